@@ -1,0 +1,1 @@
+//! The simplest predictors, which any other must beat.

@@ -1,0 +1,3 @@
+//! Models made of models.
+
+pub mod pipeline;

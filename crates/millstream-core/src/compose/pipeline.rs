@@ -1,0 +1,321 @@
+//! Steps one after the other: transformers, and perhaps a learner at the end.
+//!
+//! To predict, the row goes through each step as it is. To learn, each step first learns the row and then
+//! transforms it for the next, as in River: the learner sees the row scaled by moments that include it. If
+//! a later step refuses the example, the earlier ones take it back.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use serde_json::json;
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Arguments, Default, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Classifier, Part, Regressor, Transformer};
+use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+const NAME: &str = "compose.Pipeline";
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Wrapper,
+    words: "Steps one after the other: transformers, then perhaps a learner",
+    parameters: &[Parameter::new(
+        "steps",
+        Kind::Parts(&[Role::Transformer, Role::Classifier, Role::Regressor]),
+        Default::Required,
+        "the steps in order; all but the last are transformers",
+    )],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>) -> Result<Built> {
+    let mut parts = arguments.parts("steps")?;
+    let last = parts.pop().ok_or_else(|| Fault::value(format!("{NAME}: needs at least one step")))?;
+    let mut steps = Vec::new();
+    for part in parts {
+        match part {
+            Built::Transformer(step) => steps.push(step),
+            _ => return Err(Fault::wrong_type(format!("{NAME}: only the last step may be a learner"))),
+        }
+    }
+    let chain = Chain { steps, ..Chain::default() };
+    Ok(match last {
+        Built::Classifier(last) => Built::Classifier(Box::new(Pipeline { chain, last })),
+        Built::Regressor(last) => Built::Regressor(Box::new(Pipeline { chain, last })),
+        Built::Transformer(last) => Built::Transformer(Box::new(Pipeline { chain, last })),
+        _ => return Err(Fault::wrong_type(format!("{NAME}: steps are transformers and learners"))),
+    })
+}
+
+/// The transformers in front.
+#[derive(Default)]
+struct Chain {
+    steps: Vec<Box<dyn Transformer>>,
+    /// For steps that find features by name: what the pipeline's input was called at the last `bind`, and
+    /// the width of each step's output then.
+    input: Schema,
+    widths: Vec<usize>,
+}
+
+impl Clone for Chain {
+    fn clone(&self) -> Self {
+        Chain {
+            steps: self.steps.iter().map(|step| step.duplicate()).collect(),
+            input: self.input.clone(),
+            widths: self.widths.clone(),
+        }
+    }
+}
+
+/// Carry a row through `steps` and hand the result to `last`.
+fn through<R>(
+    steps: &[Box<dyn Transformer>],
+    x: Row<'_>,
+    scratch: &mut Scratch,
+    last: impl FnOnce(Row<'_>, &mut Scratch) -> R,
+) -> R {
+    let Some((first, rest)) = steps.split_first() else { return last(x, scratch) };
+    let mut buffer = scratch.take_row();
+    first.transform(x, &mut buffer, scratch);
+    let result = through(rest, buffer.row(), scratch, last);
+    scratch.give_row(buffer);
+    result
+}
+
+/// What `learn_through` needs beside the row.
+struct Lesson<'a> {
+    w: f64,
+    scratch: &'a mut Scratch,
+    /// Learn with the last step; a schema is given if its features have new names to bind.
+    last: &'a mut dyn FnMut(Row<'_>, Option<&Schema>, &mut Scratch) -> Result<()>,
+}
+
+/// Let each of `steps` learn and transform, then the last; all or nothing. `widths` is empty unless some
+/// step finds features by name: then a step that has begun to write new features makes the next one bind.
+fn learn_through(
+    steps: &mut [Box<dyn Transformer>],
+    widths: &mut [usize],
+    input: &dyn Fn() -> Schema,
+    grown: bool,
+    x: Row<'_>,
+    lesson: &mut Lesson<'_>,
+) -> Result<()> {
+    let Some((first, rest)) = steps.split_first_mut() else {
+        let schema = grown.then(input);
+        return (lesson.last)(x, schema.as_ref(), lesson.scratch);
+    };
+    if grown {
+        first.bind(&input());
+    }
+    first.learn(x, lesson.w, lesson.scratch)?;
+    let mut buffer = lesson.scratch.take_row();
+    first.transform(x, &mut buffer, lesson.scratch);
+    let width = buffer.row().width();
+    let (known, others) = match widths.split_first_mut() {
+        Some((known, others)) => (Some(known), others),
+        None => (None, &mut [][..]),
+    };
+    let grown = known.is_some_and(|known| std::mem::replace(known, width) != width);
+    let output = || first.output(&input());
+    let learned = learn_through(rest, others, &output, grown, buffer.row(), lesson);
+    lesson.scratch.give_row(buffer);
+    if learned.is_err() {
+        first.undo();
+    }
+    learned
+}
+
+impl Chain {
+    /// The schema behind the steps.
+    fn output(&self, input: &Schema) -> Schema {
+        self.steps.iter().fold(input.clone(), |schema, step| step.output(&schema))
+    }
+
+    fn undo(&mut self) {
+        for step in &mut self.steps {
+            step.undo();
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Pipeline<Last> {
+    chain: Chain,
+    last: Last,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    steps: Vec<ByteBuf>,
+}
+
+/// What the three kinds of pipeline share: the last step, whatever its role, as a part.
+trait AsPart {
+    fn part(&self) -> &dyn Part;
+    fn part_mut(&mut self) -> &mut dyn Part;
+}
+
+macro_rules! as_part {
+    ($role:ident) => {
+        impl AsPart for Box<dyn $role> {
+            fn part(&self) -> &dyn Part {
+                &**self
+            }
+            fn part_mut(&mut self) -> &mut dyn Part {
+                &mut **self
+            }
+        }
+
+        impl Clone for Box<dyn $role> {
+            fn clone(&self) -> Self {
+                self.duplicate()
+            }
+        }
+    };
+}
+as_part!(Classifier);
+as_part!(Regressor);
+as_part!(Transformer);
+
+impl<Last: AsPart> Pipeline<Last> {
+    fn learn_all(
+        &mut self,
+        x: Row<'_>,
+        w: f64,
+        scratch: &mut Scratch,
+        mut last: impl FnMut(&mut Last, Row<'_>, &mut Scratch) -> Result<()>,
+    ) -> Result<()> {
+        let Pipeline { chain, last: learner } = self;
+        let input = || chain.input.clone();
+        let mut lesson = Lesson {
+            w,
+            scratch,
+            last: &mut |z, schema, scratch| {
+                if let Some(schema) = schema {
+                    learner.part_mut().bind(schema);
+                }
+                last(learner, z, scratch)
+            },
+        };
+        let learned = learn_through(&mut chain.steps, &mut chain.widths, &input, false, x, &mut lesson);
+        if learned.is_err() && !self.chain.widths.is_empty() {
+            let input = std::mem::take(&mut self.chain.input);
+            self.bind_all(&input);
+        }
+        learned
+    }
+
+    fn bind_all(&mut self, schema: &Schema) {
+        let mut current = schema.clone();
+        self.chain.widths.clear();
+        for step in &mut self.chain.steps {
+            step.bind(&current);
+            current = step.output(&current);
+            self.chain.widths.push(current.len());
+        }
+        self.last.part_mut().bind(&current);
+        self.chain.input = schema.clone();
+    }
+}
+
+impl<Last: AsPart + Send + Sync> Part for Pipeline<Last> {
+    fn save(&self) -> Result<Vec<u8>> {
+        let steps = self.chain.steps.iter().map(|step| step.save());
+        let steps = steps.chain(std::iter::once(self.last.part().save()));
+        pack(&State { steps: steps.map(|bytes| bytes.map(ByteBuf::from)).collect::<Result<_>>()? })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(NAME, bytes)?;
+        require(NAME, state.steps.len() == self.chain.steps.len() + 1, "steps are missing")?;
+        for (step, bytes) in self.chain.steps.iter_mut().zip(&state.steps) {
+            step.load(bytes)?;
+        }
+        self.last.part_mut().load(&state.steps[state.steps.len() - 1])
+    }
+
+    fn memory(&self) -> usize {
+        self.chain.steps.iter().map(|step| step.memory()).sum::<usize>() + self.last.part().memory()
+    }
+
+    fn needs_names(&self) -> bool {
+        self.chain.steps.iter().any(|step| step.needs_names()) || self.last.part().needs_names()
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.bind_all(schema);
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        let mut current = schema.clone();
+        let mut steps = Vec::new();
+        for step in &self.chain.steps {
+            steps.push(step.inspect(&current));
+            current = step.output(&current);
+        }
+        steps.push(self.last.part().inspect(&current));
+        json!({ "steps": steps })
+    }
+}
+
+impl Classifier for Pipeline<Box<dyn Classifier>> {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+        through(&self.chain.steps, x, scratch, |z, scratch| self.last.predict(z, want, out, scratch));
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
+    }
+
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
+        through(&self.chain.steps, x, scratch, |z, scratch| self.last.score(z, scratch))
+    }
+
+    fn max_classes(&self) -> usize {
+        self.last.max_classes()
+    }
+
+    fn duplicate(&self) -> Box<dyn Classifier> {
+        Box::new(self.clone())
+    }
+}
+
+impl Regressor for Pipeline<Box<dyn Regressor>> {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        through(&self.chain.steps, x, scratch, |z, scratch| self.last.predict(z, scratch))
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}
+
+impl Transformer for Pipeline<Box<dyn Transformer>> {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+        through(&self.chain.steps, x, scratch, |z, scratch| self.last.transform(z, out, scratch));
+    }
+
+    fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, w, scratch))
+    }
+
+    fn undo(&mut self) {
+        self.last.undo();
+        self.chain.undo();
+    }
+
+    fn output(&self, input: &Schema) -> Schema {
+        self.last.output(&self.chain.output(input))
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,1 @@
+//! Detectors of change in a stream of numbers.

@@ -1,0 +1,99 @@
+//! What went wrong, in one line: who, what, must be, got.
+//!
+//! A `Fault` is boxed, so that `Result<(), Fault>` stays one word on the hot path.
+
+use std::fmt;
+
+/// Which built-in Python exception the fault also is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A value out of range: NaN, infinity, a bad weight, a parameter out of bounds.
+    Value,
+    /// A value of the wrong type: text where a number is due, a feature that changed kind.
+    Type,
+    /// A name that is not known.
+    Key,
+    /// An update that would have overflowed.
+    Overflow,
+    /// A saved model that cannot be read.
+    State,
+}
+
+#[derive(Clone, Debug)]
+pub struct Fault(Box<Details>);
+
+#[derive(Clone, Debug)]
+struct Details {
+    kind: FaultKind,
+    message: String,
+    row: Option<usize>,
+}
+
+pub type Result<T> = std::result::Result<T, Fault>;
+
+impl Fault {
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Fault(Box::new(Details { kind, message: message.into(), row: None }))
+    }
+
+    pub fn value(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::Value, message)
+    }
+
+    pub fn wrong_type(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::Type, message)
+    }
+
+    pub fn key(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::Key, message)
+    }
+
+    pub fn state(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::State, message)
+    }
+
+    /// `who` would have left the finite numbers; its state is as it was.
+    pub fn overflow(who: &str) -> Self {
+        Self::new(
+            FaultKind::Overflow,
+            format!("{who}: this example would make the state overflow; it was not learned (scale the features, or lower the learning rate)"),
+        )
+    }
+
+    /// Put `who: ` in front, for faults raised where the learner's name is not known.
+    pub fn by(mut self, who: &str) -> Self {
+        self.0.message = format!("{who}: {}", self.0.message);
+        self
+    }
+
+    /// Say which row of a batch it was.
+    pub fn at_row(mut self, row: usize) -> Self {
+        if self.0.row.is_none() {
+            self.0.row = Some(row);
+        }
+        self
+    }
+
+    pub fn kind(&self) -> FaultKind {
+        self.0.kind
+    }
+
+    pub fn row(&self) -> Option<usize> {
+        self.0.row
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.row {
+            Some(row) => write!(f, "row {row}: {}", self.0.message),
+            None => f.write_str(&self.0.message),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,175 @@
+//! Class labels (bool, int or text) and their codes.
+//!
+//! Codes follow arrival, with one exception: the first label, when it is `True` or `1`, takes code 1 and
+//! leaves code 0 to the next. Binary learners call code 1 the positive class, so a model of 0/1 or
+//! False/True has the sign that everyone expects, whichever came first. `True` and `1` are one label, as
+//! in Python; the form that came first is given back.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Label {
+    Bool(bool),
+    Int(i64),
+    Text(Arc<str>),
+}
+
+impl Label {
+    /// `True` and `1` are the same key.
+    fn key(&self) -> Label {
+        match self {
+            Label::Bool(value) => Label::Int(i64::from(*value)),
+            other => other.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Label::Bool(true) => f.write_str("True"),
+            Label::Bool(false) => f.write_str("False"),
+            Label::Int(value) => write!(f, "{value}"),
+            Label::Text(text) => write!(f, "'{text}'"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    /// By code; `None` is a code kept free for a label that has not come yet.
+    entries: Vec<Option<Label>>,
+    codes: FxHashMap<Label, u32>,
+}
+
+/// How many labels there were, for `rollback`.
+#[derive(Clone, Copy, Debug)]
+pub struct LabelsMark {
+    known: usize,
+}
+
+impl Labels {
+    /// The number of codes in use or reserved: learners size their tables by it.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.codes.is_empty()
+    }
+
+    pub fn get(&self, code: u32) -> Option<&Label> {
+        self.entries.get(code as usize).and_then(Option::as_ref)
+    }
+
+    pub fn entries(&self) -> &[Option<Label>] {
+        &self.entries
+    }
+
+    pub fn code(&self, label: &Label) -> Option<u32> {
+        self.codes.get(&label.key()).copied()
+    }
+
+    pub fn intern(&mut self, label: &Label) -> u32 {
+        if let Some(code) = self.code(label) {
+            return code;
+        }
+        let key = label.key();
+        if self.entries.is_empty() && key == Label::Int(1) {
+            self.entries.push(None);
+        }
+        let free = self.entries.iter().position(Option::is_none);
+        let first_positive = self.codes.is_empty() && key == Label::Int(1);
+        let code = match free {
+            Some(code) if !first_positive => {
+                self.entries[code] = Some(label.clone());
+                code as u32
+            }
+            _ => {
+                self.entries.push(Some(label.clone()));
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.codes.insert(key, code);
+        code
+    }
+
+    pub fn mark(&self) -> LabelsMark {
+        LabelsMark { known: self.codes.len() }
+    }
+
+    /// Forget the label that came after `mark` (at most one comes with an example).
+    pub fn rollback(&mut self, mark: LabelsMark, code: u32) {
+        if self.codes.len() == mark.known {
+            return;
+        }
+        if let Some(label) = self.entries[code as usize].take() {
+            self.codes.remove(&label.key());
+        }
+        if self.codes.is_empty() {
+            self.entries.clear();
+        } else if code as usize + 1 == self.entries.len() {
+            self.entries.pop();
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        self.entries.len() * 96
+    }
+}
+
+impl Serialize for Labels {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.entries.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let entries = Vec::<Option<Label>>::deserialize(deserializer)?;
+        let mut labels = Labels { codes: FxHashMap::default(), entries };
+        for (code, label) in labels.entries.iter().enumerate() {
+            match label {
+                Some(label) => {
+                    if labels.codes.insert(label.key(), code as u32).is_some() {
+                        return Err(D::Error::custom("labels: a label is listed twice"));
+                    }
+                }
+                None if code == 0 && labels.entries.len() == 2 => {}
+                None => return Err(D::Error::custom("labels: a code has no label")),
+            }
+        }
+        Ok(labels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_the_positive_class_whichever_comes_first() {
+        let mut labels = Labels::default();
+        assert_eq!(labels.intern(&Label::Int(1)), 1);
+        assert_eq!(labels.intern(&Label::Bool(true)), 1);
+        assert_eq!(labels.intern(&Label::Int(7)), 0);
+        assert_eq!(labels.intern(&Label::Int(8)), 2);
+        assert_eq!(labels.get(1), Some(&Label::Int(1)));
+    }
+
+    #[test]
+    fn rollback_forgets_one_label() {
+        let mut labels = Labels::default();
+        let mark = labels.mark();
+        let code = labels.intern(&Label::Bool(true));
+        labels.rollback(mark, code);
+        assert_eq!(labels.len(), 0);
+        assert_eq!(labels.intern(&Label::Bool(false)), 0);
+    }
+}

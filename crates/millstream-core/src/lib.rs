@@ -1,0 +1,37 @@
+//! Online learners, statistics, metrics and the loops around them. Knows no Python, no network, no clock.
+//!
+//! | you look for | it is in |
+//! |---|---|
+//! | all that can be built | `registry` |
+//! | what a learner must do | `role` |
+//! | how a parameter is declared and checked | `parameter` |
+//! | one example | `row`; a dict on its way to one: `draft`; many: `table` |
+//! | feature names, class labels | `schema`, `labels` |
+//! | learner + names + labels, whole-or-nothing | `model` |
+//! | saved files | `state` |
+
+pub mod baseline;
+pub mod compose;
+pub mod draft;
+pub mod drift;
+pub mod evaluate;
+pub mod fault;
+pub mod labels;
+pub mod linear_model;
+pub mod losses;
+pub mod metrics;
+pub mod model;
+pub mod multiclass;
+pub mod naive_bayes;
+pub mod optim;
+pub mod parameter;
+pub mod preprocessing;
+pub mod registry;
+pub mod role;
+pub mod row;
+pub mod schema;
+pub mod state;
+pub mod stats;
+pub mod table;
+
+pub use fault::{Fault, FaultKind, Result};

@@ -1,0 +1,158 @@
+//! From features to coordinates of a weight vector.
+//!
+//! While all features are numbers, a slot is its own coordinate and a plain row is used as it is. A nominal
+//! feature gets one coordinate for each value, given out in the order in which they are learned; from then
+//! on, slots are looked up.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Result;
+use crate::optim::Features;
+use crate::row::{Row, Scratch, Value};
+use crate::state::require;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Coordinates {
+    /// How many were given out.
+    width: u32,
+    /// Of the number in each slot; empty while slot and coordinate are the same.
+    numbers: Vec<u32>,
+    /// Of each value of the nominal feature in each slot; empty while there is none.
+    nominals: Vec<Vec<u32>>,
+}
+
+/// The features of one row by coordinate, in buffers of the scratch where they had to be looked up.
+pub struct Located {
+    indices: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Located {
+    pub fn release(self, scratch: &mut Scratch) {
+        scratch.give_indices(self.indices);
+        scratch.give_numbers(self.values);
+    }
+
+    pub fn features(&self) -> Features<'_> {
+        Features::Sparse(&self.indices, &self.values)
+    }
+}
+
+impl Coordinates {
+    pub fn width(&self) -> usize {
+        self.width as usize
+    }
+
+    /// Whether slots have to be looked up, which is so from the first nominal value on.
+    pub fn mapped(&self) -> bool {
+        !self.nominals.is_empty()
+    }
+
+    /// The coordinate of a number or a nominal value, if it has one.
+    pub fn of(&self, slot: usize, value: Value) -> Option<u32> {
+        let place = match value {
+            Value::Number(_) if !self.mapped() => (slot < self.width()).then_some(slot as u32),
+            Value::Number(_) => self.numbers.get(slot).copied(),
+            Value::Nominal(code) => {
+                self.nominals.get(slot).zip(code).and_then(|(values, code)| values.get(code as usize).copied())
+            }
+        };
+        place.filter(|&place| place != NONE)
+    }
+
+    /// Look up the features of a row that is not plain; those without a coordinate weigh nothing.
+    pub fn locate(&self, x: Row<'_>, scratch: &mut Scratch) -> Located {
+        let mut located = Located { indices: scratch.take_indices(), values: scratch.take_numbers() };
+        x.each(|slot, value| {
+            if let Some(place) = self.of(slot, value) {
+                located.indices.push(place);
+                located.values.push(match value {
+                    Value::Number(number) => number,
+                    Value::Nominal(_) => 1.0,
+                });
+            }
+        });
+        located
+    }
+
+    /// Give coordinates to all that is new in `x`. Returns the width before, for `shrink`.
+    pub fn grow(&mut self, x: Row<'_>) -> usize {
+        let before = self.width();
+        if !self.mapped() {
+            let mut any_nominal = false;
+            if let Row::Mixed(..) = x {
+                x.each(|_, value| any_nominal |= matches!(value, Value::Nominal(Some(_))));
+            }
+            if !any_nominal {
+                self.width = self.width.max(x.width() as u32);
+                return before;
+            }
+            self.numbers = (0..self.width).collect();
+        }
+        x.each(|slot, value| self.give(slot, value));
+        before
+    }
+
+    fn give(&mut self, slot: usize, value: Value) {
+        let (places, at) = match value {
+            Value::Number(_) => (&mut self.numbers, slot),
+            Value::Nominal(None) => return,
+            Value::Nominal(Some(code)) => {
+                if self.nominals.len() <= slot {
+                    self.nominals.resize(slot + 1, Vec::new());
+                }
+                (&mut self.nominals[slot], code as usize)
+            }
+        };
+        if places.get(at).is_some_and(|&place| place != NONE) {
+            return;
+        }
+        if places.len() <= at {
+            places.resize(at + 1, NONE);
+        }
+        places[at] = self.width;
+        self.width += 1;
+    }
+
+    /// Take back the coordinates given out since the width was `before`.
+    pub fn shrink(&mut self, before: usize) {
+        let new = |place: &u32| *place != NONE && *place as usize >= before;
+        for places in self.nominals.iter_mut().chain(std::iter::once(&mut self.numbers)) {
+            for place in places.iter_mut().filter(|place| new(place)) {
+                *place = NONE;
+            }
+            while places.last() == Some(&NONE) {
+                places.pop();
+            }
+        }
+        while self.nominals.last().is_some_and(Vec::is_empty) {
+            self.nominals.pop();
+        }
+        if self.nominals.is_empty() {
+            self.numbers.clear();
+        }
+        self.width = before as u32;
+    }
+
+    pub fn validate(&self, who: &str) -> Result<()> {
+        if !self.mapped() {
+            return require(who, self.numbers.is_empty(), "coordinates are mapped without need");
+        }
+        let mut seen = vec![false; self.places().count()];
+        for place in self.places() {
+            let fresh = seen.get_mut(place as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+            require(who, fresh, "a coordinate is out of place")?;
+        }
+        require(who, seen.len() == self.width(), "coordinates are missing")
+    }
+
+    fn places(&self) -> impl Iterator<Item = u32> + '_ {
+        self.nominals.iter().flatten().chain(&self.numbers).copied().filter(|&place| place != NONE)
+    }
+
+    pub fn memory(&self) -> usize {
+        self.numbers.capacity() * 4 + self.nominals.iter().map(|values| 24 + values.capacity() * 4).sum::<usize>()
+    }
+}

@@ -1,0 +1,128 @@
+//! Logistic regression by stochastic gradient descent: P(y = 1 | x) = 1 / (1 + e^−(wᵀx + b)).
+//!
+//! Two classes; code 1 is the positive one. Any loss for classes may stand in for the logistic one.
+
+use crate::fault::Result;
+use crate::linear_model::{Linear, LINEAR_PARAMETERS};
+use crate::parameter::{Default, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Classifier, Part};
+use crate::row::{Prediction, Row, Scratch, Want};
+use crate::schema::Schema;
+
+const NAME: &str = "linear_model.LogisticRegression";
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Classifier,
+    words: "Logistic regression of two classes by stochastic gradient descent",
+    parameters: &[
+        LINEAR_PARAMETERS[0],
+        Parameter::new(
+            "loss",
+            Kind::Part(&[Role::Loss]),
+            Default::Part("losses.Logistic"),
+            "the loss that is followed downhill; one for classes",
+        ),
+        LINEAR_PARAMETERS[1],
+        LINEAR_PARAMETERS[2],
+        LINEAR_PARAMETERS[3],
+        LINEAR_PARAMETERS[4],
+        LINEAR_PARAMETERS[5],
+        LINEAR_PARAMETERS[6],
+        LINEAR_PARAMETERS[7],
+    ],
+    build: |arguments| {
+        let linear = Linear::with_loss(arguments, true)?;
+        Ok(Built::Classifier(Box::new(LogisticRegression { linear, started: false })))
+    },
+};
+
+#[derive(Clone)]
+struct LogisticRegression {
+    linear: Linear,
+    /// Whether anything was learned: before that there is no class to predict.
+    started: bool,
+}
+
+impl LogisticRegression {
+    #[inline]
+    fn predict_score(&self, score: f64, want: Want, out: &mut Prediction) {
+        out.clear();
+        if !self.started {
+            return;
+        }
+        // As in River, an even score is the negative class.
+        out.class = Some(u32::from(score > 0.0));
+        if want == Want::Probabilities {
+            let p = self.linear.loss.probability(score);
+            out.probabilities.extend_from_slice(&[1.0 - p, p]);
+        }
+    }
+}
+
+impl Part for LogisticRegression {
+    fn save(&self) -> Result<Vec<u8>> {
+        self.linear.save()
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.linear.load(bytes)?;
+        self.started = self.linear.steps() > 0.0;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        self.linear.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        self.linear.inspect(schema)
+    }
+}
+
+impl Classifier for LogisticRegression {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+        self.predict_score(self.linear.score(x, scratch), want, out);
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.linear.learn(x, if y == 1 { 1.0 } else { -1.0 }, w, scratch)?;
+        self.started = true;
+        Ok(())
+    }
+
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
+        Some(self.linear.score(x, scratch))
+    }
+
+    fn max_classes(&self) -> usize {
+        2
+    }
+
+    fn duplicate(&self) -> Box<dyn Classifier> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use serde_json::json;
+
+    #[test]
+    fn one_step_by_hand() {
+        let description = registry::resolve(&json!({"name": NAME, "parameters": {
+            "optimizer": {"name": "optim.SGD", "parameters": {"learning_rate": 0.5}},
+            "intercept_learning_rate": 0.1}}))
+        .unwrap();
+        let Built::Classifier(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let mut scratch = Scratch::default();
+        let x = [2.0, -1.0];
+        model.learn(Row::Plain(&x), 1, 1.0, &mut scratch).unwrap();
+        // z = 0, so p = 1/2 and ∂ℓ/∂z = −1/2: w = 0.5 · 0.5 · (2, −1) = (0.5, −0.25), b = 0.1 · 0.5 = 0.05.
+        let score = model.score(Row::Plain(&x), &mut scratch).unwrap();
+        assert!((score - (0.5 * 2.0 + 0.25 + 0.05)).abs() < 1e-15);
+    }
+}

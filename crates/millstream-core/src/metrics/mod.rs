@@ -1,0 +1,1 @@
+//! How good predictions are: functions of weighted sums, plain, rolling or fading.

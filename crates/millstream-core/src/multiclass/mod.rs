@@ -1,0 +1,1 @@
+//! Learners of many classes made of learners of two.

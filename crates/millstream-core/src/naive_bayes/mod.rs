@@ -1,0 +1,1 @@
+//! Bayes with features taken as independent given the class.

@@ -1,0 +1,21 @@
+//! Optimisers, built from small parts: a rule for one coordinate, a schedule for the rate, and one kernel
+//! that carries any rule through a dense or sparse example.
+//!
+//! A coordinate takes a step when its feature is present and not 0. So a dense row and the same row written
+//! sparsely give the same weights for every rule, and a step costs what the example holds. For rules with
+//! memory (momentum, Adam) this is their lazy form.
+
+mod rules;
+mod schedules;
+mod weights;
+
+pub use rules::{Rule, SGD};
+pub use schedules::{Schedule, CONSTANT, INVERSE_SCALING, INVERSE_SQUARE_ROOT, OPTIMAL};
+pub use weights::{dot, Features, Penalty, Step, Weights};
+
+/// A rule and its learning rate. The state it works on is in `Weights`.
+#[derive(Clone, Debug)]
+pub struct Optimizer {
+    pub rule: Rule,
+    pub rate: Schedule,
+}

@@ -1,0 +1,319 @@
+//! A vector of weights with the memory of its optimiser, and the kernels that step it.
+//!
+//! A step is proposed into spare buffers, checked, then committed: an overflow leaves no trace. A dense
+//! proposal is committed by swapping buffers, so the check costs nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Result;
+use crate::state::require;
+
+use super::rules::{Cell, Sgd, Update};
+use super::{Optimizer, Rule};
+
+/// The features of one example by coordinate.
+#[derive(Clone, Copy, Debug)]
+pub enum Features<'a> {
+    Dense(&'a [f64]),
+    Sparse(&'a [u32], &'a [f64]),
+}
+
+/// What pulls weights towards 0: l2 joins the gradient, l1 is a proximal step (Duchi and Singer, 2009).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Penalty {
+    pub l1: f64,
+    pub l2: f64,
+}
+
+/// One step: the `t`-th, down the gradient `slope` · x.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub t: f64,
+    pub slope: f64,
+    pub penalty: Penalty,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Weights {
+    values: Vec<f64>,
+    /// The rule's memory; empty if it has none.
+    a: Vec<f64>,
+    b: Vec<f64>,
+    /// Σ (s − 1) Δw over steps s, from which the mean of all iterates follows; empty unless averaging.
+    lag: Vec<f64>,
+}
+
+impl Weights {
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The weight to predict with at coordinate `place` after `t` steps.
+    pub fn effective(&self, place: usize, t: f64) -> f64 {
+        let mean = self.lag.get(place).map_or(0.0, |lag| lag / t);
+        self.values.get(place).map_or(0.0, |w| w - mean)
+    }
+
+    /// Σ wᵢ xᵢ with the weights to predict with; coordinates beyond the end weigh nothing.
+    #[inline]
+    pub fn dot(&self, features: Features<'_>, t: f64) -> f64 {
+        let raw = dot(&self.values, features);
+        if self.lag.is_empty() || t == 0.0 {
+            raw
+        } else {
+            raw - dot(&self.lag, features) / t
+        }
+    }
+
+    /// Σ wᵢ xᵢ with the current iterate, which is what a gradient is taken at.
+    #[inline]
+    pub fn current(&self, features: Features<'_>) -> f64 {
+        dot(&self.values, features)
+    }
+
+    /// Make room for `width` coordinates.
+    pub fn grow(&mut self, width: usize, rule: Rule, averaging: bool) {
+        if width <= self.values.len() {
+            return;
+        }
+        self.values.resize(width, 0.0);
+        let memory = rule.memory();
+        if memory > 0 {
+            self.a.resize(width, 0.0);
+        }
+        if memory > 1 {
+            self.b.resize(width, 0.0);
+        }
+        if averaging {
+            self.lag.resize(width, 0.0);
+        }
+    }
+
+    /// Take back room, after a refused example had made it.
+    pub fn shrink(&mut self, width: usize) {
+        for numbers in [&mut self.values, &mut self.a, &mut self.b, &mut self.lag] {
+            numbers.truncate(width);
+        }
+    }
+
+    /// Write the result of a step into `next`; false if it would overflow. Nothing here changes.
+    pub fn propose(&self, optimizer: &Optimizer, features: Features<'_>, step: Step, next: &mut Weights) -> bool {
+        let rate = optimizer.rate.at(step.t);
+        match optimizer.rule {
+            Rule::Sgd => self.run(Sgd { rate }, rate, features, step, next),
+            _ => self.run(Sgd { rate }, rate, features, step, next),
+        }
+    }
+
+    /// Make a proposal the state. `features` are those that it was made for.
+    pub fn commit(&mut self, features: Features<'_>, next: &mut Weights) {
+        let pairs = [
+            (&mut self.values, &mut next.values),
+            (&mut self.a, &mut next.a),
+            (&mut self.b, &mut next.b),
+            (&mut self.lag, &mut next.lag),
+        ];
+        for (mine, proposed) in pairs {
+            if mine.is_empty() {
+                continue;
+            }
+            match features {
+                Features::Dense(_) => std::mem::swap(mine, proposed),
+                Features::Sparse(indices, _) => {
+                    for (&place, &number) in indices.iter().zip(proposed.iter()) {
+                        mine[place as usize] = number;
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn run<U: Update>(
+        &self,
+        update: U,
+        rate: f64,
+        features: Features<'_>,
+        step: Step,
+        next: &mut Weights,
+    ) -> bool {
+        let averaging = !self.lag.is_empty();
+        let n = match features {
+            Features::Dense(_) => self.values.len(),
+            Features::Sparse(indices, _) => indices.len(),
+        };
+        next.values.resize(n, 0.0);
+        next.a.resize(if U::MEMORY > 0 { n } else { 0 }, 0.0);
+        next.b.resize(if U::MEMORY > 1 { n } else { 0 }, 0.0);
+        next.lag.resize(if averaging { n } else { 0 }, 0.0);
+        let penalised = step.penalty.l1 > 0.0 || step.penalty.l2 > 0.0;
+        let mut check = match (features, penalised) {
+            (Features::Dense(x), false) => self.run_dense::<U, false>(update, rate, x, step, next),
+            (Features::Dense(x), true) => self.run_dense::<U, true>(update, rate, x, step, next),
+            (Features::Sparse(indices, x), _) => self.run_sparse(update, rate, indices, x, step, next),
+        };
+        if averaging {
+            for k in 0..n {
+                let place = match features {
+                    Features::Dense(_) => k,
+                    Features::Sparse(indices, _) => indices[k] as usize,
+                };
+                next.lag[k] = self.lag[place] + (step.t - 1.0) * (next.values[k] - self.values[place]);
+                check += next.lag[k] * 0.0;
+            }
+        }
+        check == 0.0
+    }
+
+    #[inline]
+    fn run_dense<U: Update, const PENALISED: bool>(
+        &self,
+        update: U,
+        rate: f64,
+        x: &[f64],
+        step: Step,
+        next: &mut Weights,
+    ) -> f64 {
+        let n = self.values.len();
+        let (x, values, out) = (&x[..n], &self.values[..n], &mut next.values[..n]);
+        let mut check = 0.0;
+        if U::MEMORY == 0 {
+            for j in 0..n {
+                let cell = Cell { w: values[j], a: 0.0, b: 0.0 };
+                let stepped = one::<U, PENALISED>(update, rate, cell, x[j], step);
+                out[j] = stepped.w;
+                check += stepped.w * 0.0;
+            }
+        } else if U::MEMORY == 1 {
+            let (a, next_a) = (&self.a[..n], &mut next.a[..n]);
+            for j in 0..n {
+                let cell = Cell { w: values[j], a: a[j], b: 0.0 };
+                let stepped = one::<U, PENALISED>(update, rate, cell, x[j], step);
+                out[j] = stepped.w;
+                next_a[j] = stepped.a;
+                check += stepped.w * 0.0 + stepped.a * 0.0;
+            }
+        } else {
+            let (a, next_a) = (&self.a[..n], &mut next.a[..n]);
+            let (b, next_b) = (&self.b[..n], &mut next.b[..n]);
+            for j in 0..n {
+                let cell = Cell { w: values[j], a: a[j], b: b[j] };
+                let stepped = one::<U, PENALISED>(update, rate, cell, x[j], step);
+                out[j] = stepped.w;
+                next_a[j] = stepped.a;
+                next_b[j] = stepped.b;
+                check += stepped.w * 0.0 + (stepped.a * 0.0 + stepped.b * 0.0);
+            }
+        }
+        check
+    }
+
+    fn run_sparse<U: Update>(
+        &self,
+        update: U,
+        rate: f64,
+        indices: &[u32],
+        x: &[f64],
+        step: Step,
+        next: &mut Weights,
+    ) -> f64 {
+        let mut check = 0.0;
+        for (k, (&place, &x)) in indices.iter().zip(x).enumerate() {
+            let place = place as usize;
+            let cell = Cell {
+                w: self.values[place],
+                a: if U::MEMORY > 0 { self.a[place] } else { 0.0 },
+                b: if U::MEMORY > 1 { self.b[place] } else { 0.0 },
+            };
+            let stepped = one::<U, true>(update, rate, cell, x, step);
+            next.values[k] = stepped.w;
+            check += stepped.w * 0.0;
+            if U::MEMORY > 0 {
+                next.a[k] = stepped.a;
+                check += stepped.a * 0.0;
+            }
+            if U::MEMORY > 1 {
+                next.b[k] = stepped.b;
+                check += stepped.b * 0.0;
+            }
+        }
+        check
+    }
+
+    /// Refuse, after loading, what `grow` could not have made.
+    pub fn validate(&self, who: &str, rule: Rule, averaging: bool) -> Result<()> {
+        let n = self.values.len();
+        let length = |wanted: bool| if wanted { n } else { 0 };
+        require(who, self.a.len() == length(rule.memory() > 0), "optimiser memory of the wrong length")?;
+        require(who, self.b.len() == length(rule.memory() > 1), "optimiser memory of the wrong length")?;
+        require(who, self.lag.len() == length(averaging), "averages of the wrong length")?;
+        let all = [&self.values, &self.a, &self.b, &self.lag];
+        require(who, all.iter().all(|numbers| crate::row::all_finite(numbers)), "a number is not finite")
+    }
+
+    pub fn memory(&self) -> usize {
+        [&self.values, &self.a, &self.b, &self.lag].iter().map(|numbers| numbers.capacity() * 8).sum()
+    }
+}
+
+/// A step of one coordinate; one whose feature is 0 stays.
+#[inline(always)]
+fn one<U: Update, const PENALISED: bool>(update: U, rate: f64, cell: Cell, x: f64, step: Step) -> Cell {
+    let mut g = step.slope * x;
+    if PENALISED {
+        g += step.penalty.l2 * cell.w;
+    }
+    let mut stepped = update.apply(cell, g);
+    if PENALISED {
+        let threshold = rate * step.penalty.l1;
+        stepped.w = (stepped.w.abs() - threshold).max(0.0).copysign(stepped.w);
+    }
+    // Without memory and penalty a zero gradient already leaves the weight as it is.
+    if (PENALISED || U::MEMORY > 0) && x == 0.0 {
+        cell
+    } else {
+        stepped
+    }
+}
+
+impl Rule {
+    /// How many numbers of memory a coordinate has.
+    pub fn memory(&self) -> usize {
+        match self {
+            Rule::Sgd => 0,
+            Rule::Momentum { .. } | Rule::Nesterov { .. } | Rule::AdaGrad { .. } | Rule::RmsProp { .. } => 1,
+            Rule::AdaDelta { .. } | Rule::Adam { .. } | Rule::FtrlProximal { .. } => 2,
+        }
+    }
+}
+
+/// Σ wᵢ xᵢ over the coordinates both have. Four sums side by side: the dense path is bound by latency.
+#[inline]
+pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
+    match features {
+        Features::Dense(x) => {
+            let n = w.len().min(x.len());
+            let (w, x) = (&w[..n], &x[..n]);
+            let mut sums = [0.0f64; 4];
+            let (w_chunks, x_chunks) = (w.chunks_exact(4), x.chunks_exact(4));
+            let rest: f64 = w_chunks.remainder().iter().zip(x_chunks.remainder()).map(|(w, x)| w * x).sum();
+            for (w, x) in w_chunks.zip(x_chunks) {
+                for k in 0..4 {
+                    sums[k] += w[k] * x[k];
+                }
+            }
+            (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+        }
+        Features::Sparse(indices, x) => {
+            indices.iter().zip(x).map(|(&place, x)| w.get(place as usize).map_or(0.0, |w| w * x)).sum()
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Parameters, declared once: name, kind, bounds, default and words.
+//!
+//! A declaration is plain data. Validation, the builder, documentation, the command line and the tests walk
+//! it. `resolve` turns what a user wrote into the whole, canonical set of arguments, or says in one line
+//! what is wrong.
+
+use serde_json::{Map, Value};
+
+use crate::fault::{Fault, Result};
+use crate::registry::{self, Role};
+
+/// Where a number must lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub low: f64,
+    pub low_included: bool,
+    pub high: f64,
+    pub high_included: bool,
+}
+
+impl Bounds {
+    pub const ANY: Bounds = Bounds::new(f64::NEG_INFINITY, false, f64::INFINITY, false);
+    pub const POSITIVE: Bounds = Bounds::new(0.0, false, f64::INFINITY, false);
+    pub const NOT_NEGATIVE: Bounds = Bounds::new(0.0, true, f64::INFINITY, false);
+    /// (0, 1)
+    pub const OPEN_UNIT: Bounds = Bounds::new(0.0, false, 1.0, false);
+    /// (0, 1]
+    pub const SHARE: Bounds = Bounds::new(0.0, false, 1.0, true);
+    /// [0, 1)
+    pub const DECAY: Bounds = Bounds::new(0.0, true, 1.0, false);
+    /// [0, 1]
+    pub const UNIT: Bounds = Bounds::new(0.0, true, 1.0, true);
+
+    pub const fn new(low: f64, low_included: bool, high: f64, high_included: bool) -> Self {
+        Bounds { low, low_included, high, high_included }
+    }
+
+    fn contains(&self, number: f64) -> bool {
+        number.is_finite()
+            && (number > self.low || (self.low_included && number == self.low))
+            && (number < self.high || (self.high_included && number == self.high))
+    }
+
+    fn words(&self) -> String {
+        match (self.low.is_finite(), self.high.is_finite()) {
+            (false, false) => "a finite number".into(),
+            (true, false) => format!("{} {}", if self.low_included { ">=" } else { ">" }, self.low),
+            (false, true) => format!("{} {}", if self.high_included { "<=" } else { "<" }, self.high),
+            (true, true) => format!(
+                "in {}{}, {}{}",
+                if self.low_included { "[" } else { "(" },
+                self.low,
+                self.high,
+                if self.high_included { "]" } else { ")" },
+            ),
+        }
+    }
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Float(Bounds),
+    Integer {
+        low: i64,
+        high: i64,
+    },
+    Boolean,
+    Choice(&'static [&'static str]),
+    Text,
+    /// A list of feature names: texts or whole numbers.
+    Names,
+    /// Another part: `{"name": …, "parameters": …}`, or its bare name.
+    Part(&'static [Role]),
+    /// A schedule, or a number within the bounds for a constant one.
+    Rate(Bounds),
+    /// A list of parts.
+    Parts(&'static [Role]),
+    /// Any of the others, or null.
+    Optional(&'static Kind),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Default {
+    Required,
+    Null,
+    Float(f64),
+    Integer(i64),
+    Boolean(bool),
+    Text(&'static str),
+    /// A part with its own defaults, by name.
+    Part(&'static str),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub default: Default,
+    pub words: &'static str,
+}
+
+impl Parameter {
+    pub const fn new(name: &'static str, kind: Kind, default: Default, words: &'static str) -> Self {
+        Parameter { name, kind, default, words }
+    }
+}
+
+impl Kind {
+    /// For messages and documentation: what the parameter must be.
+    pub fn words(&self) -> String {
+        match self {
+            Kind::Float(bounds) => bounds.words(),
+            Kind::Integer { low, high } => match (*low, *high) {
+                (i64::MIN, i64::MAX) => "a whole number".into(),
+                (low, i64::MAX) => format!("a whole number >= {low}"),
+                (low, high) => format!("a whole number in [{low}, {high}]"),
+            },
+            Kind::Boolean => "true or false".into(),
+            Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
+            Kind::Text => "text".into(),
+            Kind::Names => "a list of feature names".into(),
+            Kind::Part(roles) => format!("a {}", role_words(roles)),
+            Kind::Rate(bounds) => format!("{} or a schedule", bounds.words()),
+            Kind::Parts(roles) => format!("a list of parts ({})", role_words(roles)),
+            Kind::Optional(kind) => format!("{}, or null", kind.words()),
+        }
+    }
+
+    fn resolve(&self, who: &str, name: &str, given: &Value) -> Result<Value> {
+        let refuse = || Fault::value(format!("{who}: {name} must be {}, got {}", self.words(), shown(given)));
+        match self {
+            Kind::Optional(kind) => match given {
+                Value::Null => Ok(Value::Null),
+                _ => kind.resolve(who, name, given),
+            },
+            Kind::Float(bounds) => match given.as_f64() {
+                Some(number) if bounds.contains(number) => Ok(number.into()),
+                _ => Err(refuse()),
+            },
+            Kind::Rate(bounds) => match given.as_f64() {
+                Some(number) if bounds.contains(number) => Ok(number.into()),
+                Some(_) => Err(refuse()),
+                None => resolve_part(&[Role::Schedule], given, &refuse),
+            },
+            Kind::Integer { low, high } => match whole(given) {
+                Some(number) if (*low..=*high).contains(&number) => Ok(number.into()),
+                _ => Err(refuse()),
+            },
+            Kind::Boolean => given.as_bool().map(Value::from).ok_or_else(refuse),
+            Kind::Choice(choices) => match given.as_str() {
+                Some(text) if choices.contains(&text) => Ok(text.into()),
+                _ => Err(refuse()),
+            },
+            Kind::Text => given.as_str().map(Value::from).ok_or_else(refuse),
+            Kind::Names => {
+                let names = given.as_array().ok_or_else(refuse)?;
+                let good = names.iter().all(|name| name.is_string() || name.is_i64());
+                if good {
+                    Ok(given.clone())
+                } else {
+                    Err(refuse())
+                }
+            }
+            Kind::Part(roles) => resolve_part(roles, given, &refuse),
+            Kind::Parts(roles) => given
+                .as_array()
+                .ok_or_else(refuse)?
+                .iter()
+                .map(|part| resolve_part(roles, part, &refuse))
+                .collect::<Result<Vec<_>>>()
+                .map(Value::from),
+        }
+    }
+}
+
+fn role_words(roles: &[Role]) -> String {
+    roles.iter().map(|role| role.word().replace('_', " ")).collect::<Vec<_>>().join(" or ")
+}
+
+fn whole(given: &Value) -> Option<i64> {
+    given.as_i64().or_else(|| given.as_f64().filter(|x| x.fract() == 0.0 && x.abs() < 9e15).map(|x| x as i64))
+}
+
+fn resolve_part(roles: &[Role], given: &Value, refuse: &dyn Fn() -> Fault) -> Result<Value> {
+    let description = match given {
+        Value::String(name) => serde_json::json!({ "name": name }),
+        Value::Object(_) => given.clone(),
+        _ => return Err(refuse()),
+    };
+    let description = registry::resolve(&description)?;
+    if roles.contains(&registry::role_of(&description)?) {
+        Ok(description)
+    } else {
+        Err(refuse())
+    }
+}
+
+/// A value as a person would write it.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("'{text}'"),
+        Value::Null => "None".into(),
+        Value::Bool(true) => "True".into(),
+        Value::Bool(false) => "False".into(),
+        other => {
+            let text = other.to_string();
+            if text.chars().count() > 80 {
+                text.chars().take(77).chain("...".chars()).collect()
+            } else {
+                text
+            }
+        }
+    }
+}
+
+/// A whole, checked set of arguments; the getters fail only if a declaration and its builder disagree.
+#[derive(Debug)]
+pub struct Arguments<'a> {
+    pub who: &'a str,
+    values: &'a Map<String, Value>,
+}
+
+impl<'a> Arguments<'a> {
+    pub fn new(who: &'a str, values: &'a Map<String, Value>) -> Self {
+        Arguments { who, values }
+    }
+
+    pub fn value(&self, name: &str) -> Result<&'a Value> {
+        self.values.get(name).ok_or_else(|| self.absent(name))
+    }
+
+    pub fn float(&self, name: &str) -> Result<f64> {
+        self.value(name)?.as_f64().ok_or_else(|| self.absent(name))
+    }
+
+    pub fn integer(&self, name: &str) -> Result<i64> {
+        self.value(name)?.as_i64().ok_or_else(|| self.absent(name))
+    }
+
+    pub fn size(&self, name: &str) -> Result<usize> {
+        usize::try_from(self.integer(name)?).map_err(|_| self.absent(name))
+    }
+
+    pub fn boolean(&self, name: &str) -> Result<bool> {
+        self.value(name)?.as_bool().ok_or_else(|| self.absent(name))
+    }
+
+    pub fn text(&self, name: &str) -> Result<&'a str> {
+        self.value(name)?.as_str().ok_or_else(|| self.absent(name))
+    }
+
+    /// The part named by an argument, built.
+    pub fn part(&self, name: &str) -> Result<registry::Built> {
+        registry::build_resolved(self.value(name)?)
+    }
+
+    pub fn parts(&self, name: &str) -> Result<Vec<registry::Built>> {
+        let parts = self.value(name)?.as_array().ok_or_else(|| self.absent(name))?;
+        parts.iter().map(registry::build_resolved).collect()
+    }
+
+    pub fn names(&self, name: &str) -> Result<Vec<crate::schema::Name>> {
+        serde_json::from_value(self.value(name)?.clone()).map_err(|_| self.absent(name))
+    }
+
+    /// The fault for an argument of a kind the builder did not expect.
+    pub fn absent(&self, name: &str) -> Fault {
+        Fault::value(format!("{}: parameter {name} is not of the declared kind", self.who))
+    }
+}
+
+/// Check `given` against the declared parameters and fill in the defaults.
+pub fn resolve(who: &str, parameters: &[Parameter], given: &Map<String, Value>) -> Result<Map<String, Value>> {
+    for name in given.keys() {
+        if !parameters.iter().any(|parameter| parameter.name == name) {
+            let known: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+            let hint = registry::nearest(name, known.iter().copied())
+                .map(|near| format!(", did you mean {near}?"))
+                .unwrap_or_else(|| match known.is_empty() {
+                    true => "; it takes none".into(),
+                    false => format!("; it takes {}", known.join(", ")),
+                });
+            return Err(Fault::wrong_type(format!("{who}: no parameter '{name}'{hint}")));
+        }
+    }
+    let mut resolved = Map::new();
+    for parameter in parameters {
+        let value = match given.get(parameter.name) {
+            Some(value) => parameter.kind.resolve(who, parameter.name, value)?,
+            None => match parameter.default {
+                Default::Required => {
+                    return Err(Fault::wrong_type(format!("{who}: parameter {} is required", parameter.name)))
+                }
+                default => parameter.kind.resolve(who, parameter.name, &default.value())?,
+            },
+        };
+        resolved.insert(parameter.name.into(), value);
+    }
+    Ok(resolved)
+}
+
+impl Default {
+    pub fn value(&self) -> Value {
+        match *self {
+            Default::Required | Default::Null => Value::Null,
+            Default::Float(number) => number.into(),
+            Default::Integer(number) => number.into(),
+            Default::Boolean(flag) => flag.into(),
+            Default::Text(text) => text.into(),
+            Default::Part(name) => serde_json::json!({ "name": name }),
+        }
+    }
+}

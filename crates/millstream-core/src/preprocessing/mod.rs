@@ -1,0 +1,3 @@
+//! Transformers that make features fit for learners.
+
+pub mod standard_scaler;

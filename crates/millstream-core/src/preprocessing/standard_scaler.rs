@@ -1,0 +1,340 @@
+//! z = (x − mean) / standard deviation, both over the examples so far.
+//!
+//! Welford's recursion (1962) in West's weighted form (1979): n ← n + w, δ = x − m, m ← m + δ w/n,
+//! s ← s + w δ (x − m). A constant feature becomes 0. Nominal values pass through.
+//!
+//! The inverse deviation is kept beside the moments: in a pipeline, the scaling before an update is the
+//! one after the update before, so each square root is taken once. `learn` writes into the spare moments
+//! and swaps, which makes `undo` a swap back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Transformer};
+use crate::row::{all_finite, Row, RowBuffer, Scratch};
+use crate::schema::{Kind as FeatureKind, Schema};
+use crate::state::{pack, require, unpack};
+
+const NAME: &str = "preprocessing.StandardScaler";
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Transformer,
+    words: "Scales numbers to mean 0 and variance 1 over the stream so far",
+    parameters: &[
+        Parameter::new("with_mean", Kind::Boolean, DefaultValue::Boolean(true), "whether to subtract the mean"),
+        Parameter::new(
+            "with_std",
+            Kind::Boolean,
+            DefaultValue::Boolean(true),
+            "whether to divide by the deviation",
+        ),
+    ],
+    build: |arguments| {
+        Ok(Built::Transformer(Box::new(StandardScaler {
+            with_mean: arguments.boolean("with_mean")?,
+            with_std: arguments.boolean("with_std")?,
+            moments: Moments::default(),
+            spare: Moments::default(),
+        })))
+    },
+};
+
+#[derive(Clone)]
+struct StandardScaler {
+    with_mean: bool,
+    with_std: bool,
+    moments: Moments,
+    spare: Moments,
+}
+
+/// By slot.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Moments {
+    /// The sum of weights when every feature came with every example, which is the common case; NaN
+    /// from the first example on that lacks one, when `counts` takes over.
+    shared_count: f64,
+    counts: Vec<f64>,
+    means: Vec<f64>,
+    /// Σ w (x − mean)²
+    squares: Vec<f64>,
+    #[serde(skip)]
+    inverse_deviations: Vec<f64>,
+}
+
+impl Moments {
+    fn count(&self, slot: usize) -> f64 {
+        if self.shared_count.is_nan() {
+            self.counts[slot]
+        } else {
+            self.shared_count
+        }
+    }
+
+    /// Give each feature a count of its own.
+    fn separate(&mut self) {
+        if !self.shared_count.is_nan() {
+            self.counts = vec![self.shared_count; self.means.len()];
+            self.shared_count = f64::NAN;
+        }
+    }
+
+    fn grow(&mut self, width: usize) {
+        if width <= self.means.len() {
+            return;
+        }
+        if !self.means.is_empty() {
+            self.separate();
+        }
+        if self.shared_count.is_nan() {
+            self.counts.resize(width, 0.0);
+        }
+        for numbers in [&mut self.means, &mut self.squares, &mut self.inverse_deviations] {
+            numbers.resize(width, 0.0);
+        }
+    }
+
+    fn copy_from(&mut self, other: &Moments) {
+        self.shared_count = other.shared_count;
+        self.counts.clone_from(&other.counts);
+        self.means.clone_from(&other.means);
+        self.squares.clone_from(&other.squares);
+        self.inverse_deviations.clone_from(&other.inverse_deviations);
+    }
+
+    /// West's update of one feature; returns the new (mean, squares, inverse deviation).
+    #[inline(always)]
+    fn updated(mean: f64, squares: f64, x: f64, w: f64, n: f64) -> (f64, f64, f64) {
+        let delta = x - mean;
+        let mean = mean + delta * (w / n);
+        let squares = squares + w * delta * (x - mean);
+        let inverse = 1.0 / (squares / n).sqrt();
+        (mean, squares, if squares > 0.0 { inverse } else { 0.0 })
+    }
+
+    fn update_slot(&mut self, slot: usize, x: f64, w: f64) {
+        self.counts[slot] += w;
+        (self.means[slot], self.squares[slot], self.inverse_deviations[slot]) =
+            Self::updated(self.means[slot], self.squares[slot], x, w, self.counts[slot]);
+    }
+
+    fn finite(&self) -> bool {
+        all_finite(&self.means) && all_finite(&self.squares) && all_finite(&self.inverse_deviations)
+    }
+
+    fn memory(&self) -> usize {
+        [&self.counts, &self.means, &self.squares, &self.inverse_deviations].iter().map(|v| v.capacity() * 8).sum()
+    }
+}
+
+impl StandardScaler {
+    #[inline(always)]
+    fn scaled(&self, slot: usize, x: f64) -> f64 {
+        let mean = if self.with_mean { self.moments.means[slot] } else { 0.0 };
+        let factor = if self.with_std { self.moments.inverse_deviations[slot] } else { 1.0 };
+        (x - mean) * factor
+    }
+
+    /// Every number is there: one division for all counts, and loops that run in vector registers.
+    fn learn_plain(&mut self, x: &[f64], w: f64) -> bool {
+        let n = self.moments.shared_count + w;
+        let width = x.len();
+        for numbers in [&mut self.spare.means, &mut self.spare.squares, &mut self.spare.inverse_deviations] {
+            numbers.resize(width, 0.0);
+        }
+        let (means, squares) = (&self.moments.means[..width], &self.moments.squares[..width]);
+        let new_means = &mut self.spare.means[..width];
+        let new_squares = &mut self.spare.squares[..width];
+        let inverses = &mut self.spare.inverse_deviations[..width];
+        let share = w / n;
+        let mut check = 0.0;
+        for j in 0..width {
+            let delta = x[j] - means[j];
+            let mean = means[j] + delta * share;
+            let square = squares[j] + w * delta * (x[j] - mean);
+            new_means[j] = mean;
+            new_squares[j] = square;
+            let inverse = 1.0 / (square / n).sqrt();
+            inverses[j] = if square > 0.0 { inverse } else { 0.0 };
+            check += mean * 0.0 + square * 0.0;
+        }
+        self.spare.shared_count = n;
+        self.spare.counts.clear();
+        check == 0.0 && n.is_finite()
+    }
+
+    fn learn_mixed(&mut self, x: Row<'_>, w: f64) -> bool {
+        self.spare.copy_from(&self.moments);
+        self.spare.grow(x.width());
+        self.spare.separate();
+        let spare = &mut self.spare;
+        x.each(|slot, value| {
+            if let crate::row::Value::Number(number) = value {
+                spare.update_slot(slot, number, w);
+            }
+        });
+        spare.finite() && all_finite(&spare.counts)
+    }
+}
+
+impl Part for StandardScaler {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.moments)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut moments: Moments = unpack(NAME, bytes)?;
+        let width = moments.means.len();
+        let shared = !moments.shared_count.is_nan();
+        require(NAME, moments.squares.len() == width, "means and squares differ in number")?;
+        require(NAME, moments.counts.len() == if shared { 0 } else { width }, "counts of the wrong number")?;
+        let positive = |numbers: &[f64]| all_finite(numbers) && numbers.iter().all(|&x| x >= 0.0);
+        require(NAME, all_finite(&moments.means) && positive(&moments.squares), "a moment is not finite")?;
+        require(NAME, positive(&moments.counts), "a count is not finite")?;
+        require(NAME, !shared || positive(&[moments.shared_count]), "a count is not finite")?;
+        moments.inverse_deviations = (0..width)
+            .map(|slot| {
+                let inverse = 1.0 / (moments.squares[slot] / moments.count(slot)).sqrt();
+                if moments.squares[slot] > 0.0 {
+                    inverse
+                } else {
+                    0.0
+                }
+            })
+            .collect();
+        require(NAME, all_finite(&moments.inverse_deviations), "a moment is not finite")?;
+        self.moments = moments;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.moments.memory() + self.spare.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        let features: serde_json::Map<_, _> = schema
+            .names()
+            .enumerate()
+            .take(self.moments.means.len())
+            .filter(|(slot, _)| schema.kinds()[*slot] == FeatureKind::Number)
+            .map(|(slot, name)| {
+                let n = self.moments.count(slot);
+                let variance = if n > 0.0 { self.moments.squares[slot] / n } else { 0.0 };
+                (name.text(), json!({ "count": n, "mean": self.moments.means[slot], "variance": variance }))
+            })
+            .collect();
+        json!({ "features": features })
+    }
+}
+
+impl Transformer for StandardScaler {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+        let known = self.moments.means.len();
+        match x {
+            Row::Plain(values) => {
+                let out = out.plain(values.len());
+                let n = values.len().min(known);
+                if self.with_mean && self.with_std {
+                    let (means, inverses) = (&self.moments.means[..n], &self.moments.inverse_deviations[..n]);
+                    let (values, out) = (&values[..n], &mut out[..n]);
+                    for j in 0..n {
+                        out[j] = (values[j] - means[j]) * inverses[j];
+                    }
+                } else {
+                    for j in 0..n {
+                        out[j] = self.scaled(j, values[j]);
+                    }
+                }
+                out[n..].fill(0.0);
+            }
+            Row::Mixed(values, kinds) => {
+                let out = out.mixed_like(kinds);
+                for (slot, &value) in values.iter().enumerate() {
+                    out[slot] = if kinds[slot] == FeatureKind::Nominal || value.is_nan() {
+                        value
+                    } else if slot < known {
+                        self.scaled(slot, value)
+                    } else {
+                        0.0
+                    };
+                }
+            }
+            Row::Sparse(_) => {
+                let mut dense = scratch.take_numbers();
+                self.transform(x.dense(&mut dense), out, scratch);
+                scratch.give_numbers(dense);
+            }
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let fresh = self.moments.means.is_empty();
+        let sound = match x {
+            Row::Plain(values) => {
+                if self.moments.means.is_empty() {
+                    self.moments.grow(values.len());
+                }
+                if !self.moments.shared_count.is_nan() && values.len() == self.moments.means.len() {
+                    self.learn_plain(values, w)
+                } else {
+                    self.learn_mixed(x, w)
+                }
+            }
+            Row::Mixed(..) => self.learn_mixed(x, w),
+            Row::Sparse(_) => {
+                let mut dense = scratch.take_numbers();
+                let learned = self.learn(x.dense(&mut dense), w, scratch);
+                scratch.give_numbers(dense);
+                return learned;
+            }
+        };
+        if !sound {
+            if fresh {
+                self.moments = Moments::default();
+            }
+            return Err(Fault::overflow(NAME));
+        }
+        std::mem::swap(&mut self.moments, &mut self.spare);
+        Ok(())
+    }
+
+    fn undo(&mut self) {
+        std::mem::swap(&mut self.moments, &mut self.spare);
+        if self.moments.shared_count == 0.0 {
+            // Nothing was learned yet: the first example had only made room.
+            self.moments = Moments::default();
+        }
+    }
+
+    fn output(&self, input: &Schema) -> Schema {
+        input.clone()
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn three_steps_by_hand() {
+        let description = registry::resolve(&json!({ "name": NAME })).unwrap();
+        let Built::Transformer(mut scaler) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let mut scratch = Scratch::default();
+        for x in [1.0, 2.0, 6.0] {
+            scaler.learn(Row::Plain(&[x]), 1.0, &mut scratch).unwrap();
+        }
+        // Mean 3, variance (4 + 1 + 9) / 3 = 14/3.
+        let mut out = RowBuffer::default();
+        scaler.transform(Row::Plain(&[6.0]), &mut out, &mut scratch);
+        let Row::Plain(z) = out.row() else { panic!() };
+        assert!((z[0] - 3.0 / (14.0f64 / 3.0).sqrt()).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,230 @@
+//! All that millstream can build, in one list.
+//!
+//! Everything else walks this list: the builder, validation, `millstream.find`, the command line, the
+//! documentation, the laws and the benchmarks. To add a part: write its file with a `DECLARATION`, and name
+//! it in `DECLARATIONS`.
+
+use serde_json::{json, Map, Value};
+
+use crate::fault::{Fault, Result};
+use crate::losses::Loss;
+use crate::optim::{Optimizer, Schedule};
+use crate::parameter::{self, Arguments, Default, Kind, Parameter};
+use crate::role::{Classifier, DriftDetector, Metric, Regressor, Statistic, Transformer};
+use crate::{compose, linear_model, losses, optim, preprocessing};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Classifier,
+    Regressor,
+    Transformer,
+    Metric,
+    Statistic,
+    DriftDetector,
+    Optimizer,
+    Loss,
+    Schedule,
+    /// Takes the role of what it wraps (a pipeline).
+    Wrapper,
+}
+
+impl Role {
+    pub const ALL: [Role; 10] = [
+        Role::Classifier,
+        Role::Regressor,
+        Role::Transformer,
+        Role::Metric,
+        Role::Statistic,
+        Role::DriftDetector,
+        Role::Optimizer,
+        Role::Loss,
+        Role::Schedule,
+        Role::Wrapper,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Classifier => "classifier",
+            Role::Regressor => "regressor",
+            Role::Transformer => "transformer",
+            Role::Metric => "metric",
+            Role::Statistic => "statistic",
+            Role::DriftDetector => "drift_detector",
+            Role::Optimizer => "optimizer",
+            Role::Loss => "loss",
+            Role::Schedule => "schedule",
+            Role::Wrapper => "wrapper",
+        }
+    }
+}
+
+/// A part that was built from its description.
+pub enum Built {
+    Classifier(Box<dyn Classifier>),
+    Regressor(Box<dyn Regressor>),
+    Transformer(Box<dyn Transformer>),
+    Metric(Box<dyn Metric>),
+    Statistic(Box<dyn Statistic>),
+    DriftDetector(Box<dyn DriftDetector>),
+    Optimizer(Optimizer),
+    Loss(Loss),
+    Schedule(Schedule),
+}
+
+pub struct Declaration {
+    /// The one name: of the file, the Python class, the saved model, the command line.
+    pub name: &'static str,
+    pub role: Role,
+    /// One line for lists; the whole story is in the Python docstring.
+    pub words: &'static str,
+    pub parameters: &'static [Parameter],
+    pub build: fn(&Arguments<'_>) -> Result<Built>,
+}
+
+pub static DECLARATIONS: &[&Declaration] = &[
+    &compose::pipeline::DECLARATION,
+    &linear_model::logistic_regression::DECLARATION,
+    &losses::LOGISTIC,
+    &optim::CONSTANT,
+    &optim::SGD,
+    &preprocessing::standard_scaler::DECLARATION,
+];
+
+pub fn find(name: &str) -> Result<&'static Declaration> {
+    DECLARATIONS.iter().copied().find(|declaration| declaration.name == name).ok_or_else(|| {
+        let hint = nearest(name, DECLARATIONS.iter().map(|declaration| declaration.name))
+            .map(|near| format!(", did you mean '{near}'?"))
+            .unwrap_or_default();
+        Fault::key(format!("millstream: no part named '{name}'{hint}"))
+    })
+}
+
+/// The whole, canonical description: names checked, defaults filled in, values within bounds.
+///
+/// How deep parts may nest is bounded by the JSON reader (128 levels), so recursion here is safe.
+pub fn resolve(description: &Value) -> Result<Value> {
+    let object = description.as_object().ok_or_else(|| {
+        Fault::value(format!(
+            "millstream: a description is {{\"name\": …, \"parameters\": {{…}}}}, got {}",
+            parameter::shown(description)
+        ))
+    })?;
+    let name = object
+        .get("name")
+        .and_then(Value::as_str)
+        .ok_or_else(|| Fault::value("millstream: a description needs a \"name\""))?;
+    if let Some(other) = object.keys().find(|key| *key != "name" && *key != "parameters") {
+        return Err(Fault::value(format!(
+            "{name}: a description has \"name\" and \"parameters\", not \"{other}\""
+        )));
+    }
+    let declaration = find(name)?;
+    let none = Map::new();
+    let given = match object.get("parameters") {
+        None => &none,
+        Some(Value::Object(given)) => given,
+        Some(other) => {
+            return Err(Fault::value(format!(
+                "{name}: parameters must be an object, got {}",
+                parameter::shown(other)
+            )))
+        }
+    };
+    let parameters = parameter::resolve(name, declaration.parameters, given)?;
+    Ok(json!({ "name": name, "parameters": parameters }))
+}
+
+/// The role of a resolved description; a pipeline has that of its last step.
+pub fn role_of(description: &Value) -> Result<Role> {
+    let declaration = find(description["name"].as_str().unwrap_or_default())?;
+    if declaration.role != Role::Wrapper {
+        return Ok(declaration.role);
+    }
+    match description["parameters"]["steps"].as_array().and_then(|steps| steps.last()) {
+        Some(last) => role_of(last),
+        None => Err(Fault::value(format!("{}: needs at least one step", declaration.name))),
+    }
+}
+
+pub fn build_resolved(description: &Value) -> Result<Built> {
+    let declaration = find(description["name"].as_str().unwrap_or_default())?;
+    let parameters = description["parameters"]
+        .as_object()
+        .ok_or_else(|| Fault::value(format!("{}: parameters are missing", declaration.name)))?;
+    (declaration.build)(&Arguments::new(declaration.name, parameters))
+}
+
+/// The registry for Python: names, roles, words, parameters, as JSON.
+pub fn catalogue() -> Value {
+    DECLARATIONS
+        .iter()
+        .map(|declaration| {
+            let parameters: Vec<Value> = declaration
+                .parameters
+                .iter()
+                .map(|parameter| {
+                    json!({
+                        "name": parameter.name,
+                        "default": parameter.default.value(),
+                        "required": matches!(parameter.default, Default::Required),
+                        "must_be": parameter.kind.words(),
+                        "bounds": bounds(&parameter.kind),
+                        "words": parameter.words,
+                    })
+                })
+                .collect();
+            json!({
+                "name": declaration.name,
+                "role": declaration.role.word(),
+                "words": declaration.words,
+                "parameters": parameters,
+            })
+        })
+        .collect()
+}
+
+/// `[low, low included, high, high included]` of a number, null for the rest and for no bound.
+fn bounds(kind: &Kind) -> Value {
+    let finite = |x: f64| if x.is_finite() { Value::from(x) } else { Value::Null };
+    match kind {
+        Kind::Float(b) | Kind::Rate(b) => json!([finite(b.low), b.low_included, finite(b.high), b.high_included]),
+        Kind::Integer { low, high } => json!([
+            if *low == i64::MIN { Value::Null } else { (*low).into() },
+            true,
+            if *high == i64::MAX { Value::Null } else { (*high).into() },
+            true
+        ]),
+        Kind::Optional(kind) => bounds(kind),
+        _ => Value::Null,
+    }
+}
+
+/// The known name nearest to a mistyped one, if any is near.
+pub fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let given = given.to_lowercase();
+    known
+        .map(|name| {
+            let lower = name.to_lowercase();
+            let short = lower.rsplit('.').next().unwrap_or(&lower);
+            (edits(&given, &lower).min(edits(&given, short)), name)
+        })
+        .filter(|(distance, _)| *distance <= 1 + given.len() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Levenshtein distance.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,153 @@
+//! The roles a part can play, each a small trait.
+//!
+//! Three promises hold for all of them, and tests/test_laws.py keeps them:
+//! * `predict`, `transform` and `get` take `&self`: they change nothing.
+//! * `learn` and `update` are whole or nothing: on a fault the state is bit for bit what it was.
+//! * `save` gives the state alone; the parameters are in the description. `load` checks what it is given
+//!   and refuses what could not have been saved: the bytes may come from a stranger.
+
+use crate::fault::{Fault, Result};
+use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
+use crate::schema::Schema;
+
+/// What every part can do, whatever its role.
+pub trait Part: Send + Sync {
+    /// The state, as one self-describing value of named fields (see `state::pack`).
+    fn save(&self) -> Result<Vec<u8>>;
+    fn load(&mut self, bytes: &[u8]) -> Result<()>;
+    /// Bytes held, buffers included.
+    fn memory(&self) -> usize;
+    /// Whether it finds features by name, and so wants `bind`.
+    fn needs_names(&self) -> bool {
+        false
+    }
+    /// Learn the names of features. Called before `learn` when there are new ones, after a rollback, and
+    /// after `load`; derives the same from the same schema, in any number of calls.
+    fn bind(&mut self, _schema: &Schema) {}
+    /// What it has learned, for people: weights, class counts, a tree. Feature names come from `schema`.
+    fn inspect(&self, _schema: &Schema) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+}
+
+pub trait Classifier: Part {
+    /// The class or the probabilities by class code. Before anything was learned: no class, no numbers.
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch);
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()>;
+    /// Predict, then learn; learners override it where the two share work.
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.predict(x, want, out, scratch);
+        self.learn(x, y, w, scratch)
+    }
+    /// The signed distance to the decision boundary, where there is one.
+    fn score(&self, _x: Row<'_>, _scratch: &mut Scratch) -> Option<f64> {
+        None
+    }
+    /// The most classes it can tell apart.
+    fn max_classes(&self) -> usize {
+        usize::MAX
+    }
+    fn duplicate(&self) -> Box<dyn Classifier>;
+}
+
+pub trait Regressor: Part {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64;
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        let predicted = self.predict(x, scratch);
+        self.learn(x, y, w, scratch)?;
+        Ok(predicted)
+    }
+    fn duplicate(&self) -> Box<dyn Regressor>;
+}
+
+pub trait Transformer: Part {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch);
+    fn learn(&mut self, _x: Row<'_>, _w: f64, _scratch: &mut Scratch) -> Result<()> {
+        Ok(())
+    }
+    /// Take back the last `learn`, bit for bit. A pipeline calls it when a later step refuses the example;
+    /// it is called at most once per `learn`.
+    fn undo(&mut self) {}
+    /// Names, kinds and nominal values of what `transform` writes, by slot.
+    fn output(&self, input: &Schema) -> Schema;
+    fn duplicate(&self) -> Box<dyn Transformer>;
+}
+
+/// What a metric is told of one prediction: small, fixed in size, so that a window of them is a ring.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Outcome {
+    Class(ClassOutcome),
+    Number { truth: f64, predicted: f64 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ClassOutcome {
+    pub truth: u32,
+    pub predicted: Option<u32>,
+    /// The label before this one, for metrics that compare with persistence.
+    pub previous: Option<u32>,
+    /// The probability that was given to the truth; NaN if the model gave none.
+    pub truth_probability: f64,
+    /// The sum over classes of (probability - truth)², which is the Brier score of this prediction.
+    pub squared_error: f64,
+    /// The probability that was given to code 1, the positive class.
+    pub positive_probability: f64,
+}
+
+/// A metric is a function of weighted sums: a window takes an outcome back by a negative weight, and fading
+/// gives newer outcomes larger weights. So each is written once and is plain, rolling or fading.
+pub trait Metric: Part {
+    fn update(&mut self, outcome: &Outcome, w: f64) -> Result<()>;
+    fn get(&self) -> f64;
+    fn bigger_is_better(&self) -> bool;
+    /// Whether class probabilities are needed, or the class is enough.
+    fn want(&self) -> Want {
+        Want::Class
+    }
+    /// Regression metrics take numbers, the others class codes.
+    fn takes_numbers(&self) -> bool {
+        false
+    }
+    /// Start again.
+    fn reset(&mut self);
+    fn duplicate(&self) -> Box<dyn Metric>;
+}
+
+/// A running summary of one or two numbers a time.
+pub trait Statistic: Part {
+    /// `y` is given to statistics of two variables (`takes_pairs`).
+    fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()>;
+    /// NaN while it is undefined.
+    fn get(&self) -> f64;
+    fn takes_pairs(&self) -> bool {
+        false
+    }
+    /// Fold in `other`, the same statistic of another part of the stream, given as its saved state.
+    /// Only where the result is exactly that of the whole stream (to rounding).
+    fn merge(&mut self, _other: &[u8]) -> Result<()> {
+        Err(Fault::value("cannot be merged exactly"))
+    }
+    fn duplicate(&self) -> Box<dyn Statistic>;
+}
+
+/// Watches a stream of numbers (often a model's errors) for a change.
+pub trait DriftDetector: Part {
+    fn update(&mut self, x: f64) -> Result<()>;
+    /// Whether the last update found a change.
+    fn drift_detected(&self) -> bool;
+    fn warning_detected(&self) -> bool {
+        false
+    }
+    /// The current estimate of the mean.
+    fn estimation(&self) -> f64;
+    fn duplicate(&self) -> Box<dyn DriftDetector>;
+}

@@ -1,0 +1,302 @@
+//! One example, as learners see it.
+//!
+//! A purely numeric dense row is a plain slice all the way down to the kernel; the other forms cost only
+//! those who use them. Buffers for rows in the middle of a pipeline come from a `Scratch`, which the caller
+//! owns: nothing is allocated per example once the buffers have grown, and `predict` stays `&self`.
+
+use crate::schema::{Kind, UNSEEN};
+
+#[derive(Clone, Copy, Debug)]
+pub enum Row<'a> {
+    /// Every slot is a number and none is missing.
+    Plain(&'a [f64]),
+    /// Slots may be missing (NaN) or nominal (the value is the code, `UNSEEN` if it was never learned).
+    Mixed(&'a [f64], &'a [Kind]),
+    /// Numbers only. Slots that are not listed are 0; indices ascend.
+    Sparse(Sparse<'a>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Sparse<'a> {
+    pub indices: &'a [u32],
+    pub values: &'a [f64],
+    /// One more than the highest slot a row of this stream may name.
+    pub width: usize,
+}
+
+/// One feature of a row that is not missing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    Number(f64),
+    /// A nominal value's code; `None` if it was never learned.
+    Nominal(Option<u32>),
+}
+
+impl<'a> Row<'a> {
+    /// The number of slots this row could name.
+    pub fn width(&self) -> usize {
+        match self {
+            Row::Plain(values) | Row::Mixed(values, _) => values.len(),
+            Row::Sparse(sparse) => sparse.width,
+        }
+    }
+
+    /// Visit the features that are present; for a sparse row, those that are listed.
+    pub fn each(&self, mut visit: impl FnMut(usize, Value)) {
+        match self {
+            Row::Plain(values) => {
+                for (slot, &value) in values.iter().enumerate() {
+                    visit(slot, Value::Number(value));
+                }
+            }
+            Row::Mixed(values, kinds) => {
+                for (slot, (&value, &kind)) in values.iter().zip(*kinds).enumerate() {
+                    if value.is_nan() {
+                        continue;
+                    }
+                    visit(slot, if kind == Kind::Nominal { nominal(value) } else { Value::Number(value) });
+                }
+            }
+            Row::Sparse(sparse) => {
+                for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
+                    visit(slot as usize, Value::Number(value));
+                }
+            }
+        }
+    }
+
+    /// The value in `slot`, or `None` if it is missing. A sparse row gives 0 where nothing is listed.
+    pub fn get(&self, slot: usize) -> Option<Value> {
+        match self {
+            Row::Plain(values) => values.get(slot).map(|&value| Value::Number(value)),
+            Row::Mixed(values, kinds) => match values.get(slot) {
+                Some(value) if value.is_nan() => None,
+                Some(&value) if kinds[slot] == Kind::Nominal => Some(nominal(value)),
+                Some(&value) => Some(Value::Number(value)),
+                None => None,
+            },
+            Row::Sparse(sparse) if slot < sparse.width => {
+                Some(Value::Number(match sparse.indices.binary_search(&(slot as u32)) {
+                    Ok(position) => sparse.values[position],
+                    Err(_) => 0.0,
+                }))
+            }
+            Row::Sparse(_) => None,
+        }
+    }
+
+    /// The same row with the zeros of a sparse one written out, for learners that look at every slot.
+    pub fn dense<'b>(self, buffer: &'b mut Vec<f64>) -> Row<'b>
+    where
+        'a: 'b,
+    {
+        let Row::Sparse(sparse) = self else { return self };
+        buffer.clear();
+        buffer.resize(sparse.width, 0.0);
+        for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
+            buffer[slot as usize] = value;
+        }
+        Row::Plain(buffer)
+    }
+}
+
+fn nominal(code: f64) -> Value {
+    Value::Nominal((code != UNSEEN).then_some(code as u32))
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Form {
+    #[default]
+    Plain,
+    Mixed,
+    Sparse,
+}
+
+/// A row that owns its numbers: what a transformer writes to, what the border reads into.
+#[derive(Clone, Debug, Default)]
+pub struct RowBuffer {
+    form: Form,
+    values: Vec<f64>,
+    kinds: Vec<Kind>,
+    indices: Vec<u32>,
+    width: usize,
+}
+
+impl RowBuffer {
+    pub fn row(&self) -> Row<'_> {
+        match self.form {
+            Form::Plain => Row::Plain(&self.values),
+            Form::Mixed => Row::Mixed(&self.values, &self.kinds),
+            Form::Sparse => {
+                Row::Sparse(Sparse { indices: &self.indices, values: &self.values, width: self.width })
+            }
+        }
+    }
+
+    /// Become a plain row of `width` numbers; the caller writes every one of them.
+    pub fn plain(&mut self, width: usize) -> &mut [f64] {
+        self.form = Form::Plain;
+        self.values.resize(width, 0.0);
+        &mut self.values
+    }
+
+    /// Become a mixed row in which everything is missing, for the caller to fill.
+    pub fn mixed(&mut self, width: usize) -> (&mut [f64], &mut [Kind]) {
+        self.form = Form::Mixed;
+        self.values.clear();
+        self.values.resize(width, f64::NAN);
+        self.kinds.clear();
+        self.kinds.resize(width, Kind::Number);
+        (&mut self.values, &mut self.kinds)
+    }
+
+    /// Become a mixed row with these kinds; the values are the caller's to write.
+    pub fn mixed_like(&mut self, kinds: &[Kind]) -> &mut [f64] {
+        self.form = Form::Mixed;
+        self.values.resize(kinds.len(), f64::NAN);
+        self.kinds.clear();
+        self.kinds.extend_from_slice(kinds);
+        &mut self.values
+    }
+
+    /// Write one slot of a plain or mixed row.
+    #[inline]
+    pub fn write(&mut self, slot: usize, value: f64) {
+        self.values[slot] = value;
+    }
+
+    /// Become an empty sparse row; `push` adds to it in ascending order of slots.
+    pub fn sparse(&mut self, width: usize) {
+        self.form = Form::Sparse;
+        self.width = width;
+        self.indices.clear();
+        self.values.clear();
+    }
+
+    pub fn push(&mut self, slot: u32, value: f64) {
+        self.indices.push(slot);
+        self.values.push(value);
+    }
+
+    /// Add a slot at the end of a plain or mixed row.
+    pub fn append(&mut self, value: f64, kind: Kind) {
+        self.values.push(value);
+        if self.form == Form::Mixed {
+            self.kinds.push(kind);
+        }
+    }
+
+    /// Become a copy of `row`.
+    pub fn copy_from(&mut self, row: Row<'_>) {
+        match row {
+            Row::Plain(values) => self.plain(values.len()).copy_from_slice(values),
+            Row::Mixed(values, kinds) => self.mixed_like(kinds).copy_from_slice(values),
+            Row::Sparse(sparse) => {
+                self.sparse(sparse.width);
+                self.indices.extend_from_slice(sparse.indices);
+                self.values.extend_from_slice(sparse.values);
+            }
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        self.values.capacity() * 8 + self.kinds.capacity() + self.indices.capacity() * 4
+    }
+}
+
+/// Buffers that learners borrow and give back. One per thread; it is not part of any state.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    rows: Vec<RowBuffer>,
+    numbers: Vec<Vec<f64>>,
+    indices: Vec<Vec<u32>>,
+    predictions: Vec<Prediction>,
+}
+
+impl Scratch {
+    pub fn take_row(&mut self) -> RowBuffer {
+        self.rows.pop().unwrap_or_default()
+    }
+
+    pub fn give_row(&mut self, row: RowBuffer) {
+        self.rows.push(row);
+    }
+
+    pub fn take_numbers(&mut self) -> Vec<f64> {
+        let mut numbers = self.numbers.pop().unwrap_or_default();
+        numbers.clear();
+        numbers
+    }
+
+    pub fn give_numbers(&mut self, numbers: Vec<f64>) {
+        self.numbers.push(numbers);
+    }
+
+    pub fn take_indices(&mut self) -> Vec<u32> {
+        let mut indices = self.indices.pop().unwrap_or_default();
+        indices.clear();
+        indices
+    }
+
+    pub fn give_indices(&mut self, indices: Vec<u32>) {
+        self.indices.push(indices);
+    }
+
+    pub fn take_prediction(&mut self) -> Prediction {
+        self.predictions.pop().unwrap_or_default()
+    }
+
+    pub fn give_prediction(&mut self, prediction: Prediction) {
+        self.predictions.push(prediction);
+    }
+}
+
+/// What the caller wants of a classifier: the class alone is often much cheaper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    Class,
+    Probabilities,
+}
+
+/// What a classifier said. `probabilities` is by class code, filled only if it was wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Prediction {
+    pub class: Option<u32>,
+    pub probabilities: Vec<f64>,
+}
+
+impl Prediction {
+    pub fn clear(&mut self) {
+        self.class = None;
+        self.probabilities.clear();
+    }
+
+    /// Set the class to the most probable one, the lowest code among equals.
+    pub fn decide(&mut self) {
+        self.class = most(&self.probabilities);
+    }
+}
+
+/// The place of the largest number, the first among equals; none if all are NaN or 0 in length.
+pub fn most(numbers: &[f64]) -> Option<u32> {
+    let mut best: Option<(u32, f64)> = None;
+    for (place, &number) in numbers.iter().enumerate() {
+        if best.map_or(!number.is_nan(), |(_, most)| number > most) {
+            best = Some((place as u32, number));
+        }
+    }
+    best.map(|(place, _)| place)
+}
+
+/// True if no number is NaN or infinite. Written as a sum so that it runs in vector registers.
+pub fn all_finite(numbers: &[f64]) -> bool {
+    let mut sums = [0.0f64; 4];
+    let mut chunks = numbers.chunks_exact(4);
+    for chunk in &mut chunks {
+        for (sum, number) in sums.iter_mut().zip(chunk) {
+            *sum += number * 0.0;
+        }
+    }
+    let rest: f64 = chunks.remainder().iter().map(|number| number * 0.0).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest == 0.0
+}

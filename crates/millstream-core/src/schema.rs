@@ -1,0 +1,403 @@
+//! Feature names, and the slot that each keeps for a model's life.
+//!
+//! A schema only grows: features may appear, vanish and return, and a slot is never reused. The kind of
+//! a feature is fixed by its first value that is not missing. Nominal values are interned to codes in the
+//! order in which they are learned, so that a batch and a loop give the same codes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Fault, Result};
+
+/// A feature's name: text (dict keys, columns) or a number (columns of a matrix).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Name {
+    Number(i64),
+    Text(Arc<str>),
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Name::Number(number) => write!(f, "{number}"),
+            Name::Text(text) => write!(f, "'{text}'"),
+        }
+    }
+}
+
+impl Name {
+    /// The bare text, without the quotes of `Display`.
+    pub fn text(&self) -> String {
+        match self {
+            Name::Number(number) => number.to_string(),
+            Name::Text(text) => text.to_string(),
+        }
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        Name::Text(text.into())
+    }
+}
+
+impl From<i64> for Name {
+    fn from(number: i64) -> Self {
+        Name::Number(number)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only missing values so far.
+    Unknown,
+    Number,
+    Nominal,
+}
+
+/// The code that stands in a row for a nominal value that was never learned.
+pub const UNSEEN: f64 = -1.0;
+
+/// The values of one nominal feature, by code.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    texts: Vec<Arc<str>>,
+    codes: FxHashMap<Arc<str>, u32>,
+}
+
+impl Values {
+    pub fn code(&self, text: &str) -> Option<u32> {
+        self.codes.get(text).copied()
+    }
+
+    pub fn text(&self, code: u32) -> Option<&str> {
+        self.texts.get(code as usize).map(|text| &**text)
+    }
+
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    fn intern(&mut self, text: &str) -> u32 {
+        let code = self.texts.len() as u32;
+        let text: Arc<str> = text.into();
+        self.texts.push(text.clone());
+        self.codes.insert(text, code);
+        code
+    }
+
+    fn pop(&mut self) {
+        if let Some(text) = self.texts.pop() {
+            self.codes.remove(&text);
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    /// The first so many slots are named by their own number, as the columns of a matrix are. They cost a
+    /// byte each, so that a sparse matrix may have millions.
+    numbered: u32,
+    /// The names of the other slots.
+    names: Vec<Name>,
+    texts: FxHashMap<Arc<str>, u32>,
+    integers: FxHashMap<i64, u32>,
+    kinds: Vec<Kind>,
+    /// By slot, up to the last nominal one.
+    values: Vec<Values>,
+    nominal: usize,
+    unknown: usize,
+    journal: Vec<Change>,
+}
+
+/// What has changed since `mark`, newest last; `rollback` undoes it.
+#[derive(Clone, Debug)]
+enum Change {
+    Feature,
+    /// From so many numbered slots, all of kind number, to the present ones.
+    Widened(u32),
+    Kind(u32),
+    Value(u32),
+}
+
+static NO_VALUES: std::sync::LazyLock<Values> = std::sync::LazyLock::new(Values::default);
+
+impl Schema {
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    pub fn name(&self, slot: usize) -> Name {
+        match slot.checked_sub(self.numbered as usize) {
+            Some(place) => self.names[place].clone(),
+            None => Name::Number(slot as i64),
+        }
+    }
+
+    /// All names by slot.
+    pub fn names(&self) -> impl Iterator<Item = Name> + '_ {
+        (0..self.len()).map(|slot| self.name(slot))
+    }
+
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// The values of a nominal feature; none for a number.
+    pub fn values(&self, slot: usize) -> &Values {
+        self.values.get(slot).unwrap_or(&NO_VALUES)
+    }
+
+    pub fn slot(&self, name: &Name) -> Option<u32> {
+        match name {
+            Name::Number(number) if (0..i64::from(self.numbered)).contains(number) => Some(*number as u32),
+            Name::Number(number) => self.integers.get(number).copied(),
+            Name::Text(text) => self.texts.get(text).copied(),
+        }
+    }
+
+    /// The slot of a feature named by text, without making a `Name`.
+    #[inline]
+    pub fn slot_of_text(&self, text: &str) -> Option<u32> {
+        self.texts.get(text).copied()
+    }
+
+    /// Every feature is a number: rows without missing values are plain slices.
+    pub fn all_numbers(&self) -> bool {
+        self.nominal == 0 && self.unknown == 0
+    }
+
+    /// Whether slots are named 0, 1, 2, … and nothing else.
+    pub fn only_numbered(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The slot of `name`, a new one if it was never seen.
+    pub fn intern(&mut self, name: &Name) -> u32 {
+        if let Some(slot) = self.slot(name) {
+            return slot;
+        }
+        let slot = self.len() as u32;
+        if self.names.is_empty() && *name == Name::Number(i64::from(slot)) {
+            self.numbered += 1;
+        } else {
+            self.names.push(name.clone());
+            match name {
+                Name::Number(number) => self.integers.insert(*number, slot),
+                Name::Text(text) => self.texts.insert(text.clone(), slot),
+            };
+        }
+        self.kinds.push(Kind::Unknown);
+        self.unknown += 1;
+        self.journal.push(Change::Feature);
+        slot
+    }
+
+    /// Add a feature of a given kind at the end, for schemas that transformers make.
+    pub fn push(&mut self, name: &Name, kind: Kind) -> u32 {
+        let slot = self.intern(name);
+        self.set_kind(slot, kind);
+        slot
+    }
+
+    /// Make the slots 0 to `width`, all numbers, named by their number. Only where `only_numbered`.
+    pub fn widen(&mut self, width: usize) {
+        if width > self.len() {
+            self.journal.push(Change::Widened(self.numbered));
+            self.kinds.resize(width, Kind::Number);
+            self.numbered = width as u32;
+        }
+    }
+
+    /// Check that `slot` may hold a value of `kind`; `shown` is the value, for the message.
+    pub fn check_kind(&self, slot: u32, kind: Kind, shown: &dyn fmt::Display) -> Result<()> {
+        let known = self.kinds[slot as usize];
+        if known == kind || known == Kind::Unknown || kind == Kind::Unknown {
+            return Ok(());
+        }
+        Err(kind_changed(&self.name(slot as usize), known, shown))
+    }
+
+    /// Fix the kind of a feature at its first value.
+    pub fn set_kind(&mut self, slot: u32, kind: Kind) {
+        let known = &mut self.kinds[slot as usize];
+        if *known == Kind::Unknown && kind != Kind::Unknown {
+            *known = kind;
+            self.unknown -= 1;
+            self.nominal += usize::from(kind == Kind::Nominal);
+            self.journal.push(Change::Kind(slot));
+        }
+    }
+
+    pub fn code(&self, slot: u32, text: &str) -> Option<u32> {
+        self.values(slot as usize).code(text)
+    }
+
+    pub fn intern_value(&mut self, slot: u32, text: &str) -> u32 {
+        if let Some(code) = self.code(slot, text) {
+            return code;
+        }
+        if self.values.len() <= slot as usize {
+            self.values.resize(slot as usize + 1, Values::default());
+        }
+        let code = self.values[slot as usize].intern(text);
+        self.journal.push(Change::Value(slot));
+        code
+    }
+
+    /// Everything until now stays; what follows can be rolled back.
+    pub fn mark(&mut self) {
+        self.journal.clear();
+    }
+
+    /// Whether anything has changed since the last `mark`.
+    pub fn changed(&self) -> bool {
+        !self.journal.is_empty()
+    }
+
+    /// Undo what happened since the last `mark`.
+    pub fn rollback(&mut self) {
+        while let Some(change) = self.journal.pop() {
+            match change {
+                Change::Feature => {
+                    match self.names.pop() {
+                        Some(Name::Number(number)) => drop(self.integers.remove(&number)),
+                        Some(Name::Text(text)) => drop(self.texts.remove(&text)),
+                        None => self.numbered -= 1,
+                    }
+                    self.kinds.pop();
+                    self.unknown -= 1;
+                }
+                Change::Widened(numbered) => {
+                    self.numbered = numbered;
+                    self.kinds.truncate(numbered as usize);
+                }
+                Change::Kind(slot) => {
+                    let kind = &mut self.kinds[slot as usize];
+                    self.nominal -= usize::from(*kind == Kind::Nominal);
+                    *kind = Kind::Unknown;
+                    self.unknown += 1;
+                }
+                Change::Value(slot) => {
+                    self.values[slot as usize].pop();
+                    while self.values.last().is_some_and(Values::is_empty) {
+                        self.values.pop();
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        let texts: usize = self
+            .values
+            .iter()
+            .map(|values| values.texts.iter().map(|text| 2 * text.len() + 64).sum::<usize>())
+            .sum();
+        texts + self.kinds.capacity() + self.names.len() * 128 + self.values.len() * 56
+    }
+}
+
+pub fn kind_changed(name: &Name, known: Kind, shown: &dyn fmt::Display) -> Fault {
+    let was = if known == Kind::Nominal { "nominal (text)" } else { "a number" };
+    Fault::wrong_type(format!("feature {name} is {was}, got {shown}"))
+}
+
+/// The plain form of a schema in a saved model.
+#[derive(Serialize, Deserialize)]
+struct SavedSchema {
+    numbered: u32,
+    names: Vec<Name>,
+    #[serde(with = "serde_bytes")]
+    kinds: Vec<u8>,
+    values: Vec<Vec<Arc<str>>>,
+}
+
+const KINDS: [Kind; 3] = [Kind::Unknown, Kind::Number, Kind::Nominal];
+
+impl Serialize for Schema {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let code = |kind: &Kind| KINDS.iter().position(|known| known == kind).unwrap_or(0) as u8;
+        SavedSchema {
+            numbered: self.numbered,
+            names: self.names.clone(),
+            kinds: self.kinds.iter().map(code).collect(),
+            values: self.values.iter().map(|values| values.texts.clone()).collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        use serde::de::Error;
+        let refuse = |what: &str| Err(D::Error::custom(format!("schema: {what}")));
+        let saved = SavedSchema::deserialize(deserializer)?;
+        let len = saved.kinds.len();
+        if saved.numbered as usize + saved.names.len() != len || saved.values.len() > len {
+            return refuse("names, kinds and values differ in number");
+        }
+        let mut schema = Schema::default();
+        for (slot, &code) in saved.kinds.iter().enumerate() {
+            let name = match slot.checked_sub(saved.numbered as usize) {
+                Some(place) => saved.names[place].clone(),
+                None => Name::Number(slot as i64),
+            };
+            let Some(&kind) = KINDS.get(code as usize) else { return refuse("an unknown kind") };
+            if schema.push(&name, kind) as usize != slot {
+                return refuse("a feature is listed twice");
+            }
+            schema.mark();
+        }
+        if schema.numbered != saved.numbered {
+            return refuse("numbered names out of place");
+        }
+        for (slot, values) in saved.values.iter().enumerate() {
+            if !values.is_empty() && schema.kinds[slot] != Kind::Nominal {
+                return refuse("a number has nominal values");
+            }
+            for (code, text) in values.iter().enumerate() {
+                if schema.intern_value(slot as u32, text) as usize != code {
+                    return refuse("a nominal value is listed twice");
+                }
+            }
+        }
+        schema.mark();
+        Ok(schema)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rollback_leaves_the_schema_as_it_was() {
+        let mut schema = Schema::default();
+        let a = schema.intern(&"a".into());
+        schema.set_kind(a, Kind::Nominal);
+        schema.intern_value(a, "x");
+        schema.mark();
+        schema.intern_value(a, "y");
+        let b = schema.intern(&"b".into());
+        schema.set_kind(b, Kind::Number);
+        schema.rollback();
+        assert_eq!(schema.len(), 1);
+        assert_eq!(schema.code(a, "y"), None);
+        assert_eq!(schema.code(a, "x"), Some(0));
+        assert_eq!(schema.slot(&"b".into()), None);
+        assert_eq!(schema.intern(&"c".into()), 1);
+    }
+}

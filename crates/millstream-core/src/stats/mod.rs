@@ -1,0 +1,1 @@
+//! Running summaries of a stream of numbers.

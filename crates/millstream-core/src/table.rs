@@ -1,0 +1,296 @@
+//! Many rows at once: what the border lends, and how it is read row by row.
+//!
+//! A row-major matrix of f64 is read where it lies. Anything else is copied in blocks, column by column,
+//! which the caches like. Nominal columns carry the index of a category; codes are given out in the order in
+//! which rows are learned, so that a table gives the same codes as the loop over its rows.
+
+use std::sync::Arc;
+
+use crate::fault::{Fault, Result};
+use crate::row::{all_finite, Row, RowBuffer, Sparse};
+use crate::schema::{Kind, Name, Schema, UNSEEN};
+
+/// How many rows are copied at a time. Small enough for a block of 100 columns to stay in the L2 cache.
+pub const BLOCK: usize = 256;
+
+pub enum Column {
+    Number(Name),
+    Nominal(Name, Vec<Arc<str>>),
+}
+
+impl Column {
+    pub fn name(&self) -> &Name {
+        match self {
+            Column::Number(name) | Column::Nominal(name, _) => name,
+        }
+    }
+}
+
+/// A compressed sparse row matrix. Indices ascend within a row and are below `width`.
+#[derive(Clone, Copy)]
+pub struct SparseTable<'a> {
+    pub starts: &'a [usize],
+    pub indices: &'a [u32],
+    pub values: &'a [f64],
+    pub width: usize,
+}
+
+/// Rows that the border lends.
+pub trait Table: Sync {
+    fn height(&self) -> usize;
+    fn columns(&self) -> &[Column];
+    /// Rows `from` to `to`, row-major: in place if they lie so, else copied into `buffer`.
+    fn block<'b>(&'b self, from: usize, to: usize, buffer: &'b mut Vec<f64>) -> &'b [f64];
+    /// If this is given, `columns` is empty and `block` is not called.
+    fn sparse(&self) -> Option<SparseTable<'_>> {
+        None
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Reads the rows of one table for one model.
+pub struct Reader<'t> {
+    table: &'t dyn Table,
+    columns: &'t [Column],
+    /// The slot of each column.
+    slots: Vec<u32>,
+    /// Slot and column are the same and all are numbers: rows need no copy.
+    direct: bool,
+    /// What the schema was like when the slots were looked up: how many features, and all numbers or not.
+    known: Option<(usize, bool)>,
+    /// The code of each category of each column.
+    codes: Vec<Vec<u32>>,
+    buffer: RowBuffer,
+}
+
+impl<'t> Reader<'t> {
+    pub fn new(table: &'t dyn Table, schema: &Schema) -> Result<Self> {
+        let columns = table.columns();
+        let numbered =
+            table.sparse().is_some() || columns.iter().any(|column| matches!(column.name(), Name::Number(_)));
+        if numbered && !schema.only_numbered() {
+            let known: Vec<String> = schema.names().take(4).map(|name| name.to_string()).collect();
+            return Err(Fault::key(format!(
+                "the columns have no names, but the model knows features by name ({}, …): pass a frame or dicts",
+                known.join(", ")
+            )));
+        }
+        Ok(Reader {
+            table,
+            columns,
+            slots: vec![NONE; columns.len()],
+            direct: false,
+            known: None,
+            codes: columns
+                .iter()
+                .map(|column| match column {
+                    Column::Number(_) => Vec::new(),
+                    Column::Nominal(_, categories) => vec![NONE; categories.len()],
+                })
+                .collect(),
+            buffer: RowBuffer::default(),
+        })
+    }
+
+    /// Look up slots anew if the schema has changed.
+    fn look_up(&mut self, schema: &Schema) {
+        let now = Some((schema.len(), schema.all_numbers()));
+        if self.known == now {
+            return;
+        }
+        for (slot, column) in self.slots.iter_mut().zip(self.columns) {
+            *slot = schema.slot(column.name()).unwrap_or(NONE);
+        }
+        let in_place = self.slots.iter().enumerate().all(|(place, &slot)| slot as usize == place);
+        let numbers = self.columns.iter().all(|column| matches!(column, Column::Number(_)));
+        self.direct = numbers && in_place && schema.len() == self.columns.len() && schema.all_numbers();
+        self.known = now;
+    }
+
+    /// Let the schema learn of the features, kinds and values in `raw`. The caller has marked the schema,
+    /// and rolls it back on a fault.
+    #[inline]
+    pub fn admit(&mut self, schema: &mut Schema, raw: Raw<'_>) -> Result<()> {
+        match raw {
+            Raw::Dense(_) if self.settled(schema) => Ok(()),
+            Raw::Dense(raw) => self.admit_dense(schema, raw),
+            Raw::Sparse(sparse) => {
+                check_sparse(sparse)?;
+                schema.widen(sparse.width);
+                Ok(())
+            }
+        }
+    }
+
+    /// Rows hold nothing that the schema does not know.
+    #[inline]
+    pub fn settled(&self, schema: &Schema) -> bool {
+        self.direct && self.known == Some((schema.len(), true))
+    }
+
+    fn admit_dense(&mut self, schema: &mut Schema, raw: &[f64]) -> Result<()> {
+        self.look_up(schema);
+        for (place, (column, &value)) in self.columns.iter().zip(raw).enumerate() {
+            if self.slots[place] == NONE {
+                self.slots[place] = schema.intern(column.name());
+            }
+            let slot = self.slots[place];
+            if value.is_nan() {
+                continue;
+            }
+            match column {
+                Column::Number(name) => {
+                    check_number(name, value)?;
+                    schema.check_kind(slot, Kind::Number, &value)?;
+                    schema.set_kind(slot, Kind::Number);
+                }
+                Column::Nominal(_, categories) => {
+                    let text = category(categories, value)?;
+                    if self.codes[place][value as usize] != NONE {
+                        continue;
+                    }
+                    schema.check_kind(slot, Kind::Nominal, &format_args!("'{text}'"))?;
+                    schema.set_kind(slot, Kind::Nominal);
+                    self.codes[place][value as usize] = schema.intern_value(slot, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The row behind `raw`, for a schema that may not know all of it.
+    #[inline]
+    pub fn row<'r>(&'r mut self, schema: &'r Schema, raw: Raw<'r>) -> Result<Row<'r>> {
+        match raw {
+            Raw::Dense(raw) => {
+                self.look_up(schema);
+                if self.direct && all_finite(raw) {
+                    return Ok(Row::Plain(raw));
+                }
+                self.row_by_slot(schema, raw)
+            }
+            Raw::Sparse(sparse) => {
+                check_sparse(sparse)?;
+                Ok(Row::Sparse(sparse))
+            }
+        }
+    }
+
+    fn row_by_slot<'r>(&'r mut self, schema: &'r Schema, raw: &[f64]) -> Result<Row<'r>> {
+        self.buffer.mixed(schema.len());
+        let mut present = 0;
+        for (place, &value) in raw.iter().enumerate() {
+            if value.is_nan() {
+                continue;
+            }
+            let slot = self.slots[place];
+            match &self.columns[place] {
+                Column::Number(name) => {
+                    check_number(name, value)?;
+                    if slot != NONE {
+                        schema.check_kind(slot, Kind::Number, &value)?;
+                        self.buffer.write(slot as usize, value);
+                        present += 1;
+                    }
+                }
+                Column::Nominal(_, categories) => {
+                    let text = category(categories, value)?;
+                    if slot != NONE {
+                        schema.check_kind(slot, Kind::Nominal, &format_args!("'{text}'"))?;
+                        let code = &mut self.codes[place][value as usize];
+                        if *code == NONE {
+                            *code = schema.code(slot, text).unwrap_or(NONE);
+                        }
+                        self.buffer.write(slot as usize, if *code == NONE { UNSEEN } else { f64::from(*code) });
+                        present += 1;
+                    }
+                }
+            }
+        }
+        let Row::Mixed(values, _) = self.buffer.row() else { return Ok(self.buffer.row()) };
+        Ok(if present == schema.len() && schema.all_numbers() {
+            Row::Plain(values)
+        } else {
+            Row::Mixed(values, schema.kinds())
+        })
+    }
+
+    /// Forget codes that a rollback of the schema has taken back.
+    pub fn forget(&mut self) {
+        self.known = None;
+        self.direct = false;
+        for codes in &mut self.codes {
+            codes.fill(NONE);
+        }
+    }
+
+    pub fn height(&self) -> usize {
+        self.table.height()
+    }
+}
+
+/// One row as the table holds it.
+#[derive(Clone, Copy)]
+pub enum Raw<'a> {
+    Dense(&'a [f64]),
+    Sparse(Sparse<'a>),
+}
+
+/// Visit the rows `from` to `to` of a table in order; stop at the first fault.
+pub fn each_raw(
+    table: &dyn Table,
+    from: usize,
+    to: usize,
+    mut visit: impl FnMut(usize, Raw<'_>) -> Result<()>,
+) -> Result<()> {
+    if let Some(sparse) = table.sparse() {
+        for row in from..to {
+            let range = sparse.starts[row]..sparse.starts[row + 1];
+            let raw = Sparse {
+                indices: &sparse.indices[range.clone()],
+                values: &sparse.values[range],
+                width: sparse.width,
+            };
+            visit(row, Raw::Sparse(raw))?;
+        }
+        return Ok(());
+    }
+    let width = table.columns().len();
+    let mut buffer = Vec::new();
+    let mut start = from;
+    while start < to {
+        let end = (start + BLOCK).min(to);
+        let block = table.block(start, end, &mut buffer);
+        for row in start..end {
+            visit(row, Raw::Dense(&block[(row - start) * width..(row - start + 1) * width]))?;
+        }
+        start = end;
+    }
+    Ok(())
+}
+
+fn check_number(name: &Name, value: f64) -> Result<()> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(Fault::value(format!("feature {name} must be finite or missing, got {value}")))
+}
+
+fn check_sparse(sparse: Sparse<'_>) -> Result<()> {
+    if all_finite(sparse.values) {
+        return Ok(());
+    }
+    let bad = sparse.values.iter().position(|value| !value.is_finite()).unwrap_or(0);
+    Err(Fault::value(format!(
+        "feature {} of a sparse row must be finite, got {}",
+        sparse.indices[bad], sparse.values[bad]
+    )))
+}
+
+fn category(categories: &[Arc<str>], value: f64) -> Result<&Arc<str>> {
+    categories
+        .get(value as usize)
+        .filter(|_| value >= 0.0)
+        .ok_or_else(|| Fault::value(format!("category {value} is not one of {} categories", categories.len())))
+}

@@ -1,0 +1,108 @@
+//! Class labels between Python and the core.
+
+use millstream_core::labels::Label;
+use millstream_core::Fault;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use rustc_hash::FxHashMap;
+
+use crate::errors::OrRaise;
+
+/// The label that a Python object stands for. Whole floats count as ints, as they do in Python's `==`.
+pub fn read_label(value: &Bound<'_, PyAny>) -> PyResult<Label> {
+    if let Ok(flag) = value.cast_exact::<PyBool>() {
+        return Ok(Label::Bool(flag.is_true()));
+    }
+    if let Ok(int) = value.cast::<PyInt>() {
+        return int.extract::<i64>().map(Label::Int).map_err(|_| {
+            crate::errors::raise(value.py(), &Fault::value(format!("the label {int} does not fit in 64 bits")))
+        });
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Label::Text(text.to_str()?.into()));
+    }
+    let refuse = || {
+        let shown = value.repr().map(|text| text.to_string()).unwrap_or_default();
+        let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+        Fault::wrong_type(format!("a class label is a bool, int or str, got {kind} {shown}"))
+    };
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return float_label(float.value()).or_raise(value.py());
+    }
+    // NumPy scalars: bool_, integers and floats that are not Python's own.
+    if let Ok(item) = value.call_method0("item") {
+        if !item.is(value) && !item.hasattr("item")? {
+            return read_label(&item);
+        }
+    }
+    Err::<Label, _>(refuse()).or_raise(value.py())
+}
+
+/// A float that is whole may stand for an int.
+pub fn float_label(number: f64) -> millstream_core::Result<Label> {
+    if number.fract() == 0.0 && number.abs() < 9.0e15 {
+        Ok(Label::Int(number as i64))
+    } else if number.is_nan() {
+        Err(Fault::value("the label is missing (NaN)"))
+    } else {
+        Err(Fault::wrong_type(format!("a class label is a bool, int or str, got {number}")))
+    }
+}
+
+pub fn show_label<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match label {
+        Label::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Label::Int(int) => int.into_pyobject(py)?.into_any(),
+        Label::Text(text) => PyString::new(py, text).into_any(),
+    })
+}
+
+/// The labels of many rows: each distinct one once, and which one each row has.
+#[derive(Default)]
+pub struct ManyLabels {
+    pub distinct: Vec<Label>,
+    pub places: Vec<u32>,
+    known: FxHashMap<Label, u32>,
+}
+
+/// The place of a label that is missing.
+const MISSING: u32 = u32::MAX;
+
+impl ManyLabels {
+    pub fn push(&mut self, label: Label) {
+        // Runs of one label are common.
+        if let Some(&last) = self.places.last() {
+            if self.distinct.get(last as usize) == Some(&label) {
+                self.places.push(last);
+                return;
+            }
+        }
+        let next = self.distinct.len() as u32;
+        let place = *self.known.entry(label.clone()).or_insert(next);
+        if place == next {
+            self.distinct.push(label);
+        }
+        self.places.push(place);
+    }
+
+    pub fn push_missing(&mut self) {
+        self.places.push(MISSING);
+    }
+
+    /// Whole numbers, by a table where their range is small.
+    pub fn from_integers(integers: impl Iterator<Item = i64>) -> Self {
+        let mut labels = ManyLabels::default();
+        let mut small = [MISSING; 256];
+        for integer in integers {
+            match usize::try_from(integer).ok().filter(|&index| index < small.len()) {
+                Some(index) if small[index] != MISSING => labels.places.push(small[index]),
+                Some(index) => {
+                    labels.push(Label::Int(integer));
+                    small[index] = labels.places[labels.places.len() - 1];
+                }
+                None => labels.push(Label::Int(integer)),
+            }
+        }
+        labels
+    }
+}

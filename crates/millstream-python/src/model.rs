@@ -1,0 +1,672 @@
+//! `millstream._core.Model`: one compiled model behind a lock.
+//!
+//! Predictions take the lock for reading, learning for writing, so a prediction in one thread never sees a
+//! half-made update of another. A thread that must wait gives up the GIL first.
+
+use std::cell::Cell;
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+use millstream_core::draft::Draft;
+use millstream_core::labels::Label;
+use millstream_core::model::{self as core, Answer, Job, Sink, Target, Targets};
+use millstream_core::registry::Role;
+use millstream_core::row::{Row, RowBuffer, Scratch, Value, Want};
+use millstream_core::schema::{Name, Schema};
+use millstream_core::table::Table;
+use millstream_core::Fault;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::sync::RwLockExt;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::errors::{raise, OrRaise};
+use crate::labels::{float_label, read_label, show_label, ManyLabels};
+use crate::rows::{read_dict, read_integers, read_numbers, Keys, Lent};
+
+/// How many rows are done between looks for Ctrl-C.
+const STRIDE: usize = 1 << 16;
+
+#[derive(Default)]
+struct Inner {
+    model: Option<core::Model>,
+    keys: Keys,
+    /// Label objects by code, so that predictions need not make new ones.
+    labels: Vec<Option<Py<PyAny>>>,
+}
+
+impl Inner {
+    fn model(&self, py: Python<'_>) -> PyResult<&core::Model> {
+        self.model.as_ref().ok_or_else(|| unbuilt(py))
+    }
+
+    /// After learning: take up new names and labels.
+    fn follow(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(model) = &self.model else { return Ok(()) };
+        self.keys.follow(py, model.schema())?;
+        let entries = model.labels().entries();
+        self.labels.truncate(entries.len());
+        for (code, label) in entries.iter().enumerate() {
+            let object = label.as_ref().map(|label| show_label(py, label).map(Bound::unbind)).transpose()?;
+            match self.labels.get_mut(code) {
+                Some(known) if known.is_none() => *known = object,
+                Some(_) => {}
+                None => self.labels.push(object),
+            }
+        }
+        Ok(())
+    }
+
+    fn label(&self, py: Python<'_>, class: Option<u32>) -> Py<PyAny> {
+        class
+            .and_then(|code| self.labels.get(code as usize))
+            .and_then(Option::as_ref)
+            .map_or_else(|| py.None(), |label| label.clone_ref(py))
+    }
+}
+
+fn unbuilt(py: Python<'_>) -> PyErr {
+    raise(py, &Fault::value("this model was not built: call super().__init__(…) in its __init__"))
+}
+
+/// Buffers of one thread. Taken out while in use, so that Python code called in between may use a model.
+#[derive(Default)]
+struct Bench {
+    draft: Draft,
+    scratch: Scratch,
+    answer: Answer,
+    row: RowBuffer,
+}
+
+thread_local! {
+    static BENCH: Cell<Option<Box<Bench>>> = const { Cell::new(None) };
+}
+
+fn with_bench<R>(work: impl FnOnce(&mut Bench) -> R) -> R {
+    let mut bench = BENCH.take().unwrap_or_default();
+    let result = work(&mut bench);
+    BENCH.set(Some(bench));
+    result
+}
+
+#[pyclass(subclass, frozen, module = "millstream._core")]
+pub struct Model {
+    inner: RwLock<Inner>,
+}
+
+impl Model {
+    fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, Inner>> {
+        match self.inner.try_read() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::WouldBlock) => self.inner.read_py_attached(py).map_err(|_| broken(py)),
+            Err(TryLockError::Poisoned(_)) => Err(broken(py)),
+        }
+    }
+
+    fn write<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'a, Inner>> {
+        match self.inner.try_write() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::WouldBlock) => self.inner.write_py_attached(py).map_err(|_| broken(py)),
+            Err(TryLockError::Poisoned(_)) => Err(broken(py)),
+        }
+    }
+}
+
+fn broken(py: Python<'_>) -> PyErr {
+    raise(py, &Fault::state("this model met an internal error while learning; load it anew, and please report it"))
+}
+
+/// Values whose conversion runs Python code must be converted before the lock is taken.
+fn plain_dict<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let py = x.py();
+    if let Ok(dict) = x.cast_exact::<PyDict>() {
+        let simple = dict.values().iter().all(|value| {
+            value.is_exact_instance_of::<PyFloat>()
+                || value.is_exact_instance_of::<PyInt>()
+                || value.is_exact_instance_of::<PyString>()
+                || value.is_none()
+        });
+        if simple {
+            return Ok(dict.clone());
+        }
+    }
+    py.import("millstream._frames")?.getattr("plain_dict")?.call1((x,))?.cast_into::<PyDict>().map_err(PyErr::from)
+}
+
+/// The target of one example, as far as its type tells.
+enum OneTarget {
+    None,
+    Label(Label),
+    Number(f64),
+}
+
+impl OneTarget {
+    fn read(py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(y) = y.filter(|y| !y.is_none()) else { return Ok(OneTarget::None) };
+        match role {
+            Role::Regressor => {
+                if y.is_instance_of::<PyString>() {
+                    return read_label(y).map(OneTarget::Label);
+                }
+                y.extract::<f64>().map(OneTarget::Number).map_err(|_| {
+                    let shown = y.repr().map(|text| text.to_string()).unwrap_or_default();
+                    raise(py, &Fault::wrong_type(format!("the target must be a number, got {shown}")))
+                })
+            }
+            Role::Classifier => read_label(y).map(OneTarget::Label),
+            _ => Ok(OneTarget::None),
+        }
+    }
+
+    fn target(&self) -> Target<'_> {
+        match self {
+            OneTarget::None => Target::None,
+            OneTarget::Label(label) => Target::Class(label),
+            OneTarget::Number(number) => Target::Number(*number),
+        }
+    }
+}
+
+/// The targets of a batch.
+enum ManyTargets {
+    None,
+    Numbers(Vec<f64>),
+    Labels(ManyLabels),
+}
+
+impl ManyTargets {
+    /// `y` is a one-dimensional NumPy array, a list, or None.
+    fn read(py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(y) = y.filter(|y| !y.is_none()) else { return Ok(ManyTargets::None) };
+        match role {
+            Role::Regressor => read_numbers(y).map(ManyTargets::Numbers),
+            Role::Classifier => {
+                if let Some(integers) = read_integers(y) {
+                    return Ok(ManyTargets::Labels(ManyLabels::from_integers(integers.into_iter())));
+                }
+                let mut labels = ManyLabels::default();
+                if let Ok(flags) = y.cast::<PyArray1<bool>>() {
+                    flags.readonly().as_array().iter().for_each(|&flag| labels.push(Label::Bool(flag)));
+                    return Ok(ManyTargets::Labels(labels));
+                }
+                if let Ok(numbers) = read_numbers(y) {
+                    for (row, &number) in numbers.iter().enumerate() {
+                        match number.is_nan() {
+                            true => labels.push_missing(),
+                            false => {
+                                labels.push(float_label(number).map_err(|fault| fault.at_row(row)).or_raise(py)?)
+                            }
+                        }
+                    }
+                    return Ok(ManyTargets::Labels(labels));
+                }
+                for item in y.try_iter()? {
+                    let item = item?;
+                    let missing =
+                        item.is_none() || item.cast::<PyFloat>().is_ok_and(|float| float.value().is_nan());
+                    if missing {
+                        labels.push_missing();
+                    } else {
+                        labels.push(read_label(&item)?);
+                    }
+                }
+                Ok(ManyTargets::Labels(labels))
+            }
+            _ => Ok(ManyTargets::None),
+        }
+    }
+
+    fn len(&self) -> Option<usize> {
+        match self {
+            ManyTargets::None => None,
+            ManyTargets::Numbers(numbers) => Some(numbers.len()),
+            ManyTargets::Labels(labels) => Some(labels.places.len()),
+        }
+    }
+
+    fn targets(&self) -> Targets<'_> {
+        match self {
+            ManyTargets::None => Targets::None,
+            ManyTargets::Numbers(numbers) => Targets::Numbers(numbers),
+            ManyTargets::Labels(labels) => Targets::Classes { distinct: &labels.distinct, places: &labels.places },
+        }
+    }
+}
+
+/// Answers of a batch, as columns.
+#[derive(Default)]
+struct Answers {
+    want: Option<Want>,
+    numeric: bool,
+    numbers: Vec<f64>,
+    classes: Vec<i32>,
+    /// Row after row; rows grow with the number of classes.
+    probabilities: Vec<f64>,
+    widths: Vec<u32>,
+}
+
+impl Sink for Answers {
+    fn answer(&mut self, _: &core::Model, _: usize, answer: &Answer) {
+        if self.numeric {
+            self.numbers.push(answer.number);
+            return;
+        }
+        self.classes.push(answer.class.class.map_or(-1, |class| class as i32));
+        if self.want == Some(Want::Probabilities) {
+            self.probabilities.extend_from_slice(&answer.class.probabilities);
+            self.widths.push(answer.class.probabilities.len() as u32);
+        }
+    }
+
+    fn nothing(&mut self, _: usize) {
+        if self.numeric {
+            self.numbers.push(f64::NAN);
+        } else {
+            self.classes.push(-1);
+            self.widths.push(0);
+        }
+    }
+}
+
+impl Answers {
+    /// Numbers, class codes (-1 for none), or a matrix of probabilities by class code.
+    fn give(self, py: Python<'_>, classes: usize) -> PyResult<Py<PyAny>> {
+        if self.numeric {
+            return Ok(self.numbers.into_pyarray(py).into_any().unbind());
+        }
+        if self.want != Some(Want::Probabilities) {
+            return Ok(self.classes.into_pyarray(py).into_any().unbind());
+        }
+        let matrix = PyArray2::<f64>::zeros(py, [self.widths.len(), classes], false);
+        {
+            let mut matrix = matrix.readwrite();
+            let mut matrix = matrix.as_array_mut();
+            let mut start = 0;
+            for (row, &width) in self.widths.iter().enumerate() {
+                let width = width as usize;
+                for (code, &probability) in self.probabilities[start..start + width].iter().enumerate() {
+                    matrix[[row, code]] = probability;
+                }
+                start += width;
+            }
+        }
+        Ok(matrix.into_any().unbind())
+    }
+}
+
+fn check_length(py: Python<'_>, what: &str, length: Option<usize>, height: usize) -> PyResult<()> {
+    match length {
+        Some(length) if length != height => {
+            Err(raise(py, &Fault::value(format!("{what} has {length} values for {height} rows"))))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        Model { inner: RwLock::default() }
+    }
+
+    /// Build from a description in JSON.
+    fn _build(&self, py: Python<'_>, description: &str) -> PyResult<()> {
+        let description = serde_json::from_str(description)
+            .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))?;
+        let model = core::Model::new(&description).or_raise(py)?;
+        let mut inner = self.write(py)?;
+        *inner = Inner { model: Some(model), ..Inner::default() };
+        Ok(())
+    }
+
+    /// The canonical description in JSON.
+    fn _description(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.read(py)?.model(py)?.description().to_string())
+    }
+
+    fn _role(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.read(py)?.model(py)?.role().word())
+    }
+
+    fn _title(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.read(py)?.model(py)?.title().to_string())
+    }
+
+    /// What it has learned, in JSON.
+    fn _inspect(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.read(py)?.model(py)?.inspect().to_string())
+    }
+
+    fn _load(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        let model = py.detach(|| core::Model::load(bytes)).or_raise(py)?;
+        let mut inner = self.write(py)?;
+        *inner = Inner { model: Some(model), ..Inner::default() };
+        inner.follow(py)
+    }
+
+    /// Take over the state of another model of the same description.
+    fn _copy_from(&self, py: Python<'_>, other: &Bound<'_, Model>) -> PyResult<()> {
+        let model = other.get().read(py)?.model(py)?.clone();
+        let mut inner = self.write(py)?;
+        *inner = Inner { model: Some(model), ..Inner::default() };
+        inner.follow(py)
+    }
+
+    /// The whole model as bytes: one versioned, checksummed value.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let inner = self.read(py)?;
+        let bytes = inner.model(py)?.save().or_raise(py)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Bytes of memory that the model holds.
+    #[getter]
+    fn memory(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.read(py)?.model(py)?.memory())
+    }
+
+    /// How many examples it has learned.
+    #[getter]
+    fn learned(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.read(py)?.model(py)?.learned())
+    }
+
+    /// The features it knows, in the order in which it met them.
+    #[getter]
+    fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let inner = self.read(py)?;
+        names(py, inner.model(py)?.schema())
+    }
+
+    /// The classes it knows, by code.
+    #[getter]
+    fn classes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let inner = self.read(py)?;
+        let known = inner.labels.iter().flatten().map(|label| label.clone_ref(py));
+        PyList::new(py, known)
+    }
+
+    /// Label objects by code, None for a code that waits for its label.
+    fn _labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let inner = self.read(py)?;
+        PyList::new(py, inner.labels.iter().map(|label| label.as_ref().map(|label| label.clone_ref(py))))
+    }
+
+    /// Learn one example.
+    #[pyo3(signature = (x, y=None, w=1.0))]
+    fn learn_one(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        w: f64,
+    ) -> PyResult<()> {
+        let x = plain_dict(x)?;
+        with_bench(|bench| {
+            let mut inner = self.write(py)?;
+            let inner = &mut *inner;
+            let Inner { model: Some(model), keys, .. } = inner else { return Err(unbuilt(py)) };
+            let y = OneTarget::read(py, model.role(), y)?;
+            read_dict(&x, model.schema(), keys, &mut bench.draft)?;
+            let features = model.schema().len();
+            let classes = model.labels().len();
+            let learned = model.learned();
+            model.learn(&mut bench.draft, y.target(), w, &mut bench.scratch).or_raise(py)?;
+            if model.schema().len() != features || model.labels().len() != classes || learned < 3 {
+                inner.follow(py)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Predict the class or the number for one example.
+    fn predict_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let x = plain_dict(x)?;
+        with_bench(|bench| {
+            let inner = self.read(py)?;
+            let model = inner.model(py)?;
+            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)?;
+            model.predict(&mut bench.draft, Want::Class, &mut bench.answer, &mut bench.scratch).or_raise(py)?;
+            answer(py, &inner, model, &bench.answer)
+        })
+    }
+
+    /// The probability of each class for one example.
+    fn predict_proba_one<'py>(&self, py: Python<'py>, x: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let x = plain_dict(x)?;
+        with_bench(|bench| {
+            let inner = self.read(py)?;
+            let model = inner.model(py)?;
+            if model.role() != Role::Classifier {
+                return Err(raise(
+                    py,
+                    &Fault::wrong_type(format!("{}: only a classifier has probabilities", model.title())),
+                ));
+            }
+            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)?;
+            model
+                .predict(&mut bench.draft, Want::Probabilities, &mut bench.answer, &mut bench.scratch)
+                .or_raise(py)?;
+            probabilities(py, &inner, &bench.answer)
+        })
+    }
+
+    /// The signed distance to the decision boundary, where there is one.
+    fn score_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let x = plain_dict(x)?;
+        with_bench(|bench| {
+            let inner = self.read(py)?;
+            let model = inner.model(py)?;
+            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)?;
+            model.score(&mut bench.draft, &mut bench.scratch).or_raise(py)
+        })
+    }
+
+    /// Transform one example.
+    fn transform_one<'py>(&self, py: Python<'py>, x: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let x = plain_dict(x)?;
+        with_bench(|bench| {
+            let inner = self.read(py)?;
+            let model = inner.model(py)?;
+            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)?;
+            // What was never learned still has to come out: a copy of the model gets to know it.
+            let copy =
+                bench.draft.is_news().then(|| model.acquainted(&mut bench.draft)).transpose().or_raise(py)?;
+            let model = copy.as_ref().unwrap_or(model);
+            model.transform(&mut bench.draft, &mut bench.row, &mut bench.scratch).or_raise(py)?;
+            let schema = model.output().or_raise(py)?;
+            transformed(py, &schema, bench.row.row())
+        })
+    }
+
+    /// Predict one example, then learn it. Returns what was predicted.
+    #[pyo3(signature = (x, y, w=1.0, *, proba=false))]
+    fn step_one(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        w: f64,
+        proba: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let x = plain_dict(x)?;
+        with_bench(|bench| {
+            let mut inner = self.write(py)?;
+            let inner = &mut *inner;
+            let Inner { model: Some(model), keys, .. } = inner else { return Err(unbuilt(py)) };
+            let y = OneTarget::read(py, model.role(), Some(y))?;
+            read_dict(&x, model.schema(), keys, &mut bench.draft)?;
+            let want = if proba { Want::Probabilities } else { Want::Class };
+            let (features, classes, learned) = (model.schema().len(), model.labels().len(), model.learned());
+            model
+                .step(&mut bench.draft, y.target(), w, want, &mut bench.answer, &mut bench.scratch)
+                .or_raise(py)?;
+            if model.schema().len() != features || model.labels().len() != classes || learned < 3 {
+                inner.follow(py)?;
+            }
+            let inner = &*inner;
+            if proba {
+                return Ok(probabilities(py, inner, &bench.answer)?.into_any().unbind());
+            }
+            answer(py, inner, inner.model(py)?, &bench.answer)
+        })
+    }
+
+    /// Learn rows (see `Lent`), predicting each first if `predict` is "class" or "proba".
+    /// Returns (answers or None, rows set aside as [(row, message)]).
+    #[pyo3(signature = (rows, y, w, predict, on_error))]
+    fn _run_many(
+        &self,
+        py: Python<'_>,
+        rows: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        w: Option<&Bound<'_, PyAny>>,
+        predict: Option<&str>,
+        on_error: &str,
+    ) -> PyResult<(Option<Py<PyAny>>, Vec<(usize, String)>)> {
+        let lent = Lent::new(rows)?;
+        let table = lent.table();
+        let height = table.height();
+        let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
+        let mut guard = self.write(py)?;
+        let inner = &mut *guard;
+        let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
+        let role = model.role();
+        let targets = ManyTargets::read(py, role, y)?;
+        check_length(py, "y", targets.len(), height)?;
+        let weights = w.filter(|w| !w.is_none()).map(read_numbers).transpose()?;
+        check_length(py, "w", weights.as_ref().map(Vec::len), height)?;
+        let before = (on_error == "raise").then(|| model.clone());
+        let mut answers = Answers { want, numeric: role == Role::Regressor, ..Answers::default() };
+        let mut set_aside = Vec::new();
+        let mut failed = None;
+        let mut from = 0;
+        while from < height && failed.is_none() {
+            let to = (from + STRIDE).min(height);
+            let job = Job {
+                table: &table,
+                from,
+                to,
+                targets: targets.targets(),
+                weights: weights.as_deref(),
+                predicting: want,
+                learning: true,
+                set_aside: on_error == "skip",
+            };
+            let mut nothing = core::NoSink;
+            let sink: &mut (dyn Sink + Send) = if want.is_some() { &mut answers } else { &mut nothing };
+            let done = py.detach(|| with_bench(|bench| model.run(&job, &mut bench.scratch, sink)));
+            match done {
+                Ok(tally) => {
+                    set_aside.extend(tally.set_aside.into_iter().map(|(row, fault)| (row, fault.to_string())))
+                }
+                Err(fault) => failed = Some(raise(py, &fault)),
+            }
+            if failed.is_none() {
+                failed = py.check_signals().err();
+            }
+            from = to;
+        }
+        if let (Some(_), Some(before)) = (&failed, before) {
+            *model = before;
+        }
+        inner.follow(py)?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let answers = want.map(|_| answers.give(py, inner.labels.len())).transpose()?;
+        Ok((answers, set_aside))
+    }
+
+    /// Predict rows: numbers, class codes, or probabilities by class code.
+    fn _predict_many(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, proba: bool) -> PyResult<Py<PyAny>> {
+        let lent = Lent::new(rows)?;
+        let table = lent.table();
+        let guard = self.read(py)?;
+        let inner = &*guard;
+        let model = inner.model(py)?;
+        let want = if proba { Want::Probabilities } else { Want::Class };
+        let mut answers =
+            Answers { want: Some(want), numeric: model.role() == Role::Regressor, ..Answers::default() };
+        py.detach(|| with_bench(|bench| model.predict_table(&table, want, &mut bench.scratch, &mut answers)))
+            .or_raise(py)?;
+        answers.give(py, inner.labels.len())
+    }
+
+    /// Transform rows: (names, matrix, {column: categories of a nominal one}).
+    #[allow(clippy::type_complexity)]
+    fn _transform_many<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyArray2<f64>>, Bound<'py, PyDict>)> {
+        let lent = Lent::new(rows)?;
+        let table = lent.table();
+        let guard = self.read(py)?;
+        let model = guard.model(py)?;
+        let (model, values) =
+            py.detach(|| with_bench(|bench| model.transform_all(&table, &mut bench.scratch))).or_raise(py)?;
+        let schema = model.output().or_raise(py)?;
+        let nominal = PyDict::new(py);
+        for (slot, kind) in schema.kinds().iter().enumerate() {
+            if *kind == millstream_core::schema::Kind::Nominal {
+                let values = schema.values(slot);
+                let texts = (0..values.len() as u32).map(|code| values.text(code).unwrap_or_default().to_string());
+                nominal.set_item(slot, texts.collect::<Vec<_>>())?;
+            }
+        }
+        let height = table.height();
+        let matrix = values.into_pyarray(py).reshape([height, schema.len()])?;
+        Ok((names(py, &schema)?, matrix, nominal))
+    }
+}
+
+fn names<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for name in schema.names() {
+        match name {
+            Name::Text(text) => list.append(PyString::new(py, &text))?,
+            Name::Number(number) => list.append(number)?,
+        }
+    }
+    Ok(list)
+}
+
+fn answer(py: Python<'_>, inner: &Inner, model: &core::Model, answer: &Answer) -> PyResult<Py<PyAny>> {
+    match model.role() {
+        Role::Regressor => Ok(PyFloat::new(py, answer.number).into_any().unbind()),
+        _ => Ok(inner.label(py, answer.class.class)),
+    }
+}
+
+fn probabilities<'py>(py: Python<'py>, inner: &Inner, answer: &Answer) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (label, probability) in inner.labels.iter().zip(&answer.class.probabilities) {
+        if let Some(label) = label {
+            dict.set_item(label, probability)?;
+        }
+    }
+    Ok(dict)
+}
+
+/// A transformed row as a dict; what is missing is left out.
+fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let mut failed = None;
+    row.each(|slot, value| {
+        let set = match (schema.name(slot), value) {
+            (Name::Text(name), Value::Number(number)) => dict.set_item(&*name, number),
+            (Name::Number(name), Value::Number(number)) => dict.set_item(name, number),
+            (name, Value::Nominal(code)) => {
+                let text = code.and_then(|code| schema.values(slot).text(code));
+                match name {
+                    Name::Text(name) => dict.set_item(&*name, text),
+                    Name::Number(name) => dict.set_item(name, text),
+                }
+            }
+        };
+        failed = failed.take().or(set.err());
+    });
+    failed.map_or(Ok(dict), Err)
+}

@@ -1,0 +1,451 @@
+//! How a dict, a matrix or a frame becomes numbers.
+//!
+//! Dicts are read straight into a draft. Frames are taken apart into columns by `millstream._frames`, once
+//! per batch; here a column is a borrowed NumPy array of any number type and stride.
+
+use std::sync::Arc;
+
+use millstream_core::draft::{Draft, Given};
+use millstream_core::schema::{Kind, Name, Schema};
+use millstream_core::table::{Column, SparseTable, Table};
+use millstream_core::Fault;
+use numpy::ndarray::{ArrayView1, ArrayView2, Axis};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+
+use crate::errors::{raise, OrRaise};
+
+/// The key objects of a model's features by slot. A dict that is built by the same code has the same key
+/// objects in the same order, and comparing pointers finds their slots without hashing.
+#[derive(Default)]
+pub struct Keys(Vec<Py<PyAny>>);
+
+impl Keys {
+    /// Take up the names of features that are new in the schema.
+    pub fn follow(&mut self, py: Python<'_>, schema: &Schema) -> PyResult<()> {
+        self.0.truncate(schema.len());
+        // Numbered columns are looked up by value; a wide matrix must not cost an object each.
+        if schema.only_numbered() {
+            return Ok(());
+        }
+        for slot in self.0.len()..schema.len() {
+            self.0.push(match schema.name(slot) {
+                Name::Text(text) => PyString::intern(py, &text).unbind().into_any(),
+                Name::Number(number) => number.into_pyobject(py)?.unbind().into_any(),
+            });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn is_at(&self, slot: usize, key: &Bound<'_, PyAny>) -> bool {
+        self.0.get(slot).is_some_and(|known| known.as_ptr() == key.as_ptr())
+    }
+}
+
+/// Read a dict against a schema.
+pub fn read_dict(dict: &Bound<'_, PyDict>, schema: &Schema, keys: &Keys, draft: &mut Draft) -> PyResult<()> {
+    let py = dict.py();
+    draft.begin(schema);
+    let mut expected = 0;
+    for (key, value) in dict.iter() {
+        let slot = if keys.is_at(expected, &key) { Some(expected as u32) } else { find(&key, schema)? };
+        match slot {
+            Some(slot) => {
+                expected = slot as usize + 1;
+                if let Ok(float) = value.cast_exact::<PyFloat>() {
+                    let number = float.value();
+                    if number.is_finite() && schema.kinds()[slot as usize] == Kind::Number {
+                        draft.set_number(slot, number);
+                        continue;
+                    }
+                }
+                with_given(&key, &value, |given| draft.set(schema, slot, given).or_raise(py))?;
+            }
+            None => {
+                let name = read_name(&key)?;
+                with_given(&key, &value, |given| draft.add(name.clone(), given).or_raise(py))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn find(key: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Option<u32>> {
+    match key.cast::<PyString>() {
+        Ok(text) => Ok(schema.slot_of_text(text.to_str()?)),
+        Err(_) => Ok(schema.slot(&read_name(key)?)),
+    }
+}
+
+/// A feature's name: a str or an int.
+pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
+    if let Ok(text) = key.cast::<PyString>() {
+        return Ok(Name::Text(text.to_str()?.into()));
+    }
+    match key.extract::<i64>() {
+        Ok(number) => Ok(Name::Number(number)),
+        Err(_) => {
+            let message = format!("a feature's name is a str or an int, got {}", shown(key));
+            Err(raise(key.py(), &Fault::wrong_type(message)))
+        }
+    }
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+    let repr: String = value.repr().map(|text| text.to_string()).unwrap_or_default().chars().take(60).collect();
+    format!("{kind} {repr}")
+}
+
+/// Hand on what a Python value stands for.
+fn with_given<R>(
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    then: impl FnOnce(Given<'_>) -> PyResult<R>,
+) -> PyResult<R> {
+    let number = |number: f64| if number.is_nan() { Given::Missing } else { Given::Number(number) };
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return then(number(float.value()));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return then(Given::Text(text.to_str()?));
+    }
+    if value.is_none() {
+        return then(Given::Missing);
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return then(Given::Number(f64::from(flag.is_true())));
+    }
+    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+    if matches!(kind.as_str(), "NAType" | "NaTType") {
+        return then(Given::Missing);
+    }
+    let refuse = |what: &str| {
+        let message = format!(
+            "feature {}: {what}, got {}",
+            key.repr().map(|k| k.to_string()).unwrap_or_default(),
+            shown(value)
+        );
+        raise(value.py(), &Fault::wrong_type(message))
+    };
+    let numeric = value.is_instance_of::<PyInt>()
+        || value.hasattr("__index__").unwrap_or(false)
+        || value.hasattr("__float__").unwrap_or(false);
+    if !numeric || kind == "ndarray" {
+        return Err(refuse("a value is a number, text or None"));
+    }
+    match value.extract::<f64>() {
+        Ok(float) => then(number(float)),
+        Err(_) => Err(refuse("a number must fit in a float")),
+    }
+}
+
+/// Read a column of numbers of any type.
+enum Numbers<'py> {
+    F64(PyReadonlyArray1<'py, f64>),
+    F32(PyReadonlyArray1<'py, f32>),
+    I64(PyReadonlyArray1<'py, i64>),
+    I32(PyReadonlyArray1<'py, i32>),
+    I16(PyReadonlyArray1<'py, i16>),
+    I8(PyReadonlyArray1<'py, i8>),
+    U64(PyReadonlyArray1<'py, u64>),
+    U32(PyReadonlyArray1<'py, u32>),
+    U16(PyReadonlyArray1<'py, u16>),
+    U8(PyReadonlyArray1<'py, u8>),
+    Bool(PyReadonlyArray1<'py, bool>),
+}
+
+enum Matrix<'py> {
+    F64(PyReadonlyArray2<'py, f64>),
+    F32(PyReadonlyArray2<'py, f32>),
+    I64(PyReadonlyArray2<'py, i64>),
+    I32(PyReadonlyArray2<'py, i32>),
+    I16(PyReadonlyArray2<'py, i16>),
+    I8(PyReadonlyArray2<'py, i8>),
+    U64(PyReadonlyArray2<'py, u64>),
+    U32(PyReadonlyArray2<'py, u32>),
+    U16(PyReadonlyArray2<'py, u16>),
+    U8(PyReadonlyArray2<'py, u8>),
+    Bool(PyReadonlyArray2<'py, bool>),
+}
+
+/// A view of one column, ready to be read without Python.
+#[derive(Clone, Copy)]
+enum View<'a> {
+    F64(ArrayView1<'a, f64>),
+    F32(ArrayView1<'a, f32>),
+    I64(ArrayView1<'a, i64>),
+    I32(ArrayView1<'a, i32>),
+    I16(ArrayView1<'a, i16>),
+    I8(ArrayView1<'a, i8>),
+    U64(ArrayView1<'a, u64>),
+    U32(ArrayView1<'a, u32>),
+    U16(ArrayView1<'a, u16>),
+    U8(ArrayView1<'a, u8>),
+    Bool(ArrayView1<'a, bool>),
+}
+
+/// Do the same for each number type.
+macro_rules! each_type {
+    ($what:ident :: $value:expr, $inner:ident => $do:expr) => {
+        match $value {
+            $what::F64($inner) => $do,
+            $what::F32($inner) => $do,
+            $what::I64($inner) => $do,
+            $what::I32($inner) => $do,
+            $what::I16($inner) => $do,
+            $what::I8($inner) => $do,
+            $what::U64($inner) => $do,
+            $what::U32($inner) => $do,
+            $what::U16($inner) => $do,
+            $what::U8($inner) => $do,
+            $what::Bool($inner) => $do,
+        }
+    };
+}
+
+macro_rules! borrow {
+    ($to:ident, $array:ident, $value:expr) => {{
+        let value = $value;
+        borrow!(@try $to, $array, value, F64 f64, F32 f32, I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool bool);
+        None
+    }};
+    (@try $to:ident, $array:ident, $value:ident, $($variant:ident $type:ty),*) => {
+        $(if let Ok(array) = $value.cast::<$array<$type>>() {
+            return Some($to::$variant(array.try_readonly().ok()?));
+        })*
+    };
+}
+
+fn borrow_column<'py>(array: &Bound<'py, PyAny>) -> Option<Numbers<'py>> {
+    borrow!(Numbers, PyArray1, array)
+}
+
+fn borrow_matrix<'py>(array: &Bound<'py, PyAny>) -> Option<Matrix<'py>> {
+    borrow!(Matrix, PyArray2, array)
+}
+
+/// How each number type becomes f64. Booleans count 0 or 1.
+trait AsFloat: Copy + Element {
+    fn as_float(self) -> f64;
+}
+
+macro_rules! as_float {
+    ($($type:ty),*) => { $(impl AsFloat for $type { #[inline(always)] fn as_float(self) -> f64 { self as f64 } })* };
+}
+as_float!(f64, f32, i64, i32, i16, i8, u64, u32, u16, u8);
+
+impl AsFloat for bool {
+    fn as_float(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+/// Write a column into a row-major block.
+fn scatter<T: AsFloat>(
+    view: ArrayView1<'_, T>,
+    from: usize,
+    to: usize,
+    width: usize,
+    place: usize,
+    out: &mut [f64],
+) {
+    let cells = out[place..].iter_mut().step_by(width);
+    match view.as_slice() {
+        Some(slice) => cells.zip(&slice[from..to]).for_each(|(cell, value)| *cell = value.as_float()),
+        None => {
+            let part = view.slice_axis(Axis(0), (from..to).into());
+            cells.zip(part.iter()).for_each(|(cell, value)| *cell = value.as_float());
+        }
+    }
+}
+
+/// Rows that Python lends for one call.
+pub enum Lent<'py> {
+    Matrix { array: Matrix<'py>, columns: Vec<Column> },
+    Columns { arrays: Vec<Numbers<'py>>, columns: Vec<Column>, height: usize },
+    Sparse { starts: Vec<usize>, indices: Vec<u32>, values: Vec<f64>, width: usize },
+}
+
+impl<'py> Lent<'py> {
+    /// From what `millstream._frames.take_apart` gives:
+    /// `("matrix", array)`, `("columns", [(name, array, categories or None)], height)`,
+    /// `("sparse", starts, indices, values, width)`.
+    pub fn new(parts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = parts.py();
+        let unreadable = |what: String| raise(py, &Fault::wrong_type(what));
+        let kind: String = parts.get_item(0)?.extract()?;
+        match kind.as_str() {
+            "matrix" => {
+                let array = parts.get_item(1)?;
+                let matrix = borrow_matrix(&array)
+                    .ok_or_else(|| unreadable(format!("cannot read a matrix of {}", shown(&array))))?;
+                let width = each_type!(Matrix::&matrix, array => array.as_array().ncols());
+                let columns = (0..width as i64).map(|place| Column::Number(Name::Number(place))).collect();
+                Ok(Lent::Matrix { array: matrix, columns })
+            }
+            "columns" => {
+                let list = parts.get_item(1)?.cast_into::<PyList>()?;
+                let height: usize = parts.get_item(2)?.extract()?;
+                let (mut arrays, mut columns) = (Vec::new(), Vec::new());
+                for part in list.iter() {
+                    let name = read_name(&part.get_item(0)?)?;
+                    let array = part.get_item(1)?;
+                    let numbers = borrow_column(&array)
+                        .ok_or_else(|| unreadable(format!("column {name}: cannot read {}", shown(&array))))?;
+                    let length = each_type!(Numbers::&numbers, array => array.as_array().len());
+                    if length != height {
+                        return Err(raise(
+                            py,
+                            &Fault::value(format!("column {name} has {length} rows, the batch has {height}")),
+                        ));
+                    }
+                    let categories = part.get_item(2)?;
+                    columns.push(if categories.is_none() {
+                        Column::Number(name)
+                    } else {
+                        let texts: Vec<String> = categories.extract()?;
+                        Column::Nominal(name, texts.iter().map(|text| Arc::from(text.as_str())).collect())
+                    });
+                    arrays.push(numbers);
+                }
+                Ok(Lent::Columns { arrays, columns, height })
+            }
+            _ => Self::new_sparse(parts),
+        }
+    }
+
+    fn new_sparse(parts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = parts.py();
+        let whole = |place: usize| -> PyResult<Vec<usize>> {
+            let array = parts.get_item(place)?;
+            let numbers = borrow_column(&array).ok_or_else(|| {
+                raise(py, &Fault::wrong_type(format!("cannot read indices of {}", shown(&array))))
+            })?;
+            Ok(
+                each_type!(Numbers::&numbers, array => array.as_array().iter().map(|x| x.as_float() as usize).collect()),
+            )
+        };
+        let starts = whole(1)?;
+        let indices = whole(2)?;
+        let array = parts.get_item(3)?;
+        let numbers = borrow_column(&array)
+            .ok_or_else(|| raise(py, &Fault::wrong_type(format!("cannot read values of {}", shown(&array)))))?;
+        let values: Vec<f64> =
+            each_type!(Numbers::&numbers, array => array.as_array().iter().map(|x| x.as_float()).collect());
+        let width: usize = parts.get_item(4)?.extract()?;
+        let bounded = starts.last() == Some(&values.len()) && starts.windows(2).all(|pair| pair[0] <= pair[1]);
+        let inside = indices.len() == values.len() && indices.iter().all(|&index| index < width);
+        let ascending = bounded
+            && inside
+            && starts.windows(2).all(|pair| indices[pair[0]..pair[1]].windows(2).all(|two| two[0] < two[1]));
+        if !ascending || width > u32::MAX as usize {
+            return Err(raise(py, &Fault::value("a sparse matrix with indices out of order or out of range")));
+        }
+        let indices = indices.into_iter().map(|index| index as u32).collect();
+        Ok(Lent::Sparse { starts, indices, values, width })
+    }
+
+    /// A table over the lent rows, which can be read without Python.
+    pub fn table(&self) -> View2<'_> {
+        match self {
+            Lent::Matrix { array, columns } => {
+                let direct = match array {
+                    Matrix::F64(array) => array.as_slice().ok().filter(|_| array.as_array().is_standard_layout()),
+                    _ => None,
+                };
+                let (height, views) = each_type!(Matrix::array, array => {
+                    let array: ArrayView2<'_, _> = array.as_array();
+                    (array.nrows(), (0..array.ncols()).map(|place| array.index_axis_move(Axis(1), place).into()).collect())
+                });
+                View2 { height, columns, views, direct, sparse: None }
+            }
+            Lent::Columns { arrays, columns, height } => {
+                let views =
+                    arrays.iter().map(|array| each_type!(Numbers::array, array => array.as_array().into()));
+                View2 { height: *height, columns, views: views.collect(), direct: None, sparse: None }
+            }
+            Lent::Sparse { starts, indices, values, width } => View2 {
+                height: starts.len() - 1,
+                columns: &[],
+                views: Vec::new(),
+                direct: None,
+                sparse: Some(SparseTable { starts, indices, values, width: *width }),
+            },
+        }
+    }
+}
+
+macro_rules! into_view {
+    ($($variant:ident $type:ty),*) => {
+        $(impl<'a> From<ArrayView1<'a, $type>> for View<'a> {
+            fn from(view: ArrayView1<'a, $type>) -> Self { View::$variant(view) }
+        })*
+    };
+}
+into_view!(F64 f64, F32 f32, I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool bool);
+
+pub struct View2<'a> {
+    height: usize,
+    columns: &'a [Column],
+    views: Vec<View<'a>>,
+    direct: Option<&'a [f64]>,
+    sparse: Option<SparseTable<'a>>,
+}
+
+impl Table for View2<'_> {
+    fn height(&self) -> usize {
+        self.height
+    }
+
+    fn columns(&self) -> &[Column] {
+        self.columns
+    }
+
+    fn block<'b>(&'b self, from: usize, to: usize, buffer: &'b mut Vec<f64>) -> &'b [f64] {
+        let width = self.columns.len();
+        if let Some(numbers) = self.direct {
+            return &numbers[from * width..to * width];
+        }
+        buffer.resize((to - from) * width, 0.0);
+        for (place, view) in self.views.iter().enumerate() {
+            each_type!(View::*view, view => scatter(view, from, to, width, place, buffer));
+            if let Column::Nominal(..) = self.columns[place] {
+                for cell in buffer[place..].iter_mut().step_by(width).filter(|cell| **cell < 0.0) {
+                    *cell = f64::NAN;
+                }
+            }
+        }
+        buffer
+    }
+
+    fn sparse(&self) -> Option<SparseTable<'_>> {
+        self.sparse
+    }
+}
+
+/// The numbers of a one-dimensional array of any type.
+pub fn read_numbers(array: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    match borrow_column(array) {
+        Some(numbers) => {
+            Ok(each_type!(Numbers::&numbers, array => array.as_array().iter().map(|x| x.as_float()).collect()))
+        }
+        None => Err(raise(array.py(), &Fault::wrong_type(format!("cannot read numbers from {}", shown(array))))),
+    }
+}
+
+/// The whole numbers of a one-dimensional array, if it holds such; booleans are not whole numbers here.
+pub fn read_integers(array: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
+    match borrow_column(array)? {
+        Numbers::I64(array) => Some(array.as_array().iter().copied().collect()),
+        Numbers::I32(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
+        Numbers::I16(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
+        Numbers::I8(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
+        Numbers::U32(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
+        Numbers::U16(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
+        Numbers::U8(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
+        _ => None,
+    }
+}

@@ -1,0 +1,61 @@
+"""Online machine learning: exact one-example-at-a-time learning, at native speed, from Python."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from millstream._core import __version__
+from millstream.registry import build, find, from_bytes, load
+
+if TYPE_CHECKING:
+    from millstream import (
+        base,
+        baseline,
+        compat,
+        compose,
+        drift,
+        errors,
+        evaluate,
+        linear_model,
+        losses,
+        metrics,
+        multiclass,
+        naive_bayes,
+        optim,
+        preprocessing,
+        registry,
+        stats,
+    )
+
+#: Loaded when first used, so that `import millstream` is quick.
+_MODULES = (
+    "base",
+    "baseline",
+    "compat",
+    "compose",
+    "drift",
+    "errors",
+    "evaluate",
+    "linear_model",
+    "losses",
+    "metrics",
+    "multiclass",
+    "naive_bayes",
+    "optim",
+    "preprocessing",
+    "registry",
+    "stats",
+)
+
+__all__ = [*_MODULES, "__version__", "build", "find", "from_bytes", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"millstream.{name}")
+    raise AttributeError(f"module 'millstream' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,334 @@
+"""Matrices and frames, taken apart into columns that the core can borrow, and put together again.
+
+This runs once per batch. Nothing is imported that the caller has not imported already: a pandas frame can
+only arrive where pandas is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from millstream.errors import InvalidType, InvalidValue
+
+_PLAIN = (float, int, str, type(None))
+
+
+def plain_dict(x: Any) -> dict[Any, Any]:
+    """A dict whose values need no Python code to be read."""
+    if not isinstance(x, Mapping):
+        raise InvalidType(f"an example is a dict of features, got {type(x).__name__}")
+    return {key: _plain(key, value) for key, value in x.items()}
+
+
+def _plain(key: Any, value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (bool, np.bool_)):
+        return float(value)
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__") or isinstance(value, np.ndarray):
+        raise InvalidType(f"feature {key!r}: a value is a number, text or None, got {type(value).__name__} {value!r:.60}")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidType(f"feature {key!r}: a number must fit in a float, got {type(value).__name__} {value!r:.60}") from None
+
+
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+def take_apart(X: Any) -> tuple[Any, ...]:
+    """What `rows.rs` reads: a matrix, columns, a sparse matrix; or the dicts themselves."""
+    if isinstance(X, np.ndarray):
+        return _matrix(X)
+    library = _library(X)
+    if library == "pandas" and hasattr(X, "columns"):
+        return ("columns", [_pandas_column(name, X.iloc[:, place]) for place, name in enumerate(X.columns)], len(X))
+    if library == "polars" and hasattr(X, "get_columns"):
+        return ("columns", [_polars_column(series) for series in X.get_columns()], X.height)
+    if library == "pyarrow" and hasattr(X, "column_names"):
+        return ("columns", [_arrow_column(n, X.column(i)) for i, n in enumerate(X.column_names)], X.num_rows)
+    if library == "scipy" and hasattr(X, "tocsr"):
+        return _sparse(X)
+    if isinstance(X, Mapping) or isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+        raise InvalidType(f"rows are a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
+    if isinstance(X, Sequence) and X and isinstance(X[0], (list, tuple, np.ndarray)):
+        try:
+            return _matrix(np.asarray(X))
+        except ValueError:
+            raise InvalidValue("rows of different lengths: a batch must be rectangular") from None
+    return ("dicts", X)
+
+
+def _matrix(X: Any) -> tuple[Any, ...]:
+    if X.ndim != 2:
+        raise InvalidValue(f"a batch is a matrix of rows and columns, got {X.ndim} dimension{'s' * (X.ndim != 1)}")
+    if X.dtype.kind in "OUS":
+        columns = [(place, *_object_column(place, X[:, place])) for place in range(X.shape[1])]
+        return ("columns", columns, X.shape[0])
+    return ("matrix", _numbers("matrix", X))
+
+
+def _numbers(name: Any, values: Any) -> Any:
+    """An array of a number type that the core borrows."""
+    if values.dtype.kind not in "fiub":
+        raise InvalidType(f"column {name!r}: a value is a number, text or None, got dtype {values.dtype}")
+    if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
+        values = values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    return values
+
+
+def _object_column(name: Any, values: Any) -> tuple[Any, Any]:
+    """Python objects in a column: all numbers, or all text, each with missing values."""
+    plain = [_plain(name, value) for value in values]
+    if any(isinstance(value, str) for value in plain):
+        codes, categories = np.empty(len(plain), dtype=np.int64), {}
+        for row, value in enumerate(plain):
+            if value is None or value != value:
+                codes[row] = -1
+            elif isinstance(value, str):
+                codes[row] = categories.setdefault(value, len(categories))
+            else:
+                raise InvalidType(f"row {row}: feature {name!r} is nominal (text), got {value!r}", row)
+        return codes, list(categories)
+    return np.array([np.nan if value is None else value for value in plain], dtype=np.float64), None
+
+
+def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
+    name = _name(name)
+    dtype = series.dtype
+    if hasattr(series, "cat"):
+        return name, series.cat.codes.to_numpy(), _texts(name, series.cat.categories)
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        return name, _numbers(name, series.to_numpy()), None
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":
+        return (name, *_object_column(name, series.to_numpy()))
+    if getattr(dtype, "kind", "") in ("f", "i", "u", "b"):
+        return name, series.to_numpy(dtype=np.float64, na_value=np.nan), None
+    if dtype == "string" or dtype == "str":
+        codes, categories = series.factorize()
+        return name, codes, _texts(name, categories)
+    raise InvalidType(f"column {name!r}: a value is a number, text or None, got dtype {dtype}")
+
+
+def _polars_column(series: Any) -> tuple[Any, Any, Any]:
+    if series.dtype.is_numeric() or str(series.dtype) == "Boolean":
+        if series.null_count() == 0 and series.dtype.is_numeric() and not series.dtype.is_decimal():
+            return series.name, _numbers(series.name, series.to_numpy()), None
+        import polars
+
+        return series.name, series.cast(polars.Float64).fill_null(float("nan")).to_numpy(), None
+    return _arrow_column(series.name, series.to_arrow())
+
+
+def _arrow_column(name: Any, column: Any) -> tuple[Any, Any, Any]:
+    import pyarrow
+    import pyarrow.compute as compute
+
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    kind = column.type
+    types = pyarrow.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind) or types.is_null(kind):
+        if column.null_count == 0 and (types.is_integer(kind) or types.is_floating(kind)):
+            return name, _numbers(name, column.to_numpy(zero_copy_only=False)), None
+        floats = column.cast(pyarrow.uint8()) if types.is_boolean(kind) else column
+        return name, floats.cast(pyarrow.float64()).fill_null(float("nan")).to_numpy(zero_copy_only=False), None
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        column = compute.dictionary_encode(column)
+    if types.is_dictionary(column.type):
+        codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        return name, codes, _texts(name, column.dictionary.to_pylist())
+    raise InvalidType(f"column {name!r}: a value is a number, text or None, got {kind}")
+
+
+def _texts(name: Any, categories: Any) -> list[str]:
+    """Categories as text; numbers among them are written out."""
+    return [category if isinstance(category, str) else str(category) for category in categories]
+
+
+def _name(name: Any) -> Any:
+    if isinstance(name, np.integer):
+        return int(name)
+    if not isinstance(name, (str, int)):
+        raise InvalidType(f"a feature's name is a str or an int, got {type(name).__name__} {name!r}")
+    return name
+
+
+def _sparse(X: Any) -> tuple[Any, ...]:
+    X = X.tocsr()
+    if X.ndim != 2:
+        raise InvalidValue("a batch is a matrix of rows and columns")
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return ("sparse", X.indptr, X.indices, _numbers("sparse matrix", X.data), int(X.shape[1]))
+
+
+def targets(y: Any) -> Any:
+    """A column of targets as a NumPy array, or a list where it holds objects."""
+    if y is None:
+        return None
+    if hasattr(y, "to_numpy") and not isinstance(y, np.ndarray):
+        y = y.to_numpy()
+    if isinstance(y, np.ndarray):
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.ndim != 1:
+            raise InvalidValue(f"y is one value for each row, got {y.ndim} dimensions")
+        return _numbers("y", y) if y.dtype.kind in "fiub" else y.tolist()
+    values = list(y)
+    kinds = {type(value) for value in values}
+    if kinds <= {float, int} or kinds <= {bool}:
+        try:
+            return np.asarray(values)
+        except OverflowError:
+            return values
+    return values
+
+
+def weights(w: Any) -> Any:
+    """Sample weights as an array."""
+    if w is None:
+        return None
+    array = np.asarray(w, dtype=np.float64)
+    if array.ndim != 1:
+        raise InvalidValue(f"w is one weight for each row, got {array.ndim} dimensions")
+    return array
+
+
+def dicts(X: Any) -> Iterator[Any]:
+    """The rows of anything as dicts."""
+    rows = take_apart(X)
+    if rows[0] == "dicts":
+        yield from rows[1]
+    elif rows[0] == "matrix":
+        for row in rows[1].tolist():
+            yield dict(enumerate(row))
+    elif rows[0] == "columns":
+        columns = []
+        for name, values, categories in rows[1]:
+            if categories is None:
+                columns.append((name, values.tolist()))
+            else:
+                columns.append((name, [None if code < 0 else categories[code] for code in values.tolist()]))
+        for row in range(rows[2]):
+            yield {name: values[row] for name, values in columns}
+    else:
+        _, starts, indices, values, _ = rows
+        for begin, end in zip(starts[:-1], starts[1:], strict=True):
+            yield dict(zip(indices[begin:end].tolist(), values[begin:end].tolist(), strict=True))
+
+
+def examples(X: Any, y: Any, w: Any) -> Iterator[tuple[Any, Any, float]]:
+    """Rows with target and weight."""
+    column = targets(y)
+    if isinstance(column, np.ndarray):
+        column = column.tolist()
+    ws = weights(w)
+    rows = list(dicts(X)) if column is not None or ws is not None else dicts(X)
+    if column is not None and len(column) != len(rows):  # type: ignore[arg-type]
+        raise InvalidValue(f"y has {len(column)} values for {len(rows)} rows")  # type: ignore[arg-type]
+    if ws is not None and len(ws) != len(rows):  # type: ignore[arg-type]
+        raise InvalidValue(f"w has {len(ws)} values for {len(rows)} rows")  # type: ignore[arg-type]
+    yield from zip(rows, repeat(None) if column is None else column, repeat(1.0) if ws is None else ws.tolist())
+
+
+def decode(codes: Any, labels: Sequence[Any]) -> Any:
+    """Class codes as labels; -1 is None. An array of bool, int or str where that holds them all."""
+    if len(codes) and codes.min() >= 0:
+        used = [label for label in labels if label is not None]
+        kinds = {type(label) for label in used}
+        if kinds in ({int}, {bool}):
+            table = np.array([0 if label is None else label for label in labels], dtype=used[0].__class__)
+            return table[codes]
+    table = np.empty(len(labels) + 1, dtype=object)
+    table[: len(labels)] = labels
+    return table[codes]
+
+
+def pack_answers(answers: list[Any]) -> Any:
+    """Answers as an array of one type where that holds them all."""
+    kinds = {type(answer) for answer in answers}
+    if kinds and kinds <= {float, int} and float in kinds:
+        return np.array(answers, dtype=np.float64)
+    if kinds in ({int}, {bool}):
+        return np.array(answers)
+    packed = np.empty(len(answers), dtype=object)
+    packed[:] = answers
+    return packed
+
+
+def pack_probabilities(answers: list[dict[Any, float]]) -> Any:
+    """Dicts of probabilities as a matrix; classes in the order in which they came."""
+    classes: dict[Any, int] = {}
+    for answer in answers:
+        for label in answer:
+            classes.setdefault(label, len(classes))
+    matrix = np.zeros((len(answers), len(classes)))
+    for row, answer in enumerate(answers):
+        for label, probability in answer.items():
+            matrix[row, classes[label]] = probability
+    return matrix
+
+
+def give_back(names: Sequence[Any], matrix: Any, nominal: Mapping[int, Sequence[str]], like: Any) -> Any:
+    """Columns in the form in which the batch came."""
+    library = _library(like)
+    if library in ("numpy", "scipy", "builtins"):
+        if not nominal:
+            return matrix
+        table = matrix.astype(object)
+        for place, categories in nominal.items():
+            table[:, place] = _decoded(matrix[:, place], categories)
+        return table
+    columns = {
+        name: _decoded(matrix[:, place], nominal[place]) if place in nominal else matrix[:, place]
+        for place, name in enumerate(names)
+    }
+    if library == "pandas":
+        import pandas
+
+        return pandas.DataFrame(columns, index=like.index, columns=list(names))
+    named = {str(name): values for name, values in columns.items()}
+    if library == "polars":
+        import polars
+
+        return polars.DataFrame(named)
+    import pyarrow
+
+    return pyarrow.table(named)
+
+
+def _decoded(codes: Any, categories: Sequence[str]) -> Any:
+    texts = np.empty(len(codes), dtype=object)
+    texts[:] = [None if code != code or code < 0 else categories[int(code)] for code in codes]
+    return texts
+
+
+def from_dicts(rows: list[dict[Any, Any]], like: Any) -> Any:
+    """Dicts in the form in which the batch came; a list of dicts stays one."""
+    library = _library(like)
+    if library == "pandas":
+        import pandas
+
+        return pandas.DataFrame(rows, index=like.index)
+    if library == "polars":
+        import polars
+
+        return polars.DataFrame(rows)
+    if library == "pyarrow":
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(rows)
+    return rows

@@ -1,0 +1,467 @@
+"""What every part and every model can do, and what to subclass to write your own in Python.
+
+A class with `learn_one` and `predict_one` (or `transform_one`) that inherits from `Classifier`, `Regressor`
+or `Transformer` works in pipelines, in evaluation and beside native models; it is only slower.
+"""
+
+from __future__ import annotations
+
+import copy
+import html
+import inspect
+import json
+import os
+import tempfile
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+
+from millstream import _core, _frames
+from millstream.errors import InvalidType, InvalidValue
+
+if TYPE_CHECKING:
+    from millstream.compose import Pipeline, Union
+
+__all__ = ["Classifier", "Model", "Native", "Part", "Regressor", "Transformer"]
+
+Label: TypeAlias = bool | int | str
+Features: TypeAlias = Mapping[Any, Any]
+Self = TypeVar("Self", bound="Part")
+
+_ON_ERROR = ("raise", "stop", "skip")
+
+
+def _parameters_of(part: object) -> list[str]:
+    """The names of the constructor's parameters."""
+    signature = inspect.signature(type(part).__init__)
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [name for name, parameter in signature.parameters.items() if name != "self" and parameter.kind in kinds]
+
+
+def describe(value: Any) -> Any:
+    """A parameter's value as plain data."""
+    if isinstance(value, Part):
+        return value.describe()
+    if isinstance(value, (list, tuple)):
+        return [describe(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+class Part:
+    """Anything with a name in the registry, or a user's own: parameters, description, representation."""
+
+    #: The name in the registry; None for a class of the user's own.
+    name: ClassVar[str | None] = None
+    #: Other names that a parameter may be given by, for those who come from River or scikit-learn.
+    aliases: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        aliases, own = cls.aliases, cls.__dict__.get("__init__")
+        if not aliases or own is None:
+            return
+
+        def __init__(self: Part, *args: Any, **kwargs: Any) -> None:
+            own(self, *args, **{aliases.get(name, name): value for name, value in kwargs.items()})
+
+        __init__.__wrapped__ = own  # type: ignore[attr-defined]
+        __init__.__doc__ = own.__doc__
+        cls.__init__ = __init__  # type: ignore[assignment, method-assign]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {name: getattr(self, name) for name in _parameters_of(self)}
+
+    def describe(self) -> dict[str, Any]:
+        """The whole description as plain data; `millstream.build` makes an equal part of it."""
+        if self.name is None:
+            raise InvalidType(
+                f"{type(self).__name__}: a class of your own has no description; "
+                "describe() and save() are for parts of millstream, pickle works for all"
+            )
+        return {"name": self.name, "parameters": {k: describe(v) for k, v in self.parameters.items()}}
+
+    @classmethod
+    def _from_parameters(cls: type[Self], parameters: Mapping[str, Any]) -> Self:
+        """Build from described parameters; parts among them are still descriptions, which is fine."""
+        return cls(**parameters)
+
+    def clone(self: Self, **changes: Any) -> Self:
+        """A new part with the same parameters, but for `changes`, that has learned nothing."""
+        parameters = {name: _clone_value(value) for name, value in self.parameters.items()}
+        return type(self)(**{**parameters, **changes})
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.parameters.items()
+            if not (name in defaults and _same(value, defaults[name].default))
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, Part):
+        return not isinstance(default, Part) and default in (value.name, None) and repr(value).endswith("()")
+    return type(value) is type(default) and bool(value == default)
+
+
+def _clone_value(value: Any) -> Any:
+    if isinstance(value, Part):
+        return value.clone()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_clone_value(item) for item in value)
+    return value
+
+
+class Described(Part):
+    """A part that lives in a description only: an optimiser, a loss, a schedule."""
+
+    def __init__(self, **parameters: Any) -> None:
+        given = {"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}
+        self._description = json.loads(_core.resolve(_to_json(given)))
+
+    def describe(self) -> dict[str, Any]:
+        return copy.deepcopy(self._description)  # type: ignore[no-any-return]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: revive(value) for name, value in self._description["parameters"].items()}
+
+    def __getattr__(self, name: str) -> Any:
+        return _parameter(self, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Described) and self._description == other._description
+
+    def __hash__(self) -> int:
+        return hash(_to_json(self._description))
+
+
+def _parameter(part: Any, name: str) -> Any:
+    """A parameter as an attribute."""
+    if not name.startswith("_"):
+        parameters = part.__dict__.get("_description", {}).get("parameters", {})
+        if name in parameters:
+            return revive(parameters[name])
+    raise AttributeError(f"{type(part).__name__!r} object has no attribute {name!r}")
+
+
+def revive(value: Any) -> Any:
+    """Parts that are described inside a parameter become objects again."""
+    if isinstance(value, dict) and "name" in value:
+        from millstream.registry import build
+
+        return build(value)
+    if isinstance(value, list):
+        return [revive(item) for item in value]
+    return value
+
+
+def _to_json(description: Any) -> str:
+    try:
+        return json.dumps(description, allow_nan=False)
+    except ValueError:
+        raise InvalidValue(f"{description['name']}: parameters must be finite numbers, got {description['parameters']}") from None
+    except TypeError as error:
+        raise InvalidType(f"{description['name']}: {error}") from None
+
+
+class Model(Part):
+    """The verbs of online learning. Subclass `Classifier`, `Regressor` or `Transformer` for your own."""
+
+    #: "classifier", "regressor" or "transformer".
+    role: str
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example."""
+        raise NotImplementedError(f"{type(self).__name__} does not define learn_one")
+
+    def __or__(self, other: Any) -> Pipeline:
+        """`a | b`: a pipeline."""
+        from millstream.compose import Pipeline
+
+        return Pipeline([self, other])
+
+    def __ror__(self, other: Any) -> Pipeline:
+        from millstream.compose import Pipeline
+
+        return Pipeline([other, self])
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that the model holds."""
+        import pickle
+
+        return len(pickle.dumps(self))
+
+    def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> int:
+        """Learn rows one after the other, exactly as `learn_one` would.
+
+        `X` is a NumPy matrix, a pandas, polars or Arrow frame, a SciPy sparse matrix, or an iterable of
+        dicts. What happens at a row that cannot be learned is for `on_error` to say: with "raise" the call
+        fails and the model is as it was before; with "stop" it fails and keeps the rows before; with "skip"
+        the row is set aside, and the number of such rows is returned.
+        """
+        _check_on_error(on_error)
+        _, skipped = _loop(self, X, y, w, None, on_error)
+        return skipped
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `millstream.load` reads. The file appears whole or not at all."""
+        data = self.to_bytes()
+        path = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def to_bytes(self) -> bytes:
+        """The whole model as one versioned, checksummed value."""
+        raise InvalidType(f"{type(self).__name__}: a model with Python parts cannot be saved as data; use pickle")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def _check_on_error(on_error: str) -> None:
+    if on_error not in _ON_ERROR:
+        raise InvalidValue(f"on_error must be one of {', '.join(_ON_ERROR)}, got {on_error!r}")
+
+
+class Predictor(Model):
+    """A model that predicts: a classifier or a regressor."""
+
+    def predict_one(self, x: Features) -> Any:
+        """Predict one example."""
+        raise NotImplementedError(f"{type(self).__name__} does not define predict_one")
+
+    def step_one(self, x: Features, y: Any, w: float = 1.0, *, proba: bool = False) -> Any:
+        """Predict one example, then learn it. Returns what was predicted."""
+        predicted = self.predict_proba_one(x) if proba else self.predict_one(x)  # type: ignore[attr-defined]
+        self.learn_one(x, y, w) if w != 1.0 else self.learn_one(x, y)
+        return predicted
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict rows, exactly as `predict_one` would."""
+        return _frames.pack_answers([self.predict_one(x) for x in _frames.dicts(X)])
+
+    def step_many(self, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
+        """Predict each row, then learn it. Returns what was predicted before each row was learned."""
+        _check_on_error(on_error)
+        answers, _ = _loop(self, X, y, w, "proba" if proba else "class", on_error)
+        return _frames.pack_probabilities(answers) if proba else _frames.pack_answers(answers)
+
+
+def _loop(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str) -> tuple[list[Any], int]:
+    """Learn dict by dict, predicting first if asked."""
+    before = copy.deepcopy(model) if on_error == "raise" else None
+    answers: list[Any] = []
+    skipped = 0
+    for row, (x, target, weight) in enumerate(_frames.examples(X, y, w)):
+        rest = (target,) if weight == 1.0 else (target, weight)
+        try:
+            if predict is not None:
+                answers.append(model.step_one(x, *rest, proba=predict == "proba"))
+            elif model.role == "transformer":
+                model.learn_one(x)
+            else:
+                model.learn_one(x, *rest)
+        except Exception as error:
+            if on_error == "skip" and isinstance(error, (ValueError, TypeError, KeyError)):
+                skipped += 1
+                if predict is not None:
+                    answers.append({} if predict == "proba" else None)
+                continue
+            if before is not None:
+                _restore(model, before)
+            if hasattr(error, "row") and error.row is None:
+                error.row = row
+                error.args = (f"row {row}: {error}", *error.args[1:])
+            else:
+                error.add_note(f"at row {row}")
+            raise
+    return answers, skipped
+
+
+def _restore(model: Any, before: Any) -> None:
+    if isinstance(model, _core.Model):
+        model._copy_from(before)
+    else:
+        model.__dict__.clear()
+        model.__dict__.update(before.__dict__)
+
+
+class Classifier(Predictor):
+    """A model of class labels. A subclass writes `learn_one` and `predict_one` or `predict_proba_one`."""
+
+    role = "classifier"
+
+    def predict_proba_one(self, x: Features) -> dict[Label, float]:
+        """The probability of each class for one example."""
+        raise NotImplementedError(f"{type(self).__name__} does not define predict_proba_one")
+
+    def predict_one(self, x: Features) -> Label | None:
+        """The most probable class."""
+        probabilities = self.predict_proba_one(x)
+        return max(probabilities, key=probabilities.__getitem__) if probabilities else None
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Probabilities of rows: a column for each class, in the order of `classes`."""
+        return _frames.pack_probabilities([self.predict_proba_one(x) for x in _frames.dicts(X)])
+
+
+class Regressor(Predictor):
+    """A model of numbers. A subclass writes `learn_one` and `predict_one`."""
+
+    role = "regressor"
+
+
+class Transformer(Model):
+    """Turns features into features. A subclass writes `transform_one`, and `learn_one` if it learns."""
+
+    role = "transformer"
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example; nothing by default."""
+
+    def transform_one(self, x: Features) -> dict[Any, Any]:
+        """Transform one example."""
+        raise NotImplementedError(f"{type(self).__name__} does not define transform_one")
+
+    def transform_many(self, X: Any) -> Any:
+        """Transform rows, exactly as `transform_one` would."""
+        return _frames.from_dicts([self.transform_one(x) for x in _frames.dicts(X)], like=X)
+
+    def __add__(self, other: Any) -> Union:
+        """`a + b`: the features of both."""
+        from millstream.compose import Union
+
+        return Union([self, other])
+
+    def __radd__(self, other: Any) -> Union:
+        from millstream.compose import Union
+
+        return Union([other, self])
+
+
+class Native(_core.Model):
+    """A model that is built and run in Rust. The verbs for one example are those of the compiled class."""
+
+    name: ClassVar[str | None]
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__()
+        self._build(_to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
+
+    @property
+    def _description_dict(self) -> dict[str, Any]:
+        return json.loads(self._description())  # type: ignore[no-any-return]
+
+    @property
+    def role(self) -> str:
+        """ "classifier", "regressor" or "transformer"."""
+        return self._role()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters, defaults included."""
+        return {name: revive(value) for name, value in self._description_dict["parameters"].items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            parameters = self._description_dict["parameters"]
+            if name in parameters:
+                return revive(parameters[name])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def describe(self) -> dict[str, Any]:
+        """The whole description as plain data; `millstream.build` makes an equal model of it."""
+        return self._description_dict
+
+    def inspect(self) -> Any:
+        """What it has learned, as plain data: weights, moments, counts."""
+        return json.loads(self._inspect())
+
+    @classmethod
+    def _revive(cls, data: bytes) -> Any:
+        model = cls.__new__(cls)
+        model._load(data)
+        return model
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (type(self), self.to_bytes(), {k: v for k, v in self.__dict__.items()})
+
+    def __copy__(self) -> Any:
+        return _unpickle(type(self), self.to_bytes(), dict(self.__dict__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _unpickle(type(self), self.to_bytes(), copy.deepcopy(self.__dict__, memo))
+
+    def copy(self) -> Any:
+        """An independent copy that has learned the same."""
+        return copy.deepcopy(self)
+
+    def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> int:
+        _check_on_error(on_error)
+        rows = _frames.take_apart(X)
+        if rows[0] == "dicts":
+            return _loop(self, rows[1], y, w, None, on_error)[1]
+        _, skipped = self._run_many(rows, _frames.targets(y), _frames.weights(w), None, on_error)
+        return len(skipped)
+
+    def step_many(self, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
+        _check_on_error(on_error)
+        predict = "proba" if proba else "class"
+        rows = _frames.take_apart(X)
+        if rows[0] == "dicts":
+            answers = _loop(self, rows[1], y, w, predict, on_error)[0]
+            return _frames.pack_probabilities(answers) if proba else _frames.pack_answers(answers)
+        answers, _ = self._run_many(rows, _frames.targets(y), _frames.weights(w), predict, on_error)
+        return self._pack(answers, proba, X)
+
+    def predict_many(self, X: Any) -> Any:
+        rows = _frames.take_apart(X)
+        if rows[0] == "dicts":
+            return _frames.pack_answers([self.predict_one(x) for x in rows[1]])
+        return self._pack(self._predict_many(rows, False), False, X)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        rows = _frames.take_apart(X)
+        if rows[0] == "dicts":
+            return _frames.pack_probabilities([self.predict_proba_one(x) for x in rows[1]])
+        return self._pack(self._predict_many(rows, True), True, X)
+
+    def transform_many(self, X: Any) -> Any:
+        rows = _frames.take_apart(X)
+        if rows[0] == "dicts":
+            return [self.transform_one(x) for x in rows[1]]
+        names, matrix, nominal = self._transform_many(rows)
+        return _frames.give_back(names, matrix, nominal, like=X)
+
+    def _pack(self, answers: Any, proba: bool, like: Any) -> Any:
+        if self.role == "regressor":
+            return answers
+        labels = self._labels()
+        if not proba:
+            return _frames.decode(answers, labels)
+        known = [code for code, label in enumerate(labels) if label is not None]
+        return _frames.give_back([labels[code] for code in known], answers[:, known], {}, like=like)
+
+
+def _unpickle(cls: type[Native], data: bytes, attributes: dict[str, Any]) -> Any:
+    model = cls._revive(data)
+    model.__dict__.update(attributes)
+    return model

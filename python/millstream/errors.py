@@ -1,0 +1,49 @@
+"""What can go wrong. Each error is also the built-in that users catch, and says all in one line."""
+
+from __future__ import annotations
+
+__all__ = [
+    "InvalidState",
+    "InvalidType",
+    "InvalidValue",
+    "MillstreamError",
+    "NumericOverflow",
+    "UnknownName",
+]
+
+
+class MillstreamError(Exception):
+    """Every error that millstream raises on purpose.
+
+    `row` is the number of the bad row where the call had many, else None.
+    """
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type[MillstreamError], tuple[str, int | None]]:
+        return type(self), (str(self), self.row)
+
+
+class InvalidValue(MillstreamError, ValueError):
+    """A value out of range: NaN, infinity, a negative weight, a parameter out of its bounds."""
+
+
+class InvalidType(MillstreamError, TypeError):
+    """A value of the wrong type: text where a number is due, a feature that changed its kind."""
+
+
+class UnknownName(MillstreamError, KeyError):
+    """A name that is not known."""
+
+
+class NumericOverflow(MillstreamError, OverflowError, ValueError):
+    """An update that would have left the finite numbers; the model is as it was."""
+
+
+class InvalidState(MillstreamError, ValueError):
+    """A saved model that cannot be read."""

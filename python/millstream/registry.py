@@ -1,0 +1,112 @@
+"""All that millstream can build: find it by role, build it from a description, load it from a file."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+from millstream import _core
+from millstream.errors import InvalidState, InvalidType, InvalidValue, UnknownName
+
+__all__ = ["Entry", "build", "entry", "find", "from_bytes", "load"]
+
+
+class ParameterEntry(TypedDict):
+    """One declared parameter."""
+
+    name: str
+    default: Any
+    required: bool
+    must_be: str
+    bounds: list[Any] | None
+    words: str
+
+
+class Entry(TypedDict):
+    """One declared part."""
+
+    name: str
+    role: str
+    words: str
+    parameters: list[ParameterEntry]
+
+
+@cache
+def _catalogue() -> dict[str, Entry]:
+    entries = cast("list[Entry]", json.loads(_core.catalogue()))
+    return {entry["name"]: entry for entry in entries}
+
+
+def find(role: str | None = None) -> list[str]:
+    """The names of all parts, or of those with a role.
+
+    >>> import millstream
+    >>> "linear_model.LogisticRegression" in millstream.find(role="classifier")
+    True
+    """
+    roles = {entry["role"] for entry in _catalogue().values()}
+    if role is not None and role not in roles:
+        raise InvalidValue(f"millstream: role must be one of {', '.join(sorted(roles))}, got {role!r}")
+    return sorted(name for name, entry in _catalogue().items() if role in (None, entry["role"]))
+
+
+def entry(name: str) -> Entry:
+    """What the registry says of one part."""
+    try:
+        return _catalogue()[name]
+    except KeyError:
+        near = difflib.get_close_matches(name, _catalogue(), n=1)
+        hint = f", did you mean {near[0]!r}?" if near else ""
+        raise UnknownName(f"millstream: no part named {name!r}{hint}") from None
+
+
+def face(name: str) -> type:
+    """The Python class of a part."""
+    entry(name)
+    module, _, short = name.rpartition(".")
+    return cast("type", getattr(importlib.import_module(f"millstream.{module}"), short))
+
+
+def build(description: dict[str, Any]) -> Any:
+    """The part that a description describes, as `describe()` gives it.
+
+    >>> import millstream
+    >>> model = millstream.build({"name": "linear_model.LogisticRegression", "parameters": {"l2": 0.1}})
+    >>> model.describe()["parameters"]["l2"]
+    0.1
+    """
+    if not isinstance(description, dict) or not isinstance(description.get("name"), str):
+        raise InvalidValue('millstream: a description is {"name": …, "parameters": {…}}, ' f"got {description!r}")
+    if others := set(description) - {"name", "parameters"}:
+        raise InvalidValue(f'millstream: a description has "name" and "parameters", not {sorted(others)[0]!r}')
+    parameters = description.get("parameters", {})
+    if not isinstance(parameters, dict):
+        raise InvalidType(f"{description['name']}: parameters must be a dict, got {parameters!r}")
+    return face(description["name"])._from_parameters(parameters)
+
+
+def from_bytes(data: bytes) -> Any:
+    """The model that `to_bytes` gave, ready to go on."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise InvalidType(f"millstream: a saved model is bytes, got {type(data).__name__}")
+    data = bytes(data)
+    bare = _core.Model()
+    bare._load(data)
+    name = json.loads(bare._description())["name"]
+    return face(name)._revive(data)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that `save` wrote."""
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise
+    except IsADirectoryError:
+        raise InvalidState(f"millstream: {path} is a directory, not a saved model") from None
+    return from_bytes(data)

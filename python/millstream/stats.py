@@ -1,0 +1,5 @@
+"""Running summaries of a stream of numbers."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
