@@ -7,7 +7,7 @@ only arrive where pandas is loaded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,16 @@ def _plain(key: Any, value: Any) -> Any:
         return float(value)
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if not hasattr(value, "__float__") and not hasattr(value, "__index__") or isinstance(value, np.ndarray):
-        raise InvalidType(f"feature {key!r}: a value is a number, text or None, got {type(value).__name__} {value!r:.60}")
+    if not (hasattr(value, "__float__") or hasattr(value, "__index__")) or isinstance(value, np.ndarray):
+        raise InvalidType(f"feature {key!r}: a value is a number, text or None, got {_shown(value)}")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidType(f"feature {key!r}: a number must fit in a float, got {type(value).__name__} {value!r:.60}") from None
+        raise InvalidType(f"feature {key!r}: a number must fit in a float, got {_shown(value)}") from None
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {value!r:.60}"
 
 
 def _library(X: Any) -> str:
@@ -51,14 +55,15 @@ def take_apart(X: Any) -> tuple[Any, ...]:
         return _matrix(X)
     library = _library(X)
     if library == "pandas" and hasattr(X, "columns"):
-        return ("columns", [_pandas_column(name, X.iloc[:, place]) for place, name in enumerate(X.columns)], len(X))
+        columns = [_pandas_column(name, X.iloc[:, place]) for place, name in enumerate(X.columns)]
+        return ("columns", columns, len(X))
     if library == "polars" and hasattr(X, "get_columns"):
         return ("columns", [_polars_column(series) for series in X.get_columns()], X.height)
     if library == "pyarrow" and hasattr(X, "column_names"):
         return ("columns", [_arrow_column(n, X.column(i)) for i, n in enumerate(X.column_names)], X.num_rows)
     if library == "scipy" and hasattr(X, "tocsr"):
         return _sparse(X)
-    if isinstance(X, Mapping) or isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+    if isinstance(X, (Mapping, str, bytes)) or not isinstance(X, Iterable):
         raise InvalidType(f"rows are a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
     if isinstance(X, Sequence) and X and isinstance(X[0], (list, tuple, np.ndarray)):
         try:
@@ -92,7 +97,8 @@ def _object_column(name: Any, values: Any) -> tuple[Any, Any]:
     """Python objects in a column: all numbers, or all text, each with missing values."""
     plain = [_plain(name, value) for value in values]
     if any(isinstance(value, str) for value in plain):
-        codes, categories = np.empty(len(plain), dtype=np.int64), {}
+        codes = np.empty(len(plain), dtype=np.int64)
+        categories: dict[str, int] = {}
         for row, value in enumerate(plain):
             if value is None or value != value:
                 codes[row] = -1
@@ -139,8 +145,9 @@ def _arrow_column(name: Any, column: Any) -> tuple[Any, Any, Any]:
         column = column.combine_chunks()
     kind = column.type
     types = pyarrow.types
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind) or types.is_null(kind):
-        if column.null_count == 0 and (types.is_integer(kind) or types.is_floating(kind)):
+    number = types.is_integer(kind) or types.is_floating(kind)
+    if number or types.is_boolean(kind) or types.is_decimal(kind) or types.is_null(kind):
+        if column.null_count == 0 and number:
             return name, _numbers(name, column.to_numpy(zero_copy_only=False)), None
         floats = column.cast(pyarrow.uint8()) if types.is_boolean(kind) else column
         return name, floats.cast(pyarrow.float64()).fill_null(float("nan")).to_numpy(zero_copy_only=False), None
@@ -226,7 +233,7 @@ def dicts(X: Any) -> Iterator[Any]:
             yield {name: values[row] for name, values in columns}
     else:
         _, starts, indices, values, _ = rows
-        for begin, end in zip(starts[:-1], starts[1:], strict=True):
+        for begin, end in pairwise(starts):
             yield dict(zip(indices[begin:end].tolist(), values[begin:end].tolist(), strict=True))
 
 
@@ -241,7 +248,9 @@ def examples(X: Any, y: Any, w: Any) -> Iterator[tuple[Any, Any, float]]:
         raise InvalidValue(f"y has {len(column)} values for {len(rows)} rows")  # type: ignore[arg-type]
     if ws is not None and len(ws) != len(rows):  # type: ignore[arg-type]
         raise InvalidValue(f"w has {len(ws)} values for {len(rows)} rows")  # type: ignore[arg-type]
-    yield from zip(rows, repeat(None) if column is None else column, repeat(1.0) if ws is None else ws.tolist())
+    yield from zip(
+        rows, repeat(None) if column is None else column, repeat(1.0) if ws is None else ws.tolist(), strict=False
+    )
 
 
 def decode(codes: Any, labels: Sequence[Any]) -> Any:

@@ -12,9 +12,9 @@ import inspect
 import json
 import os
 import tempfile
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Part:
         if not aliases or own is None:
             return
 
-        def __init__(self: Part, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: Part, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             own(self, *args, **{aliases.get(name, name): value for name, value in kwargs.items()})
 
         __init__.__wrapped__ = own  # type: ignore[attr-defined]
@@ -128,7 +128,7 @@ class Described(Part):
         self._description = json.loads(_core.resolve(_to_json(given)))
 
     def describe(self) -> dict[str, Any]:
-        return copy.deepcopy(self._description)  # type: ignore[no-any-return]
+        return cast("dict[str, Any]", copy.deepcopy(self._description))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -168,7 +168,8 @@ def _to_json(description: Any) -> str:
     try:
         return json.dumps(description, allow_nan=False)
     except ValueError:
-        raise InvalidValue(f"{description['name']}: parameters must be finite numbers, got {description['parameters']}") from None
+        got = f"got {description['parameters']}"
+        raise InvalidValue(f"{description['name']}: parameters must be finite numbers, {got}") from None
     except TypeError as error:
         raise InvalidType(f"{description['name']}: {error}") from None
 
@@ -187,12 +188,14 @@ class Model(Part):
         """`a | b`: a pipeline."""
         from millstream.compose import Pipeline
 
-        return Pipeline([self, other])
+        pipeline: Pipeline = Pipeline([self, other])
+        return pipeline
 
     def __ror__(self, other: Any) -> Pipeline:
         from millstream.compose import Pipeline
 
-        return Pipeline([other, self])
+        pipeline: Pipeline = Pipeline([other, self])
+        return pipeline
 
     @property
     def memory(self) -> int:
@@ -223,9 +226,9 @@ class Model(Part):
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            Path(temporary).replace(path)
         except BaseException:
-            os.unlink(temporary)
+            Path(temporary).unlink()
             raise
 
     def to_bytes(self) -> bytes:
@@ -360,7 +363,7 @@ class Transformer(Model):
 class Native(_core.Model):
     """A model that is built and run in Rust. The verbs for one example are those of the compiled class."""
 
-    name: ClassVar[str | None]
+    name: ClassVar[Any]
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__()
@@ -368,12 +371,16 @@ class Native(_core.Model):
 
     @property
     def _description_dict(self) -> dict[str, Any]:
-        return json.loads(self._description())  # type: ignore[no-any-return]
+        return cast("dict[str, Any]", json.loads(self._description()))
 
-    @property
-    def role(self) -> str:
-        """ "classifier", "regressor" or "transformer"."""
-        return self._role()
+    if TYPE_CHECKING:
+        role: str
+    else:
+
+        @property
+        def role(self) -> str:
+            """The role: "classifier", "regressor" or "transformer"."""
+            return self._role()
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -402,7 +409,7 @@ class Native(_core.Model):
         return model
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (type(self), self.to_bytes(), {k: v for k, v in self.__dict__.items()})
+        return _unpickle, (type(self), self.to_bytes(), dict(self.__dict__))
 
     def __copy__(self) -> Any:
         return _unpickle(type(self), self.to_bytes(), dict(self.__dict__))

@@ -81,13 +81,13 @@ def build(description: dict[str, Any]) -> Any:
     0.1
     """
     if not isinstance(description, dict) or not isinstance(description.get("name"), str):
-        raise InvalidValue('millstream: a description is {"name": …, "parameters": {…}}, ' f"got {description!r}")
+        raise InvalidValue(f'millstream: a description is {{"name": …, "parameters": {{…}}}}, got {description!r}')
     if others := set(description) - {"name", "parameters"}:
         raise InvalidValue(f'millstream: a description has "name" and "parameters", not {sorted(others)[0]!r}')
     parameters = description.get("parameters", {})
     if not isinstance(parameters, dict):
         raise InvalidType(f"{description['name']}: parameters must be a dict, got {parameters!r}")
-    return face(description["name"])._from_parameters(parameters)
+    return cast("Any", face(description["name"]))._from_parameters(parameters)
 
 
 def from_bytes(data: bytes) -> Any:
@@ -98,7 +98,7 @@ def from_bytes(data: bytes) -> Any:
     bare = _core.Model()
     bare._load(data)
     name = json.loads(bare._description())["name"]
-    return face(name)._revive(data)
+    return cast("Any", face(name))._revive(data)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -1,0 +1,73 @@
+# Every target sets up what it needs: a virtual environment in .venv, pinned packages, an optimised build.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+MADE := .venv/made
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+# Cargo asks this interpreter about Python, whichever tool calls it.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: help demo test bench lint docs build wheel lock clean
+
+help: ## say what there is to make
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(MADE)/build ## learn a drifting stream, print a table, write a report page
+	@$(BIN)/python examples/quick_start.py
+
+test: lint $(MADE)/test ## lint, then all tests of Rust and Python
+	@cargo test --locked --quiet -p millstream-core
+	@$(BIN)/python -m pytest -q
+
+lint: $(MADE)/build $(MADE)/dev ## check style and types
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
+		|| { echo "rustfmt or clippy is missing: rustup component add rustfmt clippy"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@cargo fmt --all --check
+	@cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+
+bench: $(MADE)/build $(MADE)/bench ## measure beside River, scikit-learn, MOA, VW; write benchmarks/RESULTS.md
+	@command -v java >/dev/null || echo "MOA is left out: it needs Java (sudo apt install default-jre-headless)"
+	@$(BIN)/python benchmarks/run.py --write $(ARGS)
+
+docs: $(MADE)/build ## write docs/reference.md from the registry, check all links
+	@$(BIN)/python docs/build.py
+
+build: $(MADE)/build ## build optimised, into .venv
+
+wheel: $(MADE)/build ## make a wheel in dist/ for Python 3.11 and newer
+	@$(BIN)/maturin build --release --locked --out dist
+
+lock: $(MADE)/test $(MADE)/dev $(MADE)/bench ## write requirements/*.txt anew from what is installed in .venv
+	@$(BIN)/python requirements/lock.py
+
+clean: ## remove all that was made
+	@rm -rf .venv build dist target python/millstream/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -prune -exec rm -rf {} +
+
+# The first Python that is new enough and can make environments. The pins are known to work with 3.11.
+$(MADE)/python:
+	@for python in python3.11 python3.12 python3.13 python3.14 python3; do \
+		if "$$python" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			"$$python" -m venv .venv; mkdir -p $(MADE); touch $@; exit 0; \
+		fi; \
+	done; echo "Python 3.11 or newer with venv is missing: sudo apt install python3 python3-venv"; exit 1
+
+$(MADE)/%: requirements/%.txt $(MADE)/python
+	@echo "installing requirements/$*.txt"
+	@$(PIP) -r $<
+	@touch $@
+
+$(MADE)/build: $(MADE)/run $(RUST)
+	@command -v cc >/dev/null || { echo "a C compiler is missing: sudo apt install gcc"; exit 1; }
+	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup, see rustup.rs"; exit 1; }
+	@echo "building the core, optimised (a few minutes the first time)"
+	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
