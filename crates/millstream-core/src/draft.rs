@@ -76,7 +76,10 @@ impl Draft {
             Given::Number(number) => self.row.write(slot as usize, number),
             Given::Text(text) => {
                 let code = schema.code(slot, text);
-                self.row.write(slot as usize, code.map_or(UNSEEN, f64::from));
+                // Until the slot is known to be nominal, a code in it would be read as a number.
+                if schema.kinds()[slot as usize] == Kind::Nominal {
+                    self.row.write(slot as usize, code.map_or(UNSEEN, f64::from));
+                }
                 if code.is_none() {
                     self.news.push(New::Value { slot, text: text.into() });
                 }
@@ -122,7 +125,10 @@ impl Draft {
                     }
                     let (kind, number) = match value {
                         Owned::Missing => continue,
-                        Owned::Number(number) => (Kind::Number, number),
+                        Owned::Number(number) => {
+                            schema.check_kind(slot, Kind::Number, &Given::Number(number))?;
+                            (Kind::Number, number)
+                        }
                         Owned::Text(text) => {
                             schema.check_kind(slot, Kind::Nominal, &Given::Text(&text))?;
                             schema.set_kind(slot, Kind::Nominal);

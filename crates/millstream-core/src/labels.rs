@@ -59,6 +59,11 @@ impl Labels {
         self.entries.len()
     }
 
+    /// The number of labels that have come; a reserved code is not among them.
+    pub fn known(&self) -> usize {
+        self.codes.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }

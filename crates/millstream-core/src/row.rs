@@ -300,3 +300,15 @@ pub fn all_finite(numbers: &[f64]) -> bool {
     let rest: f64 = chunks.remainder().iter().map(|number| number * 0.0).sum();
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest == 0.0
 }
+
+/// The nearest number that can be held, for what an extreme row made overflow; 0 for what has no value.
+#[inline]
+pub fn finite(number: f64) -> f64 {
+    if number.is_finite() {
+        number
+    } else if number.is_nan() {
+        0.0
+    } else {
+        f64::MAX.copysign(number)
+    }
+}

@@ -184,6 +184,24 @@ impl Schema {
         self.names.is_empty()
     }
 
+    /// Whether every feature is named by text, and there is one.
+    pub fn only_texts(&self) -> bool {
+        self.numbered == 0 && self.integers.is_empty() && !self.names.is_empty()
+    }
+
+    pub fn first_nominal(&self) -> Option<usize> {
+        (self.nominal > 0).then(|| self.kinds.iter().position(|&kind| kind == Kind::Nominal)).flatten()
+    }
+
+    /// Features without a kind become numbers, which is what a sparse row says of all that it does not list.
+    pub fn settle_numbers(&mut self) {
+        if self.unknown > 0 {
+            for slot in 0..self.len() as u32 {
+                self.set_kind(slot, Kind::Number);
+            }
+        }
+    }
+
     /// The slot of `name`, a new one if it was never seen.
     pub fn intern(&mut self, name: &Name) -> u32 {
         if let Some(slot) = self.slot(name) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::fault::{Fault, Result};
 use crate::row::{all_finite, Row, RowBuffer, Sparse};
-use crate::schema::{Kind, Name, Schema, UNSEEN};
+use crate::schema::{kind_changed, Kind, Name, Schema, UNSEEN};
 
 /// How many rows are copied at a time. Small enough for a block of 100 columns to stay in the L2 cache.
 pub const BLOCK: usize = 256;
@@ -47,6 +47,10 @@ pub trait Table: Sync {
     }
 }
 
+/// The widest sparse row. A learner may hold some numbers for each column, so a width is a request for
+/// memory: beyond this it is taken for a mistake.
+const MAX_WIDTH: usize = 1 << 28;
+
 const NONE: u32 = u32::MAX;
 
 /// Reads the rows of one table for one model.
@@ -67,9 +71,12 @@ pub struct Reader<'t> {
 impl<'t> Reader<'t> {
     pub fn new(table: &'t dyn Table, schema: &Schema) -> Result<Self> {
         let columns = table.columns();
-        let numbered =
-            table.sparse().is_some() || columns.iter().any(|column| matches!(column.name(), Name::Number(_)));
-        if numbered && !schema.only_numbered() {
+        let numbered = columns.iter().all(|column| matches!(column.name(), Name::Number(_)));
+        let clash = match table.sparse() {
+            Some(_) => !schema.only_numbered(),
+            None => numbered && !columns.is_empty() && schema.only_texts(),
+        };
+        if clash {
             let known: Vec<String> = schema.names().take(4).map(|name| name.to_string()).collect();
             return Err(Fault::key(format!(
                 "the columns have no names, but the model knows features by name ({}, …): pass a frame or dicts",
@@ -116,8 +123,9 @@ impl<'t> Reader<'t> {
             Raw::Dense(_) if self.settled(schema) => Ok(()),
             Raw::Dense(raw) => self.admit_dense(schema, raw),
             Raw::Sparse(sparse) => {
-                check_sparse(sparse)?;
+                check_sparse(schema, sparse)?;
                 schema.widen(sparse.width);
+                schema.settle_numbers();
                 Ok(())
             }
         }
@@ -171,8 +179,9 @@ impl<'t> Reader<'t> {
                 self.row_by_slot(schema, raw)
             }
             Raw::Sparse(sparse) => {
-                check_sparse(sparse)?;
-                Ok(Row::Sparse(sparse))
+                check_sparse(schema, sparse)?;
+                // A row of a narrower matrix than before is 0 in the rest.
+                Ok(Row::Sparse(Sparse { width: sparse.width.max(schema.len()), ..sparse }))
             }
         }
     }
@@ -198,6 +207,10 @@ impl<'t> Reader<'t> {
                     let text = category(categories, value)?;
                     if slot != NONE {
                         schema.check_kind(slot, Kind::Nominal, &format_args!("'{text}'"))?;
+                        // Until the slot is known to be nominal, a code in it would be read as a number.
+                        if schema.kinds()[slot as usize] == Kind::Unknown {
+                            continue;
+                        }
                         let code = &mut self.codes[place][value as usize];
                         if *code == NONE {
                             *code = schema.code(slot, text).unwrap_or(NONE);
@@ -277,7 +290,16 @@ fn check_number(name: &Name, value: f64) -> Result<()> {
     Err(Fault::value(format!("feature {name} must be finite or missing, got {value}")))
 }
 
-fn check_sparse(sparse: Sparse<'_>) -> Result<()> {
+fn check_sparse(schema: &Schema, sparse: Sparse<'_>) -> Result<()> {
+    if sparse.width > MAX_WIDTH {
+        return Err(Fault::value(format!(
+            "a sparse row may have up to {MAX_WIDTH} columns, got {}: hash the features into fewer",
+            sparse.width
+        )));
+    }
+    if let Some(slot) = schema.first_nominal() {
+        return Err(kind_changed(&schema.name(slot), Kind::Nominal, &"a sparse row, which holds numbers only"));
+    }
     if all_finite(sparse.values) {
         return Ok(());
     }

@@ -410,10 +410,9 @@ impl Model {
             let y = OneTarget::read(py, model.role(), y)?;
             read_dict(&x, model.schema(), keys, &mut bench.draft)?;
             let features = model.schema().len();
-            let classes = model.labels().len();
-            let learned = model.learned();
+            let classes = model.labels().known();
             model.learn(&mut bench.draft, y.target(), w, &mut bench.scratch).or_raise(py)?;
-            if model.schema().len() != features || model.labels().len() != classes || learned < 3 {
+            if model.schema().len() != features || model.labels().known() != classes {
                 inner.follow(py)?;
             }
             Ok(())
@@ -498,11 +497,11 @@ impl Model {
             let y = OneTarget::read(py, model.role(), Some(y))?;
             read_dict(&x, model.schema(), keys, &mut bench.draft)?;
             let want = if proba { Want::Probabilities } else { Want::Class };
-            let (features, classes, learned) = (model.schema().len(), model.labels().len(), model.learned());
+            let (features, classes) = (model.schema().len(), model.labels().known());
             model
                 .step(&mut bench.draft, y.target(), w, want, &mut bench.answer, &mut bench.scratch)
                 .or_raise(py)?;
-            if model.schema().len() != features || model.labels().len() != classes || learned < 3 {
+            if model.schema().len() != features || model.labels().known() != classes {
                 inner.follow(py)?;
             }
             let inner = &*inner;

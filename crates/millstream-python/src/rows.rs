@@ -13,6 +13,7 @@ use numpy::ndarray::{ArrayView1, ArrayView2, Axis};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+use rustc_hash::FxHashSet;
 
 use crate::errors::{raise, OrRaise};
 
@@ -290,8 +291,12 @@ impl<'py> Lent<'py> {
                 let list = parts.get_item(1)?.cast_into::<PyList>()?;
                 let height: usize = parts.get_item(2)?.extract()?;
                 let (mut arrays, mut columns) = (Vec::new(), Vec::new());
+                let mut seen = FxHashSet::default();
                 for part in list.iter() {
                     let name = read_name(&part.get_item(0)?)?;
+                    if !seen.insert(name.clone()) {
+                        return Err(raise(py, &Fault::value(format!("column {name} is there twice"))));
+                    }
                     let array = part.get_item(1)?;
                     let numbers = borrow_column(&array)
                         .ok_or_else(|| unreadable(format!("column {name}: cannot read {}", shown(&array))))?;

@@ -14,7 +14,7 @@ use crate::fault::{Fault, Result};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Part, Transformer};
-use crate::row::{all_finite, Row, RowBuffer, Scratch};
+use crate::row::{all_finite, finite, Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, require, unpack};
 
@@ -135,7 +135,7 @@ impl StandardScaler {
     fn scaled(&self, slot: usize, x: f64) -> f64 {
         let mean = if self.with_mean { self.moments.means[slot] } else { 0.0 };
         let factor = if self.with_std { self.moments.inverse_deviations[slot] } else { 1.0 };
-        (x - mean) * factor
+        finite((x - mean) * factor)
     }
 
     /// Every number is there: one division for all counts, and loops that run in vector registers.
@@ -242,6 +242,9 @@ impl Transformer for StandardScaler {
                     let (values, out) = (&values[..n], &mut out[..n]);
                     for j in 0..n {
                         out[j] = (values[j] - means[j]) * inverses[j];
+                    }
+                    if !all_finite(out) {
+                        out.iter_mut().for_each(|z| *z = finite(*z));
                     }
                 } else {
                     for j in 0..n {

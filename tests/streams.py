@@ -1,0 +1,155 @@
+"""The learners that the laws are held against, and the streams they are held on.
+
+Learners come from the registry, so a new one is under the laws from its first day. One that cannot be built
+without arguments is given them in `ARGUMENTS`; a test says which are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import millstream
+
+#: Arguments for parts that have no default for all of them.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "compose.Select": {"names": ["a", "b", 0, 1]},
+    "compose.Drop": {"names": ["b", 1]},
+    "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
+    "compose.Prefix": {"prefix": "p_"},
+    "multiclass.OneVsRest": {"classifier": {"name": "linear_model.LogisticRegression"}},
+}
+
+ROLES = ("classifier", "regressor", "transformer")
+
+_SCALER = {"name": "preprocessing.StandardScaler"}
+
+#: Models made of parts, by the role of the whole.
+COMPOSED: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "classifier": {"StandardScaler | LogisticRegression": [_SCALER, {"name": "linear_model.LogisticRegression"}]},
+    "regressor": {"StandardScaler | LinearRegression": [_SCALER, {"name": "linear_model.LinearRegression"}]},
+    "transformer": {"StandardScaler | StandardScaler": [_SCALER, _SCALER]},
+}
+
+
+def names(role: str) -> list[str]:
+    """The registry's parts of a role, and none if there is none yet."""
+    try:
+        return list(millstream.find(role=role))
+    except ValueError:
+        return []
+
+
+def descriptions() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(role, name, description) of every model that the laws are held against."""
+    known = set(millstream.find())
+    for role in ROLES:
+        for name in names(role):
+            yield role, name, {"name": name, "parameters": ARGUMENTS.get(name, {})}
+        for name, steps in COMPOSED[role].items():
+            if all(step["name"] in known for step in steps):
+                yield role, name, {"name": "compose.Pipeline", "parameters": {"steps": steps}}
+
+
+class Case:
+    """One learner under the laws."""
+
+    def __init__(self, role: str, name: str, description: dict[str, Any]) -> None:
+        self.role = role
+        self.name = name
+        self.description = description
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def build(self) -> Any:
+        return millstream.build(self.description)
+
+    @property
+    def parts(self) -> set[str]:
+        """The names of all parts in it."""
+        steps = self.description["parameters"].get("steps", [])
+        return {self.description["name"], *(step["name"] for step in steps)}
+
+    def target(self, number: float) -> Any:
+        """A target of the right kind for this role."""
+        return {"classifier": number > 0, "regressor": number, "transformer": None}[self.role]
+
+    def targets(self, numbers: Any) -> Any:
+        return None if self.role == "transformer" else np.array([self.target(float(n)) for n in numbers])
+
+    def learn(self, model: Any, stream: list[tuple[dict[Any, Any], float]]) -> Any:
+        """Learn a stream example by example."""
+        for x, number in stream:
+            learn_one(self, model, x, number)
+        return model
+
+    def answers(self, model: Any, rows: list[dict[Any, Any]]) -> list[Any]:
+        """All that the model says of some rows."""
+        return [answer(self, model, x) for x in rows]
+
+
+def learn_one(case: Case, model: Any, x: Any, number: float, w: float = 1.0) -> None:
+    if case.role == "transformer":
+        model.learn_one(x, w=w)
+    else:
+        model.learn_one(x, case.target(number), w)
+
+
+def answer(case: Case, model: Any, x: dict[Any, Any]) -> Any:
+    if case.role == "classifier":
+        return model.predict_one(x), model.predict_proba_one(x)
+    return model.predict_one(x) if case.role == "regressor" else model.transform_one(x)
+
+
+def numbers_in(said: Any) -> list[float]:
+    """Every number in an answer."""
+    if isinstance(said, float):
+        return [said]
+    if isinstance(said, dict):
+        return [number for value in said.values() for number in numbers_in(value)]
+    if isinstance(said, tuple):
+        return [number for value in said for number in numbers_in(value)]
+    return []
+
+
+def numeric(height: int, width: int = 4, seed: int = 7) -> tuple[Any, Any]:
+    """A matrix, and numbers that depend on it linearly with some noise."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(height, width)) * np.linspace(0.5, 2.0, width) + np.linspace(-1.0, 1.0, width)
+    numbers = X @ np.linspace(1.0, -1.0, width) + random.normal(scale=0.1, size=height)
+    return X, numbers
+
+
+def mixed(height: int, seed: int = 7) -> list[tuple[dict[str, Any], float]]:
+    """Dicts with numbers, text, missing values, and features that come, go and come back."""
+    random = np.random.default_rng(seed)
+    stream = []
+    for row in range(height):
+        a, b, c = random.normal(size=3).tolist()
+        x: dict[str, Any] = {"a": a, "b": b, "colour": ["red", "green", "blue"][random.integers(3)]}
+        if row % 5 == 2:
+            x["a"] = None
+        if row % 7 == 3:
+            x["b"] = float("nan")
+        if row % 11 == 5:
+            del x["colour"]
+        if row > 20:
+            x["late"] = c
+        if 40 < row < 70:
+            del x["b"]
+        if row > 30:
+            x["city"] = f"city {random.integers(8)}"
+        x["flag"] = bool(random.integers(2))
+        number = (a - b) + (1.0 if x.get("colour") == "red" else 0.0) + 0.1 * float(random.normal())
+        stream.append((x, number))
+    return stream
+
+
+CASES = [Case(*description) for description in descriptions()]
+
+
+def cases(*roles: str, unless: Callable[[Case], bool] | None = None) -> list[Case]:
+    return [case for case in CASES if case.role in (roles or ROLES) and not (unless and unless(case))]

@@ -1,0 +1,504 @@
+"""What every learner must obey, whatever it does (docs/design.md). The learners come from the registry.
+
+A learner that breaks a law on purpose is in `EXCEPTIONS` with its reason.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from streams import ARGUMENTS, CASES, Case, answer, cases, learn_one, mixed, numbers_in, numeric
+
+import millstream
+from millstream.errors import MillstreamError
+from millstream.registry import entry
+
+#: (part, law): reason. A part here excuses the models that are made of it.
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("baseline.NoChange", "learns"): "says the last label, whatever the example",
+    ("baseline.MajorityClass", "learns"): "a baseline: it does not look at the example",
+    ("baseline.Prior", "learns"): "a baseline: it does not look at the example",
+    ("baseline.TargetMean", "learns"): "a baseline: it does not look at the example",
+}
+
+
+def under(law: str, *roles: str) -> Any:
+    """Run a test on every learner of these roles that is not excused from a law."""
+    chosen = cases(*roles, unless=lambda case: any((part, law) in EXCEPTIONS for part in case.parts))
+    return pytest.mark.parametrize("case", chosen, ids=repr)
+
+
+def _probes() -> list[dict[str, Any]]:
+    return [x for x, _ in mixed(25, seed=11)] + [{}, {"never seen": 1.0}, {"colour": "never seen"}]
+
+
+def test_every_part_can_be_built_by_the_laws() -> None:
+    for case in CASES:
+        needed = [p["name"] for p in entry(case.description["name"])["parameters"] if p["required"]]
+        given = case.description["parameters"]
+        assert set(needed) <= set(given), f"{case.name}: give {needed} in tests/streams.py, ARGUMENTS"
+        case.build()
+    for part in ARGUMENTS:
+        assert set(ARGUMENTS[part])
+
+
+def test_every_exception_is_of_a_known_part() -> None:
+    for part, law in EXCEPTIONS:
+        assert law
+        assert part.partition(".")[0] in {name.partition(".")[0] for name in millstream.find()} | {"baseline"}
+
+
+@under("description")
+def test_description_goes_round(case: Case) -> None:
+    model = case.build()
+    again = millstream.build(model.describe())
+    assert again.describe() == model.describe()
+    assert again.to_bytes() == model.to_bytes()
+    assert repr(again) == repr(model)
+
+
+@under("saved")
+@pytest.mark.parametrize("split", [0, 1, 2, 23, 80])
+def test_saved_and_continued_is_never_stopped(case: Case, split: int) -> None:
+    stream = mixed(100)
+    whole = case.learn(case.build(), stream)
+    part = case.learn(case.build(), stream[:split])
+    revived = millstream.from_bytes(part.to_bytes())
+    assert revived.to_bytes() == part.to_bytes()
+    assert case.answers(revived, _probes()) == case.answers(part, _probes())
+    assert case.learn(revived, stream[split:]).to_bytes() == whole.to_bytes()
+
+
+@under("saved")
+def test_saved_and_continued_on_a_matrix(case: Case) -> None:
+    X, numbers = numeric(90)
+    y = case.targets(numbers)
+    whole = case.build()
+    whole.learn_many(X, y)
+    for split in (1, 30, 89):
+        part = case.build()
+        part.learn_many(X[:split], None if y is None else y[:split])
+        revived = pickle.loads(pickle.dumps(part))
+        revived.learn_many(X[split:], None if y is None else y[split:])
+        assert revived.to_bytes() == whole.to_bytes()
+
+
+@under("seed")
+def test_same_seed_same_run(case: Case) -> None:
+    stream = mixed(60)
+    assert case.learn(case.build(), stream).to_bytes() == case.learn(case.build(), stream).to_bytes()
+
+
+def _as_dicts(X: Any, kind: str) -> list[dict[Any, Any]]:
+    keys = [f"c{i}" for i in range(X.shape[1])] if kind in ("pandas", "polars", "arrow", "batch", "dicts") else None
+    return [dict(zip(keys or range(X.shape[1]), row, strict=True)) for row in X.astype(float).tolist()]
+
+
+def _rows(X: Any, kind: str) -> Any:
+    named = {f"c{i}": np.ascontiguousarray(X[:, i]) for i in range(X.shape[1])}
+    if kind == "pandas":
+        import pandas
+
+        return pandas.DataFrame(named)
+    if kind == "polars":
+        import polars
+
+        return polars.DataFrame(named)
+    if kind in ("arrow", "batch"):
+        import pyarrow
+
+        return pyarrow.table(named) if kind == "arrow" else pyarrow.record_batch(named)
+    if kind == "dicts":
+        return _as_dicts(X, kind)
+    if kind == "F":
+        return np.asfortranarray(X)
+    if kind == "strided":
+        return np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3]
+    return X
+
+
+_DTYPES = {"float32": np.float32, "int": np.int64, "uint8": np.uint8, "bool": np.bool_}
+
+
+@under("many")
+@pytest.mark.parametrize(
+    "kind", ["C", "F", "strided", "float32", "int", "uint8", "bool", "pandas", "polars", "arrow", "batch", "dicts"]
+)
+def test_many_is_one_n_times(case: Case, kind: str) -> None:
+    X, numbers = numeric(50)
+    if kind in _DTYPES:
+        X = (X > 0 if kind == "bool" else np.abs(X * 10)).astype(_DTYPES[kind])
+    y, dicts = case.targets(numbers), _as_dicts(X, kind)
+    one = case.build()
+    said = []
+    for row, x in enumerate(dicts):
+        if case.role == "transformer":
+            one.learn_one(x)
+        else:
+            said.append(one.step_one(x, case.target(numbers[row])))
+    later = [answer(case, one, x) for x in dicts]
+    for chunk in (1, 7, 50):
+        many = case.build()
+        answers: list[Any] = []
+        for start in range(0, len(X), chunk):
+            rows = _rows(X[start : start + chunk], kind)
+            if y is None:
+                many.learn_many(rows)
+            else:
+                answers.extend(many.step_many(rows, y[start : start + chunk]).tolist())
+        assert many.to_bytes() == one.to_bytes(), f"in chunks of {chunk}"
+        assert answers == said
+        learned = case.build()
+        learned.learn_many(_rows(X, kind), y)
+        assert learned.to_bytes() == one.to_bytes()
+    if case.role == "transformer":
+        assert _values(one.transform_many(_rows(X, kind))) == [list(row.values()) for row in later]
+    else:
+        predicted = [row[0] if case.role == "classifier" else row for row in later]
+        assert one.predict_many(_rows(X, kind)).tolist() == predicted
+    if case.role == "classifier":
+        assert _values(one.predict_proba_many(_rows(X, kind))) == [list(row[1].values()) for row in later]
+
+
+def _values(table: Any) -> list[list[float]]:
+    """The rows of what `transform_many` gives, as lists."""
+    if isinstance(table, list):
+        return [list(row.values()) for row in table]
+    if type(table).__module__.startswith("pyarrow"):
+        return [list(row.values()) for row in table.to_pylist()]
+    array = table if isinstance(table, np.ndarray) else table.to_numpy()
+    return [list(row) for row in array.tolist()]
+
+
+@under("many")
+def test_many_is_one_on_mixed_rows(case: Case) -> None:
+    import pandas
+
+    stream = mixed(80)
+    frame = pandas.DataFrame([x for x, _ in stream], columns=["a", "b", "colour", "flag", "late", "city"])
+    columns = {name: [None if value != value else value for value in frame[name]] for name in frame}
+    dicts = [{name: columns[name][row] for name in columns} for row in range(len(frame))]
+    one, many = case.build(), case.build()
+    for row, x in enumerate(dicts):
+        learn_one(case, one, x, stream[row][1])
+    y = case.targets([number for _, number in stream])
+    for start in range(0, len(frame), 17):
+        many.learn_many(frame[start : start + 17], None if y is None else y[start : start + 17])
+    assert many.to_bytes() == one.to_bytes()
+    if case.role != "transformer":
+        assert many.predict_many(frame).tolist() == [one.predict_one(x) for x in dicts]
+
+
+@under("pure")
+def test_prediction_changes_nothing_and_is_finite(case: Case) -> None:
+    model = case.build()
+    extremes: list[dict[str, Any]] = [
+        {"a": 1e308, "b": -1e308, "late": 1e308},
+        {"a": 5e-324, "b": -5e-324},
+        {"a": 0.0, "b": -0.0, "flag": 1e300},
+    ]
+    for learned in (0, 1, 2, 60):
+        while model.learned < learned:
+            learn_one(case, model, *mixed(60)[model.learned])
+        before = model.to_bytes()
+        for x in _probes() + extremes:
+            said = answer(case, model, x)
+            assert all(math.isfinite(number) for number in numbers_in(said)), (learned, x, said)
+        assert model.to_bytes() == before
+
+
+@under("tiny")
+def test_numbers_near_zero_stay_finite(case: Case) -> None:
+    """Squares of these underflow: a variance of 0 that is not quite 0 must not become a division by it."""
+    model = case.build()
+    for row in range(40):
+        x = {"a": (row % 2) * 1e-162, "b": (row % 3) * 5e-324, "late": 1e-308 * row}
+        learn_one(case, model, x, float(row % 2) - 0.5)
+        said = answer(case, model, x)
+        assert all(math.isfinite(number) for number in numbers_in(said)), (row, said)
+    assert millstream.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+
+
+@under("sparse")
+def test_dense_equals_sparse(case: Case) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    random = np.random.default_rng(3)
+    X = np.where(random.random((60, 6)) < 0.4, random.normal(size=(60, 6)), 0.0)
+    y = case.targets(X @ np.arange(1.0, 7.0))
+    dense, thin = case.build(), case.build()
+    if case.role == "transformer":
+        dense.learn_many(X)
+        thin.learn_many(sparse.csr_matrix(X))
+        got, wanted = thin.transform_many(sparse.csr_matrix(X)), dense.transform_many(X)
+        np.testing.assert_allclose(np.asarray(got, dtype=float), np.asarray(wanted, dtype=float), rtol=1e-9)
+        return
+    got, wanted = thin.step_many(sparse.csr_matrix(X), y), dense.step_many(X, y)
+    if case.role == "classifier":
+        assert got.tolist() == wanted.tolist()
+        got, wanted = thin.predict_proba_many(sparse.csr_matrix(X)), dense.predict_proba_many(X)
+    np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
+    one = case.build()
+    for row, x in enumerate(_as_dicts(X, "C")):
+        learn_one(case, one, x, float((X @ np.arange(1.0, 7.0))[row]))
+    assert one.to_bytes() == dense.to_bytes()
+
+
+@under("sparse")
+def test_sparse_rows_may_be_narrower_than_before(case: Case) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    X, numbers = numeric(30, width=6)
+    y = case.targets(numbers)
+    model = case.build()
+    for width in (6, 3, 6, 8, 2):
+        wide = np.zeros((30, width))
+        wide[:, : min(width, 6)] = X[:, :width]
+        model.learn_many(sparse.csr_matrix(wide), y)
+        verb = model.transform_many if case.role == "transformer" else model.predict_many
+        verb(sparse.csr_matrix(wide))
+    revived = millstream.from_bytes(model.to_bytes())
+    assert revived.to_bytes() == model.to_bytes()
+
+
+@under("missing")
+def test_absent_none_and_nan_are_the_same(case: Case) -> None:
+    ways: list[Any] = [lambda x, k: x.pop(k), lambda x, k: x.update({k: None}), lambda x, k: x.update({k: math.nan})]
+    saved, said = [], []
+    for way in ways:
+        model = case.build()
+        for row, (x, number) in enumerate(mixed(60)):
+            x = {"a": 0.1, "b": 0.2, "colour": "red", **{k: v for k, v in x.items() if v is not None and v == v}}
+            if row % 3 == 2:
+                way(x, "a")
+            if row % 4 == 3:
+                way(x, "colour")
+            learn_one(case, model, x, number)
+        saved.append(model.to_bytes())
+        probe: dict[str, Any] = {"a": 1.0, "b": 2.0, "colour": "red"}
+        way(probe, "b")
+        said.append(answer(case, model, probe))
+    assert saved[0] == saved[1] == saved[2]
+    assert said[0] == said[1] == said[2]
+
+
+@under("appear")
+def test_features_appear_vanish_and_return(case: Case) -> None:
+    model = case.build()
+    features: list[Any] = []
+    rows: list[dict[str, Any]] = [
+        {"a": 1.0},
+        {"b": 2.0},
+        {"a": 3.0, "b": 4.0, "c": 5.0},
+        {},
+        {"c": -1.0, "d": "text"},
+        {"a": 2.0},
+        {"d": "other", "b": 1.0},
+        {"e": None},
+        {"e": "late to have a kind", "a": 1.0},
+        {"a": 1.0, "b": 2.0, "c": 3.0, "d": "text", "e": "late to have a kind"},
+    ]
+    for row, x in enumerate(rows * 3):
+        learn_one(case, model, x, row % 3 - 1.0)
+        assert model.features[: len(features)] == features, "a feature keeps its slot"
+        features = model.features
+        said = [answer(case, model, probe) for probe in rows]
+        assert all(math.isfinite(number) for number in numbers_in(tuple(said)))
+        assert millstream.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+    assert features == ["a", "b", "c", "d", "e"]
+
+
+@under("weight 0")
+def test_weight_zero_changes_nothing(case: Case) -> None:
+    model = case.build()
+    empty = model.to_bytes()
+    learn_one(case, model, {"a": 1.0, "colour": "red"}, 1.0, 0.0)
+    assert model.to_bytes() == empty
+    case.learn(model, mixed(30))
+    before = model.to_bytes()
+    learn_one(case, model, {"a": 1.0, "new": 3.0, "colour": "violet"}, 1.0, 0.0)
+    learn_one(case, model, mixed(1)[0][0], -5.0, 0.0)
+    if case.role == "classifier":
+        model.learn_one({"a": 1.0}, True, 0.0)
+        model.step_one({"a": 1.0}, False, 0.0)
+    assert model.to_bytes() == before
+    X, numbers = numeric(20)
+    batch = case.build()
+    batch.learn_many(X, case.targets(numbers), np.zeros(20))
+    assert batch.to_bytes() == empty
+
+
+#: Learners of sums: an example of weight 2 is the example learned twice.
+COUNTED = (
+    "preprocessing.StandardScaler",
+    "preprocessing.MinMaxScaler",
+    "preprocessing.MaxAbsScaler",
+    "preprocessing.OneHotEncoder",
+    "preprocessing.Imputer",
+    "naive_bayes.GaussianNB",
+    "baseline.MajorityClass",
+    "baseline.Prior",
+    "baseline.TargetMean",
+)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.name in COUNTED], ids=repr)
+def test_weight_two_is_learning_twice(case: Case) -> None:
+    heavy, twice = case.build(), case.build()
+    for x, number in mixed(60):
+        learn_one(case, heavy, x, number, 2.0)
+        learn_one(case, twice, x, number)
+        learn_one(case, twice, x, number)
+    for x in _probes():
+        a, b = answer(case, heavy, x), answer(case, twice, x)
+        np.testing.assert_allclose(numbers_in(a), numbers_in(b), rtol=1e-9, atol=1e-12)
+        if case.role == "classifier":
+            assert a[0] == b[0]
+
+
+@under("memory")
+def test_memory_is_flat_on_a_long_stream(case: Case) -> None:
+    X, numbers = numeric(50_000)
+    y = case.targets(numbers)
+    model = case.build()
+    model.learn_many(X[:5000], None if y is None else y[:5000])
+    early, bytes_early = model.memory, len(model.to_bytes())
+    for start in range(5000, 50_000, 5000):
+        rows = slice(start, start + 5000)
+        model.learn_many(X[rows], None if y is None else y[rows])
+    assert model.memory <= early * 1.01
+    assert len(model.to_bytes()) <= bytes_early * 1.01 + 64
+
+
+@under("learns", "classifier")
+def test_classifier_learns_an_easy_problem(case: Case) -> None:
+    X, numbers = numeric(3000)
+    y = case.targets(numbers)
+    model = case.build()
+    said = model.step_many(X, y)
+    share = max(np.mean(y), 1 - np.mean(y))
+    assert np.mean(said[1000:] == y[1000:]) > share + 0.8 * (1 - share) - 0.12
+
+
+@under("learns", "regressor")
+def test_regressor_learns_an_easy_problem(case: Case) -> None:
+    X, numbers = numeric(3000)
+    model = case.build()
+    said = model.step_many(X, numbers)
+    error = np.mean((said[1000:] - numbers[1000:]) ** 2)
+    assert error < 0.2 * np.var(numbers)
+
+
+@under("clone")
+def test_clone_is_fresh_and_independent(case: Case) -> None:
+    stream = mixed(40)
+    fresh = case.build().to_bytes()
+    model = case.learn(case.build(), stream)
+    before = model.to_bytes()
+    clone = model.clone()
+    assert clone.to_bytes() == fresh
+    assert type(clone) is type(model)
+    case.learn(clone, stream[:5])
+    assert model.to_bytes() == before
+    assert case.learn(model.clone(), stream).to_bytes() == before
+
+
+@under("copy")
+@pytest.mark.parametrize("way", ["copy", "deepcopy", "pickle", "method"])
+def test_copies_are_equal_and_independent(case: Case, way: str) -> None:
+    ways = {
+        "copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+        "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+        "method": lambda model: model.copy(),
+    }
+    stream = mixed(60)
+    model = case.learn(case.build(), stream[:30])
+    before = model.to_bytes()
+    other = ways[way](model)
+    assert type(other) is type(model)
+    assert other.to_bytes() == before
+    case.learn(other, stream[30:])
+    assert model.to_bytes() == before
+    assert case.learn(model, stream[30:]).to_bytes() == other.to_bytes()
+
+
+@under("probabilities", "classifier")
+def test_probabilities_sum_to_one_and_agree_with_the_class(case: Case) -> None:
+    model = case.build()
+    for x, number in mixed(60):
+        learn_one(case, model, x, number)
+        for probe in _probes()[:6] + [x]:
+            chosen, probabilities = answer(case, model, probe)
+            assert set(probabilities) == set(model.classes)
+            assert abs(sum(probabilities.values()) - 1.0) < 1e-9
+            assert all(0.0 <= p <= 1.0 for p in probabilities.values())
+            assert probabilities[chosen] >= max(probabilities.values()) - 1e-12
+
+
+@under("labels", "classifier")
+def test_each_label_comes_back_whenever_it_was_first_seen(case: Case) -> None:
+    """A second class that comes late is a class like the first."""
+    for first, second in [(True, False), (False, True), (1, 0), ("b", "a"), (7, -3)]:
+        model = case.build()
+        for row in range(20):
+            model.learn_one({"a": 1.0 + row % 3}, first)
+        assert model.predict_one({"a": 1.0}) == first
+        for row in range(200):
+            model.learn_one({"a": -1.0 - row % 3}, second)
+        assert set(model.predict_proba_one({"a": -1.0})) == {first, second}
+        assert set(model.classes) == {first, second}
+        assert model.predict_one({"a": -1.0}) is not None
+        revived = millstream.from_bytes(model.to_bytes())
+        assert revived.predict_proba_one({"a": -1.0}) == model.predict_proba_one({"a": -1.0})
+        assert revived.classes == model.classes
+
+
+@under("classes", "classifier")
+def test_a_third_class_is_learned_or_refused_whole(case: Case) -> None:
+    model = case.build()
+    for row in range(30):
+        model.learn_one({"a": float(row % 2)}, "even" if row % 2 else "odd")
+    before = model.to_bytes()
+    try:
+        model.learn_one({"a": 5.0, "new": 1.0}, "third")
+    except ValueError as error:
+        assert isinstance(error, MillstreamError)
+        assert "third" in str(error) and "2 classes" in str(error)
+        assert model.to_bytes() == before
+    else:
+        assert set(model.predict_proba_one({"a": 5.0})) == {"even", "odd", "third"}
+
+
+@under("threads")
+def test_prediction_beside_learning(case: Case) -> None:
+    X, numbers = numeric(1500)
+    y = case.targets(numbers)
+    model, alone = case.build(), case.build()
+    alone.learn_many(X, y)
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def predict() -> None:
+        verb = model.transform_many if case.role == "transformer" else model.predict_many
+        try:
+            while not done.is_set():
+                verb(X[:64])
+                answer(case, model, dict(enumerate(X[0].tolist())))
+        except BaseException as failure:  # noqa: BLE001
+            failures.append(failure)
+
+    threads = [threading.Thread(target=predict) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for start in range(0, len(X), 50):
+        model.learn_many(X[start : start + 50], None if y is None else y[start : start + 50])
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert model.to_bytes() == alone.to_bytes()
