@@ -87,6 +87,10 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &losses::LOGISTIC,
     &optim::CONSTANT,
     &optim::SGD,
+    &preprocessing::imputer::DECLARATION,
+    &preprocessing::max_abs_scaler::DECLARATION,
+    &preprocessing::min_max_scaler::DECLARATION,
+    &preprocessing::one_hot_encoder::DECLARATION,
     &preprocessing::standard_scaler::DECLARATION,
 ];
 

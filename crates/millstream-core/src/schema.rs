@@ -230,6 +230,17 @@ impl Schema {
         slot
     }
 
+    /// Add a feature at the end under a name of its own: one that is taken gets a number behind it.
+    pub fn push_unique(&mut self, name: Name, kind: Kind) -> u32 {
+        let mut own = name.clone();
+        let mut count = 2;
+        while self.slot(&own).is_some() {
+            own = Name::Text(format!("{}_{count}", name.text()).into());
+            count += 1;
+        }
+        self.push(&own, kind)
+    }
+
     /// Make the slots 0 to `width`, all numbers, named by their number. Only where `only_numbered`.
     pub fn widen(&mut self, width: usize) {
         if width > self.len() {

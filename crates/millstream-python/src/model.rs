@@ -649,11 +649,11 @@ fn probabilities<'py>(py: Python<'py>, inner: &Inner, answer: &Answer) -> PyResu
     Ok(dict)
 }
 
-/// A transformed row as a dict; what is missing is left out.
+/// A transformed row as a dict; what is missing is left out, the zeros of a sparse row are written out.
 fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let mut failed = None;
-    row.each(|slot, value| {
+    let mut put = |slot: usize, value: Value| {
         let set = match (schema.name(slot), value) {
             (Name::Text(name), Value::Number(number)) => dict.set_item(&*name, number),
             (Name::Number(name), Value::Number(number)) => dict.set_item(name, number),
@@ -666,6 +666,14 @@ fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<
             }
         };
         failed = failed.take().or(set.err());
-    });
+    };
+    match row {
+        Row::Sparse(sparse) => (0..sparse.width).for_each(|slot| {
+            if let Some(value) = row.get(slot) {
+                put(slot, value);
+            }
+        }),
+        _ => row.each(put),
+    }
     failed.map_or(Ok(dict), Err)
 }

@@ -1,0 +1,168 @@
+//! z = x / max |x|, over the examples so far.
+//!
+//! Zero stays zero, so a sparse row stays sparse and costs what it lists. Nominal values pass through.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::fault::Result;
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Transformer};
+use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
+use crate::schema::{Kind as FeatureKind, Schema};
+use crate::state::{pack, require, unpack};
+
+const NAME: &str = "preprocessing.MaxAbsScaler";
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Transformer,
+    words: "Scales numbers to [-1, 1] by their greatest absolute value so far; keeps sparse rows sparse",
+    parameters: &[],
+    build: |_| Ok(Built::Transformer(Box::new(MaxAbsScaler::default()))),
+};
+
+#[derive(Clone, Default)]
+struct MaxAbsScaler {
+    state: State,
+    undo: Undo,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    /// By slot; 0 where no number has come yet.
+    greatest: Vec<f64>,
+}
+
+/// What the last `learn` changed.
+#[derive(Clone, Debug, Default)]
+struct Undo {
+    width: usize,
+    /// Slot and greatest before.
+    changed: Vec<(u32, f64)>,
+}
+
+impl MaxAbsScaler {
+    /// Finite for any finite x: a value far beyond the greatest may overflow.
+    #[inline(always)]
+    fn scaled(&self, slot: usize, x: f64) -> f64 {
+        match self.state.greatest.get(slot) {
+            Some(&greatest) if greatest > 0.0 => (x / greatest).clamp(f64::MIN, f64::MAX),
+            _ => 0.0,
+        }
+    }
+}
+
+impl Part for MaxAbsScaler {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(NAME, bytes)?;
+        let sound = all_finite(&state.greatest) && state.greatest.iter().all(|&x| x >= 0.0);
+        require(NAME, sound, "a greatest value is negative or not finite")?;
+        self.state = state;
+        self.undo = Undo::default();
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.state.greatest.capacity() * 8 + self.undo.changed.capacity() * 16
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        let features: serde_json::Map<_, _> = schema
+            .names()
+            .zip(schema.kinds())
+            .zip(&self.state.greatest)
+            .filter(|((_, &kind), _)| kind == FeatureKind::Number)
+            .map(|((name, _), greatest)| (name.text(), json!({ "max_abs": greatest })))
+            .collect();
+        json!({ "features": features })
+    }
+}
+
+impl Transformer for MaxAbsScaler {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, _: &mut Scratch) {
+        match x {
+            Row::Plain(values) => {
+                let out = out.plain(values.len());
+                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
+                    *out = self.scaled(slot, value);
+                }
+            }
+            Row::Mixed(values, kinds) => {
+                let out = out.mixed_like(kinds);
+                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
+                    let number = kinds[slot] != FeatureKind::Nominal && !value.is_nan();
+                    *out = if number { self.scaled(slot, value) } else { value };
+                }
+            }
+            Row::Sparse(sparse) => {
+                out.sparse(sparse.width);
+                for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
+                    out.push(slot, self.scaled(slot as usize, value));
+                }
+            }
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, _w: f64, _: &mut Scratch) -> Result<()> {
+        self.undo.width = self.state.greatest.len();
+        self.undo.changed.clear();
+        if x.width() > self.undo.width {
+            self.state.greatest.resize(x.width(), 0.0);
+        }
+        let MaxAbsScaler { state, undo } = self;
+        x.each(|slot, value| {
+            if let Value::Number(number) = value {
+                let greatest = state.greatest[slot];
+                if number.abs() > greatest {
+                    undo.changed.push((slot as u32, greatest));
+                    state.greatest[slot] = number.abs();
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn undo(&mut self) {
+        for &(slot, greatest) in self.undo.changed.iter().rev() {
+            self.state.greatest[slot as usize] = greatest;
+        }
+        self.state.greatest.truncate(self.undo.width);
+    }
+
+    fn output(&self, input: &Schema) -> Schema {
+        input.clone()
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::Sparse;
+
+    #[test]
+    fn steps_by_hand_dense_and_sparse() {
+        let mut scaler = MaxAbsScaler::default();
+        let mut scratch = Scratch::default();
+        scaler.learn(Row::Plain(&[1.0, 0.0, -4.0]), 1.0, &mut scratch).unwrap();
+        let before = scaler.save().unwrap();
+        let wide = Sparse { indices: &[1, 3], values: &[-8.0, 2.0], width: 4 };
+        scaler.learn(Row::Sparse(wide), 1.0, &mut scratch).unwrap();
+        // Greatest: 1, 8, 4, 2.
+        let mut out = RowBuffer::default();
+        let x = Sparse { indices: &[1, 2], values: &[2.0, -4.0], width: 4 };
+        scaler.transform(Row::Sparse(x), &mut out, &mut scratch);
+        let Row::Sparse(z) = out.row() else { panic!() };
+        assert_eq!((z.indices, z.values), (&[1, 2][..], &[0.25, -1.0][..]));
+        scaler.undo();
+        assert_eq!(scaler.save().unwrap(), before);
+    }
+}

@@ -1,0 +1,255 @@
+//! z = low + (high − low) (x − min) / (max − min), with the least and greatest value so far.
+//!
+//! A constant feature becomes `low`. Nominal values pass through. An example that is no new extreme changes
+//! nothing, so the extremes are searched first and only what changes is written down for `undo`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Transformer};
+use crate::row::{Row, RowBuffer, Scratch, Value};
+use crate::schema::{Kind as FeatureKind, Schema};
+use crate::state::{pack, require, unpack};
+
+const NAME: &str = "preprocessing.MinMaxScaler";
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Transformer,
+    words: "Scales numbers to a range by their least and greatest value so far",
+    parameters: &[
+        Parameter::new("low", Kind::Float(Bounds::ANY), DefaultValue::Float(0.0), "where the least value goes"),
+        Parameter::new(
+            "high",
+            Kind::Float(Bounds::ANY),
+            DefaultValue::Float(1.0),
+            "where the greatest value goes",
+        ),
+        Parameter::new(
+            "clip",
+            Kind::Boolean,
+            DefaultValue::Boolean(false),
+            "whether a value beyond the extremes so far is moved to the end of the range",
+        ),
+    ],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>) -> Result<Built> {
+    let (low, high) = (arguments.float("low")?, arguments.float("high")?);
+    if !(low < high && (high - low).is_finite()) {
+        return Err(Fault::value(format!("{NAME}: high must be greater than low = {low}, got {high}")));
+    }
+    let clip = arguments.boolean("clip")?;
+    Ok(Built::Transformer(Box::new(MinMaxScaler {
+        low,
+        high,
+        clip,
+        extremes: Extremes::default(),
+        undo: Undo::default(),
+    })))
+}
+
+#[derive(Clone)]
+struct MinMaxScaler {
+    low: f64,
+    high: f64,
+    clip: bool,
+    extremes: Extremes,
+    undo: Undo,
+}
+
+/// By slot; (∞, −∞) where no number has come yet.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Extremes {
+    least: Vec<f64>,
+    greatest: Vec<f64>,
+}
+
+/// What the last `learn` changed.
+#[derive(Clone, Debug, Default)]
+struct Undo {
+    width: usize,
+    /// Slot, least and greatest before.
+    changed: Vec<(u32, f64, f64)>,
+}
+
+impl Extremes {
+    fn inside(&self, slot: usize, x: f64) -> bool {
+        slot < self.least.len() && self.least[slot] <= x && x <= self.greatest[slot]
+    }
+
+    fn grow(&mut self, width: usize) {
+        if width > self.least.len() {
+            self.least.resize(width, f64::INFINITY);
+            self.greatest.resize(width, f64::NEG_INFINITY);
+        }
+    }
+}
+
+impl MinMaxScaler {
+    /// Finite for any finite x: a value far beyond the extremes may overflow on its way.
+    #[inline(always)]
+    fn scaled(&self, slot: usize, x: f64) -> f64 {
+        let (least, greatest) = match self.extremes.least.get(slot) {
+            Some(&least) => (least, self.extremes.greatest[slot]),
+            None => return self.low,
+        };
+        let range = greatest - least;
+        // Written so that no value yet, which gives −∞, counts as a constant feature.
+        if range > 0.0 {
+            let z = self.low + (self.high - self.low) * ((x - least) / range);
+            if self.clip {
+                z.clamp(self.low, self.high)
+            } else {
+                z.clamp(f64::MIN, f64::MAX)
+            }
+        } else {
+            self.low
+        }
+    }
+
+    /// A new extreme; false if the range would overflow.
+    fn stretch(&mut self, slot: usize, x: f64) -> bool {
+        let (least, greatest) = (self.extremes.least[slot], self.extremes.greatest[slot]);
+        self.undo.changed.push((slot as u32, least, greatest));
+        self.extremes.least[slot] = least.min(x);
+        self.extremes.greatest[slot] = greatest.max(x);
+        (self.extremes.greatest[slot] - self.extremes.least[slot]).is_finite()
+    }
+
+    fn learn_dense(&mut self, x: Row<'_>) -> bool {
+        self.undo.width = self.extremes.least.len();
+        self.undo.changed.clear();
+        self.extremes.grow(x.width());
+        let mut sound = true;
+        x.each(|slot, value| {
+            if let Value::Number(number) = value {
+                if !self.extremes.inside(slot, number) {
+                    sound &= self.stretch(slot, number);
+                }
+            }
+        });
+        sound
+    }
+}
+
+impl Part for MinMaxScaler {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.extremes)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let extremes: Extremes = unpack(NAME, bytes)?;
+        require(NAME, extremes.least.len() == extremes.greatest.len(), "extremes differ in number")?;
+        let sound = |(&least, &greatest): (&f64, &f64)| {
+            let none = least == f64::INFINITY && greatest == f64::NEG_INFINITY;
+            none || (least <= greatest && (greatest - least).is_finite())
+        };
+        require(NAME, extremes.least.iter().zip(&extremes.greatest).all(sound), "extremes out of order")?;
+        self.extremes = extremes;
+        self.undo = Undo::default();
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + (self.extremes.least.capacity() + self.extremes.greatest.capacity()) * 8
+            + self.undo.changed.capacity() * 24
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        let features: serde_json::Map<_, _> = schema
+            .names()
+            .zip(self.extremes.least.iter().zip(&self.extremes.greatest))
+            .filter(|(_, (least, greatest))| least <= greatest)
+            .map(|(name, (least, greatest))| (name.text(), json!({ "min": least, "max": greatest })))
+            .collect();
+        json!({ "features": features })
+    }
+}
+
+impl Transformer for MinMaxScaler {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+        match x {
+            Row::Plain(values) => {
+                let out = out.plain(values.len());
+                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
+                    *out = self.scaled(slot, value);
+                }
+            }
+            Row::Mixed(values, kinds) => {
+                let out = out.mixed_like(kinds);
+                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
+                    let number = kinds[slot] != FeatureKind::Nominal && !value.is_nan();
+                    *out = if number { self.scaled(slot, value) } else { value };
+                }
+            }
+            Row::Sparse(_) => {
+                let mut dense = scratch.take_numbers();
+                self.transform(x.dense(&mut dense), out, scratch);
+                scratch.give_numbers(dense);
+            }
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, _w: f64, scratch: &mut Scratch) -> Result<()> {
+        let mut dense = scratch.take_numbers();
+        let sound = self.learn_dense(x.dense(&mut dense));
+        scratch.give_numbers(dense);
+        if sound {
+            return Ok(());
+        }
+        self.undo();
+        Err(Fault::overflow(NAME))
+    }
+
+    fn undo(&mut self) {
+        for &(slot, least, greatest) in self.undo.changed.iter().rev() {
+            self.extremes.least[slot as usize] = least;
+            self.extremes.greatest[slot as usize] = greatest;
+        }
+        self.extremes.least.truncate(self.undo.width);
+        self.extremes.greatest.truncate(self.undo.width);
+    }
+
+    fn output(&self, input: &Schema) -> Schema {
+        input.clone()
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn steps_by_hand_and_undo() {
+        let description = json!({ "name": NAME, "parameters": { "low": -1.0, "high": 3.0 } });
+        let description = registry::resolve(&description).unwrap();
+        let Built::Transformer(mut scaler) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let mut scratch = Scratch::default();
+        for x in [2.0, 6.0, 5.0] {
+            scaler.learn(Row::Plain(&[x]), 1.0, &mut scratch).unwrap();
+        }
+        let before = scaler.save().unwrap();
+        scaler.learn(Row::Plain(&[9.0, 1.0]), 1.0, &mut scratch).unwrap();
+        scaler.undo();
+        assert_eq!(scaler.save().unwrap(), before);
+        assert!(scaler.learn(Row::Plain(&[f64::MAX, f64::MIN]), 1.0, &mut scratch).is_ok());
+        assert!(scaler.learn(Row::Plain(&[f64::MIN, f64::MIN]), 1.0, &mut scratch).is_err());
+        scaler.load(&before).unwrap();
+        // Least 2, greatest 6: 5 is 3/4 of the way from −1 to 3.
+        let mut out = RowBuffer::default();
+        scaler.transform(Row::Plain(&[5.0]), &mut out, &mut scratch);
+        let Row::Plain(z) = out.row() else { panic!() };
+        assert_eq!(z, [2.0]);
+    }
+}
