@@ -33,16 +33,25 @@ def _plain(key: Any, value: Any) -> Any:
         return float(value)
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if not (hasattr(value, "__float__") or hasattr(value, "__index__")) or isinstance(value, np.ndarray):
-        raise InvalidType(f"feature {key!r}: a value is a number, text or None, got {_shown(value)}")
+    numeric = hasattr(value, "__float__") or hasattr(value, "__index__")
+    if not numeric or isinstance(value, (np.ndarray, np.complexfloating, np.datetime64, np.timedelta64)):
+        raise InvalidType(f"feature {key!r}: a value is a number, text or None, got {shown(value)}")
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidType(f"feature {key!r}: a number must fit in a float, got {_shown(value)}") from None
+    except OverflowError:
+        raise InvalidValue(f"feature {key!r}: a number must fit in a float, got {shown(value)}") from None
+    except (TypeError, ValueError):
+        raise InvalidType(f"feature {key!r}: a value is a number, text or None, got {shown(value)}") from None
 
 
-def _shown(value: Any) -> str:
-    return f"{type(value).__name__} {value!r:.60}"
+def shown(value: Any) -> str:
+    """A value for a message: its type, and as much of it as fits in a line."""
+    try:
+        words = " ".join(repr(value).split())
+    except ValueError:
+        # An int of more digits than Python is willing to write.
+        words = ""
+    return f"{type(value).__name__} {words:.60}"
 
 
 def _library(X: Any) -> str:
@@ -186,13 +195,19 @@ def targets(y: Any) -> Any:
     """A column of targets as a NumPy array, or a list where it holds objects."""
     if y is None:
         return None
-    if hasattr(y, "to_numpy") and not isinstance(y, np.ndarray):
+    if _library(y) == "pyarrow":
+        y = y.to_numpy() if hasattr(y, "chunks") else y.to_numpy(zero_copy_only=False)
+    elif hasattr(y, "to_numpy") and not isinstance(y, np.ndarray):
         y = y.to_numpy()
+    if isinstance(y, (str, bytes, Mapping)) or not isinstance(y, Iterable):
+        raise InvalidType(f"y is one value for each row, got {shown(y)}")
     if isinstance(y, np.ndarray):
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if y.ndim != 1:
             raise InvalidValue(f"y is one value for each row, got {y.ndim} dimensions")
+        if y.dtype.kind in "Mm":
+            raise InvalidType(f"y: a target is a label or a number, got dtype {y.dtype}")
         return _numbers("y", y) if y.dtype.kind in "fiub" else y.tolist()
     values = list(y)
     kinds = {type(value) for value in values}
@@ -208,7 +223,10 @@ def weights(w: Any) -> Any:
     """Sample weights as an array."""
     if w is None:
         return None
-    array = np.asarray(w, dtype=np.float64)
+    try:
+        array = np.asarray(w, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidType(f"w is one number for each row, got {shown(w)}") from None
     if array.ndim != 1:
         raise InvalidValue(f"w is one weight for each row, got {array.ndim} dimensions")
     return array
@@ -278,9 +296,9 @@ def pack_answers(answers: list[Any]) -> Any:
     return packed
 
 
-def pack_probabilities(answers: list[dict[Any, float]]) -> Any:
-    """Dicts of probabilities as a matrix; classes in the order in which they came."""
-    classes: dict[Any, int] = {}
+def pack_probabilities(answers: list[dict[Any, float]], known: Sequence[Any] = ()) -> Any:
+    """Dicts of probabilities as a matrix: the known classes first, then others in the order in which they came."""
+    classes: dict[Any, int] = {label: place for place, label in enumerate(known)}
     for answer in answers:
         for label in answer:
             classes.setdefault(label, len(classes))

@@ -10,6 +10,7 @@ import copy
 import html
 import inspect
 import json
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 import numpy as np
 
 from millstream import _core, _frames
-from millstream.errors import InvalidType, InvalidValue
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
 if TYPE_CHECKING:
     from millstream.compose import Pipeline, Union
@@ -165,6 +166,9 @@ def revive(value: Any) -> Any:
 
 
 def _to_json(description: Any) -> str:
+    for key, value in description["parameters"].items():
+        if isinstance(value, int) and abs(value) > 2**1000:
+            raise InvalidValue(f"{description['name']}: {key} must fit in 64 bits, got {_frames.shown(value)}")
     try:
         return json.dumps(description, allow_nan=False)
     except ValueError:
@@ -273,30 +277,42 @@ def _loop(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str
     before = copy.deepcopy(model) if on_error == "raise" else None
     answers: list[Any] = []
     skipped = 0
-    for row, (x, target, weight) in enumerate(_frames.examples(X, y, w)):
-        rest = (target,) if weight == 1.0 else (target, weight)
-        try:
-            if predict is not None:
-                answers.append(model.step_one(x, *rest, proba=predict == "proba"))
-            elif model.role == "transformer":
-                model.learn_one(x)
-            else:
-                model.learn_one(x, *rest)
-        except Exception as error:
-            if on_error == "skip" and isinstance(error, (ValueError, TypeError, KeyError)):
-                skipped += 1
-                if predict is not None:
-                    answers.append({} if predict == "proba" else None)
-                continue
-            if before is not None:
-                _restore(model, before)
-            if hasattr(error, "row") and error.row is None:
-                error.row = row
-                error.args = (f"row {row}: {error}", *error.args[1:])
-            else:
-                error.add_note(f"at row {row}")
-            raise
+    try:
+        for row, (x, target, weight) in enumerate(_frames.examples(X, y, w)):
+            try:
+                answers.append(_learn(model, x, target, weight, predict))
+            except Exception as error:
+                if on_error == "skip" and isinstance(error, (ValueError, TypeError, KeyError)):
+                    skipped += 1
+                    answers.append({} if predict == "proba" else math.nan if model.role == "regressor" else None)
+                    continue
+                if isinstance(error, MillstreamError):
+                    error.at_row(row)
+                else:
+                    error.add_note(f"at row {row}")
+                raise
+    except BaseException as error:
+        if before is not None:
+            _restore(model, before)
+        if isinstance(error, MillstreamError) and error.row is None:
+            raise error.by(title_of(model)) from None
+        raise
     return answers, skipped
+
+
+def _learn(model: Any, x: Any, target: Any, weight: float, predict: str | None) -> Any:
+    """Learn one row, predicting first if asked. A weight of 1 is not named: a user's own class may take none."""
+    if model.role == "transformer":
+        return model.learn_one(x) if weight == 1.0 else model.learn_one(x, w=weight)
+    rest = (target,) if weight == 1.0 else (target, weight)
+    if predict is None:
+        return model.learn_one(x, *rest)
+    return model.step_one(x, *rest, proba=predict == "proba")
+
+
+def title_of(model: Any) -> str:
+    """What messages call a model."""
+    return str(model._title()) if isinstance(model, _core.Model) else type(model).__name__
 
 
 def _restore(model: Any, before: Any) -> None:
@@ -389,7 +405,10 @@ class Native(_core.Model):
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
-            parameters = self._description_dict["parameters"]
+            try:
+                parameters = self._description_dict["parameters"]
+            except InvalidValue as unbuilt:
+                raise AttributeError(str(unbuilt)) from None
             if name in parameters:
                 return revive(parameters[name])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -423,40 +442,53 @@ class Native(_core.Model):
 
     def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> int:
         _check_on_error(on_error)
-        rows = _frames.take_apart(X)
+        rows = self._take_apart(X)
         if rows[0] == "dicts":
             return _loop(self, rows[1], y, w, None, on_error)[1]
-        _, skipped = self._run_many(rows, _frames.targets(y), _frames.weights(w), None, on_error)
+        _, skipped = self._run_many(rows, *self._beside(y, w), None, on_error)
         return len(skipped)
 
     def step_many(self, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
         _check_on_error(on_error)
         predict = "proba" if proba else "class"
-        rows = _frames.take_apart(X)
+        rows = self._take_apart(X)
         if rows[0] == "dicts":
             answers = _loop(self, rows[1], y, w, predict, on_error)[0]
-            return _frames.pack_probabilities(answers) if proba else _frames.pack_answers(answers)
-        answers, _ = self._run_many(rows, _frames.targets(y), _frames.weights(w), predict, on_error)
+            return _frames.pack_probabilities(answers, self.classes) if proba else _frames.pack_answers(answers)
+        answers, _ = self._run_many(rows, *self._beside(y, w), predict, on_error)
         return self._pack(answers, proba, X)
 
     def predict_many(self, X: Any) -> Any:
-        rows = _frames.take_apart(X)
+        rows = self._take_apart(X)
         if rows[0] == "dicts":
             return _frames.pack_answers([self.predict_one(x) for x in rows[1]])
         return self._pack(self._predict_many(rows, False), False, X)
 
     def predict_proba_many(self, X: Any) -> Any:
-        rows = _frames.take_apart(X)
+        rows = self._take_apart(X)
         if rows[0] == "dicts":
-            return _frames.pack_probabilities([self.predict_proba_one(x) for x in rows[1]])
+            return _frames.pack_probabilities([self.predict_proba_one(x) for x in rows[1]], self.classes)
         return self._pack(self._predict_many(rows, True), True, X)
 
     def transform_many(self, X: Any) -> Any:
-        rows = _frames.take_apart(X)
+        rows = self._take_apart(X)
         if rows[0] == "dicts":
             return [self.transform_one(x) for x in rows[1]]
         names, matrix, nominal = self._transform_many(rows)
         return _frames.give_back(names, matrix, nominal, like=X)
+
+    def _take_apart(self, X: Any) -> tuple[Any, ...]:
+        try:
+            return _frames.take_apart(X)
+        except MillstreamError as error:
+            raise error.by(self._title()) from None
+
+    def _beside(self, y: Any, w: Any) -> tuple[Any, Any]:
+        """Targets and weights as the core reads them."""
+        try:
+            return _frames.targets(y), _frames.weights(w)
+        except MillstreamError as error:
+            raise error.by(self._title()) from None
 
     def _pack(self, answers: Any, proba: bool, like: Any) -> Any:
         if self.role == "regressor":
@@ -464,7 +496,8 @@ class Native(_core.Model):
         labels = self._labels()
         if not proba:
             return _frames.decode(answers, labels)
-        known = [code for code, label in enumerate(labels) if label is not None]
+        # Another thread may have learned of a class since.
+        known = [code for code, label in enumerate(labels[: answers.shape[1]]) if label is not None]
         return _frames.give_back([labels[code] for code in known], answers[:, known], {}, like=like)
 
 

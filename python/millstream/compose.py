@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from millstream.base import Model, Native, Part
+from millstream.base import Model, Native
 from millstream.errors import InvalidType
 
 __all__ = ["Pipeline"]
@@ -37,6 +38,8 @@ class Pipeline(Model):
 
 def flatten(steps: Any) -> list[Any]:
     """The steps of nested pipelines, in a row."""
+    if isinstance(steps, (str, Mapping)) or not isinstance(steps, Iterable):
+        raise InvalidType(f"compose.Pipeline: steps must be a list of parts, got {steps!r:.60}")
     flat: list[Any] = []
     for step in steps:
         flat.extend(flatten(step.steps) if isinstance(step, Pipeline) else [step])

@@ -22,6 +22,20 @@ class MillstreamError(Exception):
         super().__init__(message)
         self.row = row
 
+    def by(self, who: str) -> MillstreamError:
+        """The same error with the learner's name in front."""
+        place = "" if self.row is None else f"row {self.row}: "
+        message = str(self).removeprefix(place)
+        if not message.startswith(f"{who}: "):
+            self.args = (f"{place}{who}: {message}", *self.args[1:])
+        return self
+
+    def at_row(self, row: int) -> None:
+        """Say which row of a batch it was, unless that is known."""
+        if self.row is None:
+            self.args = (f"row {row}: {self}", *self.args[1:])
+            self.row = row
+
     def __str__(self) -> str:
         return str(self.args[0])
 

@@ -185,7 +185,7 @@ fn whole(given: &Value) -> Option<i64> {
 fn resolve_part(roles: &[Role], given: &Value, refuse: &dyn Fn() -> Fault) -> Result<Value> {
     let description = match given {
         Value::String(name) => serde_json::json!({ "name": name }),
-        Value::Object(_) => given.clone(),
+        Value::Object(part) if part.get("name").is_some_and(Value::is_string) => given.clone(),
         _ => return Err(refuse()),
     };
     let description = registry::resolve(&description)?;

@@ -2,6 +2,7 @@
 
 use millstream_core::{Fault, FaultKind};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 pub fn raise(py: Python<'_>, fault: &Fault) -> PyErr {
     let class = match fault.kind() {
@@ -19,6 +20,27 @@ pub fn raise(py: Python<'_>, fault: &Fault) -> PyErr {
         Ok(error) => PyErr::from_value(error),
         Err(error) => error,
     }
+}
+
+/// Put the learner's name in front of an error of millstream's own, as `Fault::by` does for a fault.
+pub fn by(py: Python<'_>, error: PyErr, who: &str) -> PyErr {
+    match error.value(py).call_method1("by", (who,)) {
+        Ok(named) => PyErr::from_value(named),
+        Err(_) => error,
+    }
+}
+
+/// A Python value for a message: its type, and as much of it as fits in a line.
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
+    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+    let repr = value.repr().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
+    let line: String = repr.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
+    format!("{kind} {line}")
+}
+
+/// Text, which Python allows to be no valid Unicode.
+pub fn read_text<'a>(text: &'a Bound<'_, PyString>) -> millstream_core::Result<&'a str> {
+    text.to_str().map_err(|_| Fault::value(format!("text must be valid Unicode, got {}", shown(text.as_any()))))
 }
 
 /// `result.or_raise(py)?`

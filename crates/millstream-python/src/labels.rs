@@ -6,36 +6,37 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 use rustc_hash::FxHashMap;
 
-use crate::errors::OrRaise;
+use crate::errors::{read_text, shown, OrRaise};
 
 /// The label that a Python object stands for. Whole floats count as ints, as they do in Python's `==`.
 pub fn read_label(value: &Bound<'_, PyAny>) -> PyResult<Label> {
+    label_of(value).or_raise(value.py())
+}
+
+/// `read_label`, with a fault instead of an exception.
+pub fn label_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<Label> {
     if let Ok(flag) = value.cast_exact::<PyBool>() {
         return Ok(Label::Bool(flag.is_true()));
     }
     if let Ok(int) = value.cast::<PyInt>() {
-        return int.extract::<i64>().map(Label::Int).map_err(|_| {
-            crate::errors::raise(value.py(), &Fault::value(format!("the label {int} does not fit in 64 bits")))
-        });
+        return int
+            .extract::<i64>()
+            .map(Label::Int)
+            .map_err(|_| Fault::value(format!("a label must fit in 64 bits, got {}", shown(value))));
     }
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Label::Text(text.to_str()?.into()));
+        return Ok(Label::Text(read_text(text)?.into()));
     }
-    let refuse = || {
-        let shown = value.repr().map(|text| text.to_string()).unwrap_or_default();
-        let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-        Fault::wrong_type(format!("a class label is a bool, int or str, got {kind} {shown}"))
-    };
     if let Ok(float) = value.cast::<PyFloat>() {
-        return float_label(float.value()).or_raise(value.py());
+        return float_label(float.value());
     }
     // NumPy scalars: bool_, integers and floats that are not Python's own.
     if let Ok(item) = value.call_method0("item") {
-        if !item.is(value) && !item.hasattr("item")? {
-            return read_label(&item);
+        if !item.is(value) && !item.hasattr("item").unwrap_or(true) {
+            return label_of(&item);
         }
     }
-    Err::<Label, _>(refuse()).or_raise(value.py())
+    Err(Fault::wrong_type(format!("a class label is a bool, int or str, got {}", shown(value))))
 }
 
 /// A float that is whole may stand for an int.
@@ -63,6 +64,8 @@ pub struct ManyLabels {
     pub distinct: Vec<Label>,
     pub places: Vec<u32>,
     known: FxHashMap<Label, u32>,
+    /// What is wrong with the labels that were pushed as missing, where there is more to say.
+    pub bad: FxHashMap<usize, Fault>,
 }
 
 /// The place of a label that is missing.
@@ -87,6 +90,17 @@ impl ManyLabels {
 
     pub fn push_missing(&mut self) {
         self.places.push(MISSING);
+    }
+
+    /// A label, or why there is none.
+    pub fn push_result(&mut self, label: millstream_core::Result<Label>) {
+        match label {
+            Ok(label) => self.push(label),
+            Err(fault) => {
+                self.bad.insert(self.places.len(), fault);
+                self.push_missing();
+            }
+        }
     }
 
     /// Whole numbers, by a table where their range is small.

@@ -18,29 +18,30 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use rustc_hash::FxHashMap;
 
-use crate::errors::{raise, OrRaise};
-use crate::labels::{float_label, read_label, show_label, ManyLabels};
+use crate::errors::{by, raise, shown, OrRaise};
+use crate::labels::{float_label, label_of, show_label, ManyLabels};
 use crate::rows::{read_dict, read_integers, read_numbers, Keys, Lent};
 
 /// How many rows are done between looks for Ctrl-C.
 const STRIDE: usize = 1 << 16;
 
 #[derive(Default)]
-struct Inner {
-    model: Option<core::Model>,
+pub(crate) struct Inner {
+    pub(crate) model: Option<core::Model>,
     keys: Keys,
     /// Label objects by code, so that predictions need not make new ones.
     labels: Vec<Option<Py<PyAny>>>,
 }
 
 impl Inner {
-    fn model(&self, py: Python<'_>) -> PyResult<&core::Model> {
+    pub(crate) fn model(&self, py: Python<'_>) -> PyResult<&core::Model> {
         self.model.as_ref().ok_or_else(|| unbuilt(py))
     }
 
     /// After learning: take up new names and labels.
-    fn follow(&mut self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn follow(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(model) = &self.model else { return Ok(()) };
         self.keys.follow(py, model.schema())?;
         let entries = model.labels().entries();
@@ -94,7 +95,22 @@ pub struct Model {
 }
 
 impl Model {
-    fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, Inner>> {
+    /// Put this model's name in front of an error.
+    fn named(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        match self.read(py) {
+            Ok(inner) => match &inner.model {
+                Some(model) => by(py, error, model.title()),
+                None => unbuilt(py),
+            },
+            Err(broken) => broken,
+        }
+    }
+
+    fn plain_dict<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        plain(x).map_err(|error| self.named(x.py(), error))
+    }
+
+    pub(crate) fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, Inner>> {
         match self.inner.try_read() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::WouldBlock) => self.inner.read_py_attached(py).map_err(|_| broken(py)),
@@ -102,7 +118,7 @@ impl Model {
         }
     }
 
-    fn write<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'a, Inner>> {
+    pub(crate) fn write<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'a, Inner>> {
         match self.inner.try_write() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::WouldBlock) => self.inner.write_py_attached(py).map_err(|_| broken(py)),
@@ -116,7 +132,7 @@ fn broken(py: Python<'_>) -> PyErr {
 }
 
 /// Values whose conversion runs Python code must be converted before the lock is taken.
-fn plain_dict<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+fn plain<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = x.py();
     if let Ok(dict) = x.cast_exact::<PyDict>() {
         let simple = dict.values().iter().all(|value| {
@@ -143,16 +159,8 @@ impl OneTarget {
     fn read(py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(y) = y.filter(|y| !y.is_none()) else { return Ok(OneTarget::None) };
         match role {
-            Role::Regressor => {
-                if y.is_instance_of::<PyString>() {
-                    return read_label(y).map(OneTarget::Label);
-                }
-                y.extract::<f64>().map(OneTarget::Number).map_err(|_| {
-                    let shown = y.repr().map(|text| text.to_string()).unwrap_or_default();
-                    raise(py, &Fault::wrong_type(format!("the target must be a number, got {shown}")))
-                })
-            }
-            Role::Classifier => read_label(y).map(OneTarget::Label),
+            Role::Regressor => number_of(y).map(OneTarget::Number).or_raise(py),
+            Role::Classifier => label_of(y).map(OneTarget::Label).or_raise(py),
             _ => Ok(OneTarget::None),
         }
     }
@@ -166,19 +174,64 @@ impl OneTarget {
     }
 }
 
+/// The number that a Python object stands for as a target.
+fn number_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<f64> {
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return Ok(float.value());
+    }
+    if value.is_none() {
+        return Err(Fault::wrong_type("the target is missing"));
+    }
+    value.extract::<f64>().map_err(|_| match value.is_instance_of::<PyInt>() {
+        true => Fault::value(format!("the target must fit in a float, got {}", shown(value))),
+        false => Fault::wrong_type(format!("the target must be a number, got {}", shown(value))),
+    })
+}
+
+/// A sample weight, or why it is none: the learner's name is not known yet where it is read.
+struct Weight(Result<f64, String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
+    type Error = std::convert::Infallible;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
+        Ok(Weight(value.extract::<f64>().map_err(|_| shown(&value))))
+    }
+}
+
+impl Weight {
+    fn number(self, py: Python<'_>, who: &str) -> PyResult<f64> {
+        self.0
+            .map_err(|got| raise(py, &Fault::wrong_type(format!("{who}: the weight must be a number, got {got}"))))
+    }
+}
+
 /// The targets of a batch.
-enum ManyTargets {
+pub(crate) enum ManyTargets {
     None,
-    Numbers(Vec<f64>),
+    /// With what is wrong with some of them; those are NaN.
+    Numbers(Vec<f64>, FxHashMap<usize, Fault>),
     Labels(ManyLabels),
 }
 
 impl ManyTargets {
     /// `y` is a one-dimensional NumPy array, a list, or None.
-    fn read(py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    pub(crate) fn read(_py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(y) = y.filter(|y| !y.is_none()) else { return Ok(ManyTargets::None) };
         match role {
-            Role::Regressor => read_numbers(y).map(ManyTargets::Numbers),
+            Role::Regressor => {
+                if let Ok(numbers) = read_numbers(y) {
+                    return Ok(ManyTargets::Numbers(numbers, FxHashMap::default()));
+                }
+                let (mut numbers, mut bad) = (Vec::new(), FxHashMap::default());
+                for item in y.try_iter()? {
+                    numbers.push(number_of(&item?).unwrap_or_else(|fault| {
+                        bad.insert(numbers.len(), fault);
+                        f64::NAN
+                    }));
+                }
+                Ok(ManyTargets::Numbers(numbers, bad))
+            }
             Role::Classifier => {
                 if let Some(integers) = read_integers(y) {
                     return Ok(ManyTargets::Labels(ManyLabels::from_integers(integers.into_iter())));
@@ -189,24 +242,17 @@ impl ManyTargets {
                     return Ok(ManyTargets::Labels(labels));
                 }
                 if let Ok(numbers) = read_numbers(y) {
-                    for (row, &number) in numbers.iter().enumerate() {
-                        match number.is_nan() {
-                            true => labels.push_missing(),
-                            false => {
-                                labels.push(float_label(number).map_err(|fault| fault.at_row(row)).or_raise(py)?)
-                            }
-                        }
+                    for number in numbers {
+                        labels.push_result(float_label(number));
                     }
                     return Ok(ManyTargets::Labels(labels));
                 }
                 for item in y.try_iter()? {
                     let item = item?;
-                    let missing =
-                        item.is_none() || item.cast::<PyFloat>().is_ok_and(|float| float.value().is_nan());
-                    if missing {
+                    if item.is_none() {
                         labels.push_missing();
                     } else {
-                        labels.push(read_label(&item)?);
+                        labels.push_result(label_of(&item));
                     }
                 }
                 Ok(ManyTargets::Labels(labels))
@@ -215,18 +261,28 @@ impl ManyTargets {
         }
     }
 
-    fn len(&self) -> Option<usize> {
+    /// A fault at a row whose target could not be read, in the words of what was wrong with it.
+    pub(crate) fn explain(&self, fault: Fault, row: usize, who: &str) -> Fault {
+        let bad = match self {
+            ManyTargets::None => None,
+            ManyTargets::Numbers(_, bad) => bad.get(&row),
+            ManyTargets::Labels(labels) => labels.bad.get(&row),
+        };
+        bad.map_or(fault, |bad| bad.clone().by(who).at_row(row))
+    }
+
+    pub(crate) fn len(&self) -> Option<usize> {
         match self {
             ManyTargets::None => None,
-            ManyTargets::Numbers(numbers) => Some(numbers.len()),
+            ManyTargets::Numbers(numbers, _) => Some(numbers.len()),
             ManyTargets::Labels(labels) => Some(labels.places.len()),
         }
     }
 
-    fn targets(&self) -> Targets<'_> {
+    pub(crate) fn targets(&self) -> Targets<'_> {
         match self {
             ManyTargets::None => Targets::None,
-            ManyTargets::Numbers(numbers) => Targets::Numbers(numbers),
+            ManyTargets::Numbers(numbers, _) => Targets::Numbers(numbers),
             ManyTargets::Labels(labels) => Targets::Classes { distinct: &labels.distinct, places: &labels.places },
         }
     }
@@ -293,7 +349,7 @@ impl Answers {
     }
 }
 
-fn check_length(py: Python<'_>, what: &str, length: Option<usize>, height: usize) -> PyResult<()> {
+pub(crate) fn check_length(py: Python<'_>, what: &str, length: Option<usize>, height: usize) -> PyResult<()> {
     match length {
         Some(length) if length != height => {
             Err(raise(py, &Fault::value(format!("{what} has {length} values for {height} rows"))))
@@ -394,21 +450,22 @@ impl Model {
     }
 
     /// Learn one example.
-    #[pyo3(signature = (x, y=None, w=1.0))]
+    #[pyo3(signature = (x, y=None, w=Weight(Ok(1.0))), text_signature = "($self, x, y=None, w=1.0)")]
     fn learn_one(
         &self,
         py: Python<'_>,
         x: &Bound<'_, PyAny>,
         y: Option<&Bound<'_, PyAny>>,
-        w: f64,
+        w: Weight,
     ) -> PyResult<()> {
-        let x = plain_dict(x)?;
+        let x = self.plain_dict(x)?;
         with_bench(|bench| {
             let mut inner = self.write(py)?;
             let inner = &mut *inner;
             let Inner { model: Some(model), keys, .. } = inner else { return Err(unbuilt(py)) };
-            let y = OneTarget::read(py, model.role(), y)?;
-            read_dict(&x, model.schema(), keys, &mut bench.draft)?;
+            let w = w.number(py, model.title())?;
+            let y = OneTarget::read(py, model.role(), y).map_err(|error| by(py, error, model.title()))?;
+            read_dict(&x, model.schema(), keys, &mut bench.draft).map_err(|error| by(py, error, model.title()))?;
             let features = model.schema().len();
             let classes = model.labels().known();
             model.learn(&mut bench.draft, y.target(), w, &mut bench.scratch).or_raise(py)?;
@@ -421,11 +478,12 @@ impl Model {
 
     /// Predict the class or the number for one example.
     fn predict_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let x = plain_dict(x)?;
+        let x = self.plain_dict(x)?;
         with_bench(|bench| {
             let inner = self.read(py)?;
             let model = inner.model(py)?;
-            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)?;
+            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)
+                .map_err(|error| by(py, error, model.title()))?;
             model.predict(&mut bench.draft, Want::Class, &mut bench.answer, &mut bench.scratch).or_raise(py)?;
             answer(py, &inner, model, &bench.answer)
         })
@@ -433,7 +491,7 @@ impl Model {
 
     /// The probability of each class for one example.
     fn predict_proba_one<'py>(&self, py: Python<'py>, x: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let x = plain_dict(x)?;
+        let x = self.plain_dict(x)?;
         with_bench(|bench| {
             let inner = self.read(py)?;
             let model = inner.model(py)?;
@@ -443,7 +501,8 @@ impl Model {
                     &Fault::wrong_type(format!("{}: only a classifier has probabilities", model.title())),
                 ));
             }
-            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)?;
+            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)
+                .map_err(|error| by(py, error, model.title()))?;
             model
                 .predict(&mut bench.draft, Want::Probabilities, &mut bench.answer, &mut bench.scratch)
                 .or_raise(py)?;
@@ -453,22 +512,24 @@ impl Model {
 
     /// The signed distance to the decision boundary, where there is one.
     fn score_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
-        let x = plain_dict(x)?;
+        let x = self.plain_dict(x)?;
         with_bench(|bench| {
             let inner = self.read(py)?;
             let model = inner.model(py)?;
-            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)?;
+            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)
+                .map_err(|error| by(py, error, model.title()))?;
             model.score(&mut bench.draft, &mut bench.scratch).or_raise(py)
         })
     }
 
     /// Transform one example.
     fn transform_one<'py>(&self, py: Python<'py>, x: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let x = plain_dict(x)?;
+        let x = self.plain_dict(x)?;
         with_bench(|bench| {
             let inner = self.read(py)?;
             let model = inner.model(py)?;
-            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)?;
+            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)
+                .map_err(|error| by(py, error, model.title()))?;
             // What was never learned still has to come out: a copy of the model gets to know it.
             let copy =
                 bench.draft.is_news().then(|| model.acquainted(&mut bench.draft)).transpose().or_raise(py)?;
@@ -480,22 +541,23 @@ impl Model {
     }
 
     /// Predict one example, then learn it. Returns what was predicted.
-    #[pyo3(signature = (x, y, w=1.0, *, proba=false))]
+    #[pyo3(signature = (x, y, w=Weight(Ok(1.0)), *, proba=false), text_signature = "($self, x, y, w=1.0, *, proba=False)")]
     fn step_one(
         &self,
         py: Python<'_>,
         x: &Bound<'_, PyAny>,
         y: &Bound<'_, PyAny>,
-        w: f64,
+        w: Weight,
         proba: bool,
     ) -> PyResult<Py<PyAny>> {
-        let x = plain_dict(x)?;
+        let x = self.plain_dict(x)?;
         with_bench(|bench| {
             let mut inner = self.write(py)?;
             let inner = &mut *inner;
             let Inner { model: Some(model), keys, .. } = inner else { return Err(unbuilt(py)) };
-            let y = OneTarget::read(py, model.role(), Some(y))?;
-            read_dict(&x, model.schema(), keys, &mut bench.draft)?;
+            let w = w.number(py, model.title())?;
+            let y = OneTarget::read(py, model.role(), Some(y)).map_err(|error| by(py, error, model.title()))?;
+            read_dict(&x, model.schema(), keys, &mut bench.draft).map_err(|error| by(py, error, model.title()))?;
             let want = if proba { Want::Probabilities } else { Want::Class };
             let (features, classes) = (model.schema().len(), model.labels().known());
             model
@@ -524,7 +586,7 @@ impl Model {
         predict: Option<&str>,
         on_error: &str,
     ) -> PyResult<(Option<Py<PyAny>>, Vec<(usize, String)>)> {
-        let lent = Lent::new(rows)?;
+        let lent = Lent::new(rows).map_err(|error| self.named(py, error))?;
         let table = lent.table();
         let height = table.height();
         let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
@@ -532,10 +594,12 @@ impl Model {
         let inner = &mut *guard;
         let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
         let role = model.role();
-        let targets = ManyTargets::read(py, role, y)?;
-        check_length(py, "y", targets.len(), height)?;
-        let weights = w.filter(|w| !w.is_none()).map(read_numbers).transpose()?;
-        check_length(py, "w", weights.as_ref().map(Vec::len), height)?;
+        let title = model.title().to_string();
+        let targets = ManyTargets::read(py, role, y).map_err(|error| by(py, error, &title))?;
+        check_length(py, &format!("{title}: y"), targets.len(), height)?;
+        let weights =
+            w.filter(|w| !w.is_none()).map(read_numbers).transpose().map_err(|error| by(py, error, &title))?;
+        check_length(py, &format!("{title}: w"), weights.as_ref().map(Vec::len), height)?;
         let before = (on_error == "raise").then(|| model.clone());
         let mut answers = Answers { want, numeric: role == Role::Regressor, ..Answers::default() };
         let mut set_aside = Vec::new();
@@ -558,9 +622,16 @@ impl Model {
             let done = py.detach(|| with_bench(|bench| model.run(&job, &mut bench.scratch, sink)));
             match done {
                 Ok(tally) => {
-                    set_aside.extend(tally.set_aside.into_iter().map(|(row, fault)| (row, fault.to_string())))
+                    let explained = tally.set_aside.into_iter().map(|(row, fault)| {
+                        let fault = targets.explain(fault, row, &title);
+                        (row, fault.message().to_string())
+                    });
+                    set_aside.extend(explained);
                 }
-                Err(fault) => failed = Some(raise(py, &fault)),
+                Err(fault) => {
+                    let row = fault.row().unwrap_or_default();
+                    failed = Some(raise(py, &targets.explain(fault, row, &title)));
+                }
             }
             if failed.is_none() {
                 failed = py.check_signals().err();
@@ -580,7 +651,7 @@ impl Model {
 
     /// Predict rows: numbers, class codes, or probabilities by class code.
     fn _predict_many(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, proba: bool) -> PyResult<Py<PyAny>> {
-        let lent = Lent::new(rows)?;
+        let lent = Lent::new(rows).map_err(|error| self.named(py, error))?;
         let table = lent.table();
         let guard = self.read(py)?;
         let inner = &*guard;
@@ -600,7 +671,7 @@ impl Model {
         py: Python<'py>,
         rows: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyArray2<f64>>, Bound<'py, PyDict>)> {
-        let lent = Lent::new(rows)?;
+        let lent = Lent::new(rows).map_err(|error| self.named(py, error))?;
         let table = lent.table();
         let guard = self.read(py)?;
         let model = guard.model(py)?;

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use rustc_hash::FxHashSet;
 
-use crate::errors::{raise, OrRaise};
+use crate::errors::{raise, read_text, shown, OrRaise};
 
 /// The key objects of a model's features by slot. A dict that is built by the same code has the same key
 /// objects in the same order, and comparing pointers finds their slots without hashing.
@@ -75,7 +75,7 @@ pub fn read_dict(dict: &Bound<'_, PyDict>, schema: &Schema, keys: &Keys, draft: 
 
 fn find(key: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Option<u32>> {
     match key.cast::<PyString>() {
-        Ok(text) => Ok(schema.slot_of_text(text.to_str()?)),
+        Ok(text) => Ok(schema.slot_of_text(read_text(text).or_raise(key.py())?)),
         Err(_) => Ok(schema.slot(&read_name(key)?)),
     }
 }
@@ -83,7 +83,7 @@ fn find(key: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Option<u32>> {
 /// A feature's name: a str or an int.
 pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
     if let Ok(text) = key.cast::<PyString>() {
-        return Ok(Name::Text(text.to_str()?.into()));
+        return Ok(Name::Text(read_text(text).or_raise(key.py())?.into()));
     }
     match key.extract::<i64>() {
         Ok(number) => Ok(Name::Number(number)),
@@ -92,12 +92,6 @@ pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
             Err(raise(key.py(), &Fault::wrong_type(message)))
         }
     }
-}
-
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    let repr: String = value.repr().map(|text| text.to_string()).unwrap_or_default().chars().take(60).collect();
-    format!("{kind} {repr}")
 }
 
 /// Hand on what a Python value stands for.
@@ -111,7 +105,7 @@ fn with_given<R>(
         return then(number(float.value()));
     }
     if let Ok(text) = value.cast::<PyString>() {
-        return then(Given::Text(text.to_str()?));
+        return then(Given::Text(read_text(text).or_raise(value.py())?));
     }
     if value.is_none() {
         return then(Given::Missing);
@@ -139,7 +133,11 @@ fn with_given<R>(
     }
     match value.extract::<f64>() {
         Ok(float) => then(number(float)),
-        Err(_) => Err(refuse("a number must fit in a float")),
+        Err(_) => {
+            let name = key.repr().map(|key| key.to_string()).unwrap_or_default();
+            let message = format!("feature {name}: a number must fit in a float, got {}", shown(value));
+            Err(raise(value.py(), &Fault::value(message)))
+        }
     }
 }
 
@@ -448,6 +446,7 @@ pub fn read_integers(array: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
         Numbers::I32(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
         Numbers::I16(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
         Numbers::I8(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
+        Numbers::U64(array) => array.as_array().iter().map(|&x| x.try_into().ok()).collect(),
         Numbers::U32(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
         Numbers::U16(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),
         Numbers::U8(array) => Some(array.as_array().iter().map(|&x| x.into()).collect()),

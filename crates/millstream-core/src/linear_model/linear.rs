@@ -8,7 +8,7 @@ use crate::losses::Loss;
 use crate::optim::{Features, Optimizer, Penalty, Schedule, Step, Weights};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Role};
-use crate::row::{Row, Scratch, Value};
+use crate::row::{finite, Row, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, require, unpack};
 
@@ -127,13 +127,13 @@ impl Linear {
         let lag = if state.t > 0.0 { state.intercept_lag / state.t } else { 0.0 };
         match x {
             Row::Plain(values) if !state.coordinates.mapped() => {
-                state.weights.dot(Features::Dense(values), state.t) + state.intercept - lag
+                finite(state.weights.dot(Features::Dense(values), state.t) + state.intercept - lag)
             }
             _ => {
                 let located = state.coordinates.locate(x, scratch);
                 let score = state.weights.dot(located.features(), state.t) + state.intercept - lag;
                 located.release(scratch);
-                score
+                finite(score)
             }
         }
     }
