@@ -284,9 +284,8 @@ impl ClassStatistics {
             }
             Value::Nominal(None) => {}
         });
-        let logarithm = self.count.ln()
-            + 0.5 * (densities.logarithm() - form.min(FARTHEST))
-            + frequencies.logarithm();
+        let logarithm =
+            self.count.ln() + 0.5 * (densities.logarithm() - form.min(FARTHEST)) + frequencies.logarithm();
         Fit { impossible, logarithm }
     }
 
@@ -318,7 +317,11 @@ impl ClassStatistics {
             false => (0..width).fold(f64::INFINITY, |lowest, slot| {
                 let inverse = inverse_variance(self.squares[slot], self.counts[slot], estimate.ddof);
                 self.inverses[slot] = usable(inverse);
-                if inverse > 0.0 { lowest.min(inverse) } else { lowest }
+                if inverse > 0.0 {
+                    lowest.min(inverse)
+                } else {
+                    lowest
+                }
             }),
         };
         require(who, lowest >= f64::MIN_POSITIVE, "a variance is too large")?;

@@ -110,7 +110,8 @@ impl GaussianNB {
 
     fn survey(&mut self) {
         self.values.clear();
-        let mut widths = self.state.classes.iter().filter(|class| class.count > 0.0).map(ClassStatistics::plain_width);
+        let mut widths =
+            self.state.classes.iter().filter(|class| class.count > 0.0).map(ClassStatistics::plain_width);
         let first = widths.next().flatten();
         self.plain_width = first.filter(|_| widths.all(|width| width == first)).unwrap_or(NOT_PLAIN);
         for class in &self.state.classes {
