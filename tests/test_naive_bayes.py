@@ -46,7 +46,7 @@ def test_probabilities_are_those_of_river() -> None:
             assert said == pytest.approx(posterior(theirs, x), rel=1e-9, abs=1e-300)
             if min(theirs.class_counts.values()) > 20:
                 # Variances from few examples are small, and then the 1e-9 that River adds decides.
-                assert said == pytest.approx(theirs.predict_proba_one(x), abs=1e-5)
+                assert said == pytest.approx(theirs.predict_proba_one(x), abs=1e-4)
             checked += 1
         ours.learn_one(x, label)
         theirs.learn_one(x, label)
