@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.base import Classifier, Features, Label, Native
+from millstream.base import Classifier, Features, Label, Model, Native
+from millstream.errors import InvalidType
 
 __all__ = ["OneVsRest", "OneVsRestClassifier"]
 
@@ -51,6 +52,8 @@ class OneVsRest(Classifier):
         return super().__new__(cls)
 
     def __init__(self, model: Classifier | Mapping[str, Any] | str) -> None:
+        if not isinstance(model, Model) or model.role != "classifier":
+            raise InvalidType(f"{self.name}: model must be a classifier, got {model!r}")
         self.model: Any = model
         #: The member of each class.
         self.members: dict[Label, Any] = {}
