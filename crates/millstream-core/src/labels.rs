@@ -11,6 +11,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::row::Want;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Label {
@@ -62,6 +64,13 @@ impl Labels {
     /// The number of labels that have come; a reserved code is not among them.
     pub fn known(&self) -> usize {
         self.codes.len()
+    }
+
+    /// Whether every code has its label, and there are as many as a learner gave probabilities for.
+    #[inline]
+    pub fn complete(&self, probabilities: usize, want: Want) -> bool {
+        let all = self.entries.len() >= 2 && self.codes.len() == self.entries.len();
+        all && (want == Want::Class || probabilities == self.entries.len())
     }
 
     pub fn is_empty(&self) -> bool {

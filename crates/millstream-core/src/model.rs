@@ -10,7 +10,7 @@ use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
 use crate::registry::{self, Built, Role};
 use crate::role::{Classifier, Part, Regressor, Transformer};
-use crate::row::{most, Prediction, Row, RowBuffer, Scratch, Want};
+use crate::row::{all_finite, most, Prediction, Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{self, Saved};
 use crate::table::{each_raw, Raw, Reader, Table};
@@ -442,9 +442,15 @@ impl Model {
         let mut reader = Reader::new(job.table, &self.schema).map_err(|fault| fault.by(&self.title))?;
         let mut answer = Answer::default();
         let mut tally = Tally::default();
+        let mut codes = KnownCodes::default();
         each_raw(job.table, job.from, job.to, |row, raw| {
-            let mut source = TableRow { reader: &mut reader, raw };
             let w = job.weights.map_or(1.0, |weights| weights[row]);
+            if self.step_known(job, &reader, raw, row, w, &mut codes, &mut answer, scratch) {
+                tally.done += 1;
+                sink.answer(self, row, &answer);
+                return Ok(());
+            }
+            let mut source = TableRow { reader: &mut reader, raw };
             let done = job.targets.at(row).map_err(|fault| fault.by(&self.title)).and_then(|target| {
                 match (job.predicting, job.learning) {
                     (Some(want), true) => self.step(&mut source, target, w, want, &mut answer, scratch),
@@ -467,6 +473,50 @@ impl Model {
             }
         })?;
         Ok(tally)
+    }
+
+    /// The short way for a row that holds nothing but known numbers and a known target. False if it is not
+    /// such a row, or cannot be learned; then nothing has happened and the long way finds out what to say.
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    fn step_known(
+        &mut self,
+        job: &Job<'_>,
+        reader: &Reader<'_>,
+        raw: Raw<'_>,
+        row: usize,
+        w: f64,
+        codes: &mut KnownCodes,
+        answer: &mut Answer,
+        scratch: &mut Scratch,
+    ) -> bool {
+        let (Raw::Dense(raw), Some(want), true) = (raw, job.predicting, job.learning) else { return false };
+        if !reader.settled(&self.schema) || !all_finite(raw) || !(w > 0.0 && w < f64::INFINITY) {
+            return false;
+        }
+        let x = Row::Plain(raw);
+        let learned = match (&mut self.root, job.targets) {
+            (Root::Classifier(part), Targets::Classes { distinct, places }) => {
+                let Some(code) = codes.of(distinct, places[row], &self.labels) else { return false };
+                let learned = part.step(x, code, w, want, &mut answer.class, scratch).is_ok();
+                if learned && !self.labels.complete(answer.class.probabilities.len(), want) {
+                    among_known(&mut answer.class, &self.labels, want);
+                }
+                learned
+            }
+            (Root::Regressor(part), Targets::Numbers(numbers)) if numbers[row].is_finite() => {
+                match part.step(x, numbers[row], w, scratch) {
+                    Ok(number) => {
+                        answer.number = number;
+                        true
+                    }
+                    Err(_) => false,
+                }
+            }
+            _ => false,
+        };
+        self.learned += u64::from(learned);
+        learned
     }
 
     /// Predict the rows of a table; `&self`, so that many threads may.
@@ -533,6 +583,28 @@ impl Model {
 struct AdmittedLabel {
     mark: crate::labels::LabelsMark,
     code: u32,
+}
+
+/// The codes of a table's labels, looked up once each.
+#[derive(Default)]
+struct KnownCodes(Vec<u32>);
+
+impl KnownCodes {
+    #[inline]
+    fn of(&mut self, distinct: &[Label], place: u32, labels: &Labels) -> Option<u32> {
+        match self.0.get(place as usize) {
+            Some(&code) if code != u32::MAX => Some(code),
+            _ => self.look_up(distinct, place, labels),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, distinct: &[Label], place: u32, labels: &Labels) -> Option<u32> {
+        let code = labels.code(distinct.get(place as usize)?)?;
+        self.0.resize(distinct.len(), u32::MAX);
+        self.0[place as usize] = code;
+        Some(code)
+    }
 }
 
 /// What to do with the rows of a table.

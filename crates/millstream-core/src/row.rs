@@ -123,6 +123,7 @@ pub struct RowBuffer {
 }
 
 impl RowBuffer {
+    #[inline]
     pub fn row(&self) -> Row<'_> {
         match self.form {
             Form::Plain => Row::Plain(&self.values),
@@ -134,9 +135,12 @@ impl RowBuffer {
     }
 
     /// Become a plain row of `width` numbers; the caller writes every one of them.
+    #[inline]
     pub fn plain(&mut self, width: usize) -> &mut [f64] {
         self.form = Form::Plain;
-        self.values.resize(width, 0.0);
+        if self.values.len() != width {
+            self.values.resize(width, 0.0);
+        }
         &mut self.values
     }
 
@@ -207,18 +211,21 @@ impl RowBuffer {
 /// Buffers that learners borrow and give back. One per thread; it is not part of any state.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    rows: Vec<RowBuffer>,
+    // Boxed, because they are handed out and back for every row.
+    rows: Vec<Box<RowBuffer>>,
     numbers: Vec<Vec<f64>>,
     indices: Vec<Vec<u32>>,
     predictions: Vec<Prediction>,
 }
 
 impl Scratch {
-    pub fn take_row(&mut self) -> RowBuffer {
+    #[inline]
+    pub fn take_row(&mut self) -> Box<RowBuffer> {
         self.rows.pop().unwrap_or_default()
     }
 
-    pub fn give_row(&mut self, row: RowBuffer) {
+    #[inline]
+    pub fn give_row(&mut self, row: Box<RowBuffer>) {
         self.rows.push(row);
     }
 
@@ -289,6 +296,7 @@ pub fn most(numbers: &[f64]) -> Option<u32> {
 }
 
 /// True if no number is NaN or infinite. Written as a sum so that it runs in vector registers.
+#[inline]
 pub fn all_finite(numbers: &[f64]) -> bool {
     let mut sums = [0.0f64; 4];
     let mut chunks = numbers.chunks_exact(4);

@@ -128,7 +128,39 @@ fn learn_through(
     learned
 }
 
+/// Predict, then learn, behind a single transformer: the common pipeline, in one buffer and without the
+/// recursion. Does what `through` and `learn_through` do.
+#[inline(always)]
+fn step_alone<Last>(
+    first: &mut dyn Transformer,
+    x: Row<'_>,
+    w: f64,
+    scratch: &mut Scratch,
+    predict: impl FnOnce(&mut Last, Row<'_>, &mut Scratch),
+    learn: impl FnOnce(&mut Last, Row<'_>, &mut Scratch) -> Result<()>,
+    last: &mut Last,
+) -> Result<()> {
+    let mut buffer = scratch.take_row();
+    first.transform(x, &mut buffer, scratch);
+    predict(last, buffer.row(), scratch);
+    let learned = first.learn(x, w, scratch).and_then(|()| {
+        first.transform(x, &mut buffer, scratch);
+        learn(last, buffer.row(), scratch).inspect_err(|_| first.undo())
+    });
+    scratch.give_row(buffer);
+    learned
+}
+
 impl Chain {
+    /// The one transformer, if there is just one and no step goes by names.
+    #[inline]
+    fn alone(&mut self) -> Option<&mut dyn Transformer> {
+        match self.steps.as_mut_slice() {
+            [only] if self.widths.is_empty() => Some(&mut **only),
+            _ => None,
+        }
+    }
+
     /// The schema behind the steps.
     fn output(&self, input: &Schema) -> Schema {
         self.steps.iter().fold(input.clone(), |schema, step| step.output(&schema))
@@ -270,6 +302,31 @@ impl Classifier for Pipeline<Box<dyn Classifier>> {
         self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
     }
 
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Some(first) = self.chain.alone() else {
+            self.predict(x, want, out, scratch);
+            return self.learn(x, y, w, scratch);
+        };
+        let last = &mut self.last;
+        step_alone(
+            first,
+            x,
+            w,
+            scratch,
+            |last, z, scratch| last.predict(z, want, out, scratch),
+            |last, z, scratch| last.learn(z, y, w, scratch),
+            last,
+        )
+    }
+
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
         through(&self.chain.steps, x, scratch, |z, scratch| self.last.score(z, scratch))
     }
@@ -290,6 +347,26 @@ impl Regressor for Pipeline<Box<dyn Regressor>> {
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
+    }
+
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        let Some(first) = self.chain.alone() else {
+            let predicted = self.predict(x, scratch);
+            self.learn(x, y, w, scratch)?;
+            return Ok(predicted);
+        };
+        let last = &mut self.last;
+        let mut predicted = 0.0;
+        step_alone(
+            first,
+            x,
+            w,
+            scratch,
+            |last, z, scratch| predicted = last.predict(z, scratch),
+            |last, z, scratch| last.learn(z, y, w, scratch),
+            last,
+        )?;
+        Ok(predicted)
     }
 
     fn duplicate(&self) -> Box<dyn Regressor> {

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::row::all_finite;
 use crate::state::require;
 
 use super::rules::{Cell, Sgd, Update};
@@ -150,16 +151,16 @@ impl Weights {
             Features::Dense(_) => self.values.len(),
             Features::Sparse(indices, _) => indices.len(),
         };
-        next.values.resize(n, 0.0);
-        next.a.resize(if U::MEMORY > 0 { n } else { 0 }, 0.0);
-        next.b.resize(if U::MEMORY > 1 { n } else { 0 }, 0.0);
-        next.lag.resize(if averaging { n } else { 0 }, 0.0);
+        fit(&mut next.values, n);
+        fit(&mut next.a, if U::MEMORY > 0 { n } else { 0 });
+        fit(&mut next.b, if U::MEMORY > 1 { n } else { 0 });
+        fit(&mut next.lag, if averaging { n } else { 0 });
         let penalised = step.penalty.l1 > 0.0 || step.penalty.l2 > 0.0;
-        let mut check = match (features, penalised) {
+        match (features, penalised) {
             (Features::Dense(x), false) => self.run_dense::<U, false>(update, rate, x, step, next),
             (Features::Dense(x), true) => self.run_dense::<U, true>(update, rate, x, step, next),
             (Features::Sparse(indices, x), _) => self.run_sparse(update, rate, indices, x, step, next),
-        };
+        }
         if averaging {
             for k in 0..n {
                 let place = match features {
@@ -167,10 +168,13 @@ impl Weights {
                     Features::Sparse(indices, _) => indices[k] as usize,
                 };
                 next.lag[k] = self.lag[place] + (step.t - 1.0) * (next.values[k] - self.values[place]);
-                check += next.lag[k] * 0.0;
             }
         }
-        check == 0.0
+        // Apart from the loops above: a sum inside them would keep them from running in vector registers.
+        all_finite(&next.values)
+            && (U::MEMORY < 1 || all_finite(&next.a))
+            && (U::MEMORY < 2 || all_finite(&next.b))
+            && (!averaging || all_finite(&next.lag))
     }
 
     #[inline]
@@ -181,17 +185,11 @@ impl Weights {
         x: &[f64],
         step: Step,
         next: &mut Weights,
-    ) -> f64 {
+    ) {
         let n = self.values.len();
         let (x, values, out) = (&x[..n], &self.values[..n], &mut next.values[..n]);
-        let mut check = 0.0;
         if U::MEMORY == 0 {
-            for j in 0..n {
-                let cell = Cell { w: values[j], a: 0.0, b: 0.0 };
-                let stepped = one::<U, PENALISED>(update, rate, cell, x[j], step);
-                out[j] = stepped.w;
-                check += stepped.w * 0.0;
-            }
+            step_without_memory::<U, PENALISED>(update, rate, step, values, x, out);
         } else if U::MEMORY == 1 {
             let (a, next_a) = (&self.a[..n], &mut next.a[..n]);
             for j in 0..n {
@@ -199,7 +197,6 @@ impl Weights {
                 let stepped = one::<U, PENALISED>(update, rate, cell, x[j], step);
                 out[j] = stepped.w;
                 next_a[j] = stepped.a;
-                check += stepped.w * 0.0 + stepped.a * 0.0;
             }
         } else {
             let (a, next_a) = (&self.a[..n], &mut next.a[..n]);
@@ -210,10 +207,8 @@ impl Weights {
                 out[j] = stepped.w;
                 next_a[j] = stepped.a;
                 next_b[j] = stepped.b;
-                check += stepped.w * 0.0 + (stepped.a * 0.0 + stepped.b * 0.0);
             }
         }
-        check
     }
 
     fn run_sparse<U: Update>(
@@ -224,8 +219,7 @@ impl Weights {
         x: &[f64],
         step: Step,
         next: &mut Weights,
-    ) -> f64 {
-        let mut check = 0.0;
+    ) {
         for (k, (&place, &x)) in indices.iter().zip(x).enumerate() {
             let place = place as usize;
             let cell = Cell {
@@ -235,17 +229,13 @@ impl Weights {
             };
             let stepped = one::<U, true>(update, rate, cell, x, step);
             next.values[k] = stepped.w;
-            check += stepped.w * 0.0;
             if U::MEMORY > 0 {
                 next.a[k] = stepped.a;
-                check += stepped.a * 0.0;
             }
             if U::MEMORY > 1 {
                 next.b[k] = stepped.b;
-                check += stepped.b * 0.0;
             }
         }
-        check
     }
 
     /// Refuse, after loading, what `grow` could not have made.
@@ -256,11 +246,36 @@ impl Weights {
         require(who, self.b.len() == length(rule.memory() > 1), "optimiser memory of the wrong length")?;
         require(who, self.lag.len() == length(averaging), "averages of the wrong length")?;
         let all = [&self.values, &self.a, &self.b, &self.lag];
-        require(who, all.iter().all(|numbers| crate::row::all_finite(numbers)), "a number is not finite")
+        require(who, all.iter().all(|numbers| all_finite(numbers)), "a number is not finite")
     }
 
     pub fn memory(&self) -> usize {
         [&self.values, &self.a, &self.b, &self.lag].iter().map(|numbers| numbers.capacity() * 8).sum()
+    }
+}
+
+#[inline]
+fn fit(numbers: &mut Vec<f64>, n: usize) {
+    if numbers.len() != n {
+        numbers.resize(n, 0.0);
+    }
+}
+
+/// The dense step of a rule without memory. A function of its own: its arguments tell the compiler that
+/// they do not overlap.
+#[inline]
+fn step_without_memory<U: Update, const PENALISED: bool>(
+    update: U,
+    rate: f64,
+    step: Step,
+    w: &[f64],
+    x: &[f64],
+    out: &mut [f64],
+) {
+    let n = out.len();
+    let (w, x) = (&w[..n], &x[..n]);
+    for j in 0..n {
+        out[j] = one::<U, PENALISED>(update, rate, Cell { w: w[j], a: 0.0, b: 0.0 }, x[j], step).w;
     }
 }
 

@@ -14,7 +14,7 @@ use crate::fault::{Fault, Result};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Part, Transformer};
-use crate::row::{all_finite, finite, Row, RowBuffer, Scratch};
+use crate::row::{all_Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, require, unpack};
 
@@ -97,6 +97,17 @@ impl Moments {
         }
     }
 
+    /// Become a place for `width` features with a shared count, whose numbers are still to be written.
+    #[inline]
+    fn fit(&mut self, width: usize) {
+        self.counts.clear();
+        if self.means.len() != width || self.inverse_deviations.len() != width {
+            for numbers in [&mut self.means, &mut self.squares, &mut self.inverse_deviations] {
+                numbers.resize(width, 0.0);
+            }
+        }
+    }
+
     fn copy_from(&mut self, other: &Moments) {
         self.shared_count = other.shared_count;
         self.counts.clone_from(&other.counts);
@@ -111,8 +122,7 @@ impl Moments {
         let delta = x - mean;
         let mean = mean + delta * (w / n);
         let squares = squares + w * delta * (x - mean);
-        let inverse = 1.0 / (squares / n).sqrt();
-        (mean, squares, if squares > 0.0 { inverse } else { 0.0 })
+        (mean, squares, inverse_deviation(squares, n))
     }
 
     fn update_slot(&mut self, slot: usize, x: f64, w: f64) {
@@ -130,40 +140,70 @@ impl Moments {
     }
 }
 
+/// West's update of all features. A function of its own: its arguments tell the compiler that they do not
+/// overlap, which a loop over fields would have to find out for each row.
+#[inline(never)]
+fn welford(
+    x: &[f64],
+    w: f64,
+    n: f64,
+    old: &Moments,
+    means: &mut [f64],
+    squares: &mut [f64],
+    inverse_deviations: &mut [f64],
+) {
+    let width = x.len();
+    let (old_means, old_squares) = (&old.means[..width], &old.squares[..width]);
+    let (means, squares, inverses) = (&mut means[..width], &mut squares[..width], &mut inverse_deviations[..width]);
+    let share = w / n;
+    for j in 0..width {
+        let delta = x[j] - old_means[j];
+        let mean = old_means[j] + delta * share;
+        let square = old_squares[j] + w * delta * (x[j] - mean);
+        means[j] = mean;
+        squares[j] = square;
+        inverses[j] = inverse_deviation(square, n);
+    }
+}
+
+#[inline]
+fn scale(x: &[f64], means: &[f64], inverse_deviations: &[f64], out: &mut [f64]) {
+    let width = out.len();
+    let (x, means, inverses) = (&x[..width], &means[..width], &inverse_deviations[..width]);
+    for j in 0..width {
+        out[j] = bounded(bounded(x[j] - means[j]) * inverses[j]);
+    }
+}
+
+/// 1 / √(squares / n), by one division and one root; 0 for a feature that has not varied, or by less than
+/// a number can hold.
+#[inline(always)]
+fn inverse_deviation(squares: f64, n: f64) -> f64 {
+    let inverse = (n / squares).sqrt();
+    if squares > 1e-290 {
+        inverse
+    } else {
+        0.0
+    }
+}
+
 impl StandardScaler {
     #[inline(always)]
     fn scaled(&self, slot: usize, x: f64) -> f64 {
         let mean = if self.with_mean { self.moments.means[slot] } else { 0.0 };
         let factor = if self.with_std { self.moments.inverse_deviations[slot] } else { 1.0 };
-        finite((x - mean) * factor)
+        bounded(bounded(x - mean) * factor)
     }
 
-    /// Every number is there: one division for all counts, and loops that run in vector registers.
+    /// Every number is there: one count for all, and loops that run in vector registers.
     fn learn_plain(&mut self, x: &[f64], w: f64) -> bool {
-        let n = self.moments.shared_count + w;
-        let width = x.len();
-        for numbers in [&mut self.spare.means, &mut self.spare.squares, &mut self.spare.inverse_deviations] {
-            numbers.resize(width, 0.0);
-        }
-        let (means, squares) = (&self.moments.means[..width], &self.moments.squares[..width]);
-        let new_means = &mut self.spare.means[..width];
-        let new_squares = &mut self.spare.squares[..width];
-        let inverses = &mut self.spare.inverse_deviations[..width];
-        let share = w / n;
-        let mut check = 0.0;
-        for j in 0..width {
-            let delta = x[j] - means[j];
-            let mean = means[j] + delta * share;
-            let square = squares[j] + w * delta * (x[j] - mean);
-            new_means[j] = mean;
-            new_squares[j] = square;
-            let inverse = 1.0 / (square / n).sqrt();
-            inverses[j] = if square > 0.0 { inverse } else { 0.0 };
-            check += mean * 0.0 + square * 0.0;
-        }
-        self.spare.shared_count = n;
-        self.spare.counts.clear();
-        check == 0.0 && n.is_finite()
+        let StandardScaler { moments, spare, .. } = self;
+        let n = moments.shared_count + w;
+        spare.fit(x.len());
+        welford(x, w, n, moments, &mut spare.means, &mut spare.squares, &mut spare.inverse_deviations);
+        spare.shared_count = n;
+        // A difference that overflows makes its square inso the squares tell of all.
+        n.is_finite() && all_finite(&spare.squares)
     }
 
     fn learn_mixed(&mut self, x: Row<'_>, w: f64) -> bool {
@@ -195,16 +235,7 @@ impl Part for StandardScaler {
         require(NAME, all_finite(&moments.means) && positive(&moments.squares), "a moment is not finite")?;
         require(NAME, positive(&moments.counts), "a count is not finite")?;
         require(NAME, !shared || positive(&[moments.shared_count]), "a count is not finite")?;
-        moments.inverse_deviations = (0..width)
-            .map(|slot| {
-                let inverse = 1.0 / (moments.squares[slot] / moments.count(slot)).sqrt();
-                if moments.squares[slot] > 0.0 {
-                    inverse
-                } else {
-                    0.0
-                }
-            })
-            .collect();
+        moments.inverse_deviations = (0..width).map(|slot| inverse_deviation(moments.squares[slot], moments.count(slot))).collect();
         require(NAME, all_finite(&moments.inverse_deviations), "a moment is not finite")?;
         self.moments = moments;
         Ok(())
@@ -238,14 +269,7 @@ impl Transformer for StandardScaler {
                 let out = out.plain(values.len());
                 let n = values.len().min(known);
                 if self.with_mean && self.with_std {
-                    let (means, inverses) = (&self.moments.means[..n], &self.moments.inverse_deviations[..n]);
-                    let (values, out) = (&values[..n], &mut out[..n]);
-                    for j in 0..n {
-                        out[j] = (values[j] - means[j]) * inverses[j];
-                    }
-                    if !all_finite(out) {
-                        out.iter_mut().for_each(|z| *z = finite(*z));
-                    }
+                    scale(values, &self.moments.means, &self.moments.inverse_deviations, &mut out[..n]);
                 } else {
                     for j in 0..n {
                         out[j] = self.scaled(j, values[j]);
