@@ -5,12 +5,13 @@
 //! | all that can be built | `registry` |
 //! | what a learner must do | `role` |
 //! | how a parameter is declared and checked | `parameter` |
-//! | one example | `row`; a dict on its way to one: `draft`; many: `table` |
+//! | one example | `row`; a dict on its way to one: `draft`; many: `table`, `block` |
 //! | feature names, class labels | `schema`, `labels` |
 //! | learner + names + labels, whole-or-nothing | `model` |
 //! | saved files | `state` |
 
 pub mod baseline;
+pub mod block;
 pub mod compose;
 pub mod draft;
 pub mod drift;

@@ -5,15 +5,16 @@
 
 use serde_json::Value as Json;
 
+use crate::block::{among_known, ClassBlock, NumberBlock, Predictions};
 use crate::draft::Draft;
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
 use crate::registry::{self, Built, Role};
 use crate::role::{Classifier, Part, Regressor, Transformer};
-use crate::row::{all_finite, most, Prediction, Row, RowBuffer, Scratch, Want};
+use crate::row::{all_finite, Prediction, Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{self, Saved};
-use crate::table::{each_raw, Raw, Reader, Table};
+use crate::table::{each_raw, raw_block, Raw, RawBlock, Reader, Table, BLOCK};
 
 #[derive(Clone)]
 enum Root {
@@ -442,81 +443,124 @@ impl Model {
         let mut reader = Reader::new(job.table, &self.schema).map_err(|fault| fault.by(&self.title))?;
         let mut answer = Answer::default();
         let mut tally = Tally::default();
-        let mut codes = KnownCodes::default();
-        each_raw(job.table, job.from, job.to, |row, raw| {
-            let w = job.weights.map_or(1.0, |weights| weights[row]);
-            if self.step_known(job, &reader, raw, row, w, &mut codes, &mut answer, scratch) {
-                tally.done += 1;
-                sink.answer(self, row, &answer);
-                return Ok(());
+        let mut known = KnownRows::default();
+        let mut row = job.from;
+        let mut buffer = Vec::new();
+        while row < job.to {
+            let end = (row + BLOCK).min(job.to);
+            let block = raw_block(job.table, row, end, &mut buffer);
+            let first = row;
+            while row < end {
+                let fast = self.step_known(job, &reader, &block, first, row, end, &mut known, scratch);
+                for place in 0..fast {
+                    known.answer(place, job.predicting, &mut answer);
+                    sink.answer(self, row + place, &answer);
+                }
+                row += fast;
+                tally.done += fast;
+                if row < end {
+                    let mut source = TableRow { reader: &mut reader, raw: block.row(row - first) };
+                    self.run_row(job, row, &mut source, &mut answer, &mut tally, scratch, sink)?;
+                    row += 1;
+                }
             }
-            let mut source = TableRow { reader: &mut reader, raw };
-            let done = job.targets.at(row).map_err(|fault| fault.by(&self.title)).and_then(|target| {
-                match (job.predicting, job.learning) {
-                    (Some(want), true) => self.step(&mut source, target, w, want, &mut answer, scratch),
-                    (Some(want), false) => self.predict(&mut source, want, &mut answer, scratch),
-                    (None, _) => self.learn(&mut source, target, w, scratch),
-                }
-            });
-            match done {
-                Ok(()) => {
-                    tally.done += 1;
-                    sink.answer(self, row, &answer);
-                    Ok(())
-                }
-                Err(fault) if job.set_aside => {
-                    tally.set_aside.push((row, fault));
-                    sink.nothing(row);
-                    Ok(())
-                }
-                Err(fault) => Err(fault.at_row(row)),
-            }
-        })?;
+        }
         Ok(tally)
     }
 
-    /// The short way for a row that holds nothing but known numbers and a known target. False if it is not
-    /// such a row, or cannot be learned; then nothing has happened and the long way finds out what to say.
-    #[inline]
+    /// The long way, which any row can go.
+    #[allow(clippy::too_many_arguments)]
+    fn run_row(
+        &mut self,
+        job: &Job<'_>,
+        row: usize,
+        source: &mut TableRow<'_, '_>,
+        answer: &mut Answer,
+        tally: &mut Tally,
+        scratch: &mut Scratch,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let w = job.weights.map_or(1.0, |weights| weights[row]);
+        let done = job.targets.at(row).map_err(|fault| fault.by(&self.title)).and_then(|target| {
+            match (job.predicting, job.learning) {
+                (Some(want), true) => self.step(source, target, w, want, answer, scratch),
+                (Some(want), false) => self.predict(source, want, answer, scratch),
+                (None, _) => self.learn(source, target, w, scratch),
+            }
+        });
+        match done {
+            Ok(()) => {
+                tally.done += 1;
+                sink.answer(self, row, answer);
+                Ok(())
+            }
+            Err(fault) if job.set_aside => {
+                tally.set_aside.push((row, fault));
+                sink.nothing(row);
+                Ok(())
+            }
+            Err(fault) => Err(fault.at_row(row)),
+        }
+    }
+
+    /// The short way for rows that hold nothing but known numbers and known targets: from `row` on, as many
+    /// as there are before `end`. Returns how many were stepped; the row after them goes the long way, which
+    /// finds out what there is to say of it.
     #[allow(clippy::too_many_arguments)]
     fn step_known(
         &mut self,
         job: &Job<'_>,
         reader: &Reader<'_>,
-        raw: Raw<'_>,
+        block: &RawBlock<'_>,
+        first: usize,
         row: usize,
-        w: f64,
-        codes: &mut KnownCodes,
-        answer: &mut Answer,
+        end: usize,
+        known: &mut KnownRows,
         scratch: &mut Scratch,
-    ) -> bool {
-        let (Raw::Dense(raw), Some(want), true) = (raw, job.predicting, job.learning) else { return false };
-        if !reader.settled(&self.schema) || !all_finite(raw) || !(w > 0.0 && w < f64::INFINITY) {
-            return false;
+    ) -> usize {
+        let RawBlock::Dense { values, width } = *block else { return 0 };
+        if !job.learning || width == 0 || !reader.settled(&self.schema) {
+            return 0;
         }
-        let x = Row::Plain(raw);
-        let learned = match (&mut self.root, job.targets) {
-            (Root::Classifier(part), Targets::Classes { distinct, places }) => {
-                let Some(code) = codes.of(distinct, places[row], &self.labels) else { return false };
-                let learned = part.step(x, code, w, want, &mut answer.class, scratch).is_ok();
-                if learned && !self.labels.complete(answer.class.probabilities.len(), want) {
-                    among_known(&mut answer.class, &self.labels, want);
-                }
-                learned
-            }
-            (Root::Regressor(part), Targets::Numbers(numbers)) if numbers[row].is_finite() => {
-                match part.step(x, numbers[row], w, scratch) {
-                    Ok(number) => {
-                        answer.number = number;
-                        true
-                    }
-                    Err(_) => false,
-                }
-            }
-            _ => false,
+        let sound = |x: &[f64], row: usize| {
+            all_finite(x) && job.weights.is_none_or(|weights| weights[row] > 0.0 && weights[row] < f64::INFINITY)
         };
-        self.learned += u64::from(learned);
-        learned
+        let values = &values[(row - first) * width..(end - first) * width];
+        let weights = job.weights.map(|weights| &weights[row..end]);
+        let plain = match weights {
+            None if all_finite(values) => end - row,
+            _ => values.chunks_exact(width).zip(row..).take_while(|(x, row)| sound(x, *row)).count(),
+        };
+        let want = job.predicting.unwrap_or(Want::Class);
+        let done = match (&mut self.root, job.targets) {
+            (Root::Classifier(part), Targets::Classes { distinct, places }) => {
+                known.look_up(distinct, &places[row..row + plain], &self.labels);
+                let n = known.classes.len();
+                let block = ClassBlock {
+                    values: &values[..n * width],
+                    width,
+                    classes: &known.classes,
+                    weights,
+                    labels: &self.labels,
+                };
+                known.predictions.clear(&self.labels);
+                part.step_block(&block, want, &mut known.predictions, scratch)
+            }
+            (Root::Regressor(part), Targets::Numbers(numbers)) => {
+                let targets = &numbers[row..row + plain];
+                let n = if all_finite(targets) {
+                    plain
+                } else {
+                    targets.iter().take_while(|target| target.is_finite()).count()
+                };
+                known.numbers.clear();
+                let block = NumberBlock { values: &values[..n * width], width, targets: &targets[..n], weights };
+                part.step_block(&block, &mut known.numbers, scratch)
+            }
+            _ => 0,
+        };
+        self.learned += done as u64;
+        done
     }
 
     /// Predict the rows of a table; `&self`, so that many threads may.
@@ -585,25 +629,40 @@ struct AdmittedLabel {
     code: u32,
 }
 
-/// The codes of a table's labels, looked up once each.
+/// Rows that go the short way: the codes of their labels, and what was predicted.
 #[derive(Default)]
-struct KnownCodes(Vec<u32>);
+struct KnownRows {
+    /// The code of each distinct label, looked up once.
+    codes: Vec<u32>,
+    classes: Vec<u32>,
+    predictions: Predictions,
+    numbers: Vec<f64>,
+}
 
-impl KnownCodes {
-    #[inline]
-    fn of(&mut self, distinct: &[Label], place: u32, labels: &Labels) -> Option<u32> {
-        match self.0.get(place as usize) {
-            Some(&code) if code != u32::MAX => Some(code),
-            _ => self.look_up(distinct, place, labels),
+impl KnownRows {
+    /// Codes of rows, up to the first whose label is not known.
+    fn look_up(&mut self, distinct: &[Label], places: &[u32], labels: &Labels) {
+        self.codes.resize(distinct.len(), u32::MAX);
+        self.classes.clear();
+        for &place in places {
+            let Some(code) = self.codes.get_mut(place as usize) else { return };
+            if *code == u32::MAX {
+                match labels.code(&distinct[place as usize]) {
+                    Some(found) => *code = found,
+                    None => return,
+                }
+            }
+            self.classes.push(*code);
         }
     }
 
-    #[cold]
-    fn look_up(&mut self, distinct: &[Label], place: u32, labels: &Labels) -> Option<u32> {
-        let code = labels.code(distinct.get(place as usize)?)?;
-        self.0.resize(distinct.len(), u32::MAX);
-        self.0[place as usize] = code;
-        Some(code)
+    #[inline]
+    fn answer(&self, place: usize, want: Option<Want>, answer: &mut Answer) {
+        match want {
+            Some(want) if self.numbers.is_empty() => self.predictions.get(place, want, &mut answer.class),
+            Some(_) => answer.number = self.numbers[place],
+            None => {}
+        }
     }
 }
 
@@ -639,39 +698,6 @@ pub struct NoSink;
 
 impl Sink for NoSink {
     fn answer(&mut self, _: &Model, _: usize, _: &Answer) {}
-}
-
-/// Keep a prediction to the classes that have a label: a learner may have room for one that has not come.
-#[inline]
-fn among_known(prediction: &mut Prediction, labels: &Labels, want: Want) {
-    let known = |code: u32| labels.get(code).is_some();
-    if want == Want::Probabilities && prediction.class.is_some() {
-        let probabilities = &mut prediction.probabilities;
-        if probabilities.len() != labels.len() || (0..labels.len()).any(|code| !known(code as u32)) {
-            probabilities.resize(labels.len(), 0.0);
-            for (code, probability) in probabilities.iter_mut().enumerate() {
-                if !known(code as u32) {
-                    *probability = 0.0;
-                }
-            }
-            let sum: f64 = probabilities.iter().sum();
-            let count = (0..labels.len()).filter(|&code| known(code as u32)).count() as f64;
-            for (code, probability) in probabilities.iter_mut().enumerate() {
-                *probability = match (known(code as u32), sum > 0.0) {
-                    (true, true) => *probability / sum,
-                    (true, false) => 1.0 / count,
-                    (false, _) => 0.0,
-                };
-            }
-        }
-    }
-    if prediction.class.is_some_and(|class| !known(class)) {
-        prediction.class = if want == Want::Probabilities {
-            most(&prediction.probabilities)
-        } else {
-            (0..labels.len() as u32).find(|&code| known(code))
-        };
-    }
 }
 
 /// `linear_model.LogisticRegression`, or `StandardScaler | LogisticRegression`.

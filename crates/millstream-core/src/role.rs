@@ -6,6 +6,7 @@
 //! * `save` gives the state alone; the parameters are in the description. `load` checks what it is given
 //!   and refuses what could not have been saved: the bytes may come from a stranger.
 
+use crate::block::{ClassBlock, NumberBlock, Predictions};
 use crate::fault::{Fault, Result};
 use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
@@ -47,6 +48,27 @@ pub trait Classifier: Part {
         self.predict(x, want, out, scratch);
         self.learn(x, y, w, scratch)
     }
+    /// `step` through rows of plain numbers; returns how many were done before one was refused. Here the
+    /// calls of a learner are direct: that and the shared set-up are what a block saves.
+    fn step_block(
+        &mut self,
+        block: &ClassBlock<'_>,
+        want: Want,
+        out: &mut Predictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let mut prediction = scratch.take_prediction();
+        let mut done = 0;
+        for (x, y, w) in block.rows() {
+            if self.step(Row::Plain(x), y, w, want, &mut prediction, scratch).is_err() {
+                break;
+            }
+            out.push(&mut prediction, block.labels, want);
+            done += 1;
+        }
+        scratch.give_prediction(prediction);
+        done
+    }
     /// The signed distance to the decision boundary, where there is one.
     fn score(&self, _x: Row<'_>, _scratch: &mut Scratch) -> Option<f64> {
         None
@@ -65,6 +87,18 @@ pub trait Regressor: Part {
         let predicted = self.predict(x, scratch);
         self.learn(x, y, w, scratch)?;
         Ok(predicted)
+    }
+    /// As for a classifier.
+    fn step_block(&mut self, block: &NumberBlock<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
+        let mut done = 0;
+        for (x, y, w) in block.rows() {
+            match self.step(Row::Plain(x), y, w, scratch) {
+                Ok(predicted) => out.push(predicted),
+                Err(_) => break,
+            }
+            done += 1;
+        }
+        done
     }
     fn duplicate(&self) -> Box<dyn Regressor>;
 }

@@ -250,6 +250,38 @@ pub enum Raw<'a> {
     Sparse(Sparse<'a>),
 }
 
+/// Some rows as the table holds them.
+pub enum RawBlock<'a> {
+    Dense { values: &'a [f64], width: usize },
+    Sparse { table: SparseTable<'a>, from: usize },
+}
+
+impl<'a> RawBlock<'a> {
+    /// The row at `place`, counted from the begin of the block.
+    #[inline]
+    pub fn row(&self, place: usize) -> Raw<'a> {
+        match *self {
+            RawBlock::Dense { values, width } => Raw::Dense(&values[place * width..(place + 1) * width]),
+            RawBlock::Sparse { table, from } => {
+                let range = table.starts[from + place]..table.starts[from + place + 1];
+                Raw::Sparse(Sparse {
+                    indices: &table.indices[range.clone()],
+                    values: &table.values[range],
+                    width: table.width,
+                })
+            }
+        }
+    }
+}
+
+/// The rows `from` to `to` of a table, at most `BLOCK` of them.
+pub fn raw_block<'b>(table: &'b dyn Table, from: usize, to: usize, buffer: &'b mut Vec<f64>) -> RawBlock<'b> {
+    match table.sparse() {
+        Some(table) => RawBlock::Sparse { table, from },
+        None => RawBlock::Dense { values: table.block(from, to, buffer), width: table.columns().len() },
+    }
+}
+
 /// Visit the rows `from` to `to` of a table in order; stop at the first fault.
 pub fn each_raw(
     table: &dyn Table,
@@ -257,26 +289,13 @@ pub fn each_raw(
     to: usize,
     mut visit: impl FnMut(usize, Raw<'_>) -> Result<()>,
 ) -> Result<()> {
-    if let Some(sparse) = table.sparse() {
-        for row in from..to {
-            let range = sparse.starts[row]..sparse.starts[row + 1];
-            let raw = Sparse {
-                indices: &sparse.indices[range.clone()],
-                values: &sparse.values[range],
-                width: sparse.width,
-            };
-            visit(row, Raw::Sparse(raw))?;
-        }
-        return Ok(());
-    }
-    let width = table.columns().len();
     let mut buffer = Vec::new();
     let mut start = from;
     while start < to {
         let end = (start + BLOCK).min(to);
-        let block = table.block(start, end, &mut buffer);
+        let block = raw_block(table, start, end, &mut buffer);
         for row in start..end {
-            visit(row, Raw::Dense(&block[(row - start) * width..(row - start + 1) * width]))?;
+            visit(row, block.row(row - start))?;
         }
         start = end;
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
+use crate::block::{ClassBlock, NumberBlock, Predictions};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
@@ -128,27 +129,19 @@ fn learn_through(
     learned
 }
 
-/// Predict, then learn, behind a single transformer: the common pipeline, in one buffer and without the
-/// recursion. Does what `through` and `learn_through` do.
+/// `learn_through` a single transformer, in the caller's buffer.
 #[inline(always)]
-fn step_alone<Last>(
+fn learn_alone(
     first: &mut dyn Transformer,
     x: Row<'_>,
     w: f64,
+    buffer: &mut RowBuffer,
     scratch: &mut Scratch,
-    predict: impl FnOnce(&mut Last, Row<'_>, &mut Scratch),
-    learn: impl FnOnce(&mut Last, Row<'_>, &mut Scratch) -> Result<()>,
-    last: &mut Last,
+    last: impl FnOnce(Row<'_>, &mut Scratch) -> Result<()>,
 ) -> Result<()> {
-    let mut buffer = scratch.take_row();
-    first.transform(x, &mut buffer, scratch);
-    predict(last, buffer.row(), scratch);
-    let learned = first.learn(x, w, scratch).and_then(|()| {
-        first.transform(x, &mut buffer, scratch);
-        learn(last, buffer.row(), scratch).inspect_err(|_| first.undo())
-    });
-    scratch.give_row(buffer);
-    learned
+    first.learn(x, w, scratch)?;
+    first.transform(x, buffer, scratch);
+    last(buffer.row(), scratch).inspect_err(|_| first.undo())
 }
 
 impl Chain {
@@ -302,29 +295,37 @@ impl Classifier for Pipeline<Box<dyn Classifier>> {
         self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
     }
 
-    fn step(
+    fn step_block(
         &mut self,
-        x: Row<'_>,
-        y: u32,
-        w: f64,
+        block: &ClassBlock<'_>,
         want: Want,
-        out: &mut Prediction,
+        out: &mut Predictions,
         scratch: &mut Scratch,
-    ) -> Result<()> {
-        let Some(first) = self.chain.alone() else {
-            self.predict(x, want, out, scratch);
-            return self.learn(x, y, w, scratch);
-        };
-        let last = &mut self.last;
-        step_alone(
-            first,
-            x,
-            w,
-            scratch,
-            |last, z, scratch| last.predict(z, want, out, scratch),
-            |last, z, scratch| last.learn(z, y, w, scratch),
-            last,
-        )
+    ) -> usize {
+        let mut prediction = scratch.take_prediction();
+        let mut buffer = scratch.take_row();
+        let mut done = 0;
+        for (x, y, w) in block.rows() {
+            let x = Row::Plain(x);
+            let last = &mut self.last;
+            let learned = match self.chain.alone() {
+                // The common pipeline, in one buffer and without the recursion.
+                Some(first) => {
+                    first.transform(x, &mut buffer, scratch);
+                    last.predict(buffer.row(), want, &mut prediction, scratch);
+                    learn_alone(first, x, w, &mut buffer, scratch, |z, scratch| last.learn(z, y, w, scratch))
+                }
+                None => self.step(x, y, w, want, &mut prediction, scratch),
+            };
+            if learned.is_err() {
+                break;
+            }
+            out.push(&mut prediction, block.labels, want);
+            done += 1;
+        }
+        scratch.give_row(buffer);
+        scratch.give_prediction(prediction);
+        done
     }
 
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
@@ -349,24 +350,27 @@ impl Regressor for Pipeline<Box<dyn Regressor>> {
         self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
     }
 
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        let Some(first) = self.chain.alone() else {
-            let predicted = self.predict(x, scratch);
-            self.learn(x, y, w, scratch)?;
-            return Ok(predicted);
-        };
-        let last = &mut self.last;
-        let mut predicted = 0.0;
-        step_alone(
-            first,
-            x,
-            w,
-            scratch,
-            |last, z, scratch| predicted = last.predict(z, scratch),
-            |last, z, scratch| last.learn(z, y, w, scratch),
-            last,
-        )?;
-        Ok(predicted)
+    fn step_block(&mut self, block: &NumberBlock<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
+        let mut buffer = scratch.take_row();
+        let mut done = 0;
+        for (x, y, w) in block.rows() {
+            let x = Row::Plain(x);
+            let last = &mut self.last;
+            let predicted = match self.chain.alone() {
+                Some(first) => {
+                    first.transform(x, &mut buffer, scratch);
+                    let predicted = last.predict(buffer.row(), scratch);
+                    learn_alone(first, x, w, &mut buffer, scratch, |z, scratch| last.learn(z, y, w, scratch))
+                        .map(|()| predicted)
+                }
+                None => self.step(x, y, w, scratch),
+            };
+            let Ok(predicted) = predicted else { break };
+            out.push(predicted);
+            done += 1;
+        }
+        scratch.give_row(buffer);
+        done
     }
 
     fn duplicate(&self) -> Box<dyn Regressor> {

@@ -263,7 +263,7 @@ fn fit(numbers: &mut Vec<f64>, n: usize) {
 
 /// The dense step of a rule without memory. A function of its own: its arguments tell the compiler that
 /// they do not overlap.
-#[inline]
+#[inline(never)]
 fn step_without_memory<U: Update, const PENALISED: bool>(
     update: U,
     rate: f64,

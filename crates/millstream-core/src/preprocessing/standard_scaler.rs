@@ -154,7 +154,8 @@ fn welford(
 ) {
     let width = x.len();
     let (old_means, old_squares) = (&old.means[..width], &old.squares[..width]);
-    let (means, squares, inverses) = (&mut means[..width], &mut squares[..width], &mut inverse_deviations[..width]);
+    let (means, squares, inverses) =
+        (&mut means[..width], &mut squares[..width], &mut inverse_deviations[..width]);
     let share = w / n;
     for j in 0..width {
         let delta = x[j] - old_means[j];
@@ -166,7 +167,7 @@ fn welford(
     }
 }
 
-#[inline]
+#[inline(never)]
 fn scale(x: &[f64], means: &[f64], inverse_deviations: &[f64], out: &mut [f64]) {
     let width = out.len();
     let (x, means, inverses) = (&x[..width], &means[..width], &inverse_deviations[..width]);
@@ -235,7 +236,8 @@ impl Part for StandardScaler {
         require(NAME, all_finite(&moments.means) && positive(&moments.squares), "a moment is not finite")?;
         require(NAME, positive(&moments.counts), "a count is not finite")?;
         require(NAME, !shared || positive(&[moments.shared_count]), "a count is not finite")?;
-        moments.inverse_deviations = (0..width).map(|slot| inverse_deviation(moments.squares[slot], moments.count(slot))).collect();
+        moments.inverse_deviations =
+            (0..width).map(|slot| inverse_deviation(moments.squares[slot], moments.count(slot))).collect();
         require(NAME, all_finite(&moments.inverse_deviations), "a moment is not finite")?;
         self.moments = moments;
         Ok(())
