@@ -21,7 +21,7 @@ def plain_dict(x: Any) -> dict[Any, Any]:
     """A dict whose values need no Python code to be read."""
     if not isinstance(x, Mapping):
         raise InvalidType(f"an example is a dict of features, got {type(x).__name__}")
-    return {key: _plain(key, value) for key, value in x.items()}
+    return {_name(key): _plain(key, value) for key, value in x.items()}
 
 
 def _plain(key: Any, value: Any) -> Any:
@@ -174,6 +174,10 @@ def _texts(name: Any, categories: Any) -> list[str]:
 
 
 def _name(name: Any) -> Any:
+    if type(name) in (str, int):
+        return name
+    if isinstance(name, str):
+        return str(name)
     if isinstance(name, np.integer):
         return int(name)
     if not isinstance(name, (str, int)):

@@ -309,6 +309,18 @@ pub fn all_finite(numbers: &[f64]) -> bool {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest == 0.0
 }
 
+/// The nearest number that can be held, where NaN cannot occur: two comparisons that compile to a minimum and
+/// a maximum, for loops over a row.
+#[inline(always)]
+pub fn bounded(number: f64) -> f64 {
+    let number = if number < f64::MAX { number } else { f64::MAX };
+    if number > f64::MIN {
+        number
+    } else {
+        f64::MIN
+    }
+}
+
 /// The nearest number that can be held, for what an extreme row made overflow; 0 for what has no value.
 #[inline]
 pub fn finite(number: f64) -> f64 {

@@ -4,7 +4,7 @@
 //! half-made update of another. A thread that must wait gives up the GIL first.
 
 use std::cell::Cell;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use millstream_core::draft::Draft;
 use millstream_core::labels::Label;
@@ -57,6 +57,13 @@ impl Inner {
         Ok(())
     }
 
+    /// Read a dict; false if Python code would have to run for it.
+    #[inline]
+    fn read_into(&self, py: Python<'_>, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<bool> {
+        let model = self.model(py)?;
+        read_dict(dict, model.schema(), &self.keys, draft).map_err(|error| by(py, error, model.title()))
+    }
+
     fn label(&self, py: Python<'_>, class: Option<u32>) -> Py<PyAny> {
         class
             .and_then(|code| self.labels.get(code as usize))
@@ -82,16 +89,38 @@ thread_local! {
     static BENCH: Cell<Option<Box<Bench>>> = const { Cell::new(None) };
 }
 
-fn with_bench<R>(work: impl FnOnce(&mut Bench) -> R) -> R {
-    let mut bench = BENCH.take().unwrap_or_default();
-    let result = work(&mut bench);
-    BENCH.set(Some(bench));
-    result
+/// The bench of this thread, given back when dropped.
+struct BenchGuard(Option<Box<Bench>>);
+
+#[inline]
+fn borrow_bench() -> BenchGuard {
+    BenchGuard(Some(BENCH.take().unwrap_or_default()))
+}
+
+impl Drop for BenchGuard {
+    fn drop(&mut self) {
+        BENCH.set(self.0.take());
+    }
+}
+
+impl std::ops::Deref for BenchGuard {
+    type Target = Bench;
+    fn deref(&self) -> &Bench {
+        self.0.as_ref().expect("taken only when dropped")
+    }
+}
+
+impl std::ops::DerefMut for BenchGuard {
+    fn deref_mut(&mut self) -> &mut Bench {
+        self.0.as_mut().expect("taken only when dropped")
+    }
 }
 
 #[pyclass(subclass, frozen, module = "millstream._core")]
 pub struct Model {
     inner: RwLock<Inner>,
+    /// Fixed when it is built; kept outside the lock, because it tells how to read a target.
+    role: OnceLock<Role>,
 }
 
 impl Model {
@@ -104,10 +133,6 @@ impl Model {
             },
             Err(broken) => broken,
         }
-    }
-
-    fn plain_dict<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        plain(x).map_err(|error| self.named(x.py(), error))
     }
 
     pub(crate) fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, Inner>> {
@@ -131,21 +156,77 @@ fn broken(py: Python<'_>) -> PyErr {
     raise(py, &Fault::state("this model met an internal error while learning; load it anew, and please report it"))
 }
 
-/// Values whose conversion runs Python code must be converted before the lock is taken.
-fn plain<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    let py = x.py();
-    if let Ok(dict) = x.cast_exact::<PyDict>() {
-        let simple = dict.values().iter().all(|value| {
-            value.is_exact_instance_of::<PyFloat>()
-                || value.is_exact_instance_of::<PyInt>()
-                || value.is_exact_instance_of::<PyString>()
-                || value.is_none()
-        });
-        if simple {
-            return Ok(dict.clone());
+/// A dict whose values need no Python code to be read.
+#[cold]
+fn plain_dict<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let module = x.py().import("millstream._frames")?;
+    module.getattr("plain_dict")?.call1((x,))?.cast_into::<PyDict>().map_err(PyErr::from)
+}
+
+impl Model {
+    /// Read `x` into a draft under the lock for reading, and go on with it.
+    fn with_read<R>(
+        &self,
+        x: &Bound<'_, PyAny>,
+        work: impl FnOnce(&Inner, &core::Model, &mut Bench) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let py = x.py();
+        let mut bench = borrow_bench();
+        if let Ok(dict) = x.cast_exact::<PyDict>() {
+            let inner = self.read(py)?;
+            let model = inner.model(py)?;
+            if inner.read_into(py, dict, &mut bench.draft)? {
+                return work(&inner, model, &mut bench);
+            }
         }
+        let dict = plain_dict(x).map_err(|error| self.named(py, error))?;
+        let inner = self.read(py)?;
+        let model = inner.model(py)?;
+        inner.read_into(py, &dict, &mut bench.draft)?;
+        work(&inner, model, &mut bench)
     }
-    py.import("millstream._frames")?.getattr("plain_dict")?.call1((x,))?.cast_into::<PyDict>().map_err(PyErr::from)
+
+    /// Read `x` into a draft under the lock for writing, learn from it, and take up what is new.
+    fn with_write<R>(
+        &self,
+        x: &Bound<'_, PyAny>,
+        learn: impl FnOnce(&mut core::Model, &mut Bench) -> PyResult<()>,
+        then: impl FnOnce(&Inner, &core::Model, &mut Bench) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let py = x.py();
+        let mut bench = borrow_bench();
+        let mut inner = self.write(py)?;
+        let read = match x.cast_exact::<PyDict>() {
+            Ok(dict) => inner.read_into(py, dict, &mut bench.draft)?,
+            Err(_) => false,
+        };
+        if !read {
+            drop(inner);
+            let dict = plain_dict(x).map_err(|error| self.named(py, error))?;
+            inner = self.write(py)?;
+            inner.read_into(py, &dict, &mut bench.draft)?;
+        }
+        let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
+        let (features, classes) = (model.schema().len(), model.labels().known());
+        learn(model, &mut bench)?;
+        if model.schema().len() != features || model.labels().known() != classes {
+            inner.follow(py)?;
+        }
+        then(&inner, inner.model(py)?, &mut bench)
+    }
+
+    fn role(&self, py: Python<'_>) -> PyResult<Role> {
+        self.role.get().copied().ok_or_else(|| unbuilt(py))
+    }
+
+    fn install(&self, py: Python<'_>, model: core::Model) -> PyResult<()> {
+        let role = model.role();
+        let mut inner = self.write(py)?;
+        *inner = Inner { model: Some(model), ..Inner::default() };
+        inner.follow(py)?;
+        let _ = self.role.set(role);
+        Ok(())
+    }
 }
 
 /// The target of one example, as far as its type tells.
@@ -200,9 +281,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
 }
 
 impl Weight {
-    fn number(self, py: Python<'_>, who: &str) -> PyResult<f64> {
-        self.0
-            .map_err(|got| raise(py, &Fault::wrong_type(format!("{who}: the weight must be a number, got {got}"))))
+    fn number(self) -> millstream_core::Result<f64> {
+        self.0.map_err(|got| Fault::wrong_type(format!("the weight must be a number, got {got}")))
     }
 }
 
@@ -363,7 +443,7 @@ impl Model {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
-        Model { inner: RwLock::default() }
+        Model { inner: RwLock::default(), role: OnceLock::new() }
     }
 
     /// Build from a description in JSON.
@@ -371,9 +451,7 @@ impl Model {
         let description = serde_json::from_str(description)
             .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))?;
         let model = core::Model::new(&description).or_raise(py)?;
-        let mut inner = self.write(py)?;
-        *inner = Inner { model: Some(model), ..Inner::default() };
-        Ok(())
+        self.install(py, model)
     }
 
     /// The canonical description in JSON.
@@ -396,17 +474,13 @@ impl Model {
 
     fn _load(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
         let model = py.detach(|| core::Model::load(bytes)).or_raise(py)?;
-        let mut inner = self.write(py)?;
-        *inner = Inner { model: Some(model), ..Inner::default() };
-        inner.follow(py)
+        self.install(py, model)
     }
 
     /// Take over the state of another model of the same description.
     fn _copy_from(&self, py: Python<'_>, other: &Bound<'_, Model>) -> PyResult<()> {
         let model = other.get().read(py)?.model(py)?.clone();
-        let mut inner = self.write(py)?;
-        *inner = Inner { model: Some(model), ..Inner::default() };
-        inner.follow(py)
+        self.install(py, model)
     }
 
     /// The whole model as bytes: one versioned, checksummed value.
@@ -458,78 +532,45 @@ impl Model {
         y: Option<&Bound<'_, PyAny>>,
         w: Weight,
     ) -> PyResult<()> {
-        let x = self.plain_dict(x)?;
-        with_bench(|bench| {
-            let mut inner = self.write(py)?;
-            let inner = &mut *inner;
-            let Inner { model: Some(model), keys, .. } = inner else { return Err(unbuilt(py)) };
-            let w = w.number(py, model.title())?;
-            let y = OneTarget::read(py, model.role(), y).map_err(|error| by(py, error, model.title()))?;
-            read_dict(&x, model.schema(), keys, &mut bench.draft).map_err(|error| by(py, error, model.title()))?;
-            let features = model.schema().len();
-            let classes = model.labels().known();
-            model.learn(&mut bench.draft, y.target(), w, &mut bench.scratch).or_raise(py)?;
-            if model.schema().len() != features || model.labels().known() != classes {
-                inner.follow(py)?;
-            }
-            Ok(())
-        })
+        let y = OneTarget::read(py, self.role(py)?, y).map_err(|error| self.named(py, error))?;
+        let w = w.number().map_err(|fault| self.named(py, raise(py, &fault)))?;
+        self.with_write(
+            x,
+            |model, bench| model.learn(&mut bench.draft, y.target(), w, &mut bench.scratch).or_raise(py),
+            |_, _, _| Ok(()),
+        )
     }
 
     /// Predict the class or the number for one example.
     fn predict_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let x = self.plain_dict(x)?;
-        with_bench(|bench| {
-            let inner = self.read(py)?;
-            let model = inner.model(py)?;
-            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)
-                .map_err(|error| by(py, error, model.title()))?;
+        self.with_read(x, |inner, model, bench| {
             model.predict(&mut bench.draft, Want::Class, &mut bench.answer, &mut bench.scratch).or_raise(py)?;
-            answer(py, &inner, model, &bench.answer)
+            answer(py, inner, model, &bench.answer)
         })
     }
 
     /// The probability of each class for one example.
     fn predict_proba_one<'py>(&self, py: Python<'py>, x: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let x = self.plain_dict(x)?;
-        with_bench(|bench| {
-            let inner = self.read(py)?;
-            let model = inner.model(py)?;
+        self.with_read(x, |inner, model, bench| {
             if model.role() != Role::Classifier {
-                return Err(raise(
-                    py,
-                    &Fault::wrong_type(format!("{}: only a classifier has probabilities", model.title())),
-                ));
+                let message = format!("{}: only a classifier has probabilities", model.title());
+                return Err(raise(py, &Fault::wrong_type(message)));
             }
-            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)
-                .map_err(|error| by(py, error, model.title()))?;
             model
                 .predict(&mut bench.draft, Want::Probabilities, &mut bench.answer, &mut bench.scratch)
                 .or_raise(py)?;
-            probabilities(py, &inner, &bench.answer)
+            probabilities(py, inner, &bench.answer)
         })
     }
 
     /// The signed distance to the decision boundary, where there is one.
     fn score_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
-        let x = self.plain_dict(x)?;
-        with_bench(|bench| {
-            let inner = self.read(py)?;
-            let model = inner.model(py)?;
-            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)
-                .map_err(|error| by(py, error, model.title()))?;
-            model.score(&mut bench.draft, &mut bench.scratch).or_raise(py)
-        })
+        self.with_read(x, |_, model, bench| model.score(&mut bench.draft, &mut bench.scratch).or_raise(py))
     }
 
     /// Transform one example.
     fn transform_one<'py>(&self, py: Python<'py>, x: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let x = self.plain_dict(x)?;
-        with_bench(|bench| {
-            let inner = self.read(py)?;
-            let model = inner.model(py)?;
-            read_dict(&x, model.schema(), &inner.keys, &mut bench.draft)
-                .map_err(|error| by(py, error, model.title()))?;
+        self.with_read(x, |_, model, bench| {
             // What was never learned still has to come out: a copy of the model gets to know it.
             let copy =
                 bench.draft.is_news().then(|| model.acquainted(&mut bench.draft)).transpose().or_raise(py)?;
@@ -550,28 +591,20 @@ impl Model {
         w: Weight,
         proba: bool,
     ) -> PyResult<Py<PyAny>> {
-        let x = self.plain_dict(x)?;
-        with_bench(|bench| {
-            let mut inner = self.write(py)?;
-            let inner = &mut *inner;
-            let Inner { model: Some(model), keys, .. } = inner else { return Err(unbuilt(py)) };
-            let w = w.number(py, model.title())?;
-            let y = OneTarget::read(py, model.role(), Some(y)).map_err(|error| by(py, error, model.title()))?;
-            read_dict(&x, model.schema(), keys, &mut bench.draft).map_err(|error| by(py, error, model.title()))?;
-            let want = if proba { Want::Probabilities } else { Want::Class };
-            let (features, classes) = (model.schema().len(), model.labels().known());
-            model
-                .step(&mut bench.draft, y.target(), w, want, &mut bench.answer, &mut bench.scratch)
-                .or_raise(py)?;
-            if model.schema().len() != features || model.labels().known() != classes {
-                inner.follow(py)?;
-            }
-            let inner = &*inner;
-            if proba {
-                return Ok(probabilities(py, inner, &bench.answer)?.into_any().unbind());
-            }
-            answer(py, inner, inner.model(py)?, &bench.answer)
-        })
+        let y = OneTarget::read(py, self.role(py)?, Some(y)).map_err(|error| self.named(py, error))?;
+        let w = w.number().map_err(|fault| self.named(py, raise(py, &fault)))?;
+        let want = if proba { Want::Probabilities } else { Want::Class };
+        self.with_write(
+            x,
+            |model, bench| {
+                let Bench { draft, answer, scratch, .. } = bench;
+                model.step(draft, y.target(), w, want, answer, scratch).or_raise(py)
+            },
+            |inner, model, bench| match proba {
+                true => Ok(probabilities(py, inner, &bench.answer)?.into_any().unbind()),
+                false => answer(py, inner, model, &bench.answer),
+            },
+        )
     }
 
     /// Learn rows (see `Lent`), predicting each first if `predict` is "class" or "proba".
@@ -619,7 +652,7 @@ impl Model {
             };
             let mut nothing = core::NoSink;
             let sink: &mut (dyn Sink + Send) = if want.is_some() { &mut answers } else { &mut nothing };
-            let done = py.detach(|| with_bench(|bench| model.run(&job, &mut bench.scratch, sink)));
+            let done = py.detach(|| model.run(&job, &mut borrow_bench().scratch, sink));
             match done {
                 Ok(tally) => {
                     let explained = tally.set_aside.into_iter().map(|(row, fault)| {
@@ -659,8 +692,7 @@ impl Model {
         let want = if proba { Want::Probabilities } else { Want::Class };
         let mut answers =
             Answers { want: Some(want), numeric: model.role() == Role::Regressor, ..Answers::default() };
-        py.detach(|| with_bench(|bench| model.predict_table(&table, want, &mut bench.scratch, &mut answers)))
-            .or_raise(py)?;
+        py.detach(|| model.predict_table(&table, want, &mut borrow_bench().scratch, &mut answers)).or_raise(py)?;
         answers.give(py, inner.labels.len())
     }
 
@@ -676,7 +708,7 @@ impl Model {
         let guard = self.read(py)?;
         let model = guard.model(py)?;
         let (model, values) =
-            py.detach(|| with_bench(|bench| model.transform_all(&table, &mut bench.scratch))).or_raise(py)?;
+            py.detach(|| model.transform_all(&table, &mut borrow_bench().scratch)).or_raise(py)?;
         let schema = model.output().or_raise(py)?;
         let nominal = PyDict::new(py);
         for (slot, kind) in schema.kinds().iter().enumerate() {

@@ -45,39 +45,83 @@ impl Keys {
     }
 }
 
-/// Read a dict against a schema.
-pub fn read_dict(dict: &Bound<'_, PyDict>, schema: &Schema, keys: &Keys, draft: &mut Draft) -> PyResult<()> {
-    let py = dict.py();
+/// Read a dict against a schema. False if it holds something whose reading would run Python code, which must
+/// not happen under a model's lock: the caller lets go of the lock and makes a plain dict of it first.
+#[inline]
+pub fn read_dict(dict: &Bound<'_, PyDict>, schema: &Schema, keys: &Keys, draft: &mut Draft) -> PyResult<bool> {
     draft.begin(schema);
+    let kinds = schema.kinds();
     let mut expected = 0;
     for (key, value) in dict.iter() {
-        let slot = if keys.is_at(expected, &key) { Some(expected as u32) } else { find(&key, schema)? };
-        match slot {
-            Some(slot) => {
-                expected = slot as usize + 1;
-                if let Ok(float) = value.cast_exact::<PyFloat>() {
-                    let number = float.value();
-                    if number.is_finite() && schema.kinds()[slot as usize] == Kind::Number {
-                        draft.set_number(slot, number);
-                        continue;
-                    }
+        if keys.is_at(expected, &key) && kinds[expected] == Kind::Number {
+            if let Ok(float) = value.cast_exact::<PyFloat>() {
+                let number = float.value();
+                if number.is_finite() {
+                    draft.set_number(expected as u32, number);
+                    expected += 1;
+                    continue;
                 }
-                with_given(&key, &value, |given| draft.set(schema, slot, given).or_raise(py))?;
-            }
-            None => {
-                let name = read_name(&key)?;
-                with_given(&key, &value, |given| draft.add(name.clone(), given).or_raise(py))?;
             }
         }
+        match read_item(&key, &value, expected, schema, keys, draft)? {
+            Some(next) => expected = next,
+            None => return Ok(false),
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
-fn find(key: &Bound<'_, PyAny>, schema: &Schema) -> PyResult<Option<u32>> {
-    match key.cast::<PyString>() {
-        Ok(text) => Ok(schema.slot_of_text(read_text(text).or_raise(key.py())?)),
-        Err(_) => Ok(schema.slot(&read_name(key)?)),
+/// Any item of a dict; gives the slot to expect next, or None if Python code would have to run.
+fn read_item(
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    expected: usize,
+    schema: &Schema,
+    keys: &Keys,
+    draft: &mut Draft,
+) -> PyResult<Option<usize>> {
+    let py = key.py();
+    let text = key.cast_exact::<PyString>();
+    if text.is_err() && !key.is_exact_instance_of::<PyInt>() {
+        return Ok(None);
     }
+    let number = |number: f64| if number.is_nan() { Given::Missing } else { Given::Number(number) };
+    let given = if let Ok(float) = value.cast_exact::<PyFloat>() {
+        number(float.value())
+    } else if let Ok(text) = value.cast_exact::<PyString>() {
+        Given::Text(read_text(text).or_raise(py)?)
+    } else if value.is_none() {
+        Given::Missing
+    } else if let Ok(flag) = value.cast_exact::<PyBool>() {
+        Given::Number(f64::from(flag.is_true()))
+    } else if value.is_exact_instance_of::<PyInt>() {
+        match value.extract::<f64>() {
+            Ok(float) => Given::Number(float),
+            Err(_) => return Err(too_large(key, value)),
+        }
+    } else {
+        return Ok(None);
+    };
+    let slot = match text {
+        _ if keys.is_at(expected, key) => Some(expected as u32),
+        Ok(text) => schema.slot_of_text(read_text(text).or_raise(py)?),
+        Err(_) => schema.slot(&read_name(key)?),
+    };
+    match slot {
+        Some(slot) => {
+            draft.set(schema, slot, given).or_raise(py)?;
+            Ok(Some(slot as usize + 1))
+        }
+        None => {
+            draft.add(read_name(key)?, given).or_raise(py)?;
+            Ok(Some(expected))
+        }
+    }
+}
+
+fn too_large(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyErr {
+    let key = key.repr().map(|key| key.to_string()).unwrap_or_default();
+    raise(value.py(), &Fault::value(format!("feature {key}: a number must fit in a float, got {}", shown(value))))
 }
 
 /// A feature's name: a str or an int.
@@ -94,55 +138,8 @@ pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
     }
 }
 
-/// Hand on what a Python value stands for.
-fn with_given<R>(
-    key: &Bound<'_, PyAny>,
-    value: &Bound<'_, PyAny>,
-    then: impl FnOnce(Given<'_>) -> PyResult<R>,
-) -> PyResult<R> {
-    let number = |number: f64| if number.is_nan() { Given::Missing } else { Given::Number(number) };
-    if let Ok(float) = value.cast::<PyFloat>() {
-        return then(number(float.value()));
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        return then(Given::Text(read_text(text).or_raise(value.py())?));
-    }
-    if value.is_none() {
-        return then(Given::Missing);
-    }
-    if let Ok(flag) = value.cast::<PyBool>() {
-        return then(Given::Number(f64::from(flag.is_true())));
-    }
-    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    if matches!(kind.as_str(), "NAType" | "NaTType") {
-        return then(Given::Missing);
-    }
-    let refuse = |what: &str| {
-        let message = format!(
-            "feature {}: {what}, got {}",
-            key.repr().map(|k| k.to_string()).unwrap_or_default(),
-            shown(value)
-        );
-        raise(value.py(), &Fault::wrong_type(message))
-    };
-    let numeric = value.is_instance_of::<PyInt>()
-        || value.hasattr("__index__").unwrap_or(false)
-        || value.hasattr("__float__").unwrap_or(false);
-    if !numeric || kind == "ndarray" {
-        return Err(refuse("a value is a number, text or None"));
-    }
-    match value.extract::<f64>() {
-        Ok(float) => then(number(float)),
-        Err(_) => {
-            let name = key.repr().map(|key| key.to_string()).unwrap_or_default();
-            let message = format!("feature {name}: a number must fit in a float, got {}", shown(value));
-            Err(raise(value.py(), &Fault::value(message)))
-        }
-    }
-}
-
 /// Read a column of numbers of any type.
-enum Numbers<'py> {
+pub enum Numbers<'py> {
     F64(PyReadonlyArray1<'py, f64>),
     F32(PyReadonlyArray1<'py, f32>),
     I64(PyReadonlyArray1<'py, i64>),
@@ -156,7 +153,7 @@ enum Numbers<'py> {
     Bool(PyReadonlyArray1<'py, bool>),
 }
 
-enum Matrix<'py> {
+pub enum Matrix<'py> {
     F64(PyReadonlyArray2<'py, f64>),
     F32(PyReadonlyArray2<'py, f32>),
     I64(PyReadonlyArray2<'py, i64>),

@@ -14,7 +14,7 @@ use crate::fault::{Fault, Result};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Part, Transformer};
-use crate::row::{all_Row, RowBuffer, Scratch};
+use crate::row::{all_finite, bounded, Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, require, unpack};
 
