@@ -382,7 +382,7 @@ class Native(_core.Model):
     name: ClassVar[Any]
 
     def __init__(self, **parameters: Any) -> None:
-        _core.Model.__init__(self)
+        super().__init__()
         self._build(_to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
 
     @property

@@ -184,6 +184,14 @@ impl Model {
         &self.labels
     }
 
+    /// The most classes it can tell apart; None where no number is set.
+    pub fn max_classes(&self) -> Option<usize> {
+        match &self.root {
+            Root::Classifier(part) => Some(part.max_classes()).filter(|&most| most < usize::MAX),
+            _ => None,
+        }
+    }
+
     /// Examples learned.
     pub fn learned(&self) -> u64 {
         self.learned

@@ -517,6 +517,12 @@ impl Model {
         PyList::new(py, known)
     }
 
+    /// The most classes it can tell apart; None where no number is set.
+    #[getter]
+    fn max_classes(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.read(py)?.model(py)?.max_classes())
+    }
+
     /// Label objects by code, None for a code that waits for its label.
     fn _labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let inner = self.read(py)?;

@@ -1,5 +1,1 @@
 //! Bayes with features taken as independent given the class.
-
-mod class_statistics;
-pub mod gaussian_nb;
-mod logarithm;

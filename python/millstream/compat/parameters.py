@@ -1,0 +1,80 @@
+"""Parameters of nested models by path, for the libraries that set them from outside.
+
+A path goes through parameters that are parts (`optimizer`, `learning_rate`) and through the steps of a pipeline or
+the parts of a union, which go by their class names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.base import Part
+from millstream.errors import InvalidValue
+
+__all__ = ["changed", "flat"]
+
+
+def _children(part: Part) -> dict[str, tuple[str, int | None, Part]]:
+    """The parts inside, each by its name with the parameter that holds it and its place there."""
+    children: dict[str, tuple[str, int | None, Part]] = {}
+    for name, value in part.parameters.items():
+        if isinstance(value, Part):
+            children[name] = (name, None, value)
+        elif isinstance(value, (list, tuple)):
+            parts = [(place, item) for place, item in enumerate(value) if isinstance(item, Part)]
+            titles = [type(item).__name__ for _, item in parts]
+            for number, (place, item) in enumerate(parts):
+                title = titles[number]
+                if titles.count(title) > 1:
+                    title = f"{title}-{titles[: number + 1].count(title)}"
+                children[title] = (name, place, item)
+    return children
+
+
+def flat(part: Part, lower: bool) -> dict[str, Any]:
+    """All parameters, `a__b` for the parameter `b` of the part `a`; names of steps in lower case if asked."""
+    parameters = dict(part.parameters)
+    for name, (_, place, child) in _children(part).items():
+        path = name.lower() if lower and place is not None else name
+        parameters[path] = child
+        parameters.update({f"{path}__{inner}": value for inner, value in flat(child, lower).items()})
+    return parameters
+
+
+def changed(part: Part, changes: Mapping[str, Any]) -> Any:
+    """A new part with some parameters changed, that has learned nothing.
+
+    Changes inside a part that is itself a parameter or a step are given by paths, `{"a__b": value}`, or by
+    mappings, `{"a": {"b": value}}`. Where the part is changed as well, that comes first.
+    """
+    whole: dict[str, Any] = {}
+    inside: dict[str, dict[str, Any]] = {}
+    for path, value in changes.items():
+        name, _, rest = path.partition("__")
+        if rest:
+            inside.setdefault(name, {})[rest] = value
+        elif isinstance(value, Mapping):
+            inside.setdefault(name, {}).update(value)
+        else:
+            whole[name] = value
+    return _replaced(_replaced(part, whole), inside, deeper=True)
+
+
+def _replaced(part: Part, values: Mapping[str, Any], deeper: bool = False) -> Any:
+    fresh = part.clone()
+    parameters, children = fresh.parameters, _children(fresh)
+    children.update({name.lower(): child for name, child in children.items()})
+    given: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in (children if deeper else {**parameters, **children}):
+            known = ", ".join(flat(part, False))
+            raise InvalidValue(f"{type(part).__name__}: no parameter {name!r}; there are {known}")
+        holder, place, child = children.get(name, (name, None, None))
+        if deeper and child is not None:
+            value = changed(child, value)
+        if place is None:
+            given[holder] = value
+        else:
+            given.setdefault(holder, list(parameters[holder]))[place] = value
+    return fresh.clone(**given)

@@ -1,0 +1,373 @@
+"""Our models as scikit-learn estimators. Imported by `compat.to_sklearn` only: scikit-learn stays optional.
+
+Rows go to the model as they come: a matrix by position, a frame by its column names, so that nominal columns and
+missing values reach it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from millstream import _frames, multiclass
+from millstream.base import Classifier, Model, Part
+from millstream.compat.parameters import changed, flat
+from millstream.compose import Pipeline
+from millstream.errors import InvalidType, InvalidValue
+
+__all__ = ["MillstreamClassifier", "MillstreamRegressor", "MillstreamTransformer", "wrap"]
+
+
+def wrap(model: Model) -> Any:
+    """The scikit-learn estimator for a model."""
+    kinds = {
+        "classifier": MillstreamClassifier,
+        "regressor": MillstreamRegressor,
+        "transformer": MillstreamTransformer,
+    }
+    return kinds[model.role](model)
+
+
+class _Estimator(BaseEstimator):  # type: ignore[misc]
+    """What the three kinds share: parameters, tags, rows."""
+
+    #: Weights can be routed to `fit`, though its signature does not announce them.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
+    __metadata_request__partial_fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters: the model, and with `deep` those inside it, `model__l2`."""
+        parameters = {"model": self.model}
+        if deep and isinstance(self.model, Part):
+            parameters.update({f"model__{path}": value for path, value in flat(self.model, lower=True).items()})
+        return parameters
+
+    def set_params(self, **params: Any) -> Any:
+        """Change parameters, `model__l2=0.1`. They hold from the next `fit` on."""
+        if "model" in params:
+            self.model = params["model"]
+        inside = {}
+        for path, value in params.items():
+            head, _, rest = path.partition("__")
+            if head != "model":
+                raise InvalidValue(f"{type(self).__name__}: no parameter {path!r}; all begin with 'model'")
+            if rest:
+                inside[rest] = value
+        if inside:
+            self.model = changed(self.model, inside)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _fresh(self) -> Any:
+        if not isinstance(self.model, Model):
+            raise InvalidType(
+                f"{type(self).__name__}: model must be a model of millstream, got {self.model!r:.80}"
+            )
+        return self.model.clone()
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        """Rows after scikit-learn's checks, in a form that the model takes."""
+        if _is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if len(X) == 0:
+                raise InvalidValue(
+                    f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
+                )
+            if hasattr(self, "feature_names_in_"):
+                return X
+            X = X.to_numpy()
+        X = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan"
+        )
+        if hasattr(X, "tocsr"):
+            return X
+        return X if not hasattr(self, "feature_names_in_") else _named(X, self.feature_names_in_)
+
+    def _weights(self, fit_params: dict[str, Any], rows: Any) -> Any:
+        weights = fit_params.pop("sample_weight", None)
+        for name in fit_params:
+            raise TypeError(f"{type(self).__name__}: fit takes X, y and sample_weight, got {name!r}")
+        if weights is None:
+            return None
+        weights = column_or_1d(np.asarray(weights, dtype=np.float64))
+        check_consistent_length(rows, weights)
+        if not weights.any():
+            raise InvalidValue("Sample weights must contain at least one non-zero number.")
+        return weights
+
+
+def _is_frame(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and hasattr(X, "columns")
+
+
+def _named(X: Any, names: Any) -> Any:
+    """A matrix as a frame, for a model that knows its features by name."""
+    import pyarrow
+
+    return pyarrow.table({str(name): X[:, place] for place, name in enumerate(names)})
+
+
+class MillstreamClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+    """A classifier of millstream, for scikit-learn.
+
+    Parameters
+    ----------
+    model
+        The model.
+
+    Attributes
+    ----------
+    model_
+        The model that has learned.
+    classes_
+        The classes, sorted.
+    """
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> MillstreamClassifier:
+        """Learn the rows once, in their order, from the beginning."""
+        rows, labels = self._examples(X, y, reset=True)
+        self._fixed = False
+        self.classes_ = np.unique(labels)
+        self.model_ = _for_classes(self._fresh(), len(self.classes_))
+        return self._learn(rows, labels, fit_params)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, **fit_params: Any) -> MillstreamClassifier:
+        """Go on learning. `classes`, if given at the first call, are all that will come."""
+        first = not hasattr(self, "model_")
+        rows, labels = self._examples(X, y, reset=first)
+        if first:
+            self._fixed = classes is not None
+            self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
+            self.model_ = _for_classes(self._fresh(), len(self.classes_))
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise InvalidValue(
+                f"classes={classes!r} is not the same as on last call to partial_fit, was: {self.classes_!r}"
+            )
+        strange = np.setdiff1d(labels, self.classes_)
+        if len(strange) and self._fixed:
+            raise InvalidValue(
+                f"y has the class {strange[0]!r}, which is not among the classes {self.classes_.tolist()}"
+            )
+        learned = self._learn(rows, labels, fit_params)
+        if len(strange):
+            self.classes_ = np.union1d(self.classes_, strange)
+        return learned
+
+    def _examples(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        if y is None:
+            raise InvalidValue(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        rows = self._rows(X, reset)
+        labels = column_or_1d(y, warn=True)
+        if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        check_consistent_length(rows, labels)
+        return rows, labels
+
+    def _learn(self, rows: Any, labels: Any, fit_params: dict[str, Any]) -> MillstreamClassifier:
+        self.model_.learn_many(rows, labels.tolist(), self._weights(fit_params, rows))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row, as the model predicts it."""
+        check_is_fitted(self)
+        labels = self.model_.predict_many(self._rows(X, reset=False)).tolist()
+        # A model that has learned nothing yet predicts None: the first class stands in.
+        place = {None: 0, **self._places()}
+        return self.classes_[[place[label] for label in labels]]
+
+    @available_if(lambda self: _has_probabilities(self.model))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """The probability of each class, in the order of `classes_`."""
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        place = self._places()
+        answers = np.zeros((rows.shape[0], len(place)))
+        known, probabilities = _probabilities(self.model_, rows)
+        answers[:, [place[label] for label in known]] = probabilities
+        return np.where(answers.sum(axis=1, keepdims=True) > 0.0, answers, 1.0 / len(place))
+
+    @available_if(lambda self: _has_probabilities(self.model))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithm of each probability."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @available_if(lambda self: _max_classes(self.model) == 2 and len(getattr(self, "classes_", ())) <= 2)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """The signed distance to the boundary of a learner of two classes, positive for the second class."""
+        check_is_fitted(self)
+        scores = np.array([self.model_.score_one(x) for x in _frames.dicts(self._rows(X, reset=False))])
+        labels = self.model_._labels()
+        positive = labels[1] if len(labels) > 1 else None
+        return scores if positive is None or self._places()[positive] == len(self.classes_) - 1 else -scores
+
+    def _places(self) -> dict[Any, int]:
+        return {label: place for place, label in enumerate(self.classes_.tolist())}
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1] if isinstance(model, Pipeline) else model
+
+
+def _max_classes(model: Any) -> int | None:
+    return getattr(_last(model), "max_classes", None)
+
+
+def _has_probabilities(model: Any) -> bool:
+    return getattr(type(_last(model)), "predict_proba_one", None) is not Classifier.predict_proba_one
+
+
+def _probabilities(model: Any, rows: Any) -> tuple[list[Any], Any]:
+    """The classes that the model knows, and a matrix of their probabilities."""
+    if hasattr(model, "_predict_many"):
+        known = [(code, label) for code, label in enumerate(model._labels()) if label is not None]
+        matrix = model._predict_many(_frames.take_apart(rows), True)
+        return [label for _, label in known], matrix[:, [code for code, _ in known]]
+    answers = [model.predict_proba_one(x) for x in _frames.dicts(rows)]
+    classes = list(dict.fromkeys(label for answer in answers for label in answer))
+    return classes, _frames.pack_probabilities(answers)
+
+
+def _for_classes(model: Any, n_classes: int) -> Any:
+    """A learner of two classes becomes one of many where there are more."""
+    most = _max_classes(model)
+    if most is None or n_classes <= most:
+        return model
+    many = multiclass.OneVsRest(_last(model))
+    return Pipeline([*model.steps[:-1], many]) if isinstance(model, Pipeline) else many
+
+
+class MillstreamRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+    """A regressor of millstream, for scikit-learn.
+
+    Parameters
+    ----------
+    model
+        The model.
+
+    Attributes
+    ----------
+    model_
+        The model that has learned.
+    """
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> MillstreamRegressor:
+        """Learn the rows once, in their order, from the beginning."""
+        rows, targets = self._examples(X, y, reset=True)
+        self.model_ = self._fresh()
+        self.model_.learn_many(rows, targets, self._weights(fit_params, rows))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, **fit_params: Any) -> MillstreamRegressor:
+        """Go on learning."""
+        first = not hasattr(self, "model_")
+        rows, targets = self._examples(X, y, reset=first)
+        if first:
+            self.model_ = self._fresh()
+        self.model_.learn_many(rows, targets, self._weights(fit_params, rows))
+        return self
+
+    def _examples(self, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+        if y is None:
+            raise InvalidValue(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        rows = self._rows(X, reset)
+        targets = column_or_1d(y, dtype=np.float64, warn=True)
+        assert_all_finite(targets, input_name="y")
+        check_consistent_length(rows, targets)
+        return rows, targets
+
+    def predict(self, X: Any) -> Any:
+        """The prediction for each row."""
+        check_is_fitted(self)
+        return np.asarray(self.model_.predict_many(self._rows(X, reset=False)), dtype=np.float64)
+
+
+class MillstreamTransformer(TransformerMixin, _Estimator):  # type: ignore[misc]
+    """A transformer of millstream, for scikit-learn.
+
+    Parameters
+    ----------
+    model
+        The model.
+
+    Attributes
+    ----------
+    model_
+        The model that has learned.
+    """
+
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> MillstreamTransformer:
+        """Learn the rows once, in their order, from the beginning."""
+        rows = self._rows(X, reset=True)
+        self.model_ = self._fresh()
+        return self._learn(rows, fit_params)
+
+    def partial_fit(self, X: Any, y: Any = None, **fit_params: Any) -> MillstreamTransformer:
+        """Go on learning."""
+        first = not hasattr(self, "model_")
+        rows = self._rows(X, reset=first)
+        if first:
+            self.model_ = self._fresh()
+        return self._learn(rows, fit_params)
+
+    def _learn(self, rows: Any, fit_params: dict[str, Any]) -> MillstreamTransformer:
+        self.model_.learn_many(rows, None, self._weights(fit_params, rows))
+        self._names = _names_out(self.model_, rows[:1])
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The transformed rows, as a matrix."""
+        check_is_fitted(self)
+        rows = self.model_.transform_many(self._rows(X, reset=False))
+        if isinstance(rows, list):
+            return np.array([[x.get(name, np.nan) for name in self._names] for x in rows])
+        if isinstance(rows, np.ndarray):
+            return rows
+        return np.column_stack([np.asarray(rows[name]) for name in rows.columns])
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The names of the columns that `transform` gives."""
+        check_is_fitted(self)
+        if hasattr(self, "feature_names_in_"):
+            if input_features is not None and not np.array_equal(self.feature_names_in_, input_features):
+                raise InvalidValue("input_features is not equal to feature_names_in_")
+            return np.array([str(name) for name in self._names], dtype=object)
+        given = (
+            input_features if input_features is not None else [f"x{place}" for place in range(self.n_features_in_)]
+        )
+        if len(given) != self.n_features_in_:
+            raise InvalidValue(
+                "input_features should have length equal to number of features seen in fit, "
+                f"{self.n_features_in_}, got {len(given)}"
+            )
+        names = [given[name] if isinstance(name, int) and name < len(given) else str(name) for name in self._names]
+        return np.array(names, dtype=object)
+
+
+def _names_out(model: Any, row: Any) -> list[Any]:
+    if hasattr(model, "_transform_many"):
+        return list(model._transform_many(_frames.take_apart(row))[0])
+    return [name for x in _frames.dicts(row) for name in model.transform_one(x)]
