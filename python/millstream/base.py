@@ -12,7 +12,7 @@ import inspect
 import json
 import math
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
@@ -224,15 +224,16 @@ class Model(Part):
         """Write the model to a file that `millstream.load` reads. The file appears whole or not at all."""
         data = self.to_bytes()
         path = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        # Not by tempfile, whose files nobody else may read.
+        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
         try:
-            with os.fdopen(handle, "wb") as file:
+            with temporary.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(temporary).replace(path)
+            temporary.replace(path)
         except BaseException:
-            Path(temporary).unlink()
+            temporary.unlink(missing_ok=True)
             raise
 
     def to_bytes(self) -> bytes:

@@ -1,0 +1,58 @@
+"""Write the golden files: one saved model for each part of the registry, and what it says of some rows.
+
+Run it when a part is added, or when a part's state changes before a release; files of a released format are
+never written again, since they are there to show that old files keep loading:
+
+    python tests/golden/make.py
+
+A file that exists is kept unless `--again` is given.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from streams import CASES, Case, answer, mixed
+
+FOLDER = Path(__file__).parent / "format-1"
+
+
+def file_name(case: Case) -> str:
+    return case.name.replace(" | ", "_")
+
+
+def probes() -> list[dict[str, Any]]:
+    return [x for x, _ in mixed(6, seed=5)] + [{}, {"a": 1.0}, {"colour": "never seen"}]
+
+
+def said(case: Case, model: Any) -> Any:
+    """What the model says of the probes, as JSON can hold it."""
+    return [_plain(answer(case, model, x)) for x in probes()]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [[key, _plain(item)] for key, item in value.items()]
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for case in CASES:
+        path = FOLDER / f"{file_name(case)}.ms"
+        if path.exists() and "--again" not in sys.argv:
+            continue
+        model = case.learn(case.build(), mixed(80))
+        model.save(path)
+        record = {"describe": model.describe(), "learned": model.learned, "said": said(case, model)}
+        path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+        print("wrote", path.name)
+
+
+if __name__ == "__main__":
+    main()
