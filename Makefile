@@ -35,9 +35,9 @@ lint: $(MADE)/build $(MADE)/dev ## check style and types
 
 bench: $(MADE)/build $(MADE)/bench ## measure beside River, scikit-learn, MOA, VW; write benchmarks/RESULTS.md
 	@command -v java >/dev/null || echo "MOA is left out: it needs Java (sudo apt install default-jre-headless)"
-	@$(BIN)/python benchmarks/run.py --write $(ARGS)
+	@$(BIN)/python -m benchmarks.run --write $(ARGS)
 
-docs: $(MADE)/build ## write docs/reference.md from the registry, check all links
+docs: $(MADE)/build ## write the reference and the glossary from the registry, check all links
 	@$(BIN)/python docs/build.py
 
 build: $(MADE)/build ## build optimised, into .venv

@@ -19,7 +19,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Drop": {"names": ["b", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
     "compose.Prefix": {"prefix": "p_"},
-    "multiclass.OneVsRest": {"classifier": {"name": "linear_model.LogisticRegression"}},
+    "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},
 }
 
 ROLES = ("classifier", "regressor", "transformer")

@@ -383,7 +383,7 @@ class Native(_core.Model):
     name: ClassVar[Any]
 
     def __init__(self, **parameters: Any) -> None:
-        super().__init__()
+        _core.Model.__init__(self)
         self._build(_to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
 
     @property

@@ -2,4 +2,96 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from millstream.base import Classifier, Native, Regressor
+
+__all__ = ["MajorityClass", "NoChange", "Prior", "TargetMean"]
+
+
+class NoChange(Native, Classifier):
+    """The class of the last example, whatever the features.
+
+    Where labels come in runs (electricity, weather, most of what has a clock) it is hard to beat, and a model
+    that does not beat it has learned nothing of use. `metrics.KappaTemporal` compares with it.
+
+    Examples
+    --------
+    >>> from millstream import baseline
+    >>> model = baseline.NoChange()
+    >>> for y in ("up", "down", "up"):
+    ...     model.learn_one({}, y)
+    >>> model.predict_one({}), model.predict_proba_one({})
+    ('up', {'up': 1.0, 'down': 0.0})
+
+    References
+    ----------
+    Bifet, A., Read, J., Žliobaitė, I., Pfahringer, B. and Holmes, G. (2013). Pitfalls in benchmarking data
+    stream classification and how to avoid them.
+    """
+
+    name = "baseline.NoChange"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class MajorityClass(Native, Classifier):
+    """The most frequent class so far, with probability 1, whatever the features.
+
+    Its accuracy is what imbalance alone gives. Choose `Prior` to compare probabilities.
+
+    Examples
+    --------
+    >>> from millstream import baseline
+    >>> model = baseline.MajorityClass()
+    >>> for y in ("ham", "spam", "ham"):
+    ...     model.learn_one({}, y)
+    >>> model.predict_one({}), model.predict_proba_one({})
+    ('ham', {'ham': 1.0, 'spam': 0.0})
+    """
+
+    name = "baseline.MajorityClass"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class Prior(Native, Classifier):
+    """Class probabilities equal to the class frequencies so far, whatever the features.
+
+    Its log loss is what knowing the frequencies alone gives.
+
+    Examples
+    --------
+    >>> from millstream import baseline
+    >>> model = baseline.Prior()
+    >>> for y in ("ham", "spam", "ham", "ham"):
+    ...     model.learn_one({}, y)
+    >>> model.predict_one({}), model.predict_proba_one({})
+    ('ham', {'ham': 0.75, 'spam': 0.25})
+    """
+
+    name = "baseline.Prior"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class TargetMean(Native, Regressor):
+    """The mean of the targets so far, whatever the features; 0 before the first.
+
+    A regressor that does not beat it has an R2 below 0.
+
+    Examples
+    --------
+    >>> from millstream import baseline
+    >>> model = baseline.TargetMean()
+    >>> model.learn_one({}, 4.0)
+    >>> model.learn_one({}, 10.0, w=3.0)
+    >>> model.predict_one({})
+    8.5
+    """
+
+    name = "baseline.TargetMean"
+
+    def __init__(self) -> None:
+        super().__init__()

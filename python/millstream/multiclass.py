@@ -2,4 +2,107 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.base import Classifier, Features, Label, Model, Native
+from millstream.errors import InvalidType
+
+__all__ = ["OneVsRest", "OneVsRestClassifier"]
+
+
+class OneVsRest(Classifier):
+    """Many classes by one learner of two classes for each.
+
+    Choose it to give more than two classes to a learner of two, such as `LogisticRegression`. A member for
+    each class learns whether an example is of that class; the probability of a class is what its member
+    says, divided by the sum over members. Learning and predicting cost as many times one member as there are
+    classes; `linear_model.SoftmaxRegression` is cheaper for linear models.
+
+    A class that comes late starts with a fresh member, which sees the examples from then on: its member
+    believes for a while that the class is more frequent than it is.
+
+    Parameters
+    ----------
+    model
+        The classifier that tells one class from the rest: any native model or pipeline, or a classifier of
+        your own in Python, which is cloned for each class.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, multiclass, preprocessing
+    >>> model = multiclass.OneVsRest(preprocessing.StandardScaler() | linear_model.LogisticRegression())
+    >>> for x, y in [(1.0, "low"), (5.0, "middle"), (9.0, "high")] * 20:
+    ...     model.learn_one({"x": x}, y)
+    >>> model.predict_one({"x": 0.0}), model.predict_one({"x": 10.0})
+    ('low', 'high')
+
+    References
+    ----------
+    Rifkin, R. and Klautau, A. (2004). In defense of one-vs-all classification.
+    """
+
+    name = "multiclass.OneVsRest"
+    aliases = {"classifier": "model"}
+
+    def __new__(cls, model: Any = None, **others: Any) -> Any:
+        model = others.get("classifier", model)
+        if cls is OneVsRest and isinstance(model, (Native, dict, str)):
+            return _NativeOneVsRest.__new__(_NativeOneVsRest)
+        return super().__new__(cls)
+
+    def __init__(self, model: Classifier | Mapping[str, Any] | str) -> None:
+        if not isinstance(model, Model) or model.role != "classifier":
+            raise InvalidType(f"{self.name}: model must be a classifier, got {model!r}")
+        self.model: Any = model
+        #: The member of each class.
+        self.members: dict[Label, Any] = {}
+
+    @classmethod
+    def _revive(cls, data: bytes) -> Any:
+        return _NativeOneVsRest._revive(data)
+
+    @property
+    def classes(self) -> list[Label]:
+        """The classes that have come."""
+        return list(self.members)
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example with every member."""
+        if y not in self.members:
+            self.members[y] = self.model.clone()
+        rest = () if w == 1.0 else (w,)
+        for label, member in self.members.items():
+            member.learn_one(x, bool(label == y), *rest)
+
+    def predict_proba_one(self, x: Features) -> dict[Label, float]:
+        """The probability of each class for one example."""
+        votes = {label: _vote(member, x) for label, member in self.members.items()}
+        total = sum(votes.values())
+        if total > 0:
+            return {label: vote / total for label, vote in votes.items()}
+        return dict.fromkeys(votes, 1.0 / len(votes)) if votes else {}
+
+
+def _vote(member: Any, x: Features) -> float:
+    """The probability that a member gives to its class; 0 or 1 if it knows no probabilities."""
+    if type(member).predict_proba_one is Classifier.predict_proba_one:
+        return float(member.predict_one(x) is True)
+    return float(member.predict_proba_one(x).get(True, 0.0))
+
+
+class _NativeOneVsRest(Native, OneVsRest):
+    def __init__(self, model: Classifier | Mapping[str, Any] | str) -> None:
+        Native.__init__(self, model=model)
+
+    @classmethod
+    def _revive(cls, data: bytes) -> Any:
+        model = cls.__new__(cls)
+        model._load(data)
+        return model
+
+
+_NativeOneVsRest.__name__ = "OneVsRest"
+
+#: As River and scikit-learn call it.
+OneVsRestClassifier = OneVsRest

@@ -120,7 +120,10 @@ impl Kind {
             Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
             Kind::Text => "text".into(),
             Kind::Names => "a list of feature names".into(),
-            Kind::Part(roles) => format!("a {}", role_words(roles)),
+            Kind::Part(roles) => {
+                let words = role_words(roles);
+                format!("{} {words}", if words.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" })
+            }
             Kind::Rate(bounds) => format!("{} or a schedule", bounds.words()),
             Kind::Parts(roles) => format!("a list of parts ({})", role_words(roles)),
             Kind::Optional(kind) => format!("{}, or null", kind.words()),

@@ -11,7 +11,7 @@ use crate::losses::Loss;
 use crate::optim::{Optimizer, Schedule};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Metric, Regressor, Statistic, Transformer};
-use crate::{compose, linear_model, losses, optim, preprocessing};
+use crate::{baseline, compose, linear_model, losses, multiclass, naive_bayes, optim, preprocessing};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -82,9 +82,15 @@ pub struct Declaration {
 }
 
 pub static DECLARATIONS: &[&Declaration] = &[
+    &baseline::majority_class::DECLARATION,
+    &baseline::no_change::DECLARATION,
+    &baseline::prior::DECLARATION,
+    &baseline::target_mean::DECLARATION,
     &compose::pipeline::DECLARATION,
     &linear_model::logistic_regression::DECLARATION,
     &losses::LOGISTIC,
+    &multiclass::one_vs_rest::DECLARATION,
+    &naive_bayes::gaussian_nb::DECLARATION,
     &optim::CONSTANT,
     &optim::SGD,
     &preprocessing::imputer::DECLARATION,

@@ -1,1 +1,5 @@
 //! Bayes with features taken as independent given the class.
+
+mod class_statistics;
+pub mod gaussian_nb;
+mod logarithm;

@@ -1,0 +1,140 @@
+"""A row for every learner of the registry: its rate, and River's where it has the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import millstream
+from benchmarks import streams
+from benchmarks.measure import Comparison, Outcome, Side
+
+__all__ = ["ROLES", "comparisons", "describe", "names"]
+
+#: The roles whose parts learn by themselves.
+ROLES = ("classifier", "regressor", "transformer", "wrapper")
+
+_LOGISTIC = {"name": "linear_model.LogisticRegression"}
+_SCALER = {"name": "preprocessing.StandardScaler"}
+
+#: Arguments for parts that cannot be built without.
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "compose.Drop": {"keys": [0]},
+    "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
+    "compose.Select": {"keys": [0, 1, 2]},
+    "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
+    "multiclass.OneVsRest": {"classifier": _LOGISTIC},
+}
+
+
+def names() -> list[str]:
+    """All learners."""
+    found = {name for role in ROLES for name in _of_role(role)}
+    return sorted(found)
+
+
+def _of_role(role: str) -> list[str]:
+    try:
+        return millstream.find(role=role)
+    except ValueError:
+        return []
+
+
+def describe(name: str) -> dict[str, Any]:
+    """A description that can be built."""
+    return {"name": name, "parameters": _ARGUMENTS.get(name, {})}
+
+
+def _river(name: str) -> Callable[[], Any] | None:
+    """What builds River's counterpart, if there is one."""
+    from river import compose, dummy, linear_model, multiclass, naive_bayes, optim, preprocessing, stats
+
+    def logistic() -> Any:
+        return linear_model.LogisticRegression(optim.SGD(0.01))
+
+    counterparts: dict[str, Callable[[], Any]] = {
+        "baseline.MajorityClass": lambda: dummy.PriorClassifier(),
+        "baseline.NoChange": lambda: dummy.NoChangeClassifier(),
+        "baseline.Prior": lambda: dummy.PriorClassifier(),
+        "baseline.TargetMean": lambda: dummy.StatisticRegressor(stats.Mean()),
+        "compose.Drop": lambda: compose.Discard("x0"),
+        "compose.Pipeline": lambda: preprocessing.StandardScaler() | logistic(),
+        "compose.Select": lambda: compose.Select("x0", "x1", "x2"),
+        "compose.Union": lambda: preprocessing.StandardScaler() + preprocessing.MinMaxScaler(),
+        "linear_model.LinearRegression": lambda: linear_model.LinearRegression(optim.SGD(0.01)),
+        "linear_model.LogisticRegression": logistic,
+        "linear_model.SoftmaxRegression": lambda: linear_model.SoftmaxRegression(optim.SGD(0.01)),
+        "multiclass.OneVsRest": lambda: multiclass.OneVsRestClassifier(logistic()),
+        "naive_bayes.GaussianNB": lambda: naive_bayes.GaussianNB(),
+        "preprocessing.Imputer": lambda: preprocessing.StatImputer(("x0", stats.Mean())),
+        "preprocessing.MaxAbsScaler": lambda: preprocessing.MaxAbsScaler(),
+        "preprocessing.MinMaxScaler": lambda: preprocessing.MinMaxScaler(),
+        "preprocessing.OneHotEncoder": lambda: preprocessing.OneHotEncoder(),
+        "preprocessing.StandardScaler": lambda: preprocessing.StandardScaler(),
+    }
+    return counterparts.get(name)
+
+
+def _quality(predicted: Any, truth: Any, role: str) -> float:
+    if role == "regressor":
+        return float(np.mean(np.abs(predicted - truth)))
+    return float(np.mean(predicted == truth))
+
+
+def _ours(name: str, role: str, X: Any, y: Any, scored: int) -> Side:
+    def prepare() -> Callable[[], Outcome]:
+        model = millstream.build(describe(name))
+
+        def run() -> Outcome:
+            if role == "transformer":
+                model.learn_many(X)
+                model.transform_many(X)
+                return Outcome(memory=model.memory)
+            predicted = model.step_many(X, y)
+            return Outcome(_quality(predicted[:scored], y[:scored], role), model.memory)
+
+        return run
+
+    return Side("millstream", len(y), prepare)
+
+
+def _theirs(build: Callable[[], Any], role: str, rows: list[dict[str, float]], y: list[Any]) -> Side:
+    def prepare() -> Callable[[], Outcome]:
+        model = build()
+
+        def run() -> Outcome:
+            if role == "transformer":
+                for x in rows:
+                    model.learn_one(x)
+                for x in rows:
+                    model.transform_one(x)
+                return Outcome(memory=model._raw_memory_usage)
+            predicted = []
+            for x, target in zip(rows, y, strict=True):
+                predicted.append(model.predict_one(x))
+                model.learn_one(x, target)
+            quality = _quality(np.array([0 if p is None else p for p in predicted]), np.array(y), role)
+            return Outcome(quality, model._raw_memory_usage)
+
+        return run
+
+    return Side("River", len(y), prepare)
+
+
+def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparison]:
+    """All learners, with River's where it has the same."""
+    rows, few = int(200_000 * size), int(5_000 * size)
+    for name in names():
+        if only is not None and not any(name.startswith(wanted) for wanted in only):
+            continue
+        role = millstream.build(describe(name)).role
+        # Features of mean 0 and variance 1, so that learners which need a scaler can do without.
+        X, y = streams.regression(rows, 10) if role == "regressor" else streams.linear(rows, 10)
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+        sides = [_ours(name, role, X, y, few)]
+        if build := _river(name):
+            sides.append(_theirs(build, role, streams.as_dicts(X[:few]), y[:few].tolist()))
+        quality = {"regressor": "mean absolute error", "classifier": "accuracy"}.get(role, "")
+        yield Comparison(name, quality, sides)

@@ -1,0 +1,210 @@
+"""The other sides. Each is driven the quickest way that its own documentation offers for the work."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Outcome, Side
+from benchmarks.streams import names
+
+__all__ = ["capymoa_loop", "has_java", "moa", "river", "sgd_classifier", "vw_driver", "vw_lines"]
+
+Build = Callable[[], Any]
+PACKAGES = ("numpy", "river", "scikit-learn", "capymoa", "vowpalwabbit", "pandas", "polars", "pyarrow")
+
+
+def versions() -> dict[str, str]:
+    """What is installed."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "missing"
+    return found
+
+
+def river(build: Build, rows: list[dict[str, float]], y: list[Any], name: str = "River") -> Side:
+    """River's loop: `predict_one`, then `learn_one`, dict by dict."""
+
+    def prepare() -> Callable[[], Outcome]:
+        model = build()
+
+        def run() -> Outcome:
+            hits = 0
+            for x, target in zip(rows, y, strict=True):
+                hits += model.predict_one(x) == target
+                model.learn_one(x, target)
+            return Outcome(hits / len(y), model._raw_memory_usage)
+
+        return run
+
+    return Side(name, len(y), prepare)
+
+
+def sgd_classifier(X: Any, y: Any) -> Side:
+    """scikit-learn's SGDClassifier learning alone, all rows in one call and in their order."""
+    from sklearn.linear_model import SGDClassifier
+
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    classes = np.unique(y)
+
+    def prepare() -> Callable[[], Outcome]:
+        model = SGDClassifier(
+            loss="log_loss", penalty=None, learning_rate="constant", eta0=0.01, shuffle=False, random_state=1
+        )
+
+        def run() -> Outcome:
+            model.partial_fit(scaled, y, classes=classes)
+            return Outcome(memory=len(pickle.dumps(model)))
+
+        return run
+
+    return Side("scikit-learn SGDClassifier, learning alone", len(y), prepare)
+
+
+@cache
+def has_java() -> bool:
+    """Whether MOA can run here."""
+    try:
+        import capymoa  # noqa: F401
+    except Exception:
+        return False
+    return True
+
+
+@cache
+def _moa_rows(key: int) -> Any:
+    """Rows as MOA's own objects in memory: neither a generator nor a reader is in its time."""
+    import jpype
+    from capymoa.stream import NumpyStream
+    from com.yahoo.labs.samoa.instances import DenseInstance, Instances
+
+    X, y = _KEPT[key]
+    schema = NumpyStream(X[:100], y[:100], target_type="categorical").get_schema()
+    header = schema.get_moa_header()
+    table = np.column_stack([X, y.astype(float)])
+    instances = Instances(header, len(table))
+    doubles = jpype.JArray(jpype.JDouble)
+    for row in table:
+        instance = DenseInstance(1.0, doubles(row))
+        instance.setDataset(header)
+        instances.add(instance)
+    return schema, instances
+
+
+_KEPT: dict[int, tuple[Any, Any]] = {}
+
+
+def moa(learner: str, X: Any, y: Any, rows: int, options: str = "", name: str = "MOA") -> Side:
+    """MOA's own loop in Java over rows in memory, scored by its basic evaluator."""
+    rows = min(rows, len(y))
+    key = id(X)
+    _KEPT[key] = (X[:rows], y[:rows])
+
+    def prepare() -> Callable[[], Outcome]:
+        import jpype
+        from capymoa.evaluation import ClassificationEvaluator
+        from moa.evaluation import EfficientEvaluationLoops
+        from moa.streams import CachedInstancesStream
+
+        schema, instances = _moa_rows(key)
+        stream = CachedInstancesStream(instances)
+        model = jpype.JClass(learner)()
+        if options:
+            model.getOptions().setViaCLIString(options)
+        model.setModelContext(stream.getHeader())
+        model.prepareForUse()
+        evaluator = ClassificationEvaluator(schema=schema)
+
+        def run() -> Outcome:
+            EfficientEvaluationLoops.PrequentialEvaluation(
+                stream, model, evaluator.moa_basic_evaluator, None, -1, 1000, False, False
+            )
+            return Outcome(evaluator.accuracy() / 100)
+
+        return run
+
+    return Side(name, rows, prepare)
+
+
+def capymoa_loop(learner: str, X: Any, y: Any, rows: int) -> Side:
+    """CapyMOA's loop over a NumPy stream."""
+
+    def prepare() -> Callable[[], Outcome]:
+        from capymoa import classifier
+        from capymoa.evaluation import prequential_evaluation
+        from capymoa.stream import NumpyStream
+
+        stream = NumpyStream(X[:rows], y[:rows], target_type="categorical")
+        model = getattr(classifier, learner)(schema=stream.get_schema())
+
+        def run() -> Outcome:
+            result = prequential_evaluation(stream, model, window_size=rows, progress_bar=False)
+            return Outcome(result.cumulative.accuracy() / 100)
+
+        return run
+
+    return Side("CapyMOA, NumPy stream", rows, prepare)
+
+
+VW_OPTIONS = "--loss_function logistic --binary --quiet --no_stdin"
+
+
+def vw_text(X: Any, y: Any) -> list[str]:
+    """Lines of VW's text format."""
+    keys = names(X.shape[1])
+    return [
+        f"{1 if target else -1} | " + " ".join(f"{key}:{value!r}" for key, value in zip(keys, row, strict=True))
+        for row, target in zip(X.tolist(), y.tolist(), strict=True)
+    ]
+
+
+def vw_lines(X: Any, y: Any, rows: int) -> Side:
+    """VW from Python: `learn` of a line of text, which also predicts it first."""
+    lines: list[str] = []
+
+    def prepare() -> Callable[[], Outcome]:
+        from vowpalwabbit import Workspace
+
+        if not lines:
+            lines.extend(vw_text(X[:rows], y[:rows]))
+        model = Workspace(VW_OPTIONS)
+
+        def run() -> Outcome:
+            for line in lines:
+                model.learn(line)
+            return Outcome(1 - model.get_sum_loss() / len(lines))
+
+        return run
+
+    return Side("VW, learn(line)", rows, prepare)
+
+
+def vw_driver(X: Any, y: Any, rows: int) -> Side:
+    """VW's native driver over a text file; reading the text is in its time, as it always is with VW."""
+    path: list[Path] = []
+
+    def prepare() -> Callable[[], Outcome]:
+        from vowpalwabbit import Workspace
+
+        if not path:
+            folder = Path(tempfile.mkdtemp(prefix="millstream-bench-"))
+            path.append(folder / "rows.vw")
+            path[0].write_text("\n".join(vw_text(X[:rows], y[:rows])) + "\n")
+
+        def run() -> Outcome:
+            model = Workspace(f"-d {path[0]} {VW_OPTIONS}")
+            return Outcome(1 - model.get_sum_loss() / rows)
+
+        return run
+
+    return Side("VW, native driver on text", rows, prepare)

@@ -1,0 +1,182 @@
+"""The measurements as text: for a terminal, and as benchmarks/RESULTS.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import millstream
+from benchmarks import peers
+from benchmarks.measure import Result
+from benchmarks.resources import LongRun
+
+__all__ = ["goals_table", "learners_table", "machine", "page", "sides_table"]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '∣') for cell in line)} |" for line in lines)
+
+
+def rate(number: float) -> str:
+    """Three figures are more than the noise allows."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:.3g}"
+
+
+def size(number: int | None) -> str:
+    """Bytes for people."""
+    if number is None:
+        return "–"
+    return f"{number / 1e6:.1f} MB" if number >= 1e6 else f"{number / 1e3:.1f} kB"
+
+
+def goals_table(results: Sequence[Result], runs: Sequence[LongRun], seconds: float | None) -> str:
+    """Each goal with what was reached."""
+    rows = []
+    for result in results:
+        for side, goal in result.comparison.goals.items():
+            reached = result.ratio(side)
+            rows.append(
+                [result.comparison.title, side, f"{reached:.3g} ×", f"{goal:.3g} ×", _met(reached >= goal)]
+            )
+    for run in runs:
+        millions = f"{run.rows / 1e6:.3g} million rows"
+        same = run.memory[0] == run.memory[1]
+        reached_words = f"process {run.growth / 1e6:+.2f} MB, model {run.memory[1] - run.memory[0]:+d} bytes"
+        rows.append(
+            [f"{run.model}: memory from a tenth to the whole of {millions}", "–", reached_words, "flat",
+             _met(same and run.growth < 2e6)]
+        )  # fmt: skip
+    if seconds is not None:
+        rows.append(
+            ["`import millstream` over `import numpy`", "–", f"{seconds:.3f} s", "0.15 s", _met(seconds < 0.15)]
+        )
+    return table(["work", "against", "reached", "goal", "met"], rows)
+
+
+def _met(met: bool) -> str:
+    return "yes" if met else "**no**"
+
+
+def sides_table(results: Sequence[Result]) -> str:
+    """Every side of every comparison."""
+    rows = []
+    for result in results:
+        for side in result.comparison.sides:
+            outcome = result.outcomes[side.name]
+            quality = "–" if outcome.quality is None else f"{outcome.quality:.4f}"
+            ours = side is result.comparison.sides[0]
+            rows.append(
+                [
+                    result.comparison.title if ours else "",
+                    side.name,
+                    f"{side.rows:,}",
+                    rate(result.rate(side.name)),
+                    "" if ours else f"{result.ratio(side.name):.3g} ×",
+                    quality,
+                    size(outcome.memory),
+                ]
+            )
+    head = ["work", "side", "rows", "examples/s", "ours is", "accuracy", "model"]
+    return table(head, rows)
+
+
+def learners_table(results: Sequence[Result]) -> str:
+    """A row for every learner."""
+    rows = []
+    for result in results:
+        ours, *others = result.comparison.sides
+        outcome = result.outcomes[ours.name]
+        row = [
+            f"`{result.comparison.title}`",
+            rate(result.rate(ours.name)),
+            _quality(result, ours.name),
+            size(outcome.memory),
+        ]
+        if others:
+            theirs = others[0].name
+            row += [rate(result.rate(theirs)), _quality(result, theirs), f"{result.ratio(theirs):.3g} ×"]
+        else:
+            row += ["–", "–", "–"]
+        rows.append(row)
+    return table(["learner", "examples/s", "quality", "model", "River", "its quality", "ours is"], rows)
+
+
+def _quality(result: Result, side: str) -> str:
+    value = result.outcomes[side].quality
+    if value is None:
+        return "–"
+    return f"{'MAE' if 'error' in result.comparison.quality else 'acc'} {value:.4f}"
+
+
+def machine() -> str:
+    """Where and with what."""
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        models = [
+            line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line
+        ]
+        processor = models[0] if models else processor
+    load = os.getloadavg()[0]
+    packages = ", ".join(f"{name} {number}" for name, number in peers.versions().items())
+    return (
+        f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}; "
+        f"load before the run {load:.1f}. millstream {millstream.__version__}{_commit()}, {packages}"
+        f"{', ' + _java() if peers.has_java() else '; no Java, so no MOA'}."
+    )
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=Path(__file__).parent
+    )
+    return f" ({done.stdout.strip()})" if done.returncode == 0 else ""
+
+
+def _java() -> str:
+    done = subprocess.run(["java", "-version"], capture_output=True, text=True)
+    return "Java " + done.stderr.split('"')[1] if '"' in done.stderr else "Java"
+
+
+def page(
+    where: str,
+    results: Sequence[Result],
+    learners: Sequence[Result],
+    runs: Sequence[LongRun],
+    seconds: float | None,
+    turns: int,
+) -> str:
+    """The whole page."""
+    parts = [
+        "# Results",
+        "Written by `make bench`. " + where,
+        f"The sides of a comparison take turns ({turns} of them after one that is not counted); a ratio is the "
+        "median of the ratios within each turn, a rate the median rate. Hold the ratios: rates move with the "
+        "machine and what else it does.",
+        "## Goals",
+        goals_table(results, runs, seconds),
+        "## All sides",
+        sides_table(results),
+    ]
+    notes = [
+        f"- {result.comparison.title}: {result.comparison.note}." for result in results if result.comparison.note
+    ]
+    if notes:
+        parts.append("\n".join(notes))
+    if learners:
+        parts += [
+            "## Every learner",
+            "`step_many` (transformers: `learn_many`, then `transform_many`) on a matrix of 10 columns with "
+            "default parameters, beside River's loop over dicts where it has the same. Quality is over the rows "
+            "that both saw.",
+            learners_table(learners),
+        ]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,72 @@
+"""Memory over a long stream, and the time of `import millstream`. Each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+
+__all__ = ["LongRun", "import_seconds", "long_run"]
+
+_LONG_RUN = """
+import json, resource, sys
+import numpy as np
+from millstream import linear_model, naive_bayes, preprocessing
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+build, rows, chunk = sys.argv[1], int(sys.argv[2]), 100_000
+model = {
+    "scaler + logistic": lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+    "GaussianNB": naive_bayes.GaussianNB,
+}[build]()
+rng, marks = np.random.default_rng(1), []
+for start in range(0, rows, chunk):
+    X = rng.normal(size=(chunk, 10))
+    model.step_many(X, (X[:, 0] > 0).astype(int))
+    if start + chunk in (rows // 10, rows):
+        marks.append((resident(), model.memory))
+print(json.dumps(marks))
+"""
+
+_IMPORT = """
+import time, numpy
+start = time.perf_counter()
+import millstream
+print(time.perf_counter() - start)
+"""
+
+
+@dataclass
+class LongRun:
+    """Bytes after a tenth of the rows and after all of them."""
+
+    model: str
+    rows: int
+    resident: tuple[int, int]
+    memory: tuple[int, int]
+
+    @property
+    def growth(self) -> int:
+        """Bytes that the process grew by, from a tenth of the rows to all."""
+        return self.resident[1] - self.resident[0]
+
+
+def _run(code: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def long_run(model: str, rows: int) -> LongRun:
+    """Learn `rows` generated rows in chunks."""
+    first, last = json.loads(_run(_LONG_RUN, model, str(rows)))
+    return LongRun(model, rows, (first[0], last[0]), (first[1], last[1]))
+
+
+def import_seconds(times: int = 9) -> float:
+    """The median time of `import millstream` where NumPy is already imported."""
+    return statistics.median(float(_run(_IMPORT)) for _ in range(times))

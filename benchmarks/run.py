@@ -1,0 +1,53 @@
+"""Measure millstream beside its peers: `python -m benchmarks.run`, or `make bench`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks import learners, report, resources, workloads
+from benchmarks.measure import Comparison, Result, measure
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+
+
+def _measured(comparison: Comparison, turns: int) -> Result:
+    result = measure(comparison, turns)
+    ours = comparison.sides[0].name
+    ratios = ", ".join(f"{result.ratio(side.name):.3g} × {side.name}" for side in comparison.sides[1:])
+    print(
+        f"{comparison.title}: {report.rate(result.rate(ours))} examples/s; {ratios}", file=sys.stderr, flush=True
+    )
+    return result
+
+
+def main() -> None:
+    """Run what is asked for and print the page."""
+    names = ", ".join([*workloads.WORKLOADS, "learners", "memory", "import"])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of: {names}, or learners by name")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    given = parser.parse_args()
+    size, turns = (0.1, 3) if given.quick else (1.0, 5)
+    only: list[str] | None = given.only
+
+    def wanted(name: str) -> bool:
+        return only is None or name in only
+
+    where = report.machine()
+    results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
+    every = None if wanted("learners") else only
+    parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
+    rows = int(10_000_000 * size)
+    runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
+    seconds = resources.import_seconds() if wanted("import") else None
+    page = report.page(where, results, parts, runs, seconds, turns)
+    print(page)
+    if given.write:
+        RESULTS.write_text(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Generated streams: the same rows for every side."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["as_dicts", "linear", "random_rbf", "regression"]
+
+Matrix = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+
+def names(width: int) -> list[str]:
+    """Names of features."""
+    return [f"x{place}" for place in range(width)]
+
+
+@cache
+def linear(rows: int, width: int, seed: int = 1) -> tuple[Matrix, Labels]:
+    """Two classes with a linear boundary and noise; features of different location and scale."""
+    rng = np.random.default_rng(seed)
+    standard = rng.normal(size=(rows, width))
+    odds = standard @ rng.normal(size=width) + rng.logistic(scale=0.5, size=rows)
+    X = standard * rng.uniform(0.5, 20, size=width) + rng.uniform(-50, 50, size=width)
+    return X, (odds > 0).astype(np.int64)
+
+
+@cache
+def random_rbf(rows: int, width: int, seed: int = 1, centroids: int = 50) -> tuple[Matrix, Labels]:
+    """Two classes of Gaussian balls around random centroids, after the RandomRBF generator of the literature."""
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(size=(centroids, width))
+    spread, classes = rng.uniform(size=centroids), rng.integers(2, size=centroids)
+    chosen = rng.choice(centroids, p=(weights := rng.uniform(size=centroids)) / weights.sum(), size=rows)
+    direction = rng.uniform(-1, 1, size=(rows, width))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    distance = rng.normal(size=rows) * spread[chosen]
+    return centres[chosen] + direction * distance[:, None], classes[chosen].astype(np.int64)
+
+
+@cache
+def regression(rows: int, width: int, seed: int = 1) -> tuple[Matrix, Matrix]:
+    """A linear target with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, width))
+    return X, X @ rng.normal(size=width) + rng.normal(scale=0.1, size=rows)
+
+
+def as_dicts(X: Matrix) -> list[dict[str, float]]:
+    """Rows as dicts with text for keys, which is how River takes them."""
+    keys = names(X.shape[1])
+    return [dict(zip(keys, row, strict=True)) for row in X.tolist()]
+
+
+def frames(X: Matrix) -> dict[str, Any]:
+    """The same numbers as frames of three libraries."""
+    import pandas
+    import polars
+    import pyarrow
+
+    keys = names(X.shape[1])
+    columns = {key: np.ascontiguousarray(X[:, place]) for place, key in enumerate(keys)}
+    return {
+        "pandas": pandas.DataFrame(X, columns=keys),
+        "polars": polars.DataFrame(columns),
+        "Arrow": pyarrow.table(columns),
+    }

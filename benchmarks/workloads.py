@@ -1,0 +1,140 @@
+"""What is compared, and the goal of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from benchmarks import ours, peers, streams
+from benchmarks.measure import Comparison
+from millstream import linear_model, naive_bayes, preprocessing
+
+__all__ = ["WORKLOADS"]
+
+#: Rows by side: all for the native loops, fewer for those that would take minutes.
+ROWS, SLOW_ROWS = 1_000_000, 20_000
+
+
+def scaled_logistic() -> Any:
+    """Our pipeline."""
+    return preprocessing.StandardScaler() | linear_model.LogisticRegression()
+
+
+def river_scaled_logistic() -> Any:
+    """River's pipeline with the same steps and rates."""
+    from river import linear_model, optim, preprocessing
+
+    return preprocessing.StandardScaler() | linear_model.LogisticRegression(optim.SGD(0.01))
+
+
+def river_naive_bayes() -> Any:
+    """River's Gaussian naive Bayes."""
+    from river import naive_bayes
+
+    return naive_bayes.GaussianNB()
+
+
+def dicts(size: float, width: int) -> Comparison:
+    """The dict path."""
+    X, y = streams.linear(int(2 * SLOW_ROWS * size), width)
+    rows, targets = streams.as_dicts(X), y.astype(bool).tolist()
+    return Comparison(
+        f"scaler + logistic, predict_one + learn_one on dicts of {width} numbers",
+        "accuracy",
+        [ours.dict_loop(scaled_logistic, rows, targets), peers.river(river_scaled_logistic, rows, targets)],
+        {"River": 10},
+    )
+
+
+def matrix(size: float) -> Comparison:
+    """The matrix path against all that learn a linear model."""
+    X, y = streams.linear(int(ROWS * size), 10)
+    few = min(SLOW_ROWS, len(y))
+    sides = [
+        ours.step_many(scaled_logistic, X, y, "millstream, step_many", scored=few),
+        peers.river(river_scaled_logistic, streams.as_dicts(X[:few]), y[:few].astype(bool).tolist()),
+        peers.sgd_classifier(X, y),
+        peers.vw_lines(X, y, few),
+        peers.vw_driver(X, y, 5 * few),
+    ]
+    if peers.has_java():
+        # -o 1 is the logistic loss. MOA does not scale here, so it does less work.
+        learner = "moa.classifiers.functions.SGD"
+        sides.append(peers.moa(learner, X, y, 10 * few, "-o 1 -l 0 -r 0.01", "MOA SGD, no scaling"))
+    return Comparison(
+        "scaler + logistic, step_many on a matrix of 10 columns",
+        "accuracy",
+        sides,
+        {"River": 100, "scikit-learn SGDClassifier, learning alone": 2},
+        f"accuracy of millstream over the first {few} rows, which are River's and VW's",
+    )
+
+
+def matrix_prequential(size: float) -> Comparison:
+    """The evaluation loop."""
+    X, y = streams.linear(int(ROWS * size), 10)
+    few = min(SLOW_ROWS, len(y))
+    return Comparison(
+        "scaler + logistic, evaluate.prequential on a matrix of 10 columns",
+        "accuracy",
+        [
+            ours.prequential(scaled_logistic, X, y),
+            peers.river(river_scaled_logistic, streams.as_dicts(X[:few]), y[:few].astype(bool).tolist()),
+            peers.sgd_classifier(X, y),
+        ],
+        {"River": 100, "scikit-learn SGDClassifier, learning alone": 2},
+    )
+
+
+def bayes(size: float) -> Comparison:
+    """Naive Bayes, where MOA is at home."""
+    X, y = streams.random_rbf(int(ROWS * size), 10)
+    few = min(SLOW_ROWS // 4, len(y))
+    sides = [
+        ours.prequential(naive_bayes.GaussianNB, X, y),
+        peers.river(river_naive_bayes, streams.as_dicts(X[:few]), y[:few].tolist()),
+    ]
+    if peers.has_java():
+        learner = "moa.classifiers.bayes.NaiveBayes"
+        sides += [peers.moa(learner, X, y, len(y) // 2), peers.capymoa_loop("NaiveBayes", X, y, few)]
+    return Comparison(
+        "GaussianNB, evaluate.prequential on a matrix of 10 columns, RandomRBF",
+        "accuracy",
+        sides,
+        {"River": 500, "MOA": 4},
+        "MOA reads rows from memory; its accuracy is over the first half of the rows, River's over the first few",
+    )
+
+
+def frame(size: float, library: str) -> Comparison:
+    """A frame against a matrix of the same numbers."""
+    X, y = streams.linear(int(ROWS * size), 10)
+    return Comparison(
+        f"scaler + logistic, step_many on a frame of {library} against a NumPy matrix",
+        "accuracy",
+        [
+            ours.step_many(scaled_logistic, streams.frames(X)[library], y, f"millstream, {library}"),
+            ours.step_many(scaled_logistic, X, y, "millstream, NumPy"),
+        ],
+        {"millstream, NumPy": 1 / 1.5},
+    )
+
+
+#: By the name that --only takes. A size of 1 is the full run.
+WORKLOADS: dict[str, Callable[[float], Comparison]] = {
+    "dicts-6": lambda size: dicts(size, 6),
+    "dicts-10": lambda size: dicts(size, 10),
+    "matrix": matrix,
+    "prequential": matrix_prequential,
+    "bayes": bayes,
+    "pandas": lambda size: frame(size, "pandas"),
+    "polars": lambda size: frame(size, "polars"),
+    "arrow": lambda size: frame(size, "Arrow"),
+}
+
+
+def chosen(only: list[str] | None) -> Iterator[tuple[str, Callable[[float], Comparison]]]:
+    """The workloads whose name begins with one of those asked for."""
+    for name, make in WORKLOADS.items():
+        if only is None or any(name.startswith(wanted) for wanted in only):
+            yield name, make

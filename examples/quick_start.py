@@ -1,0 +1,58 @@
+"""Three models on one drifting stream: which is best, and when does it break?
+
+Half of the way through, the weights that make the classes change. Run it with `make demo`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from millstream import baseline, evaluate, linear_model, naive_bayes, preprocessing
+
+
+def drifting(rows: int, width: int = 10, seed: int = 7) -> tuple[np.ndarray, np.ndarray]:
+    """A linear problem with noise whose weights are drawn anew in the middle."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, width)) * rng.uniform(0.5, 20, size=width) + rng.uniform(-50, 50, size=width)
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    weights = np.repeat(rng.normal(size=(2, width)), [rows // 2, rows - rows // 2], axis=0)
+    score = (standard * weights).sum(axis=1) + rng.logistic(scale=0.5, size=rows)
+    return X, (score > 0).astype(int)
+
+
+def main() -> None:
+    """Evaluate, print a table, write a page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--out", type=Path, default=Path("build"))
+    given = parser.parse_args()
+
+    models = {
+        "scaler | logistic": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+        "Gaussian naive Bayes": naive_bayes.GaussianNB(),
+        "majority class": baseline.MajorityClass(),
+    }
+    stream = drifting(given.rows)
+    results = evaluate.prequential(models, stream, metrics=["metrics.Accuracy", "metrics.CohenKappa"])
+
+    table = Table(title=f"{given.rows:,} rows of 10 numbers; the concept changes in the middle")
+    for column in ("model", "accuracy", "kappa", "examples/s", "memory"):
+        table.add_column(column, justify="left" if column == "model" else "right")
+    given.out.mkdir(parents=True, exist_ok=True)
+    for name, result in results.items():
+        accuracy, kappa = result.metrics.values()
+        rate = f"{result.rows / result.seconds:,.0f}"
+        table.add_row(name, f"{accuracy:.4f}", f"{kappa:.4f}", rate, f"{result.memory:,} B")
+    Console().print(table)
+    page = given.out / "quick_start.html"
+    results["scaler | logistic"].to_html(page)
+    print(f"The curve of the first model over time: {page}")
+
+
+if __name__ == "__main__":
+    main()

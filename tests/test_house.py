@@ -1,0 +1,88 @@
+"""The house: names, links, versions, and that nothing added to the registry is forgotten elsewhere."""
+
+import importlib.util
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import millstream
+from benchmarks import learners
+
+TOP = Path(__file__).parent.parent
+
+
+def tracked():
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [Path(name) for name in done.stdout.split("\0") if name and (TOP / name).is_file()]
+
+
+def build_of_docs():
+    spec = importlib.util.spec_from_file_location("docs_build", TOP / "docs" / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_room_for_odds_and_ends():
+    forbidden = {"utils", "util", "misc", "common", "helpers", "helper"}
+    assert [path for path in tracked() if {part.split(".")[0] for part in path.parts} & forbidden] == []
+
+
+def test_no_paths_of_one_machine():
+    # Spelled in pieces, so that this file does not find itself.
+    pattern = re.compile("|".join(["/" + "home/", "/" + "root/", "/" + "Users/", "/" + "tmp/ms", "/" + "work/"]))
+    texts = [path for path in tracked() if path.suffix not in {".mill", ".bin", ".png"}]
+    found = []
+    for path in texts:
+        try:
+            text = (TOP / path).read_text()
+        except UnicodeDecodeError:
+            continue
+        found += [f"{path}: {match[0]}" for match in pattern.finditer(text)]
+    assert found == []
+
+
+def test_one_version():
+    cargo = tomllib.loads((TOP / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["version"]
+    changelog = re.search(r"^## (\S+)", (TOP / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1]
+    assert cargo == project == millstream.__version__ == changelog
+
+
+def test_core_knows_no_python_and_no_unsafe():
+    manifest = tomllib.loads((TOP / "crates/millstream-core/Cargo.toml").read_text())
+    assert not {"pyo3", "numpy"} & set(manifest["dependencies"])
+    assert tomllib.loads((TOP / "Cargo.toml").read_text())["workspace"]["lints"]["rust"]["unsafe_code"] == "forbid"
+
+
+def test_links_hold():
+    assert build_of_docs().broken_links() == []
+
+
+def test_every_part_is_documented():
+    assert build_of_docs().undocumented() == []
+
+
+@pytest.mark.parametrize("name", learners.names())
+def test_every_learner_has_a_benchmark_row(name):
+    model = millstream.build(learners.describe(name))
+    assert model.role in ("classifier", "regressor", "transformer")
+
+
+def test_requirements_are_pinned_and_name_no_place():
+    for path in (TOP / "requirements").glob("*.txt"):
+        lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+        assert lines
+        assert all(re.fullmatch(r"[a-z0-9-]+==[0-9][\w.]*", line) for line in lines)
+
+
+def test_every_target_of_the_makefile_has_its_words():
+    text = (TOP / "Makefile").read_text()
+    described = set(re.findall(r"^([a-z]+):.*## ", text, flags=re.MULTILINE))
+    assert described == set(re.search(r"\.PHONY: (.*)", text)[1].split())
+    assert {"help", "demo", "test", "bench", "lint", "docs", "build", "clean"} <= described
