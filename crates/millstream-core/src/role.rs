@@ -108,6 +108,18 @@ pub trait Transformer: Part {
     fn learn(&mut self, _x: Row<'_>, _w: f64, _scratch: &mut Scratch) -> Result<()> {
         Ok(())
     }
+    /// Learn, then transform: what a pipeline does with each row. Overridden where the two share work.
+    fn learn_and_transform(
+        &mut self,
+        x: Row<'_>,
+        w: f64,
+        out: &mut RowBuffer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.learn(x, w, scratch)?;
+        self.transform(x, out, scratch);
+        Ok(())
+    }
     /// Take back the last `learn`, bit for bit. A pipeline calls it when a later step refuses the example;
     /// it is called at most once per `learn`.
     fn undo(&mut self) {}

@@ -111,9 +111,11 @@ fn learn_through(
     if grown {
         first.bind(&input());
     }
-    first.learn(x, lesson.w, lesson.scratch)?;
     let mut buffer = lesson.scratch.take_row();
-    first.transform(x, &mut buffer, lesson.scratch);
+    if let Err(fault) = first.learn_and_transform(x, lesson.w, &mut buffer, lesson.scratch) {
+        lesson.scratch.give_row(buffer);
+        return Err(fault);
+    }
     let width = buffer.row().width();
     let (known, others) = match widths.split_first_mut() {
         Some((known, others)) => (Some(known), others),
@@ -139,8 +141,7 @@ fn learn_alone(
     scratch: &mut Scratch,
     last: impl FnOnce(Row<'_>, &mut Scratch) -> Result<()>,
 ) -> Result<()> {
-    first.learn(x, w, scratch)?;
-    first.transform(x, buffer, scratch);
+    first.learn_and_transform(x, w, buffer, scratch)?;
     last(buffer.row(), scratch).inspect_err(|_| first.undo())
 }
 

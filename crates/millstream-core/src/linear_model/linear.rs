@@ -124,7 +124,7 @@ impl Linear {
     #[inline]
     pub fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         let state = &self.state;
-        let lag = if state.t > 0.0 { state.intercept_lag / state.t } else { 0.0 };
+        let lag = if self.averaging && state.t > 0.0 { state.intercept_lag / state.t } else { 0.0 };
         match x {
             Row::Plain(values) if !state.coordinates.mapped() => {
                 finite(state.weights.dot(Features::Dense(values), state.t) + state.intercept - lag)

@@ -26,6 +26,13 @@ pub struct Penalty {
     pub l2: f64,
 }
 
+impl Penalty {
+    #[inline]
+    fn none(&self) -> bool {
+        self.l1 == 0.0 && self.l2 == 0.0
+    }
+}
+
 /// One step: the `t`-th, down the gradient `slope` · x.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
@@ -109,6 +116,15 @@ impl Weights {
     pub fn propose(&self, optimizer: &Optimizer, features: Features<'_>, step: Step, next: &mut Weights) -> bool {
         let rate = optimizer.rate.at(step.t);
         match optimizer.rule {
+            // The shortest way for the most common case.
+            Rule::Sgd if self.lag.is_empty() && step.penalty.none() => {
+                let Features::Dense(x) = features else {
+                    return self.run(Sgd { rate }, rate, features, step, next);
+                };
+                fit(&mut next.values, self.values.len());
+                step_without_memory::<Sgd, false>(Sgd { rate }, rate, step, &self.values, x, &mut next.values);
+                all_finite(&next.values)
+            }
             Rule::Sgd => self.run(Sgd { rate }, rate, features, step, next),
             _ => self.run(Sgd { rate }, rate, features, step, next),
         }
@@ -155,7 +171,7 @@ impl Weights {
         fit(&mut next.a, if U::MEMORY > 0 { n } else { 0 });
         fit(&mut next.b, if U::MEMORY > 1 { n } else { 0 });
         fit(&mut next.lag, if averaging { n } else { 0 });
-        let penalised = step.penalty.l1 > 0.0 || step.penalty.l2 > 0.0;
+        let penalised = !step.penalty.none();
         match (features, penalised) {
             (Features::Dense(x), false) => self.run_dense::<U, false>(update, rate, x, step, next),
             (Features::Dense(x), true) => self.run_dense::<U, true>(update, rate, x, step, next),

@@ -97,6 +97,15 @@ impl Moments {
         }
     }
 
+    /// Swap with another of the same width whose counts are shared too: those hold nothing.
+    #[inline]
+    fn swap(&mut self, other: &mut Moments) {
+        std::mem::swap(&mut self.shared_count, &mut other.shared_count);
+        std::mem::swap(&mut self.means, &mut other.means);
+        std::mem::swap(&mut self.squares, &mut other.squares);
+        std::mem::swap(&mut self.inverse_deviations, &mut other.inverse_deviations);
+    }
+
     /// Become a place for `width` features with a shared count, whose numbers are still to be written.
     #[inline]
     fn fit(&mut self, width: usize) {
@@ -140,9 +149,10 @@ impl Moments {
     }
 }
 
-/// West's update of all features. A function of its own: its arguments tell the compiler that they do not
+/// West's update of all features, and the features as they are scaled by it. A function of its own: its arguments tell the compiler that they do not
 /// overlap, which a loop over fields would have to find out for each row.
 #[inline(never)]
+#[allow(clippy::too_many_arguments)]
 fn welford(
     x: &[f64],
     w: f64,
@@ -151,8 +161,10 @@ fn welford(
     means: &mut [f64],
     squares: &mut [f64],
     inverse_deviations: &mut [f64],
+    scaled: &mut [f64],
 ) {
     let width = x.len();
+    let scaled = &mut scaled[..width];
     let (old_means, old_squares) = (&old.means[..width], &old.squares[..width]);
     let (means, squares, inverses) =
         (&mut means[..width], &mut squares[..width], &mut inverse_deviations[..width]);
@@ -163,7 +175,9 @@ fn welford(
         let square = old_squares[j] + w * delta * (x[j] - mean);
         means[j] = mean;
         squares[j] = square;
-        inverses[j] = inverse_deviation(square, n);
+        let inverse = inverse_deviation(square, n);
+        inverses[j] = inverse;
+        scaled[j] = (x[j] - mean) * inverse;
     }
 }
 
@@ -197,11 +211,12 @@ impl StandardScaler {
     }
 
     /// Every number is there: one count for all, and loops that run in vector registers.
-    fn learn_plain(&mut self, x: &[f64], w: f64) -> bool {
+    fn learn_plain(&mut self, x: &[f64], w: f64, scaled: &mut [f64]) -> bool {
         let StandardScaler { moments, spare, .. } = self;
         let n = moments.shared_count + w;
         spare.fit(x.len());
-        welford(x, w, n, moments, &mut spare.means, &mut spare.squares, &mut spare.inverse_deviations);
+        let Moments { means, squares, inverse_deviations, .. } = spare;
+        welford(x, w, n, moments, means, squares, inverse_deviations, scaled);
         spare.shared_count = n;
         // A difference that overflows makes its square inso the squares tell of all.
         n.is_finite() && all_finite(&spare.squares)
@@ -299,6 +314,30 @@ impl Transformer for StandardScaler {
         }
     }
 
+    fn learn_and_transform(
+        &mut self,
+        x: Row<'_>,
+        w: f64,
+        out: &mut RowBuffer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if let Row::Plain(values) = x {
+            let known = self.moments.means.len();
+            let shared = !self.moments.shared_count.is_nan();
+            if values.len() == known && known > 0 && shared && self.with_mean && self.with_std {
+                let scaled = out.plain(known);
+                if !self.learn_plain(values, w, scaled) {
+                    return Err(Fault::overflow(NAME));
+                }
+                self.moments.swap(&mut self.spare);
+                return Ok(());
+            }
+        }
+        self.learn(x, w, scratch)?;
+        self.transform(x, out, scratch);
+        Ok(())
+    }
+
     fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
         let fresh = self.moments.means.is_empty();
         let sound = match x {
@@ -307,7 +346,11 @@ impl Transformer for StandardScaler {
                     self.moments.grow(values.len());
                 }
                 if !self.moments.shared_count.is_nan() && values.len() == self.moments.means.len() {
-                    self.learn_plain(values, w)
+                    let mut scaled = scratch.take_numbers();
+                    scaled.resize(values.len(), 0.0);
+                    let sound = self.learn_plain(values, w, &mut scaled);
+                    scratch.give_numbers(scaled);
+                    sound
                 } else {
                     self.learn_mixed(x, w)
                 }
