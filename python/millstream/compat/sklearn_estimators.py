@@ -145,6 +145,11 @@ class MillstreamClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         The classes, sorted.
     """
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = _is_baseline(self.model)
+        return tags
+
     def fit(self, X: Any, y: Any, **fit_params: Any) -> MillstreamClassifier:
         """Learn the rows once, in their order, from the beginning."""
         rows, labels = self._examples(X, y, reset=True)
@@ -232,6 +237,10 @@ def _last(model: Any) -> Any:
     return model.steps[-1] if isinstance(model, Pipeline) else model
 
 
+def _is_baseline(model: Any) -> bool:
+    return str(getattr(_last(model), "name", "")).startswith("baseline.")
+
+
 def _max_classes(model: Any) -> int | None:
     return getattr(_last(model), "max_classes", None)
 
@@ -273,6 +282,11 @@ class MillstreamRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     model_
         The model that has learned.
     """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = _is_baseline(self.model)
+        return tags
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> MillstreamRegressor:
         """Learn the rows once, in their order, from the beginning."""
