@@ -196,8 +196,10 @@ class MillstreamClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Any:
-        """The class of each row, as the model predicts it."""
+        """The most probable class of each row; of equals the first, as scikit-learn has it."""
         check_is_fitted(self)
+        if _has_probabilities(self.model):
+            return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         labels = self.model_.predict_many(self._rows(X, reset=False)).tolist()
         # A model that has learned nothing yet predicts None: the first class stands in.
         place = {None: 0, **self._places()}
