@@ -20,7 +20,7 @@ help: ## say what there is to make
 demo: $(MADE)/build ## learn a drifting stream, print a table, write a report page
 	@$(BIN)/python examples/quick_start.py
 
-test: lint $(MADE)/test ## lint, then all tests of Rust and Python
+test: lint ## lint, then all tests of Rust and Python
 	@cargo test --locked --quiet -p millstream-core
 	@$(BIN)/python -m pytest -q
 
@@ -45,7 +45,7 @@ build: $(MADE)/build ## build optimised, into .venv
 wheel: $(MADE)/build ## make a wheel in dist/ for Python 3.11 and newer
 	@$(BIN)/maturin build --release --locked --out dist
 
-lock: $(MADE)/test $(MADE)/dev $(MADE)/bench ## write requirements/*.txt anew from what is installed in .venv
+lock: $(MADE)/dev $(MADE)/bench ## write requirements/*.txt anew from what is installed in .venv
 	@$(BIN)/python requirements/lock.py
 
 clean: ## remove all that was made

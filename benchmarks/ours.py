@@ -56,8 +56,8 @@ def prequential(build: Build, X: Any, y: Any, name: str = "millstream, prequenti
         model = build()
 
         def run() -> Outcome:
-            result = evaluate.prequential(model, (X, y), metrics=["metrics.Accuracy"], progress=False)
-            return Outcome(float(result.metrics["metrics.Accuracy"]), model.memory)
+            result = evaluate.prequential(model, (X, y), metrics="Accuracy", progress=False)
+            return Outcome(result["Accuracy"], model.memory)
 
         return run
 

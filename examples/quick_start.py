@@ -38,20 +38,19 @@ def main() -> None:
         "majority class": baseline.MajorityClass(),
     }
     stream = drifting(given.rows)
-    results = evaluate.prequential(models, stream, metrics=["metrics.Accuracy", "metrics.CohenKappa"])
+    results = evaluate.prequential(models, stream, metrics=["Accuracy", "CohenKappa"])
 
     table = Table(title=f"{given.rows:,} rows of 10 numbers; the concept changes in the middle")
     for column in ("model", "accuracy", "kappa", "examples/s", "memory"):
         table.add_column(column, justify="left" if column == "model" else "right")
     given.out.mkdir(parents=True, exist_ok=True)
     for name, result in results.items():
-        accuracy, kappa = result.metrics.values()
-        rate = f"{result.rows / result.seconds:,.0f}"
-        table.add_row(name, f"{accuracy:.4f}", f"{kappa:.4f}", rate, f"{result.memory:,} B")
+        scores = (f"{result[metric]:.4f}" for metric in ("Accuracy", "CohenKappa"))
+        table.add_row(name, *scores, f"{result.throughput:,.0f}", f"{result.memory:,} B")
     Console().print(table)
     page = given.out / "quick_start.html"
-    results["scaler | logistic"].to_html(page)
-    print(f"The curve of the first model over time: {page}")
+    results.to_html(page)
+    print(f"The curves over time are in {page}")
 
 
 if __name__ == "__main__":
