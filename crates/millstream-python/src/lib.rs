@@ -31,6 +31,32 @@ mod _core {
         Ok(millstream_core::registry::resolve(&description).or_raise(py)?.to_string())
     }
 
+    /// The value of a described loss, or its slope, at each pair of a target and a score.
+    #[pyfunction]
+    fn loss<'py>(
+        py: Python<'py>,
+        description: &str,
+        y: numpy::PyReadonlyArray1<'py, f64>,
+        z: numpy::PyReadonlyArray1<'py, f64>,
+        slope: bool,
+    ) -> PyResult<Bound<'py, numpy::PyArray1<f64>>> {
+        use crate::errors::OrRaise;
+        let loss = millstream_core::losses::Loss::described(description).or_raise(py)?;
+        let at = |(&y, &z)| {
+            let y = match loss.for_classes() {
+                true if y > 0.0 => 1.0,
+                true => -1.0,
+                false => y,
+            };
+            if slope {
+                loss.slope(y, z)
+            } else {
+                loss.value(y, z)
+            }
+        };
+        Ok(numpy::PyArray1::from_iter(py, y.as_array().iter().zip(z.as_array()).map(at)))
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -50,6 +50,12 @@ impl Coordinates {
         !self.nominals.is_empty()
     }
 
+    /// Whether a plain row can be used as it is: slots are coordinates, and none is left out.
+    #[inline]
+    pub fn direct(&self, values: &[f64]) -> bool {
+        !self.mapped() && values.len() >= self.width()
+    }
+
     /// The coordinate of a number or a nominal value, if it has one.
     pub fn of(&self, slot: usize, value: Value) -> Option<u32> {
         let place = match value {

@@ -3,7 +3,7 @@
 //! Two classes; code 1 is the positive one. Any loss for classes may stand in for the logistic one.
 
 use crate::fault::Result;
-use crate::linear_model::{Linear, LINEAR_PARAMETERS};
+use crate::linear_model::{hyperplane, Linear};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Classifier, Part};
@@ -17,23 +17,23 @@ pub static DECLARATION: Declaration = Declaration {
     role: Role::Classifier,
     words: "Logistic regression of two classes by stochastic gradient descent",
     parameters: &[
-        LINEAR_PARAMETERS[0],
+        hyperplane::OPTIMIZER,
         Parameter::new(
             "loss",
             Kind::Part(&[Role::Loss]),
             Default::Part("losses.Logistic"),
             "the loss that is followed downhill; one for classes",
         ),
-        LINEAR_PARAMETERS[1],
-        LINEAR_PARAMETERS[2],
-        LINEAR_PARAMETERS[3],
-        LINEAR_PARAMETERS[4],
-        LINEAR_PARAMETERS[5],
-        LINEAR_PARAMETERS[6],
-        LINEAR_PARAMETERS[7],
+        hyperplane::L1,
+        hyperplane::L2,
+        hyperplane::INTERCEPT,
+        hyperplane::INTERCEPT_INIT,
+        hyperplane::INTERCEPT_LEARNING_RATE,
+        hyperplane::CLIP_GRADIENT,
+        hyperplane::AVERAGING,
     ],
     build: |arguments| {
-        let linear = Linear::with_loss(arguments, true)?;
+        let linear = Linear::new(arguments, true)?;
         Ok(Built::Classifier(Box::new(LogisticRegression { linear, started: false })))
     },
 };
@@ -43,6 +43,14 @@ struct LogisticRegression {
     linear: Linear,
     /// Whether anything was learned: before that there is no class to predict.
     started: bool,
+}
+
+fn sign(y: u32) -> f64 {
+    if y == 1 {
+        1.0
+    } else {
+        -1.0
+    }
 }
 
 impl LogisticRegression {
@@ -87,7 +95,23 @@ impl Classifier for LogisticRegression {
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.linear.learn(x, if y == 1 { 1.0 } else { -1.0 }, w, scratch)?;
+        self.linear.learn(x, sign(y), w, scratch)?;
+        self.started = true;
+        Ok(())
+    }
+
+    #[inline]
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let score = self.linear.step(x, sign(y), w, scratch)?;
+        self.predict_score(score, want, out);
         self.started = true;
         Ok(())
     }

@@ -1,8 +1,12 @@
 //! Learners that are linear in their parameters.
 
 mod coordinates;
+mod hyperplane;
 mod linear;
+pub mod linear_regression;
 pub mod logistic_regression;
+pub mod softmax_regression;
 
 pub use coordinates::Coordinates;
-pub use linear::{Linear, LINEAR_PARAMETERS};
+pub use hyperplane::{Hyperplane, Settings};
+pub use linear::Linear;

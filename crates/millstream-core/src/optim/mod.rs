@@ -5,11 +5,13 @@
 //! sparsely give the same weights for every rule, and a step costs what the example holds. For rules with
 //! memory (momentum, Adam) this is their lazy form.
 
+mod optimizers;
 mod rules;
 mod schedules;
 mod weights;
 
-pub use rules::{Rule, SGD};
+pub use optimizers::{ADAM, ADA_DELTA, ADA_GRAD, FTRL_PROXIMAL, MOMENTUM, NESTEROV, RMS_PROP, SGD};
+pub use rules::Rule;
 pub use schedules::{Schedule, CONSTANT, INVERSE_SCALING, INVERSE_SQUARE_ROOT, OPTIMAL};
 pub use weights::{dot, Features, Penalty, Step, Weights};
 

@@ -9,7 +9,9 @@ use crate::fault::Result;
 use crate::row::all_finite;
 use crate::state::require;
 
-use super::rules::{Cell, Sgd, Update};
+use super::rules::{
+    shrunk, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Update,
+};
 use super::{Optimizer, Rule};
 
 /// The features of one example by coordinate.
@@ -81,10 +83,14 @@ impl Weights {
         }
     }
 
-    /// Σ wᵢ xᵢ with the current iterate, which is what a gradient is taken at.
+    /// Σ wᵢ xᵢ at the point where `rule` takes the gradient: the current iterate, or ahead of it.
     #[inline]
-    pub fn current(&self, features: Features<'_>) -> f64 {
-        dot(&self.values, features)
+    pub fn current(&self, rule: Rule, features: Features<'_>) -> f64 {
+        let current = dot(&self.values, features);
+        match rule.look_ahead() {
+            0.0 => current,
+            rho => current - rho * dot(&self.a, features),
+        }
     }
 
     /// Make room for `width` coordinates.
@@ -126,7 +132,18 @@ impl Weights {
                 all_finite(&next.values)
             }
             Rule::Sgd => self.run(Sgd { rate }, rate, features, step, next),
-            _ => self.run(Sgd { rate }, rate, features, step, next),
+            Rule::Momentum { rho } => self.run(Momentum { rate, rho }, rate, features, step, next),
+            Rule::Nesterov { rho } => self.run(Nesterov { rate, rho }, rate, features, step, next),
+            Rule::AdaGrad { epsilon } => self.run(AdaGrad { rate, epsilon }, rate, features, step, next),
+            Rule::AdaDelta { rho, epsilon } => self.run(AdaDelta { rho, epsilon }, rate, features, step, next),
+            Rule::RmsProp { rho, epsilon } => self.run(RmsProp { rate, rho, epsilon }, rate, features, step, next),
+            Rule::Adam { beta_1, beta_2, epsilon } => {
+                let adam = Adam::at(step.t, rate, beta_1, beta_2, epsilon);
+                self.run(adam, rate, features, step, next)
+            }
+            Rule::FtrlProximal { alpha, beta, l1, l2 } => {
+                self.run(FtrlProximal { alpha, beta, l1, l2 }, rate, features, step, next)
+            }
         }
     }
 
@@ -262,7 +279,10 @@ impl Weights {
         require(who, self.b.len() == length(rule.memory() > 1), "optimiser memory of the wrong length")?;
         require(who, self.lag.len() == length(averaging), "averages of the wrong length")?;
         let all = [&self.values, &self.a, &self.b, &self.lag];
-        require(who, all.iter().all(|numbers| all_finite(numbers)), "a number is not finite")
+        require(who, all.iter().all(|numbers| all_finite(numbers)), "a number is not finite")?;
+        let sound = |squares: bool, numbers: &[f64]| !squares || numbers.iter().all(|&number| number >= 0.0);
+        let squares = rule.squares();
+        require(who, sound(squares.0, &self.a) && sound(squares.1, &self.b), "a sum of squares is negative")
     }
 
     pub fn memory(&self) -> usize {
@@ -300,29 +320,18 @@ fn step_without_memory<U: Update, const PENALISED: bool>(
 fn one<U: Update, const PENALISED: bool>(update: U, rate: f64, cell: Cell, x: f64, step: Step) -> Cell {
     let mut g = step.slope * x;
     if PENALISED {
-        g += step.penalty.l2 * cell.w;
+        g += step.penalty.l2 * update.point(cell);
     }
     let mut stepped = update.apply(cell, g);
     if PENALISED {
-        let threshold = rate * step.penalty.l1;
-        stepped.w = (stepped.w.abs() - threshold).max(0.0).copysign(stepped.w);
+        let threshold = rate * step.penalty.l1 * update.scale(stepped);
+        stepped.w = shrunk(stepped.w, threshold);
     }
     // Without memory and penalty a zero gradient already leaves the weight as it is.
     if (PENALISED || U::MEMORY > 0) && x == 0.0 {
         cell
     } else {
         stepped
-    }
-}
-
-impl Rule {
-    /// How many numbers of memory a coordinate has.
-    pub fn memory(&self) -> usize {
-        match self {
-            Rule::Sgd => 0,
-            Rule::Momentum { .. } | Rule::Nesterov { .. } | Rule::AdaGrad { .. } | Rule::RmsProp { .. } => 1,
-            Rule::AdaDelta { .. } | Rule::Adam { .. } | Rule::FtrlProximal { .. } => 2,
-        }
     }
 }
 

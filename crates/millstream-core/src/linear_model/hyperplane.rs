@@ -1,0 +1,200 @@
+//! A score wᵀx + b and one gradient step of it: what every learner of this family is made of.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Map, Value as Json};
+
+use crate::fault::{Fault, Result};
+use crate::optim::{Features, Optimizer, Penalty, Rule, Schedule, Step, Weights};
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Role};
+use crate::row::{all_finite, finite, Value};
+use crate::schema::{Kind as FeatureKind, Schema};
+use crate::state::require;
+
+use super::Coordinates;
+
+pub const OPTIMIZER: Parameter = Parameter::new(
+    "optimizer",
+    Kind::Part(&[Role::Optimizer]),
+    DefaultValue::Part("optim.SGD"),
+    "how the weights follow the gradient",
+);
+pub const L1: Parameter = Parameter::new(
+    "l1",
+    Kind::Float(Bounds::NOT_NEGATIVE),
+    DefaultValue::Float(0.0),
+    "pull of weights to exactly 0",
+);
+pub const L2: Parameter =
+    Parameter::new("l2", Kind::Float(Bounds::NOT_NEGATIVE), DefaultValue::Float(0.0), "pull of weights towards 0");
+pub const INTERCEPT: Parameter =
+    Parameter::new("intercept", Kind::Boolean, DefaultValue::Boolean(true), "whether there is a constant term");
+pub const INTERCEPT_INIT: Parameter = Parameter::new(
+    "intercept_init",
+    Kind::Float(Bounds::ANY),
+    DefaultValue::Float(0.0),
+    "the constant term to begin with",
+);
+pub const INTERCEPT_LEARNING_RATE: Parameter = Parameter::new(
+    "intercept_learning_rate",
+    Kind::Rate(Bounds::NOT_NEGATIVE),
+    DefaultValue::Float(0.01),
+    "the size of a step of the constant term: a number, or a schedule",
+);
+pub const CLIP_GRADIENT: Parameter = Parameter::new(
+    "clip_gradient",
+    Kind::Float(Bounds::POSITIVE),
+    DefaultValue::Float(1e12),
+    "the largest slope of the loss that is followed",
+);
+pub const AVERAGING: Parameter = Parameter::new(
+    "averaging",
+    Kind::Boolean,
+    DefaultValue::Boolean(false),
+    "predict with the mean of all weights so far (Polyak and Juditsky, 1992)",
+);
+
+/// How a hyperplane follows a gradient.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub who: String,
+    pub optimizer: Optimizer,
+    penalty: Penalty,
+    pub intercept_rate: Option<Schedule>,
+    clip: f64,
+    pub averaging: bool,
+}
+
+impl Settings {
+    pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
+        let Built::Optimizer(optimizer) = arguments.part("optimizer")? else {
+            return Err(arguments.absent("optimizer"));
+        };
+        let penalty = Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? };
+        if matches!(optimizer.rule, Rule::FtrlProximal { .. }) && (penalty.l1 > 0.0 || penalty.l2 > 0.0) {
+            return Err(Fault::value(format!(
+                "{}: l1 and l2 must be 0 with optim.FTRLProximal, which takes them itself, got {} and {}",
+                arguments.who, penalty.l1, penalty.l2
+            )));
+        }
+        let intercept_rate = arguments.rate("intercept_learning_rate")?;
+        Ok(Settings {
+            who: arguments.who.into(),
+            optimizer,
+            penalty,
+            intercept_rate: arguments.boolean("intercept")?.then_some(intercept_rate),
+            clip: arguments.float("clip_gradient")?,
+            averaging: arguments.boolean("averaging")?,
+        })
+    }
+
+    #[inline]
+    pub fn clipped(&self, slope: f64) -> f64 {
+        slope.clamp(-self.clip, self.clip)
+    }
+
+    /// Whether the gradient is taken at the very point that predictions are made with.
+    #[inline]
+    pub fn shares_score(&self) -> bool {
+        !self.averaging && self.optimizer.rule.look_ahead() == 0.0
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Hyperplane {
+    /// Steps taken.
+    pub t: f64,
+    pub intercept: f64,
+    /// Like `lag` in `Weights`.
+    intercept_lag: f64,
+    pub weights: Weights,
+}
+
+impl Hyperplane {
+    pub fn new(intercept: f64) -> Self {
+        Hyperplane { intercept, ..Hyperplane::default() }
+    }
+
+    /// The score to predict with.
+    #[inline]
+    pub fn score(&self, features: Features<'_>) -> f64 {
+        finite(self.weights.dot(features, self.t) + self.bias())
+    }
+
+    /// The score at the point where the gradient is taken, which may overflow.
+    #[inline]
+    pub fn gradient_score(&self, settings: &Settings, features: Features<'_>) -> f64 {
+        self.weights.current(settings.optimizer.rule, features) + self.intercept
+    }
+
+    /// The constant term to predict with.
+    #[inline]
+    pub fn bias(&self) -> f64 {
+        // Without averaging there is no lag, and no division to pay for.
+        if self.intercept_lag == 0.0 {
+            self.intercept
+        } else {
+            self.intercept - self.intercept_lag / self.t
+        }
+    }
+
+    /// Write the result of a step down `slope` into `next`; false if it would overflow. Nothing here changes.
+    #[inline]
+    pub fn propose(&self, settings: &Settings, features: Features<'_>, slope: f64, next: &mut Hyperplane) -> bool {
+        next.t = self.t + 1.0;
+        let step = Step { t: next.t, slope, penalty: settings.penalty };
+        let sound = self.weights.propose(&settings.optimizer, features, step, &mut next.weights);
+        next.intercept = match settings.intercept_rate {
+            Some(rate) => self.intercept - rate.at(next.t) * slope,
+            None => self.intercept,
+        };
+        next.intercept_lag = match settings.averaging {
+            true => self.intercept_lag + self.t * (next.intercept - self.intercept),
+            false => 0.0,
+        };
+        sound && next.intercept.is_finite() && next.intercept_lag.is_finite()
+    }
+
+    /// Make a proposal the state. `features` are those that it was made for.
+    #[inline]
+    pub fn commit(&mut self, features: Features<'_>, next: &mut Hyperplane) {
+        self.weights.commit(features, &mut next.weights);
+        self.t = next.t;
+        self.intercept = next.intercept;
+        self.intercept_lag = next.intercept_lag;
+    }
+
+    /// Refuse, after loading, what could not have been learned with `settings` and so many coordinates.
+    pub fn validate(&self, settings: &Settings, width: usize) -> Result<()> {
+        let who = &settings.who;
+        let numbers = [self.t, self.intercept, self.intercept_lag];
+        require(who, all_finite(&numbers) && self.t >= 0.0, "a number is not finite")?;
+        let lagging = settings.averaging && self.t > 0.0;
+        require(who, lagging || self.intercept_lag == 0.0, "an average without steps")?;
+        self.weights.validate(who, settings.optimizer.rule, settings.averaging)?;
+        require(who, self.weights.len() == width, "weights and coordinates differ in number")
+    }
+
+    /// `{"steps": …, "intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`
+    pub fn inspect(&self, coordinates: &Coordinates, schema: &Schema) -> Json {
+        let weight = |slot: usize, value: Value| {
+            coordinates.of(slot, value).map(|place| self.weights.effective(place as usize, self.t))
+        };
+        let mut weights = Map::new();
+        for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
+            if *kind == FeatureKind::Nominal {
+                let values = schema.values(slot);
+                let by_value: Map<_, _> = (0..values.len() as u32)
+                    .filter_map(|code| {
+                        let text = values.text(code)?;
+                        Some((text.to_string(), json!(weight(slot, Value::Nominal(Some(code)))?)))
+                    })
+                    .collect();
+                weights.insert(name.text(), Json::Object(by_value));
+            } else if let Some(weight) = weight(slot, Value::Number(0.0)) {
+                weights.insert(name.text(), json!(weight));
+            }
+        }
+        json!({ "steps": self.t, "intercept": self.bias(), "weights": weights })
+    }
+}

@@ -1,0 +1,136 @@
+//! Linear regression by stochastic gradient descent: ŷ = wᵀx + b, or e^(wᵀx + b) with the Poisson loss.
+//!
+//! Any loss for numbers may be followed: squared for the mean, absolute or quantile for the median and other
+//! quantiles, Huber against outliers.
+
+use crate::fault::{Fault, Result};
+use crate::linear_model::{hyperplane, Linear};
+use crate::parameter::{Default, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Regressor};
+use crate::row::{Row, Scratch};
+use crate::schema::Schema;
+
+const NAME: &str = "linear_model.LinearRegression";
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Regressor,
+    words: "Linear regression by stochastic gradient descent",
+    parameters: &[
+        hyperplane::OPTIMIZER,
+        Parameter::new(
+            "loss",
+            Kind::Part(&[Role::Loss]),
+            Default::Part("losses.Squared"),
+            "the loss that is followed downhill; one for numbers",
+        ),
+        hyperplane::L1,
+        hyperplane::L2,
+        hyperplane::INTERCEPT,
+        hyperplane::INTERCEPT_INIT,
+        hyperplane::INTERCEPT_LEARNING_RATE,
+        hyperplane::CLIP_GRADIENT,
+        hyperplane::AVERAGING,
+    ],
+    build: |arguments| Ok(Built::Regressor(Box::new(LinearRegression { linear: Linear::new(arguments, false)? }))),
+};
+
+#[derive(Clone)]
+struct LinearRegression {
+    linear: Linear,
+}
+
+impl LinearRegression {
+    #[inline]
+    fn predict_score(&self, score: f64) -> f64 {
+        self.linear.loss.mean(score).min(f64::MAX)
+    }
+
+    #[inline]
+    fn check(&self, y: f64) -> Result<()> {
+        if y < 0.0 && self.linear.loss.for_counts() {
+            return Err(Fault::value(format!(
+                "{NAME}: with losses.Poisson the target must not be negative, got {y}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Part for LinearRegression {
+    fn save(&self) -> Result<Vec<u8>> {
+        self.linear.save()
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.linear.load(bytes)
+    }
+
+    fn memory(&self) -> usize {
+        self.linear.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        self.linear.inspect(schema)
+    }
+}
+
+impl Regressor for LinearRegression {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        self.predict_score(self.linear.score(x, scratch))
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.check(y)?;
+        self.linear.learn(x, y, w, scratch)
+    }
+
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        self.check(y)?;
+        let score = self.linear.step(x, y, w, scratch)?;
+        Ok(self.predict_score(score))
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use serde_json::json;
+
+    fn build(parameters: serde_json::Value) -> Box<dyn Regressor> {
+        let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
+        let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        model
+    }
+
+    #[test]
+    fn one_step_by_hand() {
+        let mut model = build(json!({
+            "optimizer": {"name": "optim.SGD", "parameters": {"learning_rate": 0.25}},
+            "intercept_learning_rate": 0.125}));
+        let mut scratch = Scratch::default();
+        let x = Row::Plain(&[2.0, -1.0]);
+        // z = 0, y = 3: slope 2 (0 − 3) = −6; w = 0.25 · 6 · (2, −1) = (3, −1.5), b = 0.125 · 6 = 0.75.
+        assert_eq!(model.step(x, 3.0, 1.0, &mut scratch).unwrap(), 0.0);
+        assert_eq!(model.predict(x, &mut scratch), 3.0 * 2.0 + 1.5 + 0.75);
+    }
+
+    #[test]
+    fn poisson_by_hand() {
+        let mut model = build(json!({
+            "optimizer": {"name": "optim.SGD", "parameters": {"learning_rate": 0.5}},
+            "loss": "losses.Poisson", "intercept": false}));
+        let mut scratch = Scratch::default();
+        // z = 0 predicts e⁰ = 1; slope 1 − 3 = −2; w = 0.5 · 2 = 1, which predicts e.
+        assert_eq!(model.step(Row::Plain(&[1.0]), 3.0, 1.0, &mut scratch).unwrap(), 1.0);
+        assert_eq!(model.predict(Row::Plain(&[1.0]), &mut scratch), 1f64.exp());
+        assert_eq!(model.predict(Row::Plain(&[1e308]), &mut scratch), f64::MAX);
+        assert!(model.learn(Row::Plain(&[1.0]), -1.0, 1.0, &mut scratch).is_err());
+    }
+}

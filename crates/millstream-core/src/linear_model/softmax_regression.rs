@@ -1,0 +1,271 @@
+//! Softmax (multinomial logistic) regression by stochastic gradient descent:
+//! P(y = k | x) = e^(z_k) / Σ_j e^(z_j) with z_k = w_kᵀx + b_k, and ∂ℓ/∂z_k = P(y = k | x) − [y = k].
+//!
+//! There is a hyperplane for each class, made when the class is first met and counting its own steps. Until
+//! then the class has probability 0, so its first example has the full slope −1, as in River. An example
+//! moves all hyperplanes or none.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::fault::{Fault, Result};
+use crate::linear_model::hyperplane::{self, Hyperplane, Settings};
+use crate::linear_model::Coordinates;
+use crate::optim::Features;
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Classifier, Part};
+use crate::row::{most, Prediction, Row, Scratch, Want};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+const NAME: &str = "linear_model.SoftmaxRegression";
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Classifier,
+    words: "Logistic regression of any number of classes by stochastic gradient descent",
+    parameters: &[
+        hyperplane::OPTIMIZER,
+        hyperplane::L1,
+        hyperplane::L2,
+        hyperplane::INTERCEPT,
+        hyperplane::INTERCEPT_LEARNING_RATE,
+        hyperplane::CLIP_GRADIENT,
+        hyperplane::AVERAGING,
+    ],
+    build: |arguments| {
+        Ok(Built::Classifier(Box::new(SoftmaxRegression {
+            settings: Settings::new(arguments)?,
+            state: State::default(),
+            spare: Vec::new(),
+        })))
+    },
+};
+
+#[derive(Clone)]
+struct SoftmaxRegression {
+    settings: Settings,
+    state: State,
+    spare: Vec<Hyperplane>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    coordinates: Coordinates,
+    /// By class code; one with no steps is of a class that was not met.
+    classes: Vec<Hyperplane>,
+}
+
+fn met(class: &Hyperplane) -> bool {
+    class.t > 0.0
+}
+
+/// Scores become probabilities; −∞ stands for a class that was not met.
+fn softmax(scores: &mut [f64]) {
+    let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = 0.0;
+    for score in scores.iter_mut() {
+        *score = (*score - largest).exp();
+        sum += *score;
+    }
+    for score in scores {
+        *score /= sum;
+    }
+}
+
+impl SoftmaxRegression {
+    fn write(&self, scores: &[f64], want: Want, out: &mut Prediction) {
+        out.clear();
+        if !self.state.classes.iter().any(met) {
+            return;
+        }
+        out.class = most(scores);
+        if want == Want::Probabilities {
+            out.probabilities.extend_from_slice(scores);
+            softmax(&mut out.probabilities);
+        }
+    }
+
+    fn predict_features(&self, features: Features<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+        let mut scores = scratch.take_numbers();
+        scores.extend(self.state.classes.iter().map(|class| match met(class) {
+            true => class.score(features),
+            false => f64::NEG_INFINITY,
+        }));
+        self.write(&scores, want, out);
+        scratch.give_numbers(scores);
+    }
+
+    /// Propose a step of every hyperplane; false if any would overflow.
+    fn propose(&mut self, features: Features<'_>, y: usize, w: f64, scratch: &mut Scratch) -> bool {
+        let mut slopes = scratch.take_numbers();
+        // A score that overflows is the largest number there is; NaN is left for the check to find.
+        slopes.extend(self.state.classes.iter().map(|class| match met(class) {
+            true => class.gradient_score(&self.settings, features).clamp(f64::MIN, f64::MAX),
+            false => f64::NEG_INFINITY,
+        }));
+        if self.state.classes.iter().any(met) {
+            softmax(&mut slopes);
+        } else {
+            slopes.fill(0.0);
+        }
+        slopes[y] -= 1.0;
+        self.spare.resize(self.state.classes.len(), Hyperplane::default());
+        let mut sound = true;
+        for (code, (class, next)) in self.state.classes.iter().zip(&mut self.spare).enumerate() {
+            if met(class) || code == y {
+                let slope = self.settings.clipped(slopes[code] * w);
+                sound &= class.propose(&self.settings, features, slope, next);
+            }
+        }
+        scratch.give_numbers(slopes);
+        sound
+    }
+
+    fn descend(&mut self, features: Features<'_>, y: usize, w: f64, scratch: &mut Scratch) -> Result<()> {
+        if !self.propose(features, y, w, scratch) {
+            return Err(Fault::overflow(NAME));
+        }
+        for (code, (class, next)) in self.state.classes.iter_mut().zip(&mut self.spare).enumerate() {
+            if met(class) || code == y {
+                class.commit(features, next);
+            }
+        }
+        Ok(())
+    }
+
+    /// Give coordinates to all that is new in `x`, and a hyperplane to `y`.
+    fn grow(&mut self, x: Row<'_>, y: usize) {
+        let State { coordinates, classes } = &mut self.state;
+        let settled =
+            matches!(x, Row::Plain(values) if coordinates.direct(values) && values.len() == coordinates.width());
+        if settled && classes.get(y).is_some_and(met) {
+            return;
+        }
+        coordinates.grow(x);
+        if classes.len() <= y {
+            classes.resize(y + 1, Hyperplane::default());
+        }
+        for (code, class) in classes.iter_mut().enumerate() {
+            if met(class) || code == y {
+                class.weights.grow(coordinates.width(), self.settings.optimizer.rule, self.settings.averaging);
+            }
+        }
+    }
+
+    fn shrink(&mut self, width: usize, known: usize) {
+        self.state.coordinates.shrink(width);
+        self.state.classes.truncate(known);
+        for class in &mut self.state.classes {
+            class.weights.shrink(if met(class) { width } else { 0 });
+        }
+    }
+}
+
+impl Part for SoftmaxRegression {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(NAME, bytes)?;
+        state.coordinates.validate(NAME)?;
+        for class in &state.classes {
+            class.validate(&self.settings, if met(class) { state.coordinates.width() } else { 0 })?;
+        }
+        let some = state.coordinates.width() == 0 || state.classes.iter().any(met);
+        require(NAME, some, "coordinates without a class")?;
+        self.state = state;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let hyperplanes = self.state.classes.iter().chain(&self.spare);
+        std::mem::size_of::<Self>()
+            + hyperplanes.map(|class| std::mem::size_of::<Hyperplane>() + class.weights.memory()).sum::<usize>()
+            + self.state.coordinates.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        let State { coordinates, classes } = &self.state;
+        json!({ "classes": classes.iter().map(|class| class.inspect(coordinates, schema)).collect::<Vec<_>>() })
+    }
+}
+
+impl Classifier for SoftmaxRegression {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+        match x {
+            Row::Plain(values) if self.state.coordinates.direct(values) => {
+                self.predict_features(Features::Dense(values), want, out, scratch);
+            }
+            _ => {
+                let located = self.state.coordinates.locate(x, scratch);
+                self.predict_features(located.features(), want, out, scratch);
+                located.release(scratch);
+            }
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let (width, known) = (self.state.coordinates.width(), self.state.classes.len());
+        self.grow(x, y as usize);
+        let learned = match x {
+            Row::Plain(values) if self.state.coordinates.direct(values) => {
+                self.descend(Features::Dense(values), y as usize, w, scratch)
+            }
+            _ => {
+                let located = self.state.coordinates.locate(x, scratch);
+                let learned = self.descend(located.features(), y as usize, w, scratch);
+                located.release(scratch);
+                learned
+            }
+        };
+        learned.inspect_err(|_| self.shrink(width, known))
+    }
+
+    fn duplicate(&self) -> Box<dyn Classifier> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn two_steps_by_hand() {
+        let description = registry::resolve(&json!({"name": NAME, "parameters": {
+            "optimizer": {"name": "optim.SGD", "parameters": {"learning_rate": 0.5}}, "intercept": false}}))
+        .unwrap();
+        let Built::Classifier(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let x = Row::Plain(&[2.0]);
+        model.predict(x, Want::Probabilities, &mut out, &mut scratch);
+        assert_eq!((out.class, out.probabilities.len()), (None, 0));
+        // Class 0 was never met: slope −1, w₀ = 0.5 · 1 · 2 = 1.
+        model.learn(x, 0, 1.0, &mut scratch).unwrap();
+        // Class 0 has probability 1, class 2 none: w₀ = 1 − 0.5 · 1 · 2 = 0, w₂ = 0.5 · 1 · 2 = 1.
+        model.learn(x, 2, 1.0, &mut scratch).unwrap();
+        // z = (0, none, 2): P = (1, 0, e²) / (1 + e²).
+        model.predict(x, Want::Probabilities, &mut out, &mut scratch);
+        let e2 = 2f64.exp();
+        for (got, wanted) in out.probabilities.iter().zip([1.0 / (1.0 + e2), 0.0, e2 / (1.0 + e2)]) {
+            assert!((got - wanted).abs() < 1e-15);
+        }
+        assert_eq!(out.class, Some(2));
+    }
+
+    #[test]
+    fn an_overflow_of_one_class_leaves_all() {
+        let description = registry::resolve(&json!({ "name": NAME })).unwrap();
+        let Built::Classifier(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let mut scratch = Scratch::default();
+        model.learn(Row::Plain(&[1.0]), 1, 1.0, &mut scratch).unwrap();
+        let before = model.save().unwrap();
+        assert!(model.learn(Row::Plain(&[1e308, 1e308]), 4, 1e9, &mut scratch).is_err());
+        assert_eq!(model.save().unwrap(), before);
+        assert!(model.learn(Row::Plain(&[1e308]), 0, 1e9, &mut scratch).is_err());
+        assert_eq!(model.save().unwrap(), before);
+    }
+}
