@@ -241,6 +241,35 @@ impl Model {
         Ok(model)
     }
 
+    /// The step of a pipeline or the part of a union at a place, as a model of its own that has learned what
+    /// it has learned here.
+    pub fn member(&self, place: usize) -> Result<Self> {
+        let parameters = &self.description["parameters"];
+        let described = ["steps", "parts"].iter().find_map(|members| parameters[members].get(place));
+        match (described, self.root.part().member(place, &self.schema)?) {
+            (Some(description), Some(member)) => {
+                let mut model = Model::new(description)?;
+                model.adopt(&member.input, &self.labels, &member.state, self.learned)?;
+                Ok(model)
+            }
+            _ => Err(Fault::key(format!("{}: there is no step {place}", self.title))),
+        }
+    }
+
+    /// Take back the last `learn` of a transformer, bit for bit. At most once per `learn`.
+    pub fn undo(&mut self) -> Result<()> {
+        let Root::Transformer(part) = &mut self.root else { return Err(self.cannot("take back an example")) };
+        if self.learned > 0 {
+            part.undo();
+            self.learned -= 1;
+            if self.schema.changed() {
+                self.schema.rollback();
+                self.bind();
+            }
+        }
+        Ok(())
+    }
+
     /// A new model of the same description that has learned nothing.
     pub fn fresh(&self) -> Result<Self> {
         Model::new(&self.description)

@@ -29,6 +29,17 @@ pub trait Part: Send + Sync {
     fn inspect(&self, _schema: &Schema) -> serde_json::Value {
         serde_json::Value::Null
     }
+    /// The step or part at a place, for parts that are made of parts.
+    fn member(&self, _place: usize, _input: &Schema) -> Result<Option<Member>> {
+        Ok(None)
+    }
+}
+
+/// What a step of a pipeline needs to go on by itself.
+pub struct Member {
+    pub state: Vec<u8>,
+    /// Names and kinds of what it is given.
+    pub input: Schema,
 }
 
 pub trait Classifier: Part {

@@ -182,6 +182,28 @@ impl RowBuffer {
         self.values.push(value);
     }
 
+    /// Put the slots of a sparse row in ascending order, by insertion: rows are short and nearly so.
+    pub fn ascend(&mut self) {
+        for end in 1..self.indices.len() {
+            let mut at = end;
+            while at > 0 && self.indices[at - 1] > self.indices[at] {
+                self.indices.swap(at - 1, at);
+                self.values.swap(at - 1, at);
+                at -= 1;
+            }
+        }
+    }
+
+    /// Write one slot of a mixed row, which grows to hold it.
+    pub fn put(&mut self, slot: usize, value: f64, kind: Kind) {
+        if slot >= self.values.len() {
+            self.values.resize(slot + 1, f64::NAN);
+            self.kinds.resize(slot + 1, Kind::Number);
+        }
+        self.values[slot] = value;
+        self.kinds[slot] = kind;
+    }
+
     /// Add a slot at the end of a plain or mixed row.
     pub fn append(&mut self, value: f64, kind: Kind) {
         self.values.push(value);

@@ -241,6 +241,18 @@ impl Schema {
         self.push(&own, kind)
     }
 
+    /// Add a feature of another schema with its kind and values, under another name if one is given.
+    pub fn push_from(&mut self, other: &Schema, slot: usize, name: Option<Name>) -> u32 {
+        let own = |slot: usize| (slot < other.len()).then(|| other.name(slot));
+        let name = name.or_else(|| own(slot)).unwrap_or_else(|| format!("feature_{slot}").as_str().into());
+        let kind = other.kinds.get(slot).copied().unwrap_or(Kind::Unknown);
+        let place = self.push_unique(name, kind);
+        for text in &other.values(slot).texts {
+            self.intern_value(place, text);
+        }
+        place
+    }
+
     /// Make the slots 0 to `width`, all numbers, named by their number. Only where `only_numbered`.
     pub fn widen(&mut self, width: usize) {
         if width > self.len() {

@@ -483,6 +483,22 @@ impl Model {
         self.install(py, model)
     }
 
+    /// Become a copy of a step of a pipeline or of a part of a union.
+    fn _copy_member(&self, py: Python<'_>, other: &Bound<'_, Model>, place: usize) -> PyResult<()> {
+        let model = other.get().read(py)?.model(py)?.member(place).or_raise(py)?;
+        let mut inner = self.write(py)?;
+        *inner = Inner { model: Some(model), ..Inner::default() };
+        inner.follow(py)
+    }
+
+    /// Take back the last example that a transformer learned.
+    fn _undo(&self, py: Python<'_>) -> PyResult<()> {
+        let mut inner = self.write(py)?;
+        let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
+        model.undo().or_raise(py)?;
+        inner.follow(py)
+    }
+
     /// The whole model as bytes: one versioned, checksummed value.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let inner = self.read(py)?;

@@ -12,7 +12,7 @@ use crate::block::{ClassBlock, NumberBlock, Predictions};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part, Regressor, Transformer};
+use crate::role::{Classifier, Member, Part, Regressor, Transformer};
 use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
@@ -23,17 +23,21 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Wrapper,
     words: "Steps one after the other: transformers, then perhaps a learner",
-    parameters: &[Parameter::new(
-        "steps",
-        Kind::Parts(&[Role::Transformer, Role::Classifier, Role::Regressor]),
-        Default::Required,
-        "the steps in order; all but the last are transformers",
-    )],
+    parameters: &[
+        Parameter::new(
+            "steps",
+            Kind::Parts(&[Role::Transformer, Role::Classifier, Role::Regressor]),
+            Default::Required,
+            "the steps in order; all but the last are transformers",
+        ),
+        Parameter::new("names", Kind::Optional(&Kind::Names), Default::Null, "a name for each step"),
+    ],
     build,
 };
 
 fn build(arguments: &Arguments<'_>) -> Result<Built> {
     let mut parts = arguments.parts("steps")?;
+    super::member_names(arguments, "steps", parts.len())?;
     let last = parts.pop().ok_or_else(|| Fault::value(format!("{NAME}: needs at least one step")))?;
     let mut steps = Vec::new();
     for part in parts {
@@ -285,6 +289,18 @@ impl<Last: AsPart + Send + Sync> Part for Pipeline<Last> {
         steps.push(self.last.part().inspect(&current));
         json!({ "steps": steps })
     }
+
+    fn member(&self, place: usize, input: &Schema) -> Result<Option<Member>> {
+        if place > self.chain.steps.len() {
+            return Ok(None);
+        }
+        let input = self.chain.steps[..place].iter().fold(input.clone(), |schema, step| step.output(&schema));
+        let state = match self.chain.steps.get(place) {
+            Some(step) => step.save()?,
+            None => self.last.part().save()?,
+        };
+        Ok(Some(Member { state, input }))
+    }
 }
 
 impl Classifier for Pipeline<Box<dyn Classifier>> {
@@ -391,6 +407,10 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
     fn undo(&mut self) {
         self.last.undo();
         self.chain.undo();
+        if !self.chain.widths.is_empty() {
+            let input = std::mem::take(&mut self.chain.input);
+            self.bind_all(&input);
+        }
     }
 
     fn output(&self, input: &Schema) -> Schema {

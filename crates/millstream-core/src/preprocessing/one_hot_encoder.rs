@@ -148,18 +148,6 @@ impl OneHotEncoder {
     }
 }
 
-/// Sort a short, nearly sorted row by insertion.
-fn ascend(indices: &mut [u32], numbers: &mut [f64]) {
-    for end in 1..indices.len() {
-        let mut at = end;
-        while at > 0 && indices[at - 1] > indices[at] {
-            indices.swap(at - 1, at);
-            numbers.swap(at - 1, at);
-            at -= 1;
-        }
-    }
-}
-
 impl Part for OneHotEncoder {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.places)
@@ -228,9 +216,9 @@ impl Transformer for OneHotEncoder {
         let unlearned = self.unlearned((0..x.width()).map(kinds));
         let plain = missing == 0 && !self.drop_zeros && unlearned.is_empty();
         if plain && width >= SPARSE_FROM && indices.len() * 4 <= width {
-            ascend(&mut indices, &mut numbers);
             out.sparse(width);
             indices.iter().zip(&numbers).for_each(|(&place, &number)| out.push(place, number));
+            out.ascend();
         } else if plain {
             let out = out.plain(width);
             out.fill(0.0);

@@ -1,0 +1,331 @@
+//! Some features and not others: `Select` keeps what it names, `Drop` leaves it out.
+//!
+//! Features are named one by one, by a pattern, or by kind; one of them is enough. The features that are kept
+//! come out in the order in which they were first learned, each in its place for good.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Transformer};
+use crate::row::{Row, RowBuffer, Scratch};
+use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::state::{pack, require, unpack};
+
+/// No place was given out.
+const NONE: u32 = u32::MAX;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("names", Kind::Optional(&Kind::Names), DefaultValue::Null, "features by name"),
+    Parameter::new(
+        "kind",
+        Kind::Optional(&Kind::Choice(&["number", "nominal"])),
+        DefaultValue::Null,
+        "all features of a kind",
+    ),
+    Parameter::new(
+        "pattern",
+        Kind::Optional(&Kind::Text),
+        DefaultValue::Null,
+        "all features whose name fits; * stands for any text, ? for any one character",
+    ),
+];
+
+pub static SELECT: Declaration = Declaration {
+    name: "compose.Select",
+    role: Role::Transformer,
+    words: "Keeps some features: by name, by kind, by pattern",
+    parameters: PARAMETERS,
+    build: |arguments| build(arguments, "compose.Select", true),
+};
+
+pub static DROP: Declaration = Declaration {
+    name: "compose.Drop",
+    role: Role::Transformer,
+    words: "Leaves some features out: by name, by kind, by pattern",
+    parameters: PARAMETERS,
+    build: |arguments| build(arguments, "compose.Drop", false),
+};
+
+fn build(arguments: &Arguments<'_>, who: &'static str, keeps: bool) -> Result<Built> {
+    let given = |name: &str| Ok::<_, Fault>(!arguments.value(name)?.is_null());
+    let names = if given("names")? { arguments.names("names")? } else { Vec::new() };
+    let kind = match given("kind")? {
+        false => None,
+        true if arguments.text("kind")? == "number" => Some(FeatureKind::Number),
+        true => Some(FeatureKind::Nominal),
+    };
+    let pattern = if given("pattern")? { Some(arguments.text("pattern")?.chars().collect()) } else { None };
+    if names.is_empty() && kind.is_none() && pattern.is_none() {
+        return Err(Fault::value(format!("{who}: needs names, a kind or a pattern")));
+    }
+    Ok(Built::Transformer(Box::new(Selection {
+        who,
+        keeps,
+        names,
+        kind,
+        pattern,
+        named: Vec::new(),
+        state: State::default(),
+        chosen: Vec::new(),
+        undo: Undo::default(),
+    })))
+}
+
+#[derive(Clone)]
+struct Selection {
+    who: &'static str,
+    keeps: bool,
+    names: Vec<Name>,
+    kind: Option<FeatureKind>,
+    pattern: Option<Vec<char>>,
+    /// By slot: whether the name or the pattern names it.
+    named: Vec<bool>,
+    state: State,
+    /// The slot behind each place; derived from the state.
+    chosen: Vec<u32>,
+    undo: Undo,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    /// By slot: the place in the output.
+    places: Vec<u32>,
+}
+
+/// What the last `learn` changed.
+#[derive(Clone, Debug, Default)]
+struct Undo {
+    width: usize,
+    chosen: usize,
+}
+
+impl Selection {
+    fn wanted(&self, slot: usize, kind: FeatureKind) -> bool {
+        let named = self.named.get(slot).copied().unwrap_or(false);
+        match (self.keeps, self.kind) {
+            (true, None) => named,
+            (true, Some(wanted)) => named || kind == wanted,
+            (false, None) => !named,
+            // While its kind is not known, it cannot be said whether a feature stays.
+            (false, Some(unwanted)) => !named && kind != unwanted && kind != FeatureKind::Unknown,
+        }
+    }
+
+    /// Slots that are wanted and have no place yet.
+    fn fresh<'a>(
+        &'a self,
+        width: usize,
+        kind: impl Fn(usize) -> FeatureKind + 'a,
+    ) -> impl Iterator<Item = u32> + 'a {
+        // By name alone, a slot that was looked at once is decided.
+        let from = if self.kind.is_none() { self.state.places.len() } else { 0 };
+        (from..width)
+            .filter(move |&slot| {
+                self.state.places.get(slot).is_none_or(|&place| place == NONE) && self.wanted(slot, kind(slot))
+            })
+            .map(|slot| slot as u32)
+    }
+
+    fn chosen_from(places: &[u32]) -> Vec<u32> {
+        let mut pairs: Vec<(u32, u32)> = (0..places.len() as u32)
+            .map(|slot| (places[slot as usize], slot))
+            .filter(|(place, _)| *place != NONE)
+            .collect();
+        pairs.sort_unstable();
+        pairs.into_iter().map(|(_, slot)| slot).collect()
+    }
+}
+
+fn kind_in(x: Row<'_>) -> impl Fn(usize) -> FeatureKind + '_ {
+    move |slot| match x {
+        Row::Mixed(_, kinds) => kinds[slot],
+        _ => FeatureKind::Number,
+    }
+}
+
+/// Whether `text` fits a pattern of `*` and `?`: on a mismatch, the last star takes one character more.
+fn fits(pattern: &[char], text: &str) -> bool {
+    let text: Vec<char> = text.chars().collect();
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => {
+                let Some((at, taken)) = star else { return false };
+                star = Some((at, taken + 1));
+                p = at + 1;
+                t = taken + 1;
+            }
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+impl Part for Selection {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(self.who, bytes)?;
+        let chosen = Self::chosen_from(&state.places);
+        let in_order = chosen.iter().enumerate().all(|(place, &slot)| state.places[slot as usize] == place as u32);
+        require(self.who, in_order, "a place is out of order")?;
+        self.state = state;
+        self.chosen = chosen;
+        self.undo = Undo::default();
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + (self.state.places.capacity() + self.chosen.capacity()) * 4
+            + self.named.capacity()
+            + self.names.len() * 64
+    }
+
+    fn needs_names(&self) -> bool {
+        !self.names.is_empty() || self.pattern.is_some()
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        if !self.needs_names() {
+            return;
+        }
+        let named = |name: Name| {
+            let fits = |pattern: &Vec<char>| fits(pattern, &name.text());
+            self.names.contains(&name) || self.pattern.as_ref().is_some_and(fits)
+        };
+        self.named = schema.names().map(named).collect();
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        let names: Vec<String> = self.output(schema).names().map(|name| name.text()).collect();
+        json!({ "output": names })
+    }
+}
+
+impl Transformer for Selection {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, _: &mut Scratch) {
+        let width = x.width();
+        match x {
+            Row::Sparse(sparse) => {
+                let fresh = self.fresh(width, kind_in(x)).count();
+                out.sparse(self.chosen.len() + fresh);
+                for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
+                    match self.state.places.get(slot as usize) {
+                        Some(&place) if place != NONE => out.push(place, value),
+                        _ => {
+                            if let Some(at) = self.fresh(width, kind_in(x)).position(|fresh| fresh == slot) {
+                                out.push((self.chosen.len() + at) as u32, value);
+                            }
+                        }
+                    }
+                }
+                out.ascend();
+            }
+            Row::Plain(values) | Row::Mixed(values, _) => {
+                let kind = kind_in(x);
+                let slots = || self.chosen.iter().copied().chain(self.fresh(width, &kind));
+                let plain = slots().all(|slot| {
+                    let slot = slot as usize;
+                    slot < width && kind(slot) == FeatureKind::Number && !values[slot].is_nan()
+                });
+                let count = slots().count();
+                if plain {
+                    let out = out.plain(count);
+                    out.iter_mut().zip(slots()).for_each(|(out, slot)| *out = values[slot as usize]);
+                } else {
+                    let (numbers, kinds) = out.mixed(count);
+                    for (place, slot) in slots().enumerate().filter(|(_, slot)| (*slot as usize) < width) {
+                        numbers[place] = values[slot as usize];
+                        kinds[place] = kind(slot as usize);
+                    }
+                }
+            }
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, _w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.undo = Undo { width: self.state.places.len(), chosen: self.chosen.len() };
+        let mut fresh = scratch.take_indices();
+        fresh.extend(self.fresh(x.width(), kind_in(x)));
+        if x.width() > self.state.places.len() {
+            self.state.places.resize(x.width(), NONE);
+        }
+        for &slot in &fresh {
+            self.state.places[slot as usize] = self.chosen.len() as u32;
+            self.chosen.push(slot);
+        }
+        scratch.give_indices(fresh);
+        Ok(())
+    }
+
+    fn undo(&mut self) {
+        for slot in self.chosen.drain(self.undo.chosen..) {
+            self.state.places[slot as usize] = NONE;
+        }
+        self.state.places.truncate(self.undo.width);
+    }
+
+    fn output(&self, input: &Schema) -> Schema {
+        let mut schema = Schema::default();
+        let kind = |slot: usize| input.kinds()[slot];
+        for slot in self.chosen.iter().copied().chain(self.fresh(input.len(), kind)) {
+            schema.push_from(input, slot as usize, None);
+        }
+        schema.mark();
+        schema
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn patterns() {
+        let fits = |pattern: &str, text: &str| fits(&pattern.chars().collect::<Vec<_>>(), text);
+        assert!(fits("lag_*", "lag_12") && fits("*", "") && fits("a?c", "abc") && fits("*b*b", "abbab"));
+        assert!(!fits("lag_*", "slag_1") && !fits("a?c", "ac") && !fits("", "a") && !fits("*b", "ba"));
+    }
+
+    #[test]
+    fn places_follow_the_order_in_which_kinds_become_known() {
+        let description = registry::resolve(&json!({
+            "name": "compose.Select", "parameters": { "kind": "number" }
+        }));
+        let Built::Transformer(mut select) = registry::build_resolved(&description.unwrap()).unwrap() else {
+            panic!()
+        };
+        let mut scratch = Scratch::default();
+        use FeatureKind::{Nominal, Number, Unknown};
+        select.learn(Row::Mixed(&[f64::NAN, 1.0, 0.0], &[Unknown, Number, Nominal]), 1.0, &mut scratch).unwrap();
+        let before = select.save().unwrap();
+        let kinds = [Number, Number, Nominal];
+        select.learn(Row::Mixed(&[5.0, 2.0, 0.0], &kinds), 1.0, &mut scratch).unwrap();
+        // Slot 1 was known first and has place 0, slot 0 has place 1.
+        let mut out = RowBuffer::default();
+        select.transform(Row::Mixed(&[5.0, 2.0, 0.0], &kinds), &mut out, &mut scratch);
+        let Row::Plain(z) = out.row() else { panic!() };
+        assert_eq!(z, [2.0, 5.0]);
+        select.undo();
+        assert_eq!(select.save().unwrap(), before);
+    }
+}

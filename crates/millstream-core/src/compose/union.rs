@@ -1,0 +1,340 @@
+//! Several transformers side by side: the features of all of them.
+//!
+//! Each part learns and transforms the same row. A feature of a part gets its place in the union when it is
+//! first learned, and keeps it; places are given out part by part. A name that is taken gets the part's name
+//! in front. If one part refuses an example, those before it take it back.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use serde_json::{json, Value as Json};
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Member, Part, Transformer};
+use crate::row::{Row, RowBuffer, Scratch};
+use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::state::{pack, require, unpack};
+
+const NAME: &str = "compose.Union";
+/// Unions narrower than this are written out in full, then seen to be plain; wider ones may become sparse.
+const SPARSE_FROM: usize = 64;
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Transformer,
+    words: "Transformers side by side: the features of all of them",
+    parameters: &[
+        Parameter::new(
+            "parts",
+            Kind::Parts(&[Role::Transformer]),
+            DefaultValue::Required,
+            "the transformers, each given the same row",
+        ),
+        Parameter::new(
+            "names",
+            Kind::Optional(&Kind::Names),
+            DefaultValue::Null,
+            "a name for each part, put before a feature's name that is taken",
+        ),
+    ],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>) -> Result<Built> {
+    let mut parts = Vec::new();
+    for part in arguments.parts("parts")? {
+        match part {
+            Built::Transformer(part) => parts.push(part),
+            _ => return Err(Fault::wrong_type(format!("{NAME}: parts are transformers"))),
+        }
+    }
+    if parts.is_empty() {
+        return Err(Fault::value(format!("{NAME}: needs at least one part")));
+    }
+    let names = super::member_names(arguments, "parts", parts.len())?;
+    let places = vec![Vec::new(); parts.len()];
+    let undo = Vec::with_capacity(parts.len());
+    Ok(Built::Transformer(Box::new(Union { parts, names, places, width: 0, undo })))
+}
+
+struct Union {
+    parts: Vec<Box<dyn Transformer>>,
+    names: Vec<String>,
+    /// Of each part: the place of each of its features.
+    places: Vec<Vec<u32>>,
+    /// How many places were given out.
+    width: u32,
+    /// How many features each part had before the last `learn`.
+    undo: Vec<usize>,
+}
+
+impl Clone for Union {
+    fn clone(&self) -> Self {
+        Union {
+            parts: self.parts.iter().map(|part| part.duplicate()).collect(),
+            names: self.names.clone(),
+            places: self.places.clone(),
+            width: self.width,
+            undo: self.undo.clone(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    parts: Vec<ByteBuf>,
+    places: Vec<Vec<u32>>,
+}
+
+/// Where the features of a part go that have no place yet: behind all that have one.
+#[derive(Clone, Copy)]
+struct Beyond(usize);
+
+impl Beyond {
+    /// The place of feature `at` of a part with these places.
+    fn place(&mut self, places: &[u32], at: usize) -> usize {
+        match places.get(at) {
+            Some(&place) => place as usize,
+            None => {
+                self.0 += 1;
+                self.0 - 1
+            }
+        }
+    }
+}
+
+impl Union {
+    /// Write every part's row into a mixed one; see that it is plain if it is.
+    fn transform_in_full(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+        let mut buffer = scratch.take_row();
+        let mut beyond = Beyond(self.width as usize);
+        let mut plain = true;
+        let mut written = 0;
+        out.mixed(self.width as usize);
+        for (part, places) in self.parts.iter().zip(&self.places) {
+            part.transform(x, &mut buffer, scratch);
+            let mut put = |place: usize, value: f64, kind: FeatureKind| {
+                out.put(place, value, kind);
+                written += 1;
+                plain &= kind == FeatureKind::Number && !value.is_nan();
+            };
+            match buffer.row() {
+                Row::Plain(values) => values
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, &value)| put(beyond.place(places, at), value, FeatureKind::Number)),
+                Row::Mixed(values, kinds) => values
+                    .iter()
+                    .zip(kinds)
+                    .enumerate()
+                    .for_each(|(at, (&value, &kind))| put(beyond.place(places, at), value, kind)),
+                Row::Sparse(sparse) => {
+                    let mut listed = sparse.indices.iter().zip(sparse.values).peekable();
+                    for at in 0..sparse.width {
+                        let value = listed.next_if(|(&index, _)| index as usize == at).map_or(0.0, |(_, &v)| v);
+                        put(beyond.place(places, at), value, FeatureKind::Number);
+                    }
+                }
+            }
+        }
+        scratch.give_row(buffer);
+        if plain && written == beyond.0 {
+            out.plain(written);
+        }
+    }
+
+    /// List what the parts give, if some part is sparse and all is numbers; false if it is not so.
+    fn transform_sparse(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) -> bool {
+        let mut buffer = scratch.take_row();
+        let mut beyond = Beyond(self.width as usize);
+        let (mut fits, mut sparse_parts, mut written) = (true, 0, 0);
+        out.sparse(self.width as usize);
+        for (part, places) in self.parts.iter().zip(&self.places) {
+            part.transform(x, &mut buffer, scratch);
+            match buffer.row() {
+                Row::Plain(values) if values.len() <= places.len() => {
+                    values.iter().zip(places).for_each(|(&value, &place)| out.push(place, value));
+                    written += values.len();
+                }
+                Row::Sparse(sparse) if sparse.width <= places.len() => {
+                    for (&at, &value) in sparse.indices.iter().zip(sparse.values) {
+                        out.push(beyond.place(places, at as usize) as u32, value);
+                    }
+                    written += sparse.width;
+                    sparse_parts += 1;
+                }
+                _ => fits = false,
+            }
+            if !fits {
+                break;
+            }
+        }
+        scratch.give_row(buffer);
+        if !fits || sparse_parts == 0 || written != self.width as usize {
+            return false;
+        }
+        out.ascend();
+        true
+    }
+
+    fn take_back_places(&mut self) {
+        for (places, &before) in self.places.iter_mut().zip(&self.undo) {
+            self.width -= (places.len() - before) as u32;
+            places.truncate(before);
+        }
+        self.undo.clear();
+    }
+}
+
+impl Part for Union {
+    fn save(&self) -> Result<Vec<u8>> {
+        let parts = self.parts.iter().map(|part| part.save().map(ByteBuf::from)).collect::<Result<_>>()?;
+        pack(&State { parts, places: self.places.clone() })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(NAME, bytes)?;
+        let count = self.parts.len();
+        require(NAME, state.parts.len() == count && state.places.len() == count, "parts are missing")?;
+        let mut seen = vec![false; state.places.iter().map(Vec::len).sum()];
+        for &place in state.places.iter().flatten() {
+            let fresh = seen.get_mut(place as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+            require(NAME, fresh, "a place is out of order")?;
+        }
+        for (part, bytes) in self.parts.iter_mut().zip(&state.parts) {
+            part.load(bytes)?;
+        }
+        self.width = seen.len() as u32;
+        self.places = state.places;
+        self.undo.clear();
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let places: usize = self.places.iter().map(|places| 24 + places.capacity() * 4).sum();
+        std::mem::size_of::<Self>() + places + self.parts.iter().map(|part| part.memory()).sum::<usize>()
+    }
+
+    fn needs_names(&self) -> bool {
+        self.parts.iter().any(|part| part.needs_names())
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.parts.iter_mut().for_each(|part| part.bind(schema));
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        let parts: Vec<Json> = self.parts.iter().map(|part| part.inspect(schema)).collect();
+        let names: Vec<String> = self.output(schema).names().map(|name| name.text()).collect();
+        json!({ "parts": parts, "output": names })
+    }
+
+    fn member(&self, place: usize, input: &Schema) -> Result<Option<Member>> {
+        let Some(part) = self.parts.get(place) else { return Ok(None) };
+        Ok(Some(Member { state: part.save()?, input: input.clone() }))
+    }
+}
+
+impl Transformer for Union {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+        if (self.width as usize) < SPARSE_FROM || !self.transform_sparse(x, out, scratch) {
+            self.transform_in_full(x, out, scratch);
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
+        for at in 0..self.parts.len() {
+            if let Err(fault) = self.parts[at].learn(x, w, scratch) {
+                self.parts[..at].iter_mut().rev().for_each(|part| part.undo());
+                return Err(fault);
+            }
+        }
+        self.undo.clear();
+        let mut buffer = scratch.take_row();
+        for (part, places) in self.parts.iter().zip(&mut self.places) {
+            part.transform(x, &mut buffer, scratch);
+            self.undo.push(places.len());
+            while places.len() < buffer.row().width() {
+                places.push(self.width);
+                self.width += 1;
+            }
+        }
+        scratch.give_row(buffer);
+        Ok(())
+    }
+
+    fn undo(&mut self) {
+        self.parts.iter_mut().rev().for_each(|part| part.undo());
+        self.take_back_places();
+    }
+
+    fn output(&self, input: &Schema) -> Schema {
+        let outputs: Vec<Schema> = self.parts.iter().map(|part| part.output(input)).collect();
+        let mut features: Vec<Option<(usize, usize)>> = vec![None; self.width as usize];
+        let mut beyond = Beyond(self.width as usize);
+        for (number, (output, places)) in outputs.iter().zip(&self.places).enumerate() {
+            for at in 0..output.len() {
+                let place = beyond.place(places, at);
+                if place >= features.len() {
+                    features.resize(place + 1, None);
+                }
+                features[place] = Some((number, at));
+            }
+        }
+        let mut schema = Schema::default();
+        for (place, feature) in features.into_iter().enumerate() {
+            let Some((number, at)) = feature else {
+                schema.push_unique(Name::Text(format!("feature_{place}").into()), FeatureKind::Number);
+                continue;
+            };
+            let name = outputs[number].name(at);
+            let taken = schema.slot(&name).is_some();
+            let prefixed = taken.then(|| Name::Text(format!("{}_{}", self.names[number], name.text()).into()));
+            schema.push_from(&outputs[number], at, prefixed);
+        }
+        schema.mark();
+        schema
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn two_scalers_by_hand() {
+        let description = registry::resolve(&json!({ "name": NAME, "parameters": { "parts": [
+            "preprocessing.MinMaxScaler", "preprocessing.MaxAbsScaler"
+        ] } }));
+        let Built::Transformer(mut union) = registry::build_resolved(&description.unwrap()).unwrap() else {
+            panic!()
+        };
+        let mut scratch = Scratch::default();
+        union.learn(Row::Plain(&[2.0]), 1.0, &mut scratch).unwrap();
+        union.learn(Row::Plain(&[6.0]), 1.0, &mut scratch).unwrap();
+        let before = union.save().unwrap();
+        union.learn(Row::Plain(&[8.0, 5.0]), 1.0, &mut scratch).unwrap();
+        union.undo();
+        assert_eq!(union.save().unwrap(), before);
+        // Extremes 2 and 6: 3 is a quarter of the way, and half of 6.
+        let mut out = RowBuffer::default();
+        union.transform(Row::Plain(&[3.0]), &mut out, &mut scratch);
+        let Row::Plain(z) = out.row() else { panic!() };
+        assert_eq!(z, [0.25, 0.5]);
+        let mut schema = Schema::default();
+        schema.push(&"x".into(), FeatureKind::Number);
+        let names: Vec<String> = union.output(&schema).names().map(|name| name.text()).collect();
+        assert_eq!(names, ["x", "MaxAbsScaler_x"]);
+        // The first part overflows nothing, the range of the second example does.
+        union.learn(Row::Plain(&[f64::MAX]), 1.0, &mut scratch).unwrap();
+        let before = union.save().unwrap();
+        assert!(union.learn(Row::Plain(&[f64::MIN]), 1.0, &mut scratch).is_err());
+        assert_eq!(union.save().unwrap(), before);
+    }
+}
