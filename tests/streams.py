@@ -15,8 +15,8 @@ import millstream
 
 #: Arguments for parts that have no default for all of them.
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "compose.Select": {"names": ["a", "b", 0, 1]},
-    "compose.Drop": {"names": ["b", 1]},
+    "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
+    "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
     "compose.Prefix": {"prefix": "p_"},
     "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},

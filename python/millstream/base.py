@@ -7,13 +7,13 @@ or `Transformer` works in pipelines, in evaluation and beside native models; it 
 from __future__ import annotations
 
 import copy
-import html
 import inspect
 import json
 import math
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
@@ -76,7 +76,7 @@ class Part:
     @property
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {name: getattr(self, name) for name in _parameters_of(self)}
+        return {name: getattr(self, name) for name in _parameters_of(self) if hasattr(self, name)}
 
     def describe(self) -> dict[str, Any]:
         """The whole description as plain data; `millstream.build` makes an equal part of it."""
@@ -94,7 +94,14 @@ class Part:
 
     def clone(self: Self, **changes: Any) -> Self:
         """A new part with the same parameters, but for `changes`, that has learned nothing."""
-        parameters = {name: _clone_value(value) for name, value in self.parameters.items()}
+        parameters = {name: clone_value(value) for name, value in self.parameters.items()}
+        needed = inspect.signature(type(self).__init__).parameters
+        for name in _parameters_of(self):
+            if name not in parameters and name not in changes and needed[name].default is inspect.Parameter.empty:
+                raise InvalidType(
+                    f"{type(self).__name__}: clone() needs the argument {name!r} of __init__, "
+                    f"which should be kept as an attribute: self.{name} = {name}"
+                )
         return type(self)(**{**parameters, **changes})
 
     def __repr__(self) -> str:
@@ -113,12 +120,13 @@ def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-def _clone_value(value: Any) -> Any:
-    if isinstance(value, Part):
+def clone_value(value: Any) -> Any:
+    """A parameter's value for a clone: models in it have learned nothing."""
+    if isinstance(value, Part) or (role_of(value) is not None and hasattr(value, "clone")):
         return value.clone()
-    if isinstance(value, (list, tuple)):
-        return type(value)(_clone_value(item) for item in value)
-    return value
+    if type(value) in (list, tuple):
+        return type(value)(clone_value(item) for item in value)
+    return copy.deepcopy(value)
 
 
 class Described(Part):
@@ -204,9 +212,17 @@ class Model(Part):
     @property
     def memory(self) -> int:
         """Bytes of memory that the model holds."""
-        import pickle
+        from millstream._display import memory_of
 
-        return len(pickle.dumps(self))
+        return memory_of(self)
+
+    def copy(self) -> Any:
+        """An independent copy that has learned the same."""
+        return copy.deepcopy(self)
+
+    def __copy__(self) -> Any:
+        # A copy that shares its weights with the original would learn along with it.
+        return copy.deepcopy(self)
 
     def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> int:
         """Learn rows one after the other, exactly as `learn_one` would.
@@ -241,7 +257,9 @@ class Model(Part):
         raise InvalidType(f"{type(self).__name__}: a model with Python parts cannot be saved as data; use pickle")
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        from millstream._display import html_of
+
+        return html_of(self)
 
 
 def _check_on_error(on_error: str) -> None:
@@ -259,7 +277,7 @@ class Predictor(Model):
     def step_one(self, x: Features, y: Any, w: float = 1.0, *, proba: bool = False) -> Any:
         """Predict one example, then learn it. Returns what was predicted."""
         predicted = self.predict_proba_one(x) if proba else self.predict_one(x)  # type: ignore[attr-defined]
-        self.learn_one(x, y, w) if w != 1.0 else self.learn_one(x, y)
+        teach(self, x, y, w)
         return predicted
 
     def predict_many(self, X: Any) -> Any:
@@ -302,13 +320,51 @@ def _loop(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str
 
 
 def _learn(model: Any, x: Any, target: Any, weight: float, predict: str | None) -> Any:
-    """Learn one row, predicting first if asked. A weight of 1 is not named: a user's own class may take none."""
-    if model.role == "transformer":
-        return model.learn_one(x) if weight == 1.0 else model.learn_one(x, w=weight)
+    """Learn one row, predicting first if asked."""
+    if predict is None or model.role == "transformer":
+        return teach(model, x, target, weight)
     rest = (target,) if weight == 1.0 else (target, weight)
-    if predict is None:
-        return model.learn_one(x, *rest)
     return model.step_one(x, *rest, proba=predict == "proba")
+
+
+def role_of(model: Any) -> str | None:
+    """The role of a model, of a stranger's by what it can do; None for what is no model."""
+    role = getattr(model, "role", None)
+    if isinstance(role, str):
+        return role
+    if callable(getattr(model, "transform_one", None)):
+        return "transformer"
+    if not callable(getattr(model, "learn_one", None)) or not callable(getattr(model, "predict_one", None)):
+        return None
+    return "classifier" if callable(getattr(model, "predict_proba_one", None)) else "regressor"
+
+
+@cache
+def _takes(kind: Hashable) -> tuple[bool, bool]:
+    """Whether a class's `learn_one` takes a target, and a weight."""
+    parameters = inspect.signature(kind.learn_one).parameters  # type: ignore[attr-defined]
+    every = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return "y" in parameters or every, "w" in parameters or every
+
+
+def teach(model: Any, x: Features, y: Any, w: float) -> None:
+    """`learn_one` with the arguments that the model's own class takes; a weight of 0 teaches nothing."""
+    if isinstance(model, _core.Model):
+        model.learn_one(x, y, w)
+        return
+    if w == 0.0:
+        return
+    if not hasattr(model, "learn_one"):
+        return
+    takes_target, takes_weight = _takes(cast("Hashable", type(model)))
+    transformer = role_of(model) == "transformer"
+    if not takes_weight and w != 1.0 and not transformer:
+        raise InvalidType(f"{type(model).__name__}: learn_one takes no weight w, got {w}")
+    target = (y,) if takes_target or not transformer else ()
+    if takes_weight and w != 1.0:
+        model.learn_one(x, *target, w=w)
+    else:
+        model.learn_one(x, *target)
 
 
 def title_of(model: Any) -> str:
@@ -427,6 +483,21 @@ class Native(_core.Model):
         model = cls.__new__(cls)
         model._load(data)
         return model
+
+    def clone(self, **changes: Any) -> Any:
+        """A new model with the same parameters, but for `changes`, that has learned nothing."""
+        return type(self)._from_parameters({**self._description_dict["parameters"], **changes})  # type: ignore[attr-defined]
+
+    def _member(self, place: int) -> Any:
+        """A copy of a step or part as a model of its own."""
+        from millstream.registry import face
+
+        parameters = self._description_dict["parameters"]
+        kind: Any = face(parameters["steps" if "steps" in parameters else "parts"][place]["name"])
+        kind = getattr(kind, "native", kind)
+        member = kind.__new__(kind)
+        member._copy_member(self, place)
+        return member
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (type(self), self.to_bytes(), dict(self.__dict__))

@@ -6,6 +6,7 @@ import difflib
 import importlib
 import json
 import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -60,9 +61,17 @@ def entry(name: str) -> Entry:
     try:
         return _catalogue()[name]
     except KeyError:
-        near = difflib.get_close_matches(name, _catalogue(), n=1)
-        hint = f", did you mean {near[0]!r}?" if near else ""
-        raise UnknownName(f"millstream: no part named {name!r}{hint}") from None
+        raise UnknownName(f"millstream: no part named {name!r}{nearest(name, _catalogue())}") from None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a mistyped name: the known one that is nearest, with or without its module."""
+    whole = {other.lower(): other for other in known}
+    short = {other.rpartition(".")[2].lower(): other for other in whole.values()}
+    for names in (whole, short):
+        if near := difflib.get_close_matches(name.lower(), names, n=1):
+            return f", did you mean {names[near[0]]!r}?"
+    return ""
 
 
 def face(name: str) -> type:

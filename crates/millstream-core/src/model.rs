@@ -249,7 +249,8 @@ impl Model {
         match (described, self.root.part().member(place, &self.schema)?) {
             (Some(description), Some(member)) => {
                 let mut model = Model::new(description)?;
-                model.adopt(&member.input, &self.labels, &member.state, self.learned)?;
+                let labels = if model.role() == Role::Classifier { self.labels.clone() } else { Labels::default() };
+                model.adopt(&member.input, &labels, &member.state, self.learned)?;
                 Ok(model)
             }
             _ => Err(Fault::key(format!("{}: there is no step {place}", self.title))),

@@ -90,12 +90,14 @@ fn through<R>(
     result
 }
 
+type Last<'a> = dyn FnMut(Row<'_>, Option<&Schema>, &mut Scratch) -> Result<()> + 'a;
+
 /// What `learn_through` needs beside the row.
 struct Lesson<'a> {
     w: f64,
     scratch: &'a mut Scratch,
     /// Learn with the last step; a schema is given if its features have new names to bind.
-    last: &'a mut dyn FnMut(Row<'_>, Option<&Schema>, &mut Scratch) -> Result<()>,
+    last: &'a mut Last<'a>,
 }
 
 /// Let each of `steps` learn and transform, then the last; all or nothing. `widths` is empty unless some

@@ -1,0 +1,19 @@
+"""Models made of models: `a | b` makes a pipeline, `a + b` a union; `Select`, `Drop`, `Func` fit in between."""
+
+from __future__ import annotations
+
+from millstream.compose.func import Func, FuncTransformer
+from millstream.compose.pipeline import Pipeline
+from millstream.compose.selection import Discard, Drop, Select
+from millstream.compose.union import TransformerUnion, Union
+
+__all__ = [
+    "Discard",
+    "Drop",
+    "Func",
+    "FuncTransformer",
+    "Pipeline",
+    "Select",
+    "TransformerUnion",
+    "Union",
+]

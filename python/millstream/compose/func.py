@@ -1,0 +1,55 @@
+"""A Python function as a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from millstream.base import Features, Transformer
+from millstream.errors import InvalidType
+
+__all__ = ["Func", "FuncTransformer"]
+
+
+class Func(Transformer):
+    """A Python function of the features, as a step of a pipeline or a part of a union.
+
+    A plain function in `a | b` or `a + b` becomes one by itself. A pipeline with a function in it runs in
+    Python up to the function and natively from there on.
+
+    Parameters
+    ----------
+    function
+        Takes a dict of features and returns a dict of features, or a single value, which is then named after
+        the function. It should leave the dict that it is given as it is.
+
+    Examples
+    --------
+    >>> from millstream import compose, preprocessing
+    >>> def area(x):
+    ...     return x["width"] * x["height"]
+    >>> compose.Func(area).transform_one({"width": 2.0, "height": 3.0})
+    {'area': 6.0}
+    >>> compose.Func(area) | preprocessing.StandardScaler()
+    Func(area) | StandardScaler()
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        if not callable(function):
+            raise InvalidType(f"compose.Func: function must be callable, got {function!r:.60}")
+        self.function = function
+
+    def transform_one(self, x: Features) -> dict[Any, Any]:
+        """Give the features to the function."""
+        made = self.function(x)
+        return dict(made) if isinstance(made, Mapping) else {self._called: made}
+
+    @property
+    def _called(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def __repr__(self) -> str:
+        return f"Func({self._called})"
+
+
+FuncTransformer = Func

@@ -1,0 +1,106 @@
+"""Steps and parts as people write them, put in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from millstream.base import Native, Part, role_of
+from millstream.errors import InvalidType, InvalidValue, UnknownName
+from millstream.registry import build, face, nearest
+
+__all__ = ["called", "find", "gather", "is_native", "refuse_learned"]
+
+
+def gather(who: str, given: Sequence[Any], names: Any = None) -> tuple[list[Any], list[str] | None]:
+    """Members in a row, and their names if any was given: parts one by one, in a list, or as (name, part)."""
+    if len(given) == 1 and isinstance(given[0], (list, tuple)) and not _is_pair(given[0]):
+        given = given[0]
+    pairs = [item if _is_pair(item) else (None, item) for item in given]
+    members = [_member(who, part) for _, part in pairs]
+    if names is not None:
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InvalidType(f"{who}: names must be a list of names, got {names!r:.60}")
+        return members, [str(name) for name in names]
+    if all(name is None for name, _ in pairs):
+        return members, None
+    return members, unique(
+        [called(part) if name is None else name for (name, _), part in zip(pairs, members, strict=True)]
+    )
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and not isinstance(item[1], str)
+
+
+def _member(who: str, part: Any) -> Any:
+    if isinstance(part, Part) or (role_of(part) is not None and not isinstance(part, type)):
+        return part
+    if isinstance(part, (str, dict)):
+        return build({"name": part} if isinstance(part, str) else part)
+    if isinstance(part, type):
+        raise InvalidType(f"{who}: {part.__name__} is a class; write {part.__name__}()")
+    if isinstance(part, (list, tuple)):
+        from millstream.compose.union import Union
+
+        return Union(*part)
+    if callable(part):
+        from millstream.compose.func import Func
+
+        return Func(part)
+    raise InvalidType(f"{who}: a part is a model, a function or a description, got {part!r:.60}")
+
+
+def unique(names: list[str]) -> list[str]:
+    """Names of which each is there once: those that repeat are numbered."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return result
+
+
+def called(part: Any) -> str:
+    """What a part is called if it was given no name; a pipeline is called after its last step."""
+    from millstream.compose.func import Func
+    from millstream.compose.pipeline import Pipeline
+
+    if isinstance(part, Pipeline):
+        return part.names[-1]
+    if isinstance(part, Func):
+        return part._called
+    name = getattr(part, "name", None)
+    return name.rpartition(".")[2] if isinstance(name, str) else type(part).__name__
+
+
+def is_native(part: Any) -> bool:
+    """Whether a part can be compiled together with others: not one whose class a user has extended."""
+    if isinstance(part, Native):
+        return type(part) in (face(part.name), getattr(face(part.name), "native", None))
+    return isinstance(part, Part) and part.name is not None and getattr(part, "role", None) is None
+
+
+def refuse_learned(who: str, parts: Iterable[Any]) -> None:
+    """Parts are built anew inside a compiled model, so what they have learned would be lost."""
+    for part in parts:
+        if isinstance(part, Native) and part.learned:
+            raise InvalidValue(
+                f"{who}: {part!r} has already learned {part.learned} examples, which would be lost; "
+                "compose parts before they learn, or begin anew with clone()"
+            )
+
+
+def find(who: str, names: list[str], key: Any) -> int:
+    """The place of a member by its name or number."""
+    if isinstance(key, str):
+        if key in names:
+            return names.index(key)
+        raise UnknownName(f"{who}: no step named {key!r}{nearest(key, names)}; it has {', '.join(names)}")
+    if isinstance(key, bool) or not hasattr(key, "__index__"):
+        raise InvalidType(f"{who}: a step is found by name or by number, got {key!r:.60}")
+    place = int(key)
+    if not -len(names) <= place < len(names):
+        # IndexError also ends a loop over the steps.
+        raise IndexError(f"{who}: no step {place}, it has {len(names)}")
+    return place % len(names)

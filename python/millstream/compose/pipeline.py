@@ -1,0 +1,307 @@
+"""Steps one after the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from millstream import _frames
+from millstream.base import Features, Model, Native, Predictor, role_of, teach
+from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
+from millstream.errors import InvalidType, InvalidValue
+
+if TYPE_CHECKING:
+    from millstream.compose.union import Union
+
+__all__ = ["Pipeline"]
+
+_WHO = "compose.Pipeline"
+
+
+class Pipeline(Model):
+    """Steps one after the other: transformers, then perhaps a learner. `a | b | c` makes one.
+
+    To learn, each transformer first learns the row and then transforms it for the next step. A pipeline of
+    native steps is one compiled object: a row crosses to it once. Steps written in Python, and plain
+    functions, may stand anywhere; native steps between them are still compiled together.
+
+    An example that a step refuses leaves native steps as they were before. A transformer written in Python
+    that comes before that step has learned the example by then.
+
+    Parameters
+    ----------
+    steps
+        The steps in order; all but the last are transformers. Each is a model, a plain function, a
+        description, or a pair of a name and one of these. A list is taken for the steps in it.
+    names
+        A name for each step. Without, a step is called after its class.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, preprocessing
+    >>> model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> model
+    StandardScaler() | LogisticRegression()
+    >>> for x, y in (({"x": 1.0}, False), ({"x": 3.0}, True)):
+    ...     model.learn_one(x, y)
+    >>> model.predict_one({"x": 4.0})
+    True
+
+    A step can be looked at: it comes as a copy that has learned what it has learned in the pipeline.
+
+    >>> model["StandardScaler"].inspect()
+    {'features': {'x': {'count': 2.0, 'mean': 2.0, 'variance': 1.0}}}
+    """
+
+    name = _WHO
+    #: The class of compiled pipelines.
+    native: ClassVar[type]
+
+    def __new__(cls, *steps: Any, names: Any = None) -> Any:
+        if cls is Pipeline:
+            members, _ = gather(_WHO, steps, names)
+            kind: Any = _NativePipeline if all(map(is_native, members)) else _PythonPipeline
+            return kind.__new__(kind)
+        return super().__new__(cls)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *steps: Any, names: Any = None) -> None: ...
+
+        @property
+        def steps(self) -> list[Any]: ...
+
+        @property
+        def names(self) -> list[str]: ...
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Any:
+        rest = {name: value for name, value in parameters.items() if name != "steps"}
+        steps = parameters.get("steps", ())
+        if not isinstance(steps, (list, tuple)):
+            raise InvalidType(f"{_WHO}: steps must be a list of parts, got {steps!r:.60}")
+        return Pipeline(list(steps), **rest)
+
+    @classmethod
+    def _revive(cls, data: bytes) -> Any:
+        return Native._revive.__func__(_NativePipeline, data)  # type: ignore[attr-defined]
+
+    def __getitem__(self, key: str | int) -> Any:
+        return self.steps[find(_WHO, self.names, key)]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.steps)
+
+    def __add__(self, other: Any) -> Union:
+        """`a + b`: the features of both."""
+        from millstream.compose.union import Union
+
+        return Union(self, other)
+
+    def __radd__(self, other: Any) -> Union:
+        from millstream.compose.union import Union
+
+        return Union(other, self)
+
+    def _shown(self, steps: list[Any], names: list[str] | None) -> str:
+        from millstream.compose.union import Union
+
+        if names is not None or len(steps) == 1:
+            pairs = [repr(step) for step in steps]
+            if names is not None:
+                pairs = [f"({name!r}, {step})" for name, step in zip(names, pairs, strict=True)]
+            return f"Pipeline({', '.join(pairs)})"
+        return " | ".join(f"({step!r})" if isinstance(step, Union) else repr(step) for step in steps)
+
+
+def _flatten(members: list[Any], names: list[str] | None, live: bool) -> tuple[list[Any], list[str] | None]:
+    """The steps of pipelines among the members, in a row; a live compiled one that has learned stays whole."""
+    flat: list[Any] = []
+    flat_names: list[str] = []
+    for place, member in enumerate(members):
+        if isinstance(member, Pipeline) and not (live and isinstance(member, Native) and member.learned):
+            inner = member._segments if live and isinstance(member, _PythonPipeline) else member.steps
+            flat.extend(inner)
+        else:
+            flat.append(member)
+        if names is not None:
+            flat_names.extend(member.names if isinstance(member, Pipeline) else [names[place]])
+    return flat, None if names is None else unique(flat_names)
+
+
+class _NativePipeline(Native, Pipeline):
+    def __init__(self, *steps: Any, names: Any = None) -> None:
+        members, own = gather(_WHO, steps, names)
+        refuse_learned(_WHO, members)
+        if own is not None and len(own) != len(members):
+            raise InvalidValue(f"{_WHO}: names must be one for each of {len(members)} steps, got {len(own)}")
+        flat, own = _flatten(members, own, live=False)
+        super().__init__(steps=flat, names=own)
+
+    @property
+    def steps(self) -> list[Any]:
+        """Copies of the steps, each a model of its own that has learned what it has learned here."""
+        return [self._member(place) for place in range(len(self))]
+
+    @property
+    def names(self) -> list[str]:
+        """What the steps are called."""
+        parameters = self._description_dict["parameters"]
+        if parameters["names"] is not None:
+            return list(parameters["names"])
+        return unique([step["name"].rpartition(".")[2] for step in parameters["steps"]])
+
+    def __repr__(self) -> str:
+        parameters = self.parameters
+        return self._shown(parameters["steps"], parameters["names"])
+
+
+class _PythonPipeline(Pipeline, Predictor):
+    """A pipeline with steps in Python. Native steps that follow each other are one compiled segment."""
+
+    def __init__(self, *steps: Any, names: Any = None) -> None:
+        members, own = gather(_WHO, steps, names)
+        if own is not None and len(own) != len(members):
+            raise InvalidValue(f"{_WHO}: names must be one for each of {len(members)} steps, got {len(own)}")
+        flat, self._names = _flatten(members, own, live=True)
+        for step in flat[:-1]:
+            if role_of(step) != "transformer":
+                raise InvalidType(f"{_WHO}: only the last step may be a learner, {step!r} is not the last")
+        if role_of(flat[-1]) is None:
+            raise InvalidType(f"{_WHO}: steps are transformers and learners, got {flat[-1]!r}")
+        self._segments = _segments(flat)
+        self._lock = threading.RLock()
+        #: How many examples it has learned.
+        self.learned = 0
+
+    if not TYPE_CHECKING:
+
+        @property
+        def role(self) -> str:
+            """The role of the last step."""
+            return role_of(self._segments[-1])
+
+    @property
+    def steps(self) -> list[Any]:
+        """The steps: those in Python themselves, native ones as copies that have learned the same."""
+        steps: list[Any] = []
+        for segment in self._segments:
+            steps.extend(segment.steps if isinstance(segment, Pipeline) else [segment])
+        return steps
+
+    @property
+    def names(self) -> list[str]:
+        """What the steps are called."""
+        return list(self._names) if self._names is not None else unique([called(step) for step in self.steps])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"steps": self.steps, "names": self._names}
+
+    def describe(self) -> dict[str, Any]:
+        raise InvalidType(
+            f"{_WHO}: a pipeline with steps in Python has no description; "
+            "describe() and save() are for parts of millstream, pickle works for all"
+        )
+
+    def clone(self, **changes: Any) -> Any:
+        """A new pipeline of the same steps that has learned nothing."""
+        from millstream.base import clone_value
+
+        parameters = {name: clone_value(value) for name, value in self.parameters.items()}
+        return self._from_parameters({**parameters, **changes})
+
+    def __repr__(self) -> str:
+        return self._shown(self.steps, self._names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def _before_last(self, x: Features) -> Features:
+        for step in self._segments[:-1]:
+            x = step.transform_one(x)
+        return x
+
+    def _last(self, verb: str) -> Any:
+        method = getattr(self._segments[-1], verb, None)
+        if method is None or (self.role == "transformer") != (verb == "transform_one"):
+            raise InvalidType(f"{self!r}: a {self.role} has no {verb}")
+        return method
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example: each transformer learns and transforms it, then the last step learns."""
+        if w == 0.0:
+            return
+        with self._lock:
+            done: list[Any] = []
+            try:
+                for step in self._segments[:-1]:
+                    teach(step, x, y, w)
+                    done.append(step)
+                    x = step.transform_one(x)
+                teach(self._segments[-1], x, y, w)
+            except BaseException:
+                for step in reversed(done):
+                    if isinstance(step, Native):
+                        step._undo()
+                raise
+            self.learned += 1
+
+    def predict_one(self, x: Features) -> Any:
+        with self._lock:
+            return self._last("predict_one")(self._before_last(x))
+
+    def predict_proba_one(self, x: Features) -> dict[Any, float]:
+        """The probability of each class for one example."""
+        with self._lock:
+            return dict(self._last("predict_proba_one")(self._before_last(x)))
+
+    def score_one(self, x: Features) -> float:
+        """What the last step's `score_one` says."""
+        with self._lock:
+            return float(self._last("score_one")(self._before_last(x)))
+
+    def transform_one(self, x: Features) -> dict[Any, Any]:
+        """Transform one example."""
+        with self._lock:
+            return dict(self._last("transform_one")(self._before_last(x)))
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Probabilities of rows: a column for each class."""
+        return _frames.pack_probabilities([self.predict_proba_one(x) for x in _frames.dicts(X)])
+
+    def transform_many(self, X: Any) -> Any:
+        """Transform rows, exactly as `transform_one` would."""
+        return _frames.from_dicts([self.transform_one(x) for x in _frames.dicts(X)], like=X)
+
+
+def _segments(steps: list[Any]) -> list[Any]:
+    """Native steps that follow each other and have learned nothing become one."""
+    segments: list[Any] = []
+    run: list[Any] = []
+    for step in [*steps, None]:
+        if step is not None and is_native(step) and not step.learned:
+            run.append(step)
+            continue
+        if len(run) > 1:
+            segments.append(_NativePipeline(*run))
+        else:
+            segments.extend(run)
+        run = []
+        if step is not None:
+            segments.append(step)
+    return segments
+
+
+Pipeline.native = _NativePipeline

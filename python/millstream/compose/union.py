@@ -1,0 +1,223 @@
+"""Transformers side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from millstream.base import Features, Native, Transformer, clone_value, role_of, teach
+from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
+from millstream.errors import InvalidType, InvalidValue
+
+__all__ = ["TransformerUnion", "Union"]
+
+_WHO = "compose.Union"
+
+
+class Union(Transformer):
+    """Transformers side by side: the features of all of them. `a + b + c` makes one.
+
+    Each part is given the same row. Where two parts give a feature of the same name, the one that is learned
+    first keeps it, and the other gets the part's name in front.
+
+    Parameters
+    ----------
+    parts
+        The transformers. Each is a model, a plain function, a description, or a pair of a name and one of
+        these. A list is taken for the parts in it.
+    names
+        A name for each part. Without, a part is called after its class, a pipeline after its last step.
+
+    Examples
+    --------
+    >>> from millstream import compose, preprocessing
+    >>> numbers = compose.Select(kind="number") | preprocessing.StandardScaler()
+    >>> union = numbers + (compose.Select("carrier") | preprocessing.OneHotEncoder())
+    >>> union
+    (Select(kind='number') | StandardScaler()) + (Select('carrier') | OneHotEncoder())
+    >>> for x in ({"carrier": "UA", "distance": 3.0}, {"carrier": "DL", "distance": 5.0}):
+    ...     union.learn_one(x)
+    >>> union.transform_one({"carrier": "DL", "distance": 5.0})
+    {'distance': 1.0, 'carrier_UA': 0.0, 'carrier_DL': 1.0}
+    """
+
+    name = _WHO
+    #: The class of compiled unions.
+    native: ClassVar[type]
+
+    def __new__(cls, *parts: Any, names: Any = None) -> Any:
+        if cls is Union:
+            members, _ = gather(_WHO, parts, names)
+            kind: Any = _NativeUnion if all(map(is_native, members)) else _PythonUnion
+            return kind.__new__(kind)
+        return super().__new__(cls)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *parts: Any, names: Any = None) -> None: ...
+
+        @property
+        def parts(self) -> list[Any]: ...
+
+        @property
+        def names(self) -> list[str]: ...
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Any:
+        rest = {name: value for name, value in parameters.items() if name != "parts"}
+        parts = parameters.get("parts", ())
+        if not isinstance(parts, (list, tuple)):
+            raise InvalidType(f"{_WHO}: parts must be a list of parts, got {parts!r:.60}")
+        return Union(list(parts), **rest)
+
+    @classmethod
+    def _revive(cls, data: bytes) -> Any:
+        return Native._revive.__func__(_NativeUnion, data)  # type: ignore[attr-defined]
+
+    def __getitem__(self, key: str | int) -> Any:
+        return self.parts[find(_WHO, self.names, key)]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _shown(self, parts: list[Any], names: list[str] | None) -> str:
+        from millstream.compose.pipeline import Pipeline
+
+        if names is not None or len(parts) == 1:
+            pairs = [repr(part) for part in parts]
+            if names is not None:
+                pairs = [f"({name!r}, {part})" for name, part in zip(names, pairs, strict=True)]
+            return f"Union({', '.join(pairs)})"
+        return " + ".join(f"({part!r})" if isinstance(part, Pipeline) else repr(part) for part in parts)
+
+
+def _flatten(members: list[Any], names: list[str] | None, live: bool) -> tuple[list[Any], list[str] | None]:
+    """The parts of unions among the members, in a row, unless that would lose or change something."""
+    if names is not None or not all(
+        _can_dissolve(member, live) for member in members if isinstance(member, Union)
+    ):
+        return members, names
+    flat: list[Any] = []
+    for member in members:
+        flat.extend(member.parts if isinstance(member, Union) else [member])
+    return flat, None
+
+
+def _can_dissolve(union: Union, live: bool) -> bool:
+    named = union.parameters["names"] is not None
+    return not named and not (live and isinstance(union, Native) and union.learned)
+
+
+class _NativeUnion(Native, Union):
+    def __init__(self, *parts: Any, names: Any = None) -> None:
+        members, own = gather(_WHO, parts, names)
+        refuse_learned(_WHO, members)
+        flat, own = _flatten(members, own, live=False)
+        super().__init__(parts=flat, names=own)
+
+    @property
+    def parts(self) -> list[Any]:
+        """Copies of the parts, each a model of its own that has learned what it has learned here."""
+        return [self._member(place) for place in range(len(self))]
+
+    @property
+    def names(self) -> list[str]:
+        """What the parts are called."""
+        parameters = self.parameters
+        return list(parameters["names"] or unique([called(part) for part in parameters["parts"]]))
+
+    def __repr__(self) -> str:
+        parameters = self.parameters
+        return self._shown(parameters["parts"], parameters["names"])
+
+
+class _PythonUnion(Union):
+    def __init__(self, *parts: Any, names: Any = None) -> None:
+        members, own = gather(_WHO, parts, names)
+        if own is not None and len(own) != len(members):
+            raise InvalidValue(f"{_WHO}: names must be one for each of {len(members)} parts, got {len(own)}")
+        self._parts, self._names = _flatten(members, own, live=True)
+        for part in self._parts:
+            if role_of(part) != "transformer":
+                raise InvalidType(f"{_WHO}: parts are transformers, {part!r} is none")
+        #: Which part a feature's bare name belongs to.
+        self._owners: dict[Any, int] = {}
+        self._lock = threading.RLock()
+        #: How many examples it has learned.
+        self.learned = 0
+
+    @property
+    def parts(self) -> list[Any]:
+        """The parts."""
+        return list(self._parts)
+
+    @property
+    def names(self) -> list[str]:
+        """What the parts are called."""
+        return list(self._names or unique([called(part) for part in self._parts]))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"parts": self.parts, "names": self._names}
+
+    def describe(self) -> dict[str, Any]:
+        raise InvalidType(
+            f"{_WHO}: a union with parts in Python has no description; "
+            "describe() and save() are for parts of millstream, pickle works for all"
+        )
+
+    def clone(self, **changes: Any) -> Any:
+        """A new union of the same parts that has learned nothing."""
+        parameters = {name: clone_value(value) for name, value in self.parameters.items()}
+        return self._from_parameters({**parameters, **changes})
+
+    def __repr__(self) -> str:
+        return self._shown(self._parts, self._names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example with every part."""
+        if w == 0.0:
+            return
+        with self._lock:
+            done: list[Any] = []
+            try:
+                for part in self._parts:
+                    teach(part, x, y, w)
+                    done.append(part)
+                for place, part in enumerate(self._parts):
+                    for key in part.transform_one(x):
+                        self._owners.setdefault(key, place)
+            except BaseException:
+                for part in reversed(done):
+                    if isinstance(part, Native):
+                        part._undo()
+                raise
+            self.learned += 1
+
+    def transform_one(self, x: Features) -> dict[Any, Any]:
+        """The features that all the parts give."""
+        made: dict[Any, Any] = {}
+        with self._lock:
+            names = self.names
+            for place, part in enumerate(self._parts):
+                for key, value in part.transform_one(x).items():
+                    name = key
+                    if self._owners.get(key, place) != place or key in made:
+                        name = f"{names[place]}_{key}"
+                    made[name] = value
+        return made
+
+
+Union.native = _NativeUnion
+TransformerUnion = Union
