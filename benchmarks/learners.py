@@ -21,9 +21,9 @@ _SCALER = {"name": "preprocessing.StandardScaler"}
 
 #: Arguments for parts that cannot be built without.
 _ARGUMENTS: dict[str, dict[str, Any]] = {
-    "compose.Drop": {"keys": [0]},
+    "compose.Drop": {"names": [0]},
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
-    "compose.Select": {"keys": [0, 1, 2]},
+    "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
     "multiclass.OneVsRest": {"classifier": _LOGISTIC},
 }

@@ -53,7 +53,6 @@ def _box(part: Any, seen: dict[int, bool]) -> str:
         title, parameters = part["name"].rpartition(".")[2], dict(part["parameters"])
     else:
         title, parameters = type(part).__name__, dict(getattr(part, "parameters", {}))
-        title = {"_PythonPipeline": "Pipeline", "_PythonUnion": "Union"}.get(title, title)
     for name, between in (("steps", '<div class="ms-down">↓</div>'), ("parts", "")):
         if isinstance(parameters.get(name), list) and title in ("Pipeline", "Union"):
             boxes = between.join(_box(_plain(member), seen) for member in parameters[name])

@@ -492,12 +492,10 @@ class Native(_core.Model):
         """A copy of a step or part as a model of its own."""
         from millstream.registry import face
 
-        parameters = self._description_dict["parameters"]
-        kind: Any = face(parameters["steps" if "steps" in parameters else "parts"][place]["name"])
-        kind = getattr(kind, "native", kind)
-        member = kind.__new__(kind)
+        member = _core.Model()
         member._copy_member(self, place)
-        return member
+        name = json.loads(member._description())["name"]
+        return face(name)._revive(member.to_bytes())  # type: ignore[attr-defined]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (type(self), self.to_bytes(), dict(self.__dict__))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from millstream import _frames
 from millstream.base import Features, Model, Native, Predictor, role_of, teach
@@ -55,8 +55,6 @@ class Pipeline(Model):
     """
 
     name = _WHO
-    #: The class of compiled pipelines.
-    native: ClassVar[type]
 
     def __new__(cls, *steps: Any, names: Any = None) -> Any:
         if cls is Pipeline:
@@ -304,4 +302,4 @@ def _segments(steps: list[Any]) -> list[Any]:
     return segments
 
 
-Pipeline.native = _NativePipeline
+_NativePipeline.__name__ = _PythonPipeline.__name__ = "Pipeline"

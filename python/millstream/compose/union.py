@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from millstream.base import Features, Native, Transformer, clone_value, role_of, teach
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
@@ -43,8 +43,6 @@ class Union(Transformer):
     """
 
     name = _WHO
-    #: The class of compiled unions.
-    native: ClassVar[type]
 
     def __new__(cls, *parts: Any, names: Any = None) -> Any:
         if cls is Union:
@@ -219,5 +217,6 @@ class _PythonUnion(Union):
         return made
 
 
-Union.native = _NativeUnion
+_NativeUnion.__name__ = _PythonUnion.__name__ = "Union"
+
 TransformerUnion = Union
