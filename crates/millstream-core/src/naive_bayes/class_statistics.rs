@@ -1,8 +1,7 @@
 //! What one class has shown: moments of numbers, counts of nominal values.
 //!
-//! The moments follow West (1979): n ← n + w, δ = x − m, m ← m + δ w/n, s ← s + w δ (x − m). Inverse
-//! variances and the constant of the log likelihood are kept beside them: they change for one class per
-//! example, and are read for every class.
+//! The constant of the log likelihood is kept with them: it changes for one class per example, and is read
+//! for every class.
 //!
 //! A feature without variance has no density. It counts as 1 at its value; elsewhere the value is
 //! *impossible*, and so is a number where the class has never shown one.
@@ -15,16 +14,18 @@ use crate::fault::Result;
 use crate::row::{all_finite, Row, Scratch, Value};
 use crate::state::require;
 
-use super::logarithm::Product;
+use super::gaussians::{Gaussians, Moments, Pairs, Step};
+use super::product::Product;
 
 /// A quadratic form beyond this is as good as infinite; it stops here so that scores stay finite.
 const FARTHEST: f64 = 1e300;
+const LN_TAU: f64 = 1.837_877_066_409_345_3;
 
 /// How well an example fits a class: better with fewer impossible values, then with a higher logarithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     pub impossible: u32,
-    /// ln P(class) + Σ ln p(feature | class) over what is possible, but for a term that all classes share.
+    /// ln(count) + Σ ln p(feature | class) over what is possible.
     pub logarithm: f64,
 }
 
@@ -35,25 +36,18 @@ pub struct Estimate {
     pub ddof: f64,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct ClassStatistics {
     /// The sum of weights.
     pub count: f64,
     /// The same by slot, for numbers; empty while every slot came with every example.
     counts: Vec<f64>,
-    means: Vec<f64>,
-    /// Σ w (x − mean)²
-    squares: Vec<f64>,
+    gaussians: Gaussians,
     /// By slot, up to the last nominal one.
     nominals: Vec<Frequencies>,
-    /// By slot; 0 if there is no variance.
-    #[serde(skip)]
-    inverses: Vec<f64>,
     /// The slots of a class without missing values that have no variance.
-    #[serde(skip)]
     constants: Vec<u32>,
     /// ln n + ½ Σ ln(inverse variance / 2π), of a class without missing values.
-    #[serde(skip)]
     offset: f64,
 }
 
@@ -63,113 +57,116 @@ struct Frequencies {
     by_code: Vec<f64>,
 }
 
-/// Room for new moments, which are swapped in when they are sound.
-#[derive(Clone, Debug, Default)]
-pub struct Spare {
+/// A class in a saved model; the rest is derived.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SavedClass {
+    count: f64,
+    counts: Vec<f64>,
     means: Vec<f64>,
     squares: Vec<f64>,
-    inverses: Vec<f64>,
-}
-
-/// Infinite or NaN without variance, below `f64::MIN_POSITIVE` if the variance is too large to work with.
-#[inline(always)]
-fn inverse_variance(squares: f64, n: f64, ddof: f64) -> f64 {
-    (n - ddof) / squares
-}
-
-/// West's step; the increment of the squares can only be negative by rounding.
-#[inline(always)]
-fn updated(mean: f64, squares: f64, x: f64, w: f64, share: f64) -> (f64, f64) {
-    let delta = x - mean;
-    let mean = mean + delta * share;
-    let increment = w * (delta * (x - mean));
-    (mean, squares + if increment < 0.0 { 0.0 } else { increment })
+    nominals: Vec<Frequencies>,
 }
 
 impl ClassStatistics {
     /// The number of slots, if every one of them came as a number with every example.
     pub fn plain_width(&self) -> Option<usize> {
-        (self.counts.is_empty() && self.nominals.is_empty()).then_some(self.means.len())
+        (self.counts.is_empty() && self.nominals.is_empty()).then_some(self.gaussians.width())
     }
 
-    /// Learn a row without missing values. False if it would overflow; then nothing has changed.
-    #[inline]
-    pub fn learn_plain(&mut self, x: &[f64], w: f64, estimate: Estimate, spare: &mut Spare) -> bool {
-        let width = x.len();
+    /// Learn a row without missing values, of the plain width if this is not the first. False if it would
+    /// overflow; then nothing has changed.
+    pub fn learn_plain(&mut self, x: &[f64], w: f64, estimate: Estimate, spare: &mut Gaussians) -> bool {
         let n = self.count + w;
-        let share = w / n;
-        for numbers in [&mut spare.means, &mut spare.squares, &mut spare.inverses] {
-            numbers.resize(width, 0.0);
-        }
-        if self.count == 0.0 {
-            spare.means.copy_from_slice(x);
-            spare.squares.fill(0.0);
-        } else {
-            let (means, squares) = (&self.means[..width], &self.squares[..width]);
-            let (new_means, new_squares) = (&mut spare.means[..width], &mut spare.squares[..width]);
-            for j in 0..width {
-                (new_means[j], new_squares[j]) = updated(means[j], squares[j], x[j], w, share);
+        let step = Step::new(w, n, estimate.ddof);
+        if self.count > 0.0 && self.is_smooth(step) {
+            let (_, product) = self.gaussians.propose(&Pairs::new(x), step, spare);
+            if self.accept(n, product, spare) {
+                return true;
             }
         }
-        if !(n.is_finite() && all_finite(&spare.means) && all_finite(&spare.squares)) {
-            return false;
+        self.learn_any(x, n, step, spare)
+    }
+
+    /// The same, and how well the row fitted before. The fast kernel must suit.
+    #[inline(always)]
+    pub fn fit_and_learn(
+        &mut self,
+        x: &[f64],
+        pairs: &Pairs<'_>,
+        n: f64,
+        step: Step,
+        spare: &mut Gaussians,
+    ) -> (Fit, bool) {
+        let (form, product) = self.gaussians.propose(pairs, step, spare);
+        let fit = Fit { impossible: 0, logarithm: self.offset - 0.5 * form.min(FARTHEST) };
+        let learned = self.accept(n, product, spare) || self.learn_any(x, n, step, spare);
+        (fit, learned)
+    }
+
+    /// Whether every number has a variance, and the fast kernel suits the step.
+    #[inline(always)]
+    pub fn is_smooth(&self, step: Step) -> bool {
+        self.constants.is_empty() && self.gaussians.suits(step)
+    }
+
+    #[inline(always)]
+    fn accept(&mut self, n: f64, product: Option<Product>, spare: &mut Gaussians) -> bool {
+        let Some(product) = product.filter(|_| n.is_finite()) else { return false };
+        std::mem::swap(&mut self.gaussians, spare);
+        self.count = n;
+        self.set_offset(product);
+        true
+    }
+
+    #[cold]
+    fn learn_any(&mut self, x: &[f64], n: f64, step: Step, spare: &mut Gaussians) -> bool {
+        if self.count == 0.0 {
+            self.gaussians.grow(x.len());
+            for (slot, &mean) in x.iter().enumerate() {
+                self.gaussians.set(slot, Moments { mean, squares: 0.0 }, 0.0);
+            }
+        } else {
+            if !n.is_finite() || self.gaussians.propose_any(x, step, spare).is_none() {
+                return false;
+            }
+            std::mem::swap(&mut self.gaussians, spare);
         }
-        let lowest = invert(&mut spare.inverses[..width], &spare.squares[..width], n, estimate.ddof);
-        if lowest < f64::MIN_POSITIVE {
-            return false;
-        }
-        std::mem::swap(&mut self.means, &mut spare.means);
-        std::mem::swap(&mut self.squares, &mut spare.squares);
-        std::mem::swap(&mut self.inverses, &mut spare.inverses);
         self.count = n;
         self.settle();
         true
     }
 
-    /// Derive `constants` and `offset` from inverse variances that are infinite where there is none.
-    #[inline]
+    /// Derive `constants` and `offset`.
     fn settle(&mut self) {
         self.constants.clear();
-        let mut product = Product::default();
-        product.times(self.count);
-        product.times(self.count);
-        let mut sum = 0.0;
-        for &inverse in &self.inverses {
-            sum += inverse * 0.0;
-        }
-        if sum == 0.0 {
-            product.times_all(&self.inverses);
-        } else {
-            for (slot, inverse) in self.inverses.iter_mut().enumerate() {
-                if inverse.is_finite() {
-                    product.times(*inverse);
-                } else {
-                    *inverse = 0.0;
-                    self.constants.push(slot as u32);
-                }
-            }
-        }
-        let gaussians = (self.inverses.len() - self.constants.len()) as f64;
-        self.offset = 0.5 * (product.logarithm() - gaussians * TAU.ln());
+        let constant = |slot: &u32| self.gaussians.inverse(*slot as usize) == 0.0;
+        self.constants.extend((0..self.gaussians.width() as u32).filter(constant));
+        self.set_offset(self.gaussians.product());
+    }
+
+    #[inline(always)]
+    fn set_offset(&mut self, mut product: Product) {
+        let count = self.count.max(f64::MIN_POSITIVE);
+        product.times(count);
+        product.times(count);
+        let gaussians = (self.gaussians.width() - self.constants.len()) as f64;
+        self.offset = 0.5 * (product.logarithm() - gaussians * LN_TAU);
     }
 
     /// Learn what is present of any dense row. False if it would overflow; then nothing has changed.
     pub fn learn_present(&mut self, x: Row<'_>, w: f64, estimate: Estimate, scratch: &mut Scratch) -> bool {
         let mut news = scratch.take_numbers();
         let mut sound = (self.count + w).is_finite();
-        let mut width = self.means.len();
         x.each(|slot, value| match value {
             Value::Number(x) => {
-                let n = self.count_of(slot) + w;
-                let (mean, squares) = match self.means.get(slot) {
-                    Some(&mean) if n > w => updated(mean, self.squares[slot], x, w, w / n),
-                    _ => (x, 0.0),
+                let before = self.count_of(slot);
+                let n = before + w;
+                let moments = match before > 0.0 {
+                    true => self.gaussians.moments(slot).updated(x, Step::new(w, n, estimate.ddof)),
+                    false => Moments { mean: x, squares: 0.0 },
                 };
-                let inverse = inverse_variance(squares, n, estimate.ddof);
-                let moments = [n, mean, squares];
-                sound &= all_finite(&moments) && !(inverse > 0.0 && inverse < f64::MIN_POSITIVE);
-                news.extend_from_slice(&moments);
-                width = width.max(slot + 1);
+                sound &= n.is_finite() && moments.sound(n - estimate.ddof);
+                news.extend_from_slice(&[n, moments.mean, moments.squares]);
             }
             Value::Nominal(Some(_)) => {
                 let total = self.nominals.get(slot).map_or(0.0, |frequencies| frequencies.total);
@@ -178,16 +175,15 @@ impl ClassStatistics {
             Value::Nominal(None) => {}
         });
         if sound {
-            self.separate(width);
+            self.separate();
             self.count += w;
             let mut news = news.chunks_exact(3);
             x.each(|slot, value| match value {
                 Value::Number(_) => {
                     if let Some(&[n, mean, squares]) = news.next() {
+                        self.gaussians.set(slot, Moments { mean, squares }, n - estimate.ddof);
+                        self.counts.resize(self.gaussians.width(), 0.0);
                         self.counts[slot] = n;
-                        self.means[slot] = mean;
-                        self.squares[slot] = squares;
-                        self.inverses[slot] = usable(inverse_variance(squares, n, estimate.ddof));
                     }
                 }
                 Value::Nominal(Some(code)) => self.count_value(slot, code as usize, w),
@@ -201,17 +197,14 @@ impl ClassStatistics {
     fn count_of(&self, slot: usize) -> f64 {
         match self.counts.get(slot) {
             Some(&count) => count,
-            None if slot < self.means.len() => self.count,
+            None if slot < self.gaussians.width() => self.count,
             None => 0.0,
         }
     }
 
-    /// Give each of `width` slots a count of its own.
-    fn separate(&mut self, width: usize) {
-        self.counts.resize(self.means.len(), self.count);
-        for numbers in [&mut self.counts, &mut self.means, &mut self.squares, &mut self.inverses] {
-            numbers.resize(width, 0.0);
-        }
+    /// Give each slot a count of its own.
+    fn separate(&mut self) {
+        self.counts.resize(self.gaussians.width(), self.count);
         self.constants.clear();
         self.offset = 0.0;
     }
@@ -229,27 +222,12 @@ impl ClassStatistics {
     }
 
     /// The fit of a row without missing values, for a class whose `plain_width` is that of the row.
-    #[inline]
-    pub fn fit_plain(&self, x: &[f64]) -> Fit {
-        let width = x.len();
-        let (means, inverses) = (&self.means[..width], &self.inverses[..width]);
-        let mut lanes = [0.0f64; 4];
-        let mut j = 0;
-        while j + 4 <= width {
-            for lane in 0..4 {
-                let distance = x[j + lane] - means[j + lane];
-                lanes[lane] += distance * distance * inverses[j + lane];
-            }
-            j += 4;
-        }
-        for lane in 0..width - j {
-            let distance = x[j + lane] - means[j + lane];
-            lanes[lane] += distance * distance * inverses[j + lane];
-        }
-        let form = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    #[inline(always)]
+    pub fn fit_plain(&self, x: &[f64], pairs: &Pairs<'_>) -> Fit {
+        let form = self.gaussians.quadratic_form(pairs);
         let mut impossible = 0;
         for &slot in &self.constants {
-            impossible += u32::from(x[slot as usize] != means[slot as usize]);
+            impossible += u32::from(x[slot as usize] != self.gaussians.moments(slot as usize).mean);
         }
         Fit { impossible, logarithm: self.offset - 0.5 * form.min(FARTHEST) }
     }
@@ -259,15 +237,17 @@ impl ClassStatistics {
         let (mut densities, mut frequencies) = (Product::default(), Product::default());
         let (mut form, mut impossible) = (0.0, 0);
         x.each(|slot, value| match value {
-            Value::Number(x) => match self.inverses.get(slot) {
-                Some(&inverse) if inverse > 0.0 => {
-                    let distance = x - self.means[slot];
+            Value::Number(x) if self.count_of(slot) > 0.0 => {
+                let (mean, inverse) = (self.gaussians.moments(slot).mean, self.gaussians.inverse(slot));
+                if inverse > 0.0 {
+                    let distance = x - mean;
                     form += distance * distance * inverse;
-                    densities.times((inverse / TAU).max(f64::MIN_POSITIVE));
+                    densities.times(inverse / TAU);
+                } else {
+                    impossible += u32::from(x != mean);
                 }
-                Some(_) if self.count_of(slot) > 0.0 => impossible += u32::from(x != self.means[slot]),
-                _ => impossible += 1,
-            },
+            }
+            Value::Number(_) => impossible += 1,
             Value::Nominal(Some(code)) => {
                 // A value that no class has learned says nothing of the class.
                 let Some(&distinct) = values.get(slot).filter(|&&distinct| code < distinct) else { return };
@@ -284,9 +264,8 @@ impl ClassStatistics {
             }
             Value::Nominal(None) => {}
         });
-        let logarithm =
-            self.count.ln() + 0.5 * (densities.logarithm() - form.min(FARTHEST)) + frequencies.logarithm();
-        Fit { impossible, logarithm }
+        let densities = 0.5 * (densities.logarithm() - form.min(FARTHEST));
+        Fit { impossible, logarithm: self.count.ln() + densities + frequencies.logarithm() }
     }
 
     /// Raise `values` to the number of distinct values that this class knows of, by slot.
@@ -297,45 +276,50 @@ impl ClassStatistics {
         }
     }
 
-    /// Check a loaded state and derive what is not saved.
-    pub fn restore(&mut self, who: &str, estimate: Estimate) -> Result<()> {
-        let width = self.means.len();
+    pub fn saved(&self) -> SavedClass {
+        let moments = (0..self.gaussians.width()).map(|slot| self.gaussians.moments(slot));
+        SavedClass {
+            count: self.count,
+            counts: self.counts.clone(),
+            means: moments.clone().map(|moments| moments.mean).collect(),
+            squares: moments.map(|moments| moments.squares).collect(),
+            nominals: self.nominals.clone(),
+        }
+    }
+
+    /// Check what was saved and derive the rest.
+    pub fn restored(saved: SavedClass, who: &str, estimate: Estimate) -> Result<Self> {
+        let SavedClass { count, counts, means, squares, nominals } = saved;
+        let width = means.len();
         let positive = |numbers: &[f64]| all_finite(numbers) && numbers.iter().all(|&number| number >= 0.0);
-        require(who, positive(&[self.count]), "a count is not finite")?;
-        require(who, self.squares.len() == width, "means and squares differ in number")?;
-        require(who, [0, width].contains(&self.counts.len()), "counts of the wrong number")?;
-        require(who, all_finite(&self.means) && positive(&self.squares), "a moment is not finite")?;
-        require(who, positive(&self.counts), "a count is not finite")?;
-        require(who, self.count > 0.0 || (width == 0 && self.nominals.is_empty()), "a class without examples")?;
-        for frequencies in &self.nominals {
+        require(who, positive(&[count]), "a count is not finite")?;
+        require(who, squares.len() == width, "means and squares differ in number")?;
+        require(who, [0, width].contains(&counts.len()), "counts of the wrong number")?;
+        require(who, positive(&squares) && positive(&counts), "a moment is not finite")?;
+        require(who, count > 0.0 || (width == 0 && nominals.is_empty()), "a class without examples")?;
+        for frequencies in &nominals {
             let sound = positive(&frequencies.by_code) && positive(&[frequencies.total]);
             require(who, sound, "a frequency is not finite")?;
         }
-        self.inverses = vec![0.0; width];
-        let lowest = match self.counts.is_empty() {
-            true => invert(&mut self.inverses, &self.squares, self.count, estimate.ddof),
-            false => (0..width).fold(f64::INFINITY, |lowest, slot| {
-                let inverse = inverse_variance(self.squares[slot], self.counts[slot], estimate.ddof);
-                self.inverses[slot] = usable(inverse);
-                if inverse > 0.0 {
-                    lowest.min(inverse)
-                } else {
-                    lowest
-                }
-            }),
-        };
-        require(who, lowest >= f64::MIN_POSITIVE, "a variance is too large")?;
-        if self.counts.is_empty() && self.count > 0.0 {
-            self.settle();
+        let mut class = ClassStatistics { count, counts, nominals, ..Self::default() };
+        class.gaussians.grow(width);
+        for (slot, (&mean, &squares)) in means.iter().zip(&squares).enumerate() {
+            let moments = Moments { mean, squares };
+            let divisor = class.counts.get(slot).unwrap_or(&count) - estimate.ddof;
+            require(who, moments.sound(divisor), "a moment is not finite")?;
+            class.gaussians.set(slot, moments, divisor);
         }
-        Ok(())
+        if class.counts.is_empty() && count > 0.0 {
+            class.settle();
+        }
+        Ok(class)
     }
 
     /// (count, mean, variance) of a number.
     pub fn moments(&self, slot: usize, ddof: f64) -> Option<(f64, f64, f64)> {
         let n = self.count_of(slot);
-        let variance = if n > ddof { self.squares.get(slot)? / (n - ddof) } else { 0.0 };
-        (n > 0.0).then(|| Some((n, *self.means.get(slot)?, variance)))?
+        let Moments { mean, squares } = self.gaussians.moments(slot);
+        (n > 0.0).then(|| (n, mean, if n > ddof { squares / (n - ddof) } else { 0.0 }))
     }
 
     /// The count of a nominal value.
@@ -344,46 +328,11 @@ impl ClassStatistics {
     }
 
     pub fn memory(&self) -> usize {
-        let numbers = [&self.counts, &self.means, &self.squares, &self.inverses];
         let nominals = self.nominals.iter().map(|known| 32 + 8 * known.by_code.capacity());
         std::mem::size_of::<Self>()
-            + numbers.iter().map(|numbers| 8 * numbers.capacity()).sum::<usize>()
+            + self.gaussians.memory()
+            + 8 * self.counts.capacity()
             + nominals.sum::<usize>()
             + 4 * self.constants.capacity()
     }
-}
-
-impl Spare {
-    pub fn memory(&self) -> usize {
-        8 * (self.means.capacity() + self.squares.capacity() + self.inverses.capacity())
-    }
-}
-
-/// An inverse variance to multiply by: 0 where there is no variance.
-fn usable(inverse: f64) -> f64 {
-    if inverse.is_finite() && inverse > 0.0 {
-        inverse
-    } else {
-        0.0
-    }
-}
-
-/// All inverse variances, infinite without variance; returns the lowest.
-#[inline]
-fn invert(inverses: &mut [f64], squares: &[f64], n: f64, ddof: f64) -> f64 {
-    let divisor = n - ddof;
-    if divisor <= 0.0 {
-        inverses.fill(f64::INFINITY);
-        return f64::INFINITY;
-    }
-    let mut lowest = [f64::INFINITY; 2];
-    for (inverse, square) in inverses.iter_mut().zip(squares) {
-        *inverse = divisor / square;
-    }
-    for pair in inverses.chunks(2) {
-        for (low, &inverse) in lowest.iter_mut().zip(pair) {
-            *low = if inverse < *low { inverse } else { *low };
-        }
-    }
-    lowest[0].min(lowest[1])
 }

@@ -22,7 +22,8 @@ use crate::row::{Prediction, Row, Scratch, Want};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, unpack};
 
-use super::class_statistics::{ClassStatistics, Estimate, Fit, Spare};
+use super::class_statistics::{ClassStatistics, Estimate, Fit, SavedClass};
+use super::gaussians::{Gaussians, Pairs, Step};
 
 const NAME: &str = "naive_bayes.GaussianNB";
 
@@ -48,10 +49,10 @@ pub static DECLARATION: Declaration = Declaration {
         let estimate = Estimate { alpha: arguments.float("alpha")?, ddof: arguments.integer("ddof")? as f64 };
         Ok(Built::Classifier(Box::new(GaussianNB {
             estimate,
-            state: State::default(),
+            classes: Vec::new(),
             plain_width: NOT_PLAIN,
             values: Vec::new(),
-            spare: Spare::default(),
+            spare: Gaussians::default(),
         })))
     },
 };
@@ -61,69 +62,73 @@ const NOT_PLAIN: usize = usize::MAX;
 #[derive(Clone)]
 struct GaussianNB {
     estimate: Estimate,
-    state: State,
+    /// By code; a class without examples has count 0.
+    classes: Vec<ClassStatistics>,
     /// The width of rows without missing values, if every class has seen only such.
     plain_width: usize,
     /// The number of distinct values of each nominal slot.
     values: Vec<u32>,
-    spare: Spare,
+    spare: Gaussians,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct State {
-    /// By code; a class without examples has count 0.
-    classes: Vec<ClassStatistics>,
+    classes: Vec<SavedClass>,
+}
+
+/// Compare the fits of all classes that have examples.
+#[inline(always)]
+fn decide(
+    classes: &[ClassStatistics],
+    want: Want,
+    out: &mut Prediction,
+    fit: impl Fn(usize, &ClassStatistics) -> Fit,
+) {
+    out.clear();
+    let mut best = Fit { impossible: u32::MAX, logarithm: f64::NEG_INFINITY };
+    for (code, class) in classes.iter().enumerate() {
+        let fit = if class.count > 0.0 { fit(code, class) } else { Fit { impossible: u32::MAX, ..best } };
+        let fewer = fit.impossible < best.impossible;
+        if want == Want::Probabilities {
+            if fewer {
+                out.probabilities.fill(f64::NEG_INFINITY);
+            }
+            let competes = fit.impossible <= best.impossible && class.count > 0.0;
+            out.probabilities.push(if competes { fit.logarithm } else { f64::NEG_INFINITY });
+        }
+        if fewer || (fit.impossible == best.impossible && fit.logarithm > best.logarithm) {
+            best = fit;
+            out.class = Some(code as u32);
+        }
+    }
+    if want == Want::Probabilities && out.class.is_some() {
+        let mut sum = 0.0;
+        for number in &mut out.probabilities {
+            *number = (*number - best.logarithm).exp();
+            sum += *number;
+        }
+        for number in &mut out.probabilities {
+            *number /= sum;
+        }
+    }
 }
 
 impl GaussianNB {
-    /// Compare the fits of all classes that have examples.
-    #[inline]
-    fn decide(&self, want: Want, out: &mut Prediction, fit: impl Fn(&ClassStatistics) -> Fit) {
-        out.clear();
-        let mut best = Fit { impossible: u32::MAX, logarithm: f64::NEG_INFINITY };
-        for (code, class) in self.state.classes.iter().enumerate() {
-            let fit = if class.count > 0.0 { fit(class) } else { Fit { impossible: u32::MAX, ..best } };
-            let fewer = fit.impossible < best.impossible;
-            if want == Want::Probabilities {
-                if fewer {
-                    out.probabilities.fill(f64::NEG_INFINITY);
-                }
-                let competes = fit.impossible <= best.impossible && class.count > 0.0;
-                out.probabilities.push(if competes { fit.logarithm } else { f64::NEG_INFINITY });
-            }
-            if fewer || (fit.impossible == best.impossible && fit.logarithm > best.logarithm) {
-                best = fit;
-                out.class = Some(code as u32);
-            }
-        }
-        if want == Want::Probabilities && out.class.is_some() {
-            let mut sum = 0.0;
-            for number in &mut out.probabilities {
-                *number = (*number - best.logarithm).exp();
-                sum += *number;
-            }
-            for number in &mut out.probabilities {
-                *number /= sum;
-            }
-        }
-    }
-
     fn survey(&mut self) {
         self.values.clear();
-        let mut widths =
-            self.state.classes.iter().filter(|class| class.count > 0.0).map(ClassStatistics::plain_width);
+        let mut widths = self.classes.iter().filter(|class| class.count > 0.0).map(ClassStatistics::plain_width);
         let first = widths.next().flatten();
         self.plain_width = first.filter(|_| widths.all(|width| width == first)).unwrap_or(NOT_PLAIN);
-        for class in &self.state.classes {
+        for class in &self.classes {
             class.count_distinct(&mut self.values);
         }
     }
 
     #[inline]
     fn learn_dense(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let known = self.state.classes.len();
+        let known = self.classes.len();
         let code = y as usize;
-        if let (Row::Plain(values), Some(class)) = (x, self.state.classes.get_mut(code)) {
+        if let (Row::Plain(values), Some(class)) = (x, self.classes.get_mut(code)) {
             if values.len() == self.plain_width && class.count > 0.0 {
                 return match class.learn_plain(values, w, self.estimate, &mut self.spare) {
                     true => Ok(()),
@@ -132,9 +137,9 @@ impl GaussianNB {
             }
         }
         if known <= code {
-            self.state.classes.resize(code + 1, ClassStatistics::default());
+            self.classes.resize(code + 1, ClassStatistics::default());
         }
-        let class = &mut self.state.classes[code];
+        let class = &mut self.classes[code];
         let learned = match x {
             Row::Plain(values) if class.count == 0.0 || class.plain_width() == Some(values.len()) => {
                 class.learn_plain(values, w, self.estimate, &mut self.spare)
@@ -142,20 +147,44 @@ impl GaussianNB {
             _ => class.learn_present(x, w, self.estimate, scratch),
         };
         if !learned {
-            self.state.classes.truncate(known);
+            self.classes.truncate(known);
             return Err(Fault::overflow(NAME));
         }
         self.survey();
         Ok(())
     }
 
+    /// Predict and learn in one pass over the row's own class, where nothing is missing, new or constant.
+    #[inline(always)]
+    fn step_plain(&mut self, x: &[f64], y: u32, w: f64, want: Want, out: &mut Prediction) -> Option<Result<()>> {
+        let code = y as usize;
+        let class = self.classes.get_mut(code).filter(|class| class.count > 0.0)?;
+        let n = class.count + w;
+        let step = Step::new(w, n, self.estimate.ddof);
+        if x.len() != self.plain_width || !class.is_smooth(step) {
+            return None;
+        }
+        let pairs = Pairs::new(x);
+        let (own, learned) = class.fit_and_learn(x, &pairs, n, step, &mut self.spare);
+        decide(
+            &self.classes,
+            want,
+            out,
+            |other, class| if other == code { own } else { class.fit_plain(x, &pairs) },
+        );
+        Some(if learned { Ok(()) } else { Err(Fault::overflow(NAME)) })
+    }
+
     #[inline]
     fn predict_dense(&self, x: Row<'_>, want: Want, out: &mut Prediction) {
         match x {
             Row::Plain(values) if values.len() == self.plain_width => {
-                self.decide(want, out, |class| class.fit_plain(values));
+                let pairs = Pairs::new(values);
+                decide(&self.classes, want, out, |_, class| class.fit_plain(values, &pairs));
             }
-            _ => self.decide(want, out, |class| class.fit_present(x, self.estimate.alpha, &self.values)),
+            _ => decide(&self.classes, want, out, |_, class| {
+                class.fit_present(x, self.estimate.alpha, &self.values)
+            }),
         }
     }
 
@@ -181,27 +210,26 @@ impl GaussianNB {
 
 impl Part for GaussianNB {
     fn save(&self) -> Result<Vec<u8>> {
-        pack(&self.state)
+        pack(&State { classes: self.classes.iter().map(ClassStatistics::saved).collect() })
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let mut state: State = unpack(NAME, bytes)?;
-        for class in &mut state.classes {
-            class.restore(NAME, self.estimate)?;
-        }
-        self.state = state;
+        let state: State = unpack(NAME, bytes)?;
+        let restored =
+            state.classes.into_iter().map(|saved| ClassStatistics::restored(saved, NAME, self.estimate));
+        self.classes = restored.collect::<Result<_>>()?;
         self.survey();
         Ok(())
     }
 
     fn memory(&self) -> usize {
-        let classes = self.state.classes.iter().map(ClassStatistics::memory).sum::<usize>();
+        let classes = self.classes.iter().map(ClassStatistics::memory).sum::<usize>();
         std::mem::size_of::<Self>() + classes + self.spare.memory() + 4 * self.values.capacity()
     }
 
     /// Classes in the order of `classes`, each with its count and what it knows of every feature.
     fn inspect(&self, schema: &Schema) -> Json {
-        let known = self.state.classes.iter().filter(|class| class.count > 0.0);
+        let known = self.classes.iter().filter(|class| class.count > 0.0);
         json!({ "classes": known.map(|class| self.inspect_class(class, schema)).collect::<Vec<_>>() })
     }
 }
@@ -235,6 +263,11 @@ impl Classifier for GaussianNB {
         out: &mut Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        if let Row::Plain(values) = x {
+            if let Some(learned) = self.step_plain(values, y, w, want, out) {
+                return learned;
+            }
+        }
         if !matches!(x, Row::Sparse(_)) {
             self.predict_dense(x, want, out);
             return self.learn_dense(x, y, w, scratch);

@@ -2,4 +2,5 @@
 
 mod class_statistics;
 pub mod gaussian_nb;
-mod logarithm;
+mod gaussians;
+mod product;
