@@ -133,6 +133,8 @@ def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
     if dtype == "string" or dtype == "str":
         codes, categories = series.factorize()
         return name, codes, _texts(name, categories)
+    if hasattr(dtype, "pyarrow_dtype"):
+        return _arrow_column(name, series.array.__arrow_array__())
     raise InvalidType(f"column {name!r}: a value is a number, text or None, got dtype {dtype}")
 
 
