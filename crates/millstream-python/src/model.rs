@@ -645,16 +645,20 @@ impl Model {
         let table = lent.table();
         let height = table.height();
         let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
-        let mut guard = self.write(py)?;
-        let inner = &mut *guard;
-        let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
-        let role = model.role();
-        let title = model.title().to_string();
+        let (role, title) = {
+            let inner = self.read(py)?;
+            let model = inner.model(py)?;
+            (model.role(), model.title().to_string())
+        };
+        // Reading targets may run Python code, which may use this model: not under the lock.
         let targets = ManyTargets::read(py, role, y).map_err(|error| by(py, error, &title))?;
         check_length(py, &format!("{title}: y"), targets.len(), height)?;
         let weights =
             w.filter(|w| !w.is_none()).map(read_numbers).transpose().map_err(|error| by(py, error, &title))?;
         check_length(py, &format!("{title}: w"), weights.as_ref().map(Vec::len), height)?;
+        let mut guard = self.write(py)?;
+        let inner = &mut *guard;
+        let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
         let before = (on_error == "raise").then(|| model.clone());
         let mut answers = Answers { want, numeric: role == Role::Regressor, ..Answers::default() };
         let mut set_aside = Vec::new();
