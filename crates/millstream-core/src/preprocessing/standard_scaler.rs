@@ -1,7 +1,8 @@
 //! z = (x − mean) / standard deviation, both over the examples so far.
 //!
 //! Welford's recursion (1962) in West's weighted form (1979): n ← n + w, δ = x − m, m ← m + δ w/n,
-//! s ← s + w δ (x − m). A constant feature becomes 0. Nominal values pass through.
+//! s ← s + δ² w (n − w)/n, which is West's w δ (x − m) in a form that rounding cannot make negative. A constant
+//! feature becomes 0. Nominal values pass through.
 //!
 //! The inverse deviation is kept beside the moments: in a pipeline, the scaling before an update is the
 //! one after the update before, so each square root is taken once. `learn` writes into the spare moments
@@ -127,17 +128,18 @@ impl Moments {
 
     /// West's update of one feature; returns the new (mean, squares, inverse deviation).
     #[inline(always)]
-    fn updated(mean: f64, squares: f64, x: f64, w: f64, n: f64) -> (f64, f64, f64) {
+    fn updated(mean: f64, squares: f64, x: f64, w: f64, before: f64, n: f64) -> (f64, f64, f64) {
         let delta = x - mean;
         let mean = mean + delta * (w / n);
-        let squares = squares + w * delta * (x - mean);
+        let squares = squares + delta * (w * (before / n)) * delta;
         (mean, squares, inverse_deviation(squares, n))
     }
 
     fn update_slot(&mut self, slot: usize, x: f64, w: f64) {
+        let before = self.counts[slot];
         self.counts[slot] += w;
         (self.means[slot], self.squares[slot], self.inverse_deviations[slot]) =
-            Self::updated(self.means[slot], self.squares[slot], x, w, self.counts[slot]);
+            Self::updated(self.means[slot], self.squares[slot], x, w, before, self.counts[slot]);
     }
 
     fn finite(&self) -> bool {
@@ -149,8 +151,9 @@ impl Moments {
     }
 }
 
-/// West's update of all features, and the features as they are scaled by it. A function of its own: its arguments tell the compiler that they do not
-/// overlap, which a loop over fields would have to find out for each row.
+/// West's update of all features, and the features as they are scaled by it. A function of its own: its
+/// arguments tell the compiler that they do not overlap, which a loop over fields would have to find out for
+/// each row.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn welford(
@@ -169,10 +172,11 @@ fn welford(
     let (means, squares, inverses) =
         (&mut means[..width], &mut squares[..width], &mut inverse_deviations[..width]);
     let share = w / n;
+    let factor = w * (old.shared_count / n);
     for j in 0..width {
         let delta = x[j] - old_means[j];
         let mean = old_means[j] + delta * share;
-        let square = old_squares[j] + w * delta * (x[j] - mean);
+        let square = old_squares[j] + delta * factor * delta;
         means[j] = mean;
         squares[j] = square;
         let inverse = inverse_deviation(square, n);
@@ -218,7 +222,7 @@ impl StandardScaler {
         let Moments { means, squares, inverse_deviations, .. } = spare;
         welford(x, w, n, moments, means, squares, inverse_deviations, scaled);
         spare.shared_count = n;
-        // A difference that overflows makes its square inso the squares tell of all.
+        // A difference that overflows makes its square infinite, so the squares tell of all.
         n.is_finite() && all_finite(&spare.squares)
     }
 
@@ -251,6 +255,7 @@ impl Part for StandardScaler {
         require(NAME, all_finite(&moments.means) && positive(&moments.squares), "a moment is not finite")?;
         require(NAME, positive(&moments.counts), "a count is not finite")?;
         require(NAME, !shared || positive(&[moments.shared_count]), "a count is not finite")?;
+        require(NAME, !shared || width > 0 || moments.shared_count == 0.0, "a count of nothing")?;
         moments.inverse_deviations =
             (0..width).map(|slot| inverse_deviation(moments.squares[slot], moments.count(slot))).collect();
         require(NAME, all_finite(&moments.inverse_deviations), "a moment is not finite")?;
@@ -343,6 +348,11 @@ impl Transformer for StandardScaler {
         let sound = match x {
             Row::Plain(values) => {
                 if self.moments.means.is_empty() {
+                    if values.is_empty() {
+                        // A row without features is no example of those to come: it must not be counted.
+                        self.spare.copy_from(&self.moments);
+                        return Ok(());
+                    }
                     self.moments.grow(values.len());
                 }
                 if !self.moments.shared_count.is_nan() && values.len() == self.moments.means.len() {
