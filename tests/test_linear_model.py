@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import millstream
-from millstream import linear_model, losses, optim
-from millstream.errors import InvalidState, InvalidValue, NumericOverflow
 from river import linear_model as river_models
 from river import optim as river
 from sklearn import datasets
 from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+import millstream
+from millstream import linear_model, losses, optim
+from millstream.errors import InvalidState, InvalidValue, NumericOverflow
 
 OPTIMIZERS = [
     (optim.SGD(0.01), lambda: river.SGD(0.01)),
@@ -218,7 +218,9 @@ def test_averaging_of_features_that_come_late() -> None:
     assert model.weights["late"] == pytest.approx(np.mean(history), rel=1e-9)
 
 
-@pytest.mark.parametrize("optimizer", [optim.SGD(0.05), optim.AdaGrad(0.1), optim.Momentum(0.01), optim.Adam(0.01)])
+@pytest.mark.parametrize(
+    "optimizer", [optim.SGD(0.05), optim.AdaGrad(0.1), optim.Momentum(0.01), optim.Adam(0.01)]
+)
 def test_l1_makes_exact_zeros(optimizer: Any) -> None:
     rng = np.random.default_rng(4)
     X = rng.normal(size=(2000, 10))

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from river import optim as river
+from sklearn.linear_model import SGDClassifier
 
 import millstream
 from millstream import losses
 from millstream.errors import InvalidValue
-from river import optim as river
-from sklearn.linear_model import SGDClassifier
 
 SCORES = np.array([-30.0, -19.0, -2.0, -1.0, -0.3, 0.0, 0.05, 0.4, 1.0, 1.7, 18.5, 25.0])
 
@@ -94,7 +94,9 @@ def test_the_forms_of_a_class() -> None:
 
 
 def test_focal_without_focus_is_logistic() -> None:
-    np.testing.assert_allclose(losses.Focal(0.0).slope(True, SCORES), losses.Logistic().slope(True, SCORES), rtol=1e-12)
+    np.testing.assert_allclose(
+        losses.Focal(0.0).slope(True, SCORES), losses.Logistic().slope(True, SCORES), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["losses.ModifiedHuber", "losses.SquaredHinge"])

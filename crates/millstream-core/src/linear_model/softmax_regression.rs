@@ -96,14 +96,25 @@ impl SoftmaxRegression {
         scratch.give_numbers(scores);
     }
 
-    /// Propose a step of every hyperplane; false if any would overflow.
-    fn propose(&mut self, features: Features<'_>, y: usize, w: f64, scratch: &mut Scratch) -> bool {
+    /// Propose a step of every hyperplane; false if any would overflow. What the scores predict is written
+    /// to `answer`.
+    fn propose(
+        &mut self,
+        features: Features<'_>,
+        y: usize,
+        w: f64,
+        answer: Option<(Want, &mut Prediction)>,
+        scratch: &mut Scratch,
+    ) -> bool {
         let mut slopes = scratch.take_numbers();
         // A score that overflows is the largest number there is; NaN is left for the check to find.
         slopes.extend(self.state.classes.iter().map(|class| match met(class) {
             true => class.gradient_score(&self.settings, features).clamp(f64::MIN, f64::MAX),
             false => f64::NEG_INFINITY,
         }));
+        if let Some((want, out)) = answer {
+            self.write(&slopes, want, out);
+        }
         if self.state.classes.iter().any(met) {
             softmax(&mut slopes);
         } else {
@@ -122,8 +133,15 @@ impl SoftmaxRegression {
         sound
     }
 
-    fn descend(&mut self, features: Features<'_>, y: usize, w: f64, scratch: &mut Scratch) -> Result<()> {
-        if !self.propose(features, y, w, scratch) {
+    fn descend(
+        &mut self,
+        features: Features<'_>,
+        y: usize,
+        w: f64,
+        answer: Option<(Want, &mut Prediction)>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if !self.propose(features, y, w, answer, scratch) {
             return Err(Fault::overflow(NAME));
         }
         for (code, (class, next)) in self.state.classes.iter_mut().zip(&mut self.spare).enumerate() {
@@ -151,6 +169,31 @@ impl SoftmaxRegression {
                 class.weights.grow(coordinates.width(), self.settings.optimizer.rule, self.settings.averaging);
             }
         }
+    }
+
+    /// Learn, and write to `answer` what was predicted before.
+    fn take(
+        &mut self,
+        x: Row<'_>,
+        y: usize,
+        w: f64,
+        answer: Option<(Want, &mut Prediction)>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (width, known) = (self.state.coordinates.width(), self.state.classes.len());
+        self.grow(x, y);
+        let learned = match x {
+            Row::Plain(values) if self.state.coordinates.direct(values) => {
+                self.descend(Features::Dense(values), y, w, answer, scratch)
+            }
+            _ => {
+                let located = self.state.coordinates.locate(x, scratch);
+                let learned = self.descend(located.features(), y, w, answer, scratch);
+                located.release(scratch);
+                learned
+            }
+        };
+        learned.inspect_err(|_| self.shrink(width, known))
     }
 
     fn shrink(&mut self, width: usize, known: usize) {
@@ -207,20 +250,26 @@ impl Classifier for SoftmaxRegression {
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let (width, known) = (self.state.coordinates.width(), self.state.classes.len());
-        self.grow(x, y as usize);
-        let learned = match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.descend(Features::Dense(values), y as usize, w, scratch)
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                let learned = self.descend(located.features(), y as usize, w, scratch);
-                located.release(scratch);
-                learned
-            }
-        };
-        learned.inspect_err(|_| self.shrink(width, known))
+        self.take(x, y as usize, w, None, scratch)
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        // Predict apart where the gradient is taken elsewhere, before there is one class more, and before
+        // there are more coordinates, over which a dense sum is added up in another order.
+        let wider = matches!(x, Row::Plain(values) if values.len() > self.state.coordinates.width());
+        if wider || !self.settings.shares_score() || !self.state.classes.get(y as usize).is_some_and(met) {
+            self.predict(x, want, out, scratch);
+            return self.learn(x, y, w, scratch);
+        }
+        self.take(x, y as usize, w, Some((want, out)), scratch)
     }
 
     fn duplicate(&self) -> Box<dyn Classifier> {
