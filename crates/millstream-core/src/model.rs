@@ -249,7 +249,8 @@ impl Model {
         match (described, self.root.part().member(place, &self.schema)?) {
             (Some(description), Some(member)) => {
                 let mut model = Model::new(description)?;
-                let labels = if model.role() == Role::Classifier { self.labels.clone() } else { Labels::default() };
+                let labels =
+                    if model.role() == Role::Classifier { self.labels.clone() } else { Labels::default() };
                 model.adopt(&member.input, &labels, &member.state, self.learned)?;
                 Ok(model)
             }

@@ -581,7 +581,7 @@ impl Model {
             model
                 .predict(&mut bench.draft, Want::Probabilities, &mut bench.answer, &mut bench.scratch)
                 .or_raise(py)?;
-            probabilities(py, inner, &bench.answer)
+            probabilities(py, inner, &bench.answer, None)
         })
     }
 
@@ -616,14 +616,16 @@ impl Model {
         let y = OneTarget::read(py, self.role(py)?, Some(y)).map_err(|error| self.named(py, error))?;
         let w = w.number().map_err(|fault| self.named(py, raise(py, &fault)))?;
         let want = if proba { Want::Probabilities } else { Want::Class };
+        let waiting = Cell::new(None);
         self.with_write(
             x,
             |model, bench| {
+                waiting.set(model.labels().entries().iter().position(Option::is_none));
                 let Bench { draft, answer, scratch, .. } = bench;
                 model.step(draft, y.target(), w, want, answer, scratch).or_raise(py)
             },
             |inner, model, bench| match proba {
-                true => Ok(probabilities(py, inner, &bench.answer)?.into_any().unbind()),
+                true => Ok(probabilities(py, inner, &bench.answer, waiting.get())?.into_any().unbind()),
                 false => answer(py, inner, model, &bench.answer),
             },
         )
@@ -768,10 +770,16 @@ fn answer(py: Python<'_>, inner: &Inner, model: &core::Model, answer: &Answer) -
     }
 }
 
-fn probabilities<'py>(py: Python<'py>, inner: &Inner, answer: &Answer) -> PyResult<Bound<'py, PyDict>> {
+/// Probabilities by label, but for a code that was `waiting` for its label when they were given.
+fn probabilities<'py>(
+    py: Python<'py>,
+    inner: &Inner,
+    answer: &Answer,
+    waiting: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (label, probability) in inner.labels.iter().zip(&answer.class.probabilities) {
-        if let Some(label) = label {
+    for (code, (label, probability)) in inner.labels.iter().zip(&answer.class.probabilities).enumerate() {
+        if let Some(label) = label.as_ref().filter(|_| waiting != Some(code)) {
             dict.set_item(label, probability)?;
         }
     }

@@ -1,0 +1,239 @@
+"""Learners that a user writes in Python, and what every model can do."""
+
+from __future__ import annotations
+
+import copy
+import html.parser
+import pickle
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import millstream
+from millstream import base, linear_model, preprocessing
+from millstream.errors import InvalidType
+
+
+class Majority(base.Classifier):
+    """The least that a classifier needs: no weight, no probabilities."""
+
+    def __init__(self, smoothing: float = 0.0) -> None:
+        self.smoothing = smoothing
+        self.counts: Counter[Any] = Counter()
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        self.counts[y] += 1
+
+    def predict_one(self, x: Any) -> Any:
+        return self.counts.most_common(1)[0][0] if self.counts else None
+
+
+class Frequencies(base.Classifier):
+    """One that gives probabilities only, and takes weights."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Any, float] = {}
+
+    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
+        self.counts[y] = self.counts.get(y, 0.0) + w
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        total = sum(self.counts.values())
+        return {label: count / total for label, count in self.counts.items()}
+
+
+class Mean(base.Regressor):
+    def __init__(self, start: float) -> None:
+        self.start = start
+        self.n, self.sum = 0.0, 0.0
+
+    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
+        self.n, self.sum = self.n + w, self.sum + w * y
+
+    def predict_one(self, x: Any) -> float:
+        return self.sum / self.n if self.n else self.start
+
+
+class Forgetful(base.Regressor):
+    def __init__(self, rate: float) -> None:
+        self.kept = rate
+
+    def predict_one(self, x: Any) -> float:
+        return 0.0
+
+
+ROWS = [{"a": random.Random(i).random(), "c": "uv"[i % 2]} for i in range(30)]
+LABELS = ["x" if i % 3 else "y" for i in range(30)]
+
+
+def test_a_classifier_of_ones_own() -> None:
+    model = Majority(smoothing=0.5)
+    assert repr(model) == "Majority(smoothing=0.5)"
+    assert repr(Majority()) == "Majority()"
+    assert [model.step_one(x, y) for x, y in zip(ROWS, LABELS, strict=True)][:3] == [None, "y", "y"]
+    assert model.predict_many(ROWS).tolist() == ["x"] * 30
+    many = model.clone()
+    assert many.counts == {}
+    assert many.smoothing == 0.5
+    many.learn_many(ROWS, LABELS)
+    assert many.counts == model.counts
+    with pytest.raises(InvalidType, match="Majority: learn_one takes no weight w, got 2"):
+        many.learn_many(ROWS, LABELS, w=[2.0] * 30)
+    assert many.counts == model.counts
+    with pytest.raises(NotImplementedError, match="Majority does not define predict_proba_one"):
+        model.predict_proba_one(ROWS[0])
+
+
+def test_a_classifier_of_probabilities() -> None:
+    model = Frequencies()
+    assert model.predict_one({}) is None
+    model.learn_many(ROWS, LABELS, w=[1.0] * 29 + [100.0])
+    assert model.predict_one({}) == LABELS[-1]
+    np.testing.assert_allclose(model.predict_proba_many(ROWS).sum(axis=1), 1.0)
+    said = Frequencies().step_many(ROWS, LABELS, proba=True)
+    assert said[0].tolist() == [0.0, 0.0]
+    assert said[1].tolist() == [1.0, 0.0]
+
+
+def test_a_regressor_of_ones_own() -> None:
+    model = Mean(start=7.0)
+    said = model.step_many(ROWS, np.arange(30.0))
+    assert said[:4].tolist() == [7.0, 0.0, 0.5, 1.0]
+    assert model.clone(start=1.0).predict_one({}) == 1.0
+
+
+def test_ones_own_learners_end_a_pipeline() -> None:
+    model = preprocessing.StandardScaler() | Mean(start=0.0)
+    assert model.role == "regressor"
+    model.learn_many(ROWS, np.arange(30.0))
+    assert model.predict_one(ROWS[0]) == 14.5
+    with pytest.raises(InvalidType, match="a regressor has no predict_proba_one"):
+        model.predict_proba_one(ROWS[0])
+    with pytest.raises(InvalidType, match="a regressor has no transform_one"):
+        model.transform_one(ROWS[0])
+
+
+@pytest.mark.parametrize(
+    "model", [Majority(), linear_model.LogisticRegression(), preprocessing.StandardScaler() | Majority()], ids=repr
+)
+def test_copies_are_independent(model: Any) -> None:
+    model = model.clone()
+    for x, y in zip(ROWS, LABELS, strict=True):
+        model.learn_one(x, y)
+    for other in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model)), model.copy()):
+        assert type(other) is type(model)
+        assert other.predict_many(ROWS).tolist() == model.predict_many(ROWS).tolist()
+        assert repr(other) == repr(model)
+        before = pickle.dumps(model)
+        other.learn_one(ROWS[0], "y")
+        assert pickle.dumps(model) == before
+
+
+def test_a_clone_that_cannot_know_its_arguments_says_so() -> None:
+    with pytest.raises(InvalidType, match=r"self\.rate = rate"):
+        Forgetful(0.1).clone()
+    assert repr(Forgetful(0.1)) == "Forgetful()"
+    assert Forgetful(0.1).clone(rate=0.5).kept == 0.5
+
+
+def test_a_class_of_ones_own_has_no_description() -> None:
+    with pytest.raises(
+        InvalidType, match=r"Majority: a class of your own has no description.*pickle works for all"
+    ):
+        Majority().describe()
+
+
+def test_what_is_not_defined_is_named() -> None:
+    class Nothing(base.Regressor):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Nothing does not define learn_one"):
+        Nothing().learn_one({}, 1.0)
+    with pytest.raises(NotImplementedError, match="Nothing does not define predict_one"):
+        Nothing().predict_one({})
+
+
+def test_on_error_for_learners_in_python() -> None:
+    class Picky(Mean):
+        def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
+            if x["a"] < 0:
+                raise ValueError("negative")
+            super().learn_one(x, y, w)
+
+    rows, y = [{"a": 1.0}, {"a": 2.0}, {"a": -1.0}, {"a": 3.0}], [1.0, 2.0, 3.0, 4.0]
+    whole, stopped, skipped = Picky(0.0), Picky(0.0), Picky(0.0)
+    with pytest.raises(ValueError, match="negative") as failure:
+        whole.learn_many(rows, y)
+    assert "at row 2" in failure.value.__notes__
+    assert whole.n == 0
+    with pytest.raises(ValueError, match="negative"):
+        stopped.learn_many(rows, y, on_error="stop")
+    assert stopped.n == 2
+    assert skipped.learn_many(rows, y, on_error="skip") == 1
+    assert skipped.n == 3
+
+
+def test_memory_counts_what_a_model_holds() -> None:
+    small, large = Majority(), Majority()
+    large.learn_many(ROWS * 40, [f"label {i}" for i in range(1200)])
+    assert small.memory < 2_000
+    assert large.memory > 1200 * 50
+    model = linear_model.LogisticRegression()
+    empty = model.memory
+    model.learn_many(np.random.default_rng(1).normal(size=(3, 5000)), [0, 1, 0])
+    assert model.memory > empty + 5000 * 8
+
+
+class Reader(html.parser.HTMLParser):
+    """Checks that tags are closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def shown(model: Any) -> str:
+    reader = Reader()
+    reader.feed(model._repr_html_())
+    assert reader.open == []
+    return " ".join(reader.text)
+
+
+def test_notebooks_show_steps_parameters_and_what_was_learned() -> None:
+    scaler = preprocessing.StandardScaler() + preprocessing.OneHotEncoder()
+    model = scaler | linear_model.LogisticRegression(l2=0.125)
+    for x, y in zip(ROWS, LABELS, strict=True):
+        model.learn_one(x, y)
+    text = shown(model)
+    for words in (
+        "StandardScaler",
+        "OneHotEncoder",
+        "LogisticRegression",
+        "0.125",
+        "30 examples learned",
+        "2 classes",
+    ):
+        assert words in text
+    assert "Majority" in shown(preprocessing.StandardScaler() | Majority())
+    assert "&lt;b&gt;" in Majority(smoothing="<b>")._repr_html_()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [*millstream.find(role="classifier"), *millstream.find(role="transformer")])
+def test_every_model_can_be_shown(name: str) -> None:
+    needed = [p for p in millstream.registry.entry(name)["parameters"] if p["required"]]
+    if needed or name in ("compose.Select", "compose.Drop"):
+        pytest.skip("needs arguments")
+    assert name.rpartition(".")[2] in shown(millstream.build({"name": name}))
