@@ -13,7 +13,7 @@ from benchmarks import peers
 from benchmarks.measure import Result
 from benchmarks.resources import LongRun
 
-__all__ = ["goals_table", "learners_table", "machine", "page", "sides_table"]
+__all__ = ["front_table", "goals_table", "learners_table", "machine", "page", "sides_table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -86,6 +86,31 @@ def sides_table(results: Sequence[Result]) -> str:
             )
     head = ["work", "side", "rows", "examples/s", "ours is", "accuracy", "model"]
     return table(head, rows)
+
+
+#: Columns of the table on the front page: a word, and how the names of its sides begin.
+_FRONT = (("River", "River"), ("scikit-learn", "scikit-learn"), ("MOA", "MOA"), ("VW", "VW, native"))
+
+
+def front_table(results: Sequence[Result]) -> str:
+    """A row for each comparison with peers: rates and accuracy, for the front page."""
+    rows = []
+    for result in results:
+        sides = {side.name: side for side in result.comparison.sides}
+        ours, *others = sides
+        if not any(other.startswith(prefix) for other in others for _, prefix in _FRONT):
+            continue
+        row = [result.comparison.title, _front_cell(result, ours)]
+        for _, prefix in _FRONT:
+            named = [name for name in others if name.startswith(prefix)]
+            row.append(_front_cell(result, named[0]) if named else "–")
+        rows.append(row)
+    return table(["work", "millstream", *(word for word, _ in _FRONT)], rows)
+
+
+def _front_cell(result: Result, side: str) -> str:
+    quality = result.outcomes[side].quality
+    return rate(result.rate(side)) + ("" if quality is None else f" (acc {quality:.3f})")
 
 
 def learners_table(results: Sequence[Result]) -> str:

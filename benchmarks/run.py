@@ -10,6 +10,8 @@ from benchmarks import learners, report, resources, workloads
 from benchmarks.measure import Comparison, Result, measure
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
+README = Path(__file__).parent.parent / "README.md"
+MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
 
 def _measured(comparison: Comparison, turns: int) -> Result:
@@ -28,7 +30,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of: {names}, or learners by name")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write RESULTS.md and the table of README.md; not with --only",
+    )
     given = parser.parse_args()
     size, turns = (0.1, 3) if given.quick else (1.0, 5)
     only: list[str] | None = given.only
@@ -36,7 +42,7 @@ def main() -> None:
     def wanted(name: str) -> bool:
         return only is None or name in only
 
-    where = report.machine()
+    where = report.machine() + (" A quick run, with a tenth of the rows." if given.quick else "")
     results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
     every = None if wanted("learners") else only
     parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
@@ -45,8 +51,11 @@ def main() -> None:
     seconds = resources.import_seconds() if wanted("import") else None
     page = report.page(where, results, parts, runs, seconds, turns)
     print(page)
-    if given.write:
+    if given.write and only is None:
         RESULTS.write_text(page)
+        before, _, rest = README.read_text().partition(MARKS[0])
+        _, _, after = rest.partition(MARKS[1])
+        README.write_text(f"{before}{MARKS[0]}\n{report.front_table(results)}\n\n{MARKS[1]}{after}")
 
 
 if __name__ == "__main__":
