@@ -6,6 +6,7 @@ without arguments is given them in `ARGUMENTS`; a test says which are missing.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,7 +75,9 @@ class Case:
         return {self.description["name"], *(step["name"] for step in steps)}
 
     def target(self, number: float) -> Any:
-        """A target of the right kind for this role."""
+        """A target of the right kind for this role, and for the loss: a Poisson mean is not negative."""
+        if self.description["parameters"].get("loss") == "losses.Poisson":
+            number = abs(number)
         return {"classifier": number > 0, "regressor": number, "transformer": None}[self.role]
 
     def targets(self, numbers: Any) -> Any:
@@ -148,8 +151,57 @@ def mixed(height: int, seed: int = 7) -> list[tuple[dict[str, Any], float]]:
     return stream
 
 
+def variants() -> Iterator[Case]:
+    """Learners with other parameters, and pipelines of other shapes: for the laws that parameters could break."""
+    linear = {"classifier": "linear_model.LogisticRegression", "regressor": "linear_model.LinearRegression"}
+    penalties: list[dict[str, Any]] = [{"averaging": True}, {"l1": 0.01, "l2": 0.1}, {"intercept": False}]
+    for role, name in linear.items():
+        short = name.partition(".")[2]
+        for optimizer in names("optimizer"):
+            yield Case(role, f"{short}({optimizer})", {"name": name, "parameters": {"optimizer": optimizer}})
+        for loss in names("loss"):
+            description = {"name": name, "parameters": {"loss": loss}}
+            with contextlib.suppress(ValueError):
+                millstream.build(description)
+                yield Case(role, f"{short}({loss})", description)
+        for schedule in names("schedule"):
+            optimizer = {"name": "optim.SGD", "parameters": {"learning_rate": {"name": schedule}}}
+            yield Case(role, f"{short}({schedule})", {"name": name, "parameters": {"optimizer": optimizer}})
+        for penalty in penalties:
+            yield Case(role, f"{short}({penalty})", {"name": name, "parameters": penalty})
+            parameters = {**penalty, "optimizer": "optim.Adam"}
+            yield Case(role, f"{short}(Adam, {penalty})", {"name": name, "parameters": parameters})
+    softmax = {
+        "name": "linear_model.SoftmaxRegression",
+        "parameters": {"optimizer": "optim.Adam", "averaging": True},
+    }
+    yield Case("classifier", "SoftmaxRegression(Adam, averaging)", softmax)
+    logistic = {"name": "linear_model.LogisticRegression"}
+    encoder, imputer = {"name": "preprocessing.OneHotEncoder"}, {"name": "preprocessing.Imputer"}
+    union = {"name": "compose.Union", "parameters": {"parts": [_SCALER, encoder]}}
+    select = {"name": "compose.Select", "parameters": {"kind": "number"}}
+    rest = {"name": "multiclass.OneVsRest", "parameters": {"model": logistic}}
+    shapes: dict[str, list[dict[str, Any]]] = {
+        "OneHotEncoder | LogisticRegression": [encoder, logistic],
+        "Imputer | OneHotEncoder | StandardScaler | LogisticRegression": [imputer, encoder, _SCALER, logistic],
+        "Select | StandardScaler | LogisticRegression": [select, _SCALER, logistic],
+        "StandardScaler | Imputer | GaussianNB": [_SCALER, imputer, {"name": "naive_bayes.GaussianNB"}],
+        "(StandardScaler + OneHotEncoder) | OneVsRest": [union, rest],
+        "MinMaxScaler | OneHotEncoder | SoftmaxRegression": [
+            {"name": "preprocessing.MinMaxScaler"},
+            encoder,
+            softmax,
+        ],
+    }
+    for title, steps in shapes.items():
+        yield Case("classifier", title, {"name": "compose.Pipeline", "parameters": {"steps": steps}})
+
+
 CASES = [Case(*description) for description in descriptions()]
+VARIANTS = list(variants())
 
 
-def cases(*roles: str, unless: Callable[[Case], bool] | None = None) -> list[Case]:
-    return [case for case in CASES if case.role in (roles or ROLES) and not (unless and unless(case))]
+def cases(*roles: str, unless: Callable[[Case], bool] | None = None, varied: bool = False) -> list[Case]:
+    """The learners of some roles; with `varied` those of `VARIANTS` too."""
+    chosen = CASES + VARIANTS if varied else CASES
+    return [case for case in chosen if case.role in (roles or ROLES) and not (unless and unless(case))]

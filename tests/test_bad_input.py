@@ -445,7 +445,7 @@ def test_targets_and_weights_fit_the_rows(case: Case) -> None:
             model.learn_many(rows, y, on_error="ignore")
 
 
-@everywhere()
+@pytest.mark.parametrize("case", cases(varied=True), ids=repr)
 def test_enormous_numbers_never_make_the_state_overflow(case: Case) -> None:
     """1e308 is a legal value. What cannot be learned is refused whole; what can is learned."""
     for scale in (1e308, 1.7976931348623157e308, 1e200, 1e154):
@@ -464,7 +464,7 @@ def test_enormous_numbers_never_make_the_state_overflow(case: Case) -> None:
             assert all(math.isfinite(number) for number in numbers_in(said)), (scale, row, said)
 
 
-@everywhere()
+@pytest.mark.parametrize("case", cases(varied=True), ids=repr)
 def test_enormous_numbers_in_a_batch(case: Case) -> None:
     X, numbers = numeric(60)
     X[::3] = np.clip(X[::3], -1, 1) * 1.7e308

@@ -28,9 +28,10 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 }
 
 
-def under(law: str, *roles: str) -> Any:
+def under(law: str, *roles: str, varied: bool = False) -> Any:
     """Run a test on every learner of these roles that is not excused from a law."""
-    chosen = cases(*roles, unless=lambda case: any((part, law) in EXCEPTIONS for part in case.parts))
+    excused = lambda case: any((part, law) in EXCEPTIONS for part in case.parts)  # noqa: E731
+    chosen = cases(*roles, unless=excused, varied=varied)
     return pytest.mark.parametrize("case", chosen, ids=repr)
 
 
@@ -54,7 +55,7 @@ def test_every_exception_is_of_a_known_part() -> None:
         assert part.partition(".")[0] in {name.partition(".")[0] for name in millstream.find()} | {"baseline"}
 
 
-@under("description")
+@under("description", varied=True)
 def test_description_goes_round(case: Case) -> None:
     model = case.build()
     again = millstream.build(model.describe())
@@ -75,7 +76,32 @@ def test_saved_and_continued_is_never_stopped(case: Case, split: int) -> None:
     assert case.learn(revived, stream[split:]).to_bytes() == whole.to_bytes()
 
 
-@under("saved")
+@under("saved", varied=True)
+def test_saved_and_continued_in_the_middle(case: Case) -> None:
+    stream = mixed(60)
+    whole = case.learn(case.build(), stream)
+    part = case.learn(case.build(), stream[:33])
+    assert case.learn(millstream.from_bytes(part.to_bytes()), stream[33:]).to_bytes() == whole.to_bytes()
+
+
+@under("many", varied=True)
+def test_a_matrix_is_its_rows(case: Case) -> None:
+    X, numbers = numeric(60)
+    y = case.targets(numbers)
+    one = case.build()
+    for row, x in enumerate(_as_dicts(X, "C")):
+        learn_one(case, one, x, numbers[row])
+    for rows in (X, np.asfortranarray(X)):
+        many, stepped = case.build(), case.build()
+        many.learn_many(rows, y)
+        assert many.to_bytes() == one.to_bytes()
+        if y is not None:
+            stepped.step_many(rows[:17], y[:17], proba=case.role == "classifier")
+            stepped.step_many(rows[17:], y[17:])
+            assert stepped.to_bytes() == one.to_bytes()
+
+
+@under("saved", varied=True)
 def test_saved_and_continued_on_a_matrix(case: Case) -> None:
     X, numbers = numeric(90)
     y = case.targets(numbers)
@@ -89,7 +115,7 @@ def test_saved_and_continued_on_a_matrix(case: Case) -> None:
         assert revived.to_bytes() == whole.to_bytes()
 
 
-@under("seed")
+@under("seed", varied=True)
 def test_same_seed_same_run(case: Case) -> None:
     stream = mixed(60)
     assert case.learn(case.build(), stream).to_bytes() == case.learn(case.build(), stream).to_bytes()
@@ -199,7 +225,7 @@ def test_many_is_one_on_mixed_rows(case: Case) -> None:
         assert many.predict_many(frame).tolist() == [one.predict_one(x) for x in dicts]
 
 
-@under("pure")
+@under("pure", varied=True)
 def test_prediction_changes_nothing_and_is_finite(case: Case) -> None:
     model = case.build()
     extremes: list[dict[str, Any]] = [
@@ -217,7 +243,7 @@ def test_prediction_changes_nothing_and_is_finite(case: Case) -> None:
         assert model.to_bytes() == before
 
 
-@under("tiny")
+@under("tiny", varied=True)
 def test_numbers_near_zero_stay_finite(case: Case) -> None:
     """Squares of these underflow: a variance of 0 that is not quite 0 must not become a division by it."""
     model = case.build()
@@ -229,7 +255,7 @@ def test_numbers_near_zero_stay_finite(case: Case) -> None:
     assert millstream.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
 
 
-@under("sparse")
+@under("sparse", varied=True)
 def test_dense_equals_sparse(case: Case) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     random = np.random.default_rng(3)
@@ -253,7 +279,7 @@ def test_dense_equals_sparse(case: Case) -> None:
     assert one.to_bytes() == dense.to_bytes()
 
 
-@under("sparse")
+@under("sparse", varied=True)
 def test_sparse_rows_may_be_narrower_than_before(case: Case) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     X, numbers = numeric(30, width=6)
@@ -294,7 +320,7 @@ def test_absent_none_and_nan_are_the_same(case: Case) -> None:
     assert said[0] == said[1] == said[2]
 
 
-@under("appear")
+@under("appear", varied=True)
 def test_features_appear_vanish_and_return(case: Case) -> None:
     model = case.build()
     features: list[Any] = []
@@ -320,7 +346,7 @@ def test_features_appear_vanish_and_return(case: Case) -> None:
     assert features == ["a", "b", "c", "d", "e"]
 
 
-@under("weight 0")
+@under("weight 0", varied=True)
 def test_weight_zero_changes_nothing(case: Case) -> None:
     model = case.build()
     empty = model.to_bytes()
@@ -435,7 +461,7 @@ def test_copies_are_equal_and_independent(case: Case, way: str) -> None:
     assert case.learn(model, stream[30:]).to_bytes() == other.to_bytes()
 
 
-@under("probabilities", "classifier")
+@under("probabilities", "classifier", varied=True)
 def test_probabilities_sum_to_one_and_agree_with_the_class(case: Case) -> None:
     model = case.build()
     for x, number in mixed(60):
