@@ -26,7 +26,8 @@ class OneVsRest(Classifier):
     ----------
     model
         The classifier that tells one class from the rest: any native model or pipeline, or a classifier of
-        your own in Python, which is cloned for each class.
+        your own in Python, which is cloned for each class. Native members learn an example all or none; if
+        one of your own raises, those before it have learned.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class OneVsRest(Classifier):
             return _NativeOneVsRest.__new__(_NativeOneVsRest)
         return super().__new__(cls)
 
-    def __init__(self, model: Classifier | Mapping[str, Any] | str) -> None:
+    def __init__(self, model: Model | Mapping[str, Any] | str) -> None:
         if not isinstance(model, Model) or model.role != "classifier":
             raise InvalidType(f"{self.name}: model must be a classifier, got {model!r}")
         self.model: Any = model
@@ -92,7 +93,7 @@ def _vote(member: Any, x: Features) -> float:
 
 
 class _NativeOneVsRest(Native, OneVsRest):
-    def __init__(self, model: Classifier | Mapping[str, Any] | str) -> None:
+    def __init__(self, model: Model | Mapping[str, Any] | str) -> None:
         Native.__init__(self, model=model)
 
     @classmethod

@@ -364,4 +364,17 @@ mod tests {
         assert_eq!(model.save().unwrap(), before);
         assert!(probabilities(&*model, Row::Plain(&[-1e308, 1.0])).iter().all(|p| p.is_finite()));
     }
+
+    #[test]
+    fn a_state_that_could_not_have_been_saved_is_refused() {
+        let load = |class: Json| model(json!({})).load(&pack(&json!({ "classes": [class] })).unwrap());
+        let class = |count: f64, counts: &[f64], means: &[f64], squares: &[f64]| json!({ "count": count, "counts": counts, "means": means, "squares": squares, "nominals": [] });
+        assert!(load(class(3.0, &[], &[1.0, 2.0], &[0.5, 0.0])).is_ok());
+        assert!(load(class(3.0, &[], &[1.0, 2.0], &[0.5])).is_err());
+        assert!(load(class(3.0, &[1.0], &[1.0, 2.0], &[0.5, 0.5])).is_err());
+        assert!(load(class(3.0, &[], &[1.0], &[-0.5])).is_err());
+        assert!(load(class(3.0, &[], &[1.0], &[1e305])).is_err());
+        assert!(load(class(0.0, &[], &[1.0], &[0.5])).is_err());
+        assert!(load(class(-1.0, &[], &[], &[])).is_err());
+    }
 }
