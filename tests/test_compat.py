@@ -432,7 +432,7 @@ def test_parameters_by_path():
     with pytest.raises(ValueError, match="no parameter 'l2'"):
         estimator.set_params(l2=1.0)
     twice = preprocessing.StandardScaler() | preprocessing.StandardScaler() | linear_model.LogisticRegression()
-    changed = compat.to_sklearn(twice).set_params(**{"model__standardscaler-2__with_std": False}).model
+    changed = compat.to_sklearn(twice).set_params(model__standardscaler_2__with_std=False).model
     assert [step.parameters.get("with_std") for step in changed.steps] == [True, False, None]
 
 

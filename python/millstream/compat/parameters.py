@@ -1,12 +1,12 @@
 """Parameters of nested models by path, for the libraries that set them from outside.
 
 A path goes through parameters that are parts (`optimizer`, `learning_rate`) and through the steps of a pipeline or
-the parts of a union, which go by their class names.
+the parts of a union, which go by their names there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream.base import Part
@@ -18,18 +18,23 @@ __all__ = ["changed", "flat"]
 def _children(part: Part) -> dict[str, tuple[str, int | None, Part]]:
     """The parts inside, each by its name with the parameter that holds it and its place there."""
     children: dict[str, tuple[str, int | None, Part]] = {}
-    for name, value in part.parameters.items():
+    for parameter, value in part.parameters.items():
         if isinstance(value, Part):
-            children[name] = (name, None, value)
-        elif isinstance(value, (list, tuple)):
-            parts = [(place, item) for place, item in enumerate(value) if isinstance(item, Part)]
-            titles = [type(item).__name__ for _, item in parts]
-            for number, (place, item) in enumerate(parts):
-                title = titles[number]
-                if titles.count(title) > 1:
-                    title = f"{title}-{titles[: number + 1].count(title)}"
-                children[title] = (name, place, item)
+            children[parameter] = (parameter, None, value)
+        elif isinstance(value, (list, tuple)) and all(isinstance(item, Part) for item in value):
+            for place, (name, item) in enumerate(zip(_names(part, value), value, strict=True)):
+                children[name] = (parameter, place, item)
     return children
+
+
+def _names(part: Part, steps: Sequence[Part]) -> Sequence[str]:
+    """What a pipeline or a union calls its members; without that, their class names, numbered from the second."""
+    names: Sequence[str] = getattr(part, "names", None) or ()
+    if len(names) == len(steps):
+        return names
+    titles = [type(step).__name__ for step in steps]
+    counts = [titles[: place + 1].count(title) for place, title in enumerate(titles)]
+    return [title if count == 1 else f"{title}_{count}" for title, count in zip(titles, counts, strict=True)]
 
 
 def flat(part: Part, lower: bool) -> dict[str, Any]:

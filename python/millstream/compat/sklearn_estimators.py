@@ -1,30 +1,20 @@
-"""Our models as scikit-learn estimators. Imported by `compat.to_sklearn` only: scikit-learn stays optional.
-
-Rows go to the model as they come: a matrix by position, a frame by its column names, so that nominal columns and
-missing values reach it.
-"""
+"""Our models as scikit-learn estimators. Imported by `compat.to_sklearn` only: scikit-learn stays optional."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    assert_all_finite,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
 from millstream import _frames, multiclass
-from millstream.base import Classifier, Model, Part
-from millstream.compat.parameters import changed, flat
+from millstream.base import Classifier, Model
+from millstream.compat.sklearn_base import Estimator
 from millstream.compose import Pipeline
-from millstream.errors import InvalidType, InvalidValue
+from millstream.errors import InvalidValue
 
 __all__ = ["MillstreamClassifier", "MillstreamRegressor", "MillstreamTransformer", "wrap"]
 
@@ -39,97 +29,7 @@ def wrap(model: Model) -> Any:
     return kinds[model.role](model)
 
 
-class _Estimator(BaseEstimator):  # type: ignore[misc]
-    """What the three kinds share: parameters, tags, rows."""
-
-    #: Weights can be routed to `fit`, though its signature does not announce them.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
-    __metadata_request__partial_fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters: the model, and with `deep` those inside it, `model__l2`."""
-        parameters = {"model": self.model}
-        if deep and isinstance(self.model, Part):
-            parameters.update({f"model__{path}": value for path, value in flat(self.model, lower=True).items()})
-        return parameters
-
-    def set_params(self, **params: Any) -> Any:
-        """Change parameters, `model__l2=0.1`. They hold from the next `fit` on."""
-        if "model" in params:
-            self.model = params["model"]
-        inside = {}
-        for path, value in params.items():
-            head, _, rest = path.partition("__")
-            if head != "model":
-                raise InvalidValue(f"{type(self).__name__}: no parameter {path!r}; all begin with 'model'")
-            if rest:
-                inside[rest] = value
-        if inside:
-            self.model = changed(self.model, inside)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def _fresh(self) -> Any:
-        if not isinstance(self.model, Model):
-            raise InvalidType(
-                f"{type(self).__name__}: model must be a model of millstream, got {self.model!r:.80}"
-            )
-        return self.model.clone()
-
-    def _rows(self, X: Any, reset: bool) -> Any:
-        """Rows after scikit-learn's checks, in a form that the model takes."""
-        if _is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if len(X) == 0:
-                raise InvalidValue(
-                    f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
-                )
-            if hasattr(self, "feature_names_in_"):
-                return X
-            X = X.to_numpy()
-        X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite="allow-nan"
-        )
-        if hasattr(X, "tocsr"):
-            return X
-        return X if not hasattr(self, "feature_names_in_") else _named(X, self.feature_names_in_)
-
-    def _weights(self, fit_params: dict[str, Any], rows: Any) -> Any:
-        weights = fit_params.pop("sample_weight", None)
-        for name in fit_params:
-            raise TypeError(f"{type(self).__name__}: fit takes X, y and sample_weight, got {name!r}")
-        if weights is None:
-            return None
-        weights = column_or_1d(np.asarray(weights, dtype=np.float64))
-        check_consistent_length(rows, weights)
-        if not weights.any():
-            raise InvalidValue("Sample weights must contain at least one non-zero number.")
-        return weights
-
-
-def _is_frame(X: Any) -> bool:
-    return type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and hasattr(X, "columns")
-
-
-def _named(X: Any, names: Any) -> Any:
-    """A matrix as a frame, for a model that knows its features by name."""
-    import pyarrow
-
-    return pyarrow.table({str(name): X[:, place] for place, name in enumerate(names)})
-
-
-class MillstreamClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+class MillstreamClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     """A classifier of millstream, for scikit-learn.
 
     Parameters
@@ -271,7 +171,7 @@ def _for_classes(model: Any, n_classes: int) -> Any:
     return Pipeline([*model.steps[:-1], many]) if isinstance(model, Pipeline) else many
 
 
-class MillstreamRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+class MillstreamRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     """A regressor of millstream, for scikit-learn.
 
     Parameters
@@ -321,7 +221,7 @@ class MillstreamRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         return np.asarray(self.model_.predict_many(self._rows(X, reset=False)), dtype=np.float64)
 
 
-class MillstreamTransformer(TransformerMixin, _Estimator):  # type: ignore[misc]
+class MillstreamTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
     """A transformer of millstream, for scikit-learn.
 
     Parameters
