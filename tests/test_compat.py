@@ -436,12 +436,20 @@ def test_parameters_by_path():
     assert [step.parameters.get("with_std") for step in changed.steps] == [True, False, None]
 
 
-def test_in_search_pipelines_ensembles_and_processes(cancer):
+@pytest.mark.slow
+def test_in_processes_of_joblib(cancer):
+    X, y = cancer
+    alone = sklearn.model_selection.cross_val_score(compat.to_sklearn(logistic()), X, y)
+    assert np.array_equal(
+        sklearn.model_selection.cross_val_score(compat.to_sklearn(logistic()), X, y, n_jobs=2), alone
+    )
+
+
+def test_in_search_pipelines_and_ensembles(cancer):
     X, y = cancer
     search = sklearn.model_selection.GridSearchCV(
         compat.to_sklearn(logistic()),
         {"model__logisticregression__optimizer__learning_rate": [1e-6, 0.05]},
-        n_jobs=2,
     ).fit(X, y)
     assert search.best_params_ == {"model__logisticregression__optimizer__learning_rate": 0.05}
     assert search.best_score_ > 0.94
