@@ -127,20 +127,18 @@ def test_what_is_no_model_is_refused(function, model):
 def river_models():
     yield "logistic", logistic()
     yield "scaler", preprocessing.StandardScaler()
-    if hasattr(linear_model, "LinearRegression"):
-        yield "own regressor", Mean()
+    yield "own regressor", Mean()
     yield "own transformer", Half()
-    for module, name in (
-        (linear_model, "LinearRegression"),
-        (linear_model, "SoftmaxRegression"),
-        (naive_bayes, "GaussianNB"),
-        (baseline, "MajorityClass"),
-        (preprocessing, "MinMaxScaler"),
-        (preprocessing, "Imputer"),
-    ):
-        if hasattr(module, name):
-            model = getattr(module, name)()
-            yield name, (preprocessing.StandardScaler() | model if module is linear_model else model)
+    yield "linear", preprocessing.StandardScaler() | linear_model.LinearRegression()
+    yield "softmax", preprocessing.StandardScaler() | linear_model.SoftmaxRegression()
+    yield (
+        "one against the rest",
+        preprocessing.StandardScaler() | multiclass.OneVsRest(linear_model.LogisticRegression()),
+    )
+    yield "bayes", naive_bayes.GaussianNB()
+    yield "majority", baseline.MajorityClass()
+    yield "min-max", preprocessing.MinMaxScaler()
+    yield "imputer", preprocessing.Imputer()
 
 
 @pytest.mark.parametrize(("title", "model"), list(river_models()))
@@ -261,6 +259,34 @@ def test_a_river_classifier_among_ours():
     assert wrapped.memory > 100
 
 
+def test_theirs_compose_with_ours():
+    rows = phishing(200)
+    X, y = pd.DataFrame([x for x, _ in rows]), [y for _, y in rows]
+    ours = logistic()
+    expected = ours.step_many(X, y)
+    scaler = compat.from_river(river.preprocessing.StandardScaler())
+    for mixed in (
+        scaler | linear_model.LogisticRegression(),
+        preprocessing.StandardScaler() | compat.from_river(compat.to_river(linear_model.LogisticRegression())),
+        compat.from_sklearn(sklearn.preprocessing.StandardScaler()) | linear_model.LogisticRegression(),
+    ):
+        assert mixed.role == "classifier"
+        assert mixed.clone().step_many(X, y)[5:].tolist() == expected[5:].tolist()
+        mixed.learn_many(X, y)
+        for again in (mixed, copy.deepcopy(mixed), pickle.loads(pickle.dumps(mixed))):
+            assert again.predict_proba_one(rows[0][0]) == pytest.approx(
+                ours.predict_proba_one(rows[0][0]), rel=1e-9
+            )
+        assert mixed.clone().predict_one(rows[0][0]) is None
+    wide = compat.from_river(river.preprocessing.MinMaxScaler()) + preprocessing.StandardScaler()
+    assert set(wide.transform_one({"a": 1.0})) >= {"a"}
+    estimator = compat.to_sklearn(scaler | linear_model.LogisticRegression()).fit(X, y)
+    assert estimator.predict(X).tolist() == ours.predict_many(X).tolist()
+    back = compat.to_river(preprocessing.StandardScaler() | compat.from_river(river.naive_bayes.GaussianNB()))
+    assert river.evaluate.progressive_val_score(phishing(), back, river.metrics.Accuracy()).get() > 0.8
+    river.checks.check_estimator(back)
+
+
 def test_weights_of_river_models():
     weighted = compat.from_river(river.linear_model.LinearRegression())
     weighted.learn_one({"x": 1.0}, 2.0, w=3.0)
@@ -306,20 +332,13 @@ def sklearn_models():
         if title != "own transformer":
             yield title, model
     yield "logistic, unscaled", linear_model.LogisticRegression()
-    if hasattr(baseline, "TargetMean"):
-        yield "Prior", baseline.Prior()
-        yield "TargetMean", baseline.TargetMean()
-
-
-def needs_one_versus_rest(model):
-    last = model.steps[-1] if hasattr(model, "steps") else model
-    return getattr(last, "max_classes", None) is not None and not hasattr(multiclass, "OneVsRest")
+    yield "linear, unscaled", linear_model.LinearRegression()
+    yield "prior", baseline.Prior()
+    yield "mean", baseline.TargetMean()
 
 
 @pytest.mark.parametrize(("title", "model"), list(sklearn_models()))
 def test_check_estimator_passes_with_no_exception_to_it(title, model):
-    if needs_one_versus_rest(model):
-        pytest.skip("multiclass.OneVsRest is not there yet")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(compat.to_sklearn(model), on_fail=None)
@@ -384,7 +403,6 @@ def test_classes_may_grow_in_partial_fit_unless_they_are_given(cancer):
         fixed.partial_fit(X[:2], [0, 1], classes=[0, 1, 2])
 
 
-@pytest.mark.skipif(not hasattr(multiclass, "OneVsRest"), reason="multiclass.OneVsRest is not there yet")
 def test_a_learner_of_two_classes_becomes_one_of_many():
     X, y = sklearn.datasets.load_iris(return_X_y=True)
     X, y = sklearn.utils.shuffle(X, y, random_state=1)

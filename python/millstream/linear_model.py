@@ -31,10 +31,10 @@ class LinearRegression(Native, Regressor):
         How the weights follow the gradient.
     loss
         The loss that is followed downhill; one for numbers.
-    l1
-        Pull of weights to exactly 0.
     l2
         Pull of weights towards 0.
+    l1
+        Pull of weights to exactly 0.
     intercept
         Whether there is a constant term.
     intercept_init
@@ -70,8 +70,8 @@ class LinearRegression(Native, Regressor):
         self,
         optimizer: Optimizer | str = "optim.SGD",
         loss: Loss | str = "losses.Squared",
-        l1: float = 0.0,
         l2: float = 0.0,
+        l1: float = 0.0,
         intercept: bool = True,
         intercept_init: float = 0.0,
         intercept_learning_rate: float | Schedule = 0.01,
@@ -81,8 +81,8 @@ class LinearRegression(Native, Regressor):
         super().__init__(
             optimizer=optimizer,
             loss=loss,
-            l1=l1,
             l2=l2,
+            l1=l1,
             intercept=intercept,
             intercept_init=intercept_init,
             intercept_learning_rate=intercept_learning_rate,
@@ -116,10 +116,10 @@ class LogisticRegression(Native, Classifier):
         How the weights follow the gradient.
     loss
         The loss that is followed downhill; one for classes.
-    l1
-        Pull of weights to exactly 0.
     l2
         Pull of weights towards 0.
+    l1
+        Pull of weights to exactly 0.
     intercept
         Whether there is a constant term.
     intercept_init
@@ -157,8 +157,8 @@ class LogisticRegression(Native, Classifier):
         self,
         optimizer: Optimizer | str = "optim.SGD",
         loss: Loss | str = "losses.Logistic",
-        l1: float = 0.0,
         l2: float = 0.0,
+        l1: float = 0.0,
         intercept: bool = True,
         intercept_init: float = 0.0,
         intercept_learning_rate: float | Schedule = 0.01,
@@ -168,8 +168,8 @@ class LogisticRegression(Native, Classifier):
         super().__init__(
             optimizer=optimizer,
             loss=loss,
-            l1=l1,
             l2=l2,
+            l1=l1,
             intercept=intercept,
             intercept_init=intercept_init,
             intercept_learning_rate=intercept_learning_rate,
@@ -199,10 +199,10 @@ class SoftmaxRegression(Native, Classifier):
     ----------
     optimizer
         How the weights follow the gradient. Each class counts its own steps.
-    l1
-        Pull of weights to exactly 0.
     l2
         Pull of weights towards 0.
+    l1
+        Pull of weights to exactly 0.
     intercept
         Whether each class has a constant term.
     intercept_learning_rate
@@ -235,8 +235,8 @@ class SoftmaxRegression(Native, Classifier):
     def __init__(
         self,
         optimizer: Optimizer | str = "optim.SGD",
-        l1: float = 0.0,
         l2: float = 0.0,
+        l1: float = 0.0,
         intercept: bool = True,
         intercept_learning_rate: float | Schedule = 0.01,
         clip_gradient: float = 1e12,
@@ -244,8 +244,8 @@ class SoftmaxRegression(Native, Classifier):
     ) -> None:
         super().__init__(
             optimizer=optimizer,
-            l1=l1,
             l2=l2,
+            l1=l1,
             intercept=intercept,
             intercept_learning_rate=intercept_learning_rate,
             clip_gradient=clip_gradient,

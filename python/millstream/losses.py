@@ -323,3 +323,9 @@ class FocalStar(Loss):
 
     def __init__(self, gamma: float = 2.0, beta: float = 1.0) -> None:
         super().__init__(gamma=gamma, beta=beta)
+
+
+#: River's names for the same.
+Log = Logistic
+BinaryFocalLoss = FocalStar
+EpsilonInsensitiveHinge = EpsilonInsensitive

@@ -8,6 +8,9 @@ River's.
 
 from __future__ import annotations
 
+import sys
+
+from millstream import losses as losses  # River has them here: `optim.losses.Huber`
 from millstream.base import Described
 
 __all__ = [
@@ -319,3 +322,9 @@ class FTRLProximal(Optimizer):
 
     def __init__(self, alpha: float = 0.05, beta: float = 1.0, l1: float = 0.0, l2: float = 1.0) -> None:
         super().__init__(alpha=alpha, beta=beta, l1=l1, l2=l2)
+
+
+#: River's name for the same.
+NesterovMomentum = Nesterov
+#: River has the schedules in a module of their own: `optim.schedulers.Constant`.
+schedulers = sys.modules[__name__]

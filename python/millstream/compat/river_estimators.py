@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from river import base
 
-from millstream import linear_model, preprocessing
+from millstream import _frames, linear_model, preprocessing
 from millstream.base import Model
 from millstream.compat.parameters import changed
 
@@ -88,13 +88,13 @@ class MillstreamClassifier(_Wrapper, base.MiniBatchClassifier):
         return _column(self.model.predict_many(X), X)
 
     def predict_proba_many(self, X: Any) -> Any:
-        rows = self.model.predict_proba_many(X)
-        if _library(X) == "pandas" and rows.shape[1] < 2 and not self._multiclass:
-            import pandas
-
-            known = [{label: rows[label].iat[row] for label in rows.columns} for row in range(len(X))]
-            return pandas.DataFrame([_both(row) for row in known], index=X.index)
-        return rows
+        known = self.model.predict_proba_many(X)
+        if hasattr(known, "columns") and (len(known.columns) > 1 or self._multiclass):
+            return known
+        answers = [self.predict_proba_one(x) for x in _frames.dicts(X)]
+        classes = list(dict.fromkeys(label for answer in answers for label in answer))
+        rows = [{label: answer.get(label, 0.0) for label in classes} for answer in answers]
+        return _frames.from_dicts(rows, like=X)
 
 
 class MillstreamRegressor(_Wrapper, base.MiniBatchRegressor):

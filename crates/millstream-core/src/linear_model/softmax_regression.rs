@@ -26,8 +26,8 @@ pub static DECLARATION: Declaration = Declaration {
     words: "Logistic regression of any number of classes by stochastic gradient descent",
     parameters: &[
         hyperplane::OPTIMIZER,
-        hyperplane::L1,
         hyperplane::L2,
+        hyperplane::L1,
         hyperplane::INTERCEPT,
         hyperplane::INTERCEPT_LEARNING_RATE,
         hyperplane::CLIP_GRADIENT,
