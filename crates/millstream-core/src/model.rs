@@ -230,9 +230,7 @@ impl Model {
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let saved = state::open(bytes)?;
-        let description: Json = serde_json::from_str(&saved.description)
-            .map_err(|error| Fault::state(format!("millstream: the saved description is not valid: {error}")))?;
-        let mut model = Model::new(&description)?;
+        let mut model = Model::new(&state::description(&saved)?)?;
         model.schema = saved.schema;
         model.labels = saved.labels;
         model.learned = saved.learned;

@@ -70,6 +70,8 @@ pub enum Kind {
     Text,
     /// A list of feature names: texts or whole numbers.
     Names,
+    /// A class label: bool, int or text.
+    Label,
     /// Another part: `{"name": …, "parameters": …}`, or its bare name.
     Part(&'static [Role]),
     /// A schedule, or a number within the bounds for a constant one.
@@ -120,6 +122,7 @@ impl Kind {
             Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
             Kind::Text => "text".into(),
             Kind::Names => "a list of feature names".into(),
+            Kind::Label => "a class label (bool, int or str)".into(),
             Kind::Part(roles) => {
                 let words = role_words(roles);
                 format!("{} {words}", if words.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" })
@@ -165,6 +168,10 @@ impl Kind {
                     Err(refuse())
                 }
             }
+            Kind::Label => match given {
+                Value::Bool(_) | Value::String(_) => Ok(given.clone()),
+                _ => whole(given).map(Value::from).ok_or_else(refuse),
+            },
             Kind::Part(roles) => resolve_part(roles, given, &refuse),
             Kind::Parts(roles) => given
                 .as_array()
@@ -264,6 +271,11 @@ impl<'a> Arguments<'a> {
     }
 
     pub fn names(&self, name: &str) -> Result<Vec<crate::schema::Name>> {
+        serde_json::from_value(self.value(name)?.clone()).map_err(|_| self.absent(name))
+    }
+
+    /// A class label, or none.
+    pub fn label(&self, name: &str) -> Result<Option<crate::labels::Label>> {
         serde_json::from_value(self.value(name)?.clone()).map_err(|_| self.absent(name))
     }
 

@@ -11,7 +11,7 @@ use crate::losses::Loss;
 use crate::optim::{Optimizer, Schedule};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Metric, Regressor, Statistic, Transformer};
-use crate::{baseline, compose, linear_model, losses, multiclass, naive_bayes, optim, preprocessing};
+use crate::{baseline, compose, linear_model, losses, metrics, multiclass, naive_bayes, optim, preprocessing};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -105,6 +105,40 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &losses::QUANTILE,
     &losses::SQUARED,
     &losses::SQUARED_HINGE,
+    &metrics::ACCURACY,
+    &metrics::BALANCED_ACCURACY,
+    &metrics::BRIER,
+    &metrics::COHEN_KAPPA,
+    &metrics::CONFUSION_MATRIX,
+    &metrics::F1,
+    &metrics::FADING,
+    &metrics::FBETA,
+    &metrics::KAPPA_M,
+    &metrics::KAPPA_TEMPORAL,
+    &metrics::LOG_LOSS,
+    &metrics::MACRO_F1,
+    &metrics::MACRO_FBETA,
+    &metrics::MACRO_PRECISION,
+    &metrics::MACRO_RECALL,
+    &metrics::MAE,
+    &metrics::MAPE,
+    &metrics::MICRO_F1,
+    &metrics::MICRO_FBETA,
+    &metrics::MICRO_PRECISION,
+    &metrics::MICRO_RECALL,
+    &metrics::MSE,
+    &metrics::PRAUC,
+    &metrics::PRECISION,
+    &metrics::R2,
+    &metrics::RECALL,
+    &metrics::RMSE,
+    &metrics::ROCAUC,
+    &metrics::ROLLING,
+    &metrics::SMAPE,
+    &metrics::WEIGHTED_F1,
+    &metrics::WEIGHTED_FBETA,
+    &metrics::WEIGHTED_PRECISION,
+    &metrics::WEIGHTED_RECALL,
     &multiclass::one_vs_rest::DECLARATION,
     &naive_bayes::gaussian_nb::DECLARATION,
     &optim::ADAM,

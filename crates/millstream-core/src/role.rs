@@ -8,6 +8,7 @@
 
 use crate::block::{ClassBlock, NumberBlock, Predictions};
 use crate::fault::{Fault, Result};
+use crate::labels::Labels;
 use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 
@@ -156,14 +157,40 @@ pub struct ClassOutcome {
     pub truth_probability: f64,
     /// The sum over classes of (probability - truth)², which is the Brier score of this prediction.
     pub squared_error: f64,
-    /// The probability that was given to code 1, the positive class.
+    /// The probability that was given to the positive class (`Metric::positive`).
     pub positive_probability: f64,
+}
+
+impl ClassOutcome {
+    /// What a prediction by class code came to. A prediction without probabilities has NaN for all of them.
+    pub fn new(truth: u32, prediction: &Prediction, previous: Option<u32>, positive: u32) -> Self {
+        let mut outcome = ClassOutcome {
+            truth,
+            predicted: prediction.class,
+            previous,
+            truth_probability: f64::NAN,
+            squared_error: f64::NAN,
+            positive_probability: f64::NAN,
+        };
+        let probabilities = &prediction.probabilities;
+        if probabilities.is_empty() || prediction.class.is_none() {
+            return outcome;
+        }
+        let of = |code: u32| probabilities.get(code as usize).copied().unwrap_or(0.0);
+        let squares: f64 = probabilities.iter().map(|p| p * p).sum();
+        outcome.truth_probability = of(truth);
+        outcome.positive_probability = of(positive);
+        outcome.squared_error = (squares - 2.0 * of(truth) + 1.0).max(0.0);
+        outcome
+    }
 }
 
 /// A metric is a function of weighted sums: a window takes an outcome back by a negative weight, and fading
 /// gives newer outcomes larger weights. So each is written once and is plain, rolling or fading.
 pub trait Metric: Part {
+    /// Weight 0 changes nothing; a negative weight takes back an outcome that was told before.
     fn update(&mut self, outcome: &Outcome, w: f64) -> Result<()>;
+    /// Finite, also before anything was told.
     fn get(&self) -> f64;
     fn bigger_is_better(&self) -> bool;
     /// Whether class probabilities are needed, or the class is enough.
@@ -173,6 +200,26 @@ pub trait Metric: Part {
     /// Regression metrics take numbers, the others class codes.
     fn takes_numbers(&self) -> bool {
         false
+    }
+    /// Hear of the labels behind the codes. Called when there are new ones, and after `load`.
+    fn know(&mut self, _labels: &Labels) {}
+    /// The code whose probability goes into `positive_probability`.
+    fn positive(&self) -> u32 {
+        1
+    }
+    /// Whether negative weights are understood; wrappers that keep an order of their own do not.
+    fn takes_back(&self) -> bool {
+        true
+    }
+    /// Multiply all weights so far, which leaves the value as it is.
+    fn scale(&mut self, factor: f64);
+    /// How far `get` may be from the exact value, where memory is bounded by giving up exactness.
+    fn error(&self) -> Option<f64> {
+        None
+    }
+    /// Fold in `other`, the same metric of another part of the stream, given as its saved state.
+    fn merge(&mut self, _other: &[u8]) -> Result<()> {
+        Err(Fault::value("cannot be merged exactly"))
     }
     /// Start again.
     fn reset(&mut self);
@@ -188,6 +235,12 @@ pub trait Statistic: Part {
     fn takes_pairs(&self) -> bool {
         false
     }
+    /// Whether `update` with a negative weight takes a number back.
+    fn takes_back(&self) -> bool {
+        false
+    }
+    /// Start again.
+    fn reset(&mut self);
     /// Fold in `other`, the same statistic of another part of the stream, given as its saved state.
     /// Only where the result is exactly that of the whole stream (to rounding).
     fn merge(&mut self, _other: &[u8]) -> Result<()> {
@@ -204,6 +257,8 @@ pub trait DriftDetector: Part {
     fn warning_detected(&self) -> bool {
         false
     }
+    /// Start again.
+    fn reset(&mut self);
     /// The current estimate of the mean.
     fn estimation(&self) -> f64;
     fn duplicate(&self) -> Box<dyn DriftDetector>;

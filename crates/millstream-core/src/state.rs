@@ -75,6 +75,12 @@ pub fn open(bytes: &[u8]) -> Result<Saved> {
     unpack("millstream", &body[HEADER..])
 }
 
+/// The description in a file.
+pub fn description(saved: &Saved) -> Result<serde_json::Value> {
+    serde_json::from_str(&saved.description)
+        .map_err(|error| Fault::state(format!("millstream: the saved description is not valid: {error}")))
+}
+
 /// A state as named fields.
 pub fn pack<T: Serialize>(state: &T) -> Result<Vec<u8>> {
     rmp_serde::to_vec_named(state).map_err(|error| Fault::state(format!("millstream: cannot save: {error}")))

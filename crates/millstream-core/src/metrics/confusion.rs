@@ -1,0 +1,437 @@
+//! Metrics of the confusion matrix.
+//!
+//! With t the weight of outcomes whose truth is a class, p that of outcomes predicted as it, and c that of
+//! those that are both: precision c/p, recall c/t, F = (1 + β²) P R / (β² P + R) (van Rijsbergen, 1979).
+//! Micro divides sums over classes, macro averages over the classes that were met as truth or prediction,
+//! weighted averages with weights t. Balanced accuracy is the mean recall of classes with truth (Brodersen
+//! et al., 2010). Kappa = (a − e)/(1 − e) with accuracy a and, for e, chance agreement Σ t p / n² (Cohen,
+//! 1960) or the share of the majority class (κ_M: Bifet et al., 2015). What is undefined is 0.
+//!
+//! All but the matrix itself need the margins alone, so they take memory in proportion to the classes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::sums::{share, Sum};
+use super::wants_labels;
+use crate::fault::Result;
+use crate::labels::{Label, Labels};
+use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{ClassOutcome, Metric, Outcome, Part};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Score {
+    Precision,
+    Recall,
+    /// β²
+    F(f64),
+    Kappa,
+    KappaMajority,
+    Matrix,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Average {
+    /// Of the positive class alone.
+    Positive,
+    Micro,
+    Macro,
+    /// Over classes that were met as truth.
+    Supported,
+    Weighted,
+}
+
+const POSITIVE: Parameter = Parameter::new(
+    "pos_val",
+    Kind::Optional(&Kind::Label),
+    DefaultValue::Null,
+    "the positive class; null for True or 1, or else the second class to come",
+);
+const BETA: Parameter = Parameter::new(
+    "beta",
+    Kind::Float(Bounds::POSITIVE),
+    DefaultValue::Required,
+    "how many times as much recall matters as precision",
+);
+
+macro_rules! declare {
+    ($($constant:ident $name:literal $average:ident $score:ident [$($parameter:ident),*] $words:literal;)*) => {
+        $(pub static $constant: Declaration = Declaration {
+            name: $name,
+            role: Role::Metric,
+            words: $words,
+            parameters: &[$($parameter),*],
+            build: |arguments| {
+                let parameters: &[&str] = &[$($parameter.name),*];
+                let score = match score::$score {
+                    Score::F(_) if parameters.contains(&"beta") => Score::F(arguments.float("beta")?.powi(2)),
+                    other => other,
+                };
+                let wanted = if parameters.contains(&"pos_val") { arguments.label("pos_val")? } else { None };
+                Ok(Built::Metric(Box::new(Confusion {
+                    name: $name,
+                    score,
+                    average: Average::$average,
+                    positive: Positive::new(wanted),
+                    state: State::default(),
+                })))
+            },
+        };)*
+    };
+}
+
+/// What a declaration's word for its score stands for.
+mod score {
+    use super::Score;
+    pub const P: Score = Score::Precision;
+    pub const R: Score = Score::Recall;
+    pub const F: Score = Score::F(1.0);
+    pub const KAPPA: Score = Score::Kappa;
+    pub const KAPPA_M: Score = Score::KappaMajority;
+    pub const MATRIX: Score = Score::Matrix;
+}
+
+declare! {
+    CONFUSION_MATRIX "metrics.ConfusionMatrix" Micro MATRIX [] "How often each class was predicted as each";
+    BALANCED_ACCURACY "metrics.BalancedAccuracy" Supported R [] "Mean recall of the classes";
+    PRECISION "metrics.Precision" Positive P [POSITIVE] "Share of positive predictions that were right";
+    RECALL "metrics.Recall" Positive R [POSITIVE] "Share of positives that were found";
+    FBETA "metrics.FBeta" Positive F [BETA, POSITIVE] "Weighted harmonic mean of precision and recall";
+    F1 "metrics.F1" Positive F [POSITIVE] "Harmonic mean of precision and recall";
+    MICRO_PRECISION "metrics.MicroPrecision" Micro P [] "Precision of all classes together";
+    MICRO_RECALL "metrics.MicroRecall" Micro R [] "Recall of all classes together";
+    MICRO_FBETA "metrics.MicroFBeta" Micro F [BETA] "F-beta of all classes together";
+    MICRO_F1 "metrics.MicroF1" Micro F [] "F1 of all classes together";
+    MACRO_PRECISION "metrics.MacroPrecision" Macro P [] "Mean precision of the classes";
+    MACRO_RECALL "metrics.MacroRecall" Macro R [] "Mean recall of the classes, predicted ones included";
+    MACRO_FBETA "metrics.MacroFBeta" Macro F [BETA] "Mean F-beta of the classes";
+    MACRO_F1 "metrics.MacroF1" Macro F [] "Mean F1 of the classes";
+    WEIGHTED_PRECISION "metrics.WeightedPrecision" Weighted P [] "Precision of the classes, averaged by support";
+    WEIGHTED_RECALL "metrics.WeightedRecall" Weighted R [] "Recall of the classes, averaged by support";
+    WEIGHTED_FBETA "metrics.WeightedFBeta" Weighted F [BETA] "F-beta of the classes, averaged by support";
+    WEIGHTED_F1 "metrics.WeightedF1" Weighted F [] "F1 of the classes, averaged by support";
+    COHEN_KAPPA "metrics.CohenKappa" Micro KAPPA [] "Accuracy beyond chance agreement";
+    KAPPA_M "metrics.KappaM" Micro KAPPA_M [] "Accuracy beyond always predicting the majority class";
+}
+
+/// Which class is the positive one.
+#[derive(Clone, Debug)]
+pub struct Positive {
+    wanted: Option<Label>,
+    pub code: u32,
+}
+
+impl Positive {
+    pub fn new(wanted: Option<Label>) -> Self {
+        let code = if wanted.is_some() { u32::MAX } else { 1 };
+        Positive { wanted, code }
+    }
+
+    /// The class that was asked for; without one, the class True or 1, or else code 1.
+    pub fn know(&mut self, labels: &Labels) {
+        self.code = match &self.wanted {
+            Some(label) => labels.code(label).unwrap_or(u32::MAX),
+            None => labels.code(&Label::Int(1)).unwrap_or(1),
+        };
+    }
+}
+
+#[derive(Clone)]
+struct Confusion {
+    name: &'static str,
+    score: Score,
+    average: Average,
+    positive: Positive,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Margin {
+    truth: Sum,
+    predicted: Sum,
+    correct: Sum,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    total: Sum,
+    /// By class code.
+    margins: Vec<Margin>,
+    /// Of the matrix itself only: by truth and prediction, `NOTHING` where none was made.
+    cells: BTreeMap<(u32, u32), Sum>,
+}
+
+const NOTHING: u32 = u32::MAX;
+
+impl State {
+    fn add(&mut self, outcome: &ClassOutcome, w: f64, cells: bool) {
+        let most = outcome.truth.max(outcome.predicted.unwrap_or(0)) as usize;
+        if most >= self.margins.len() {
+            self.margins.resize(most + 1, Margin::default());
+        }
+        self.total.add(w);
+        self.margins[outcome.truth as usize].truth.add(w);
+        if let Some(predicted) = outcome.predicted {
+            self.margins[predicted as usize].predicted.add(w);
+            if predicted == outcome.truth {
+                self.margins[predicted as usize].correct.add(w);
+            }
+        }
+        if cells {
+            let key = (outcome.truth, outcome.predicted.unwrap_or(NOTHING));
+            self.cells.entry(key).or_default().add(w);
+        }
+    }
+
+    fn sums(&mut self) -> impl Iterator<Item = &mut Sum> {
+        let margins = self.margins.iter_mut().flat_map(|m| [&mut m.truth, &mut m.predicted, &mut m.correct]);
+        std::iter::once(&mut self.total).chain(margins).chain(self.cells.values_mut())
+    }
+}
+
+impl Confusion {
+    fn of_class(&self, class: &Margin) -> f64 {
+        combine(self.score, class.correct.value, class.predicted.value, class.truth.value)
+    }
+
+    fn correct(&self) -> f64 {
+        self.state.margins.iter().map(|class| class.correct.value).sum()
+    }
+
+    fn averaged(&self) -> f64 {
+        let classes = &self.state.margins;
+        let mean = |met: fn(&Margin) -> bool| {
+            let scores: Vec<f64> = classes.iter().filter(|class| met(class)).map(|c| self.of_class(c)).collect();
+            share(scores.iter().sum(), scores.len() as f64)
+        };
+        match self.average {
+            Average::Positive => {
+                classes.get(self.positive.code as usize).map_or(0.0, |class| self.of_class(class))
+            }
+            Average::Micro => {
+                let predicted = classes.iter().map(|class| class.predicted.value).sum();
+                combine(self.score, self.correct(), predicted, self.state.total.value)
+            }
+            Average::Macro => mean(|class| class.truth.count > 0 || class.predicted.count > 0),
+            Average::Supported => mean(|class| class.truth.count > 0),
+            Average::Weighted => {
+                let total = classes.iter().map(|class| class.truth.value * self.of_class(class)).sum();
+                share(total, self.state.total.value)
+            }
+        }
+    }
+}
+
+fn combine(score: Score, correct: f64, predicted: f64, truth: f64) -> f64 {
+    let (precision, recall) = (share(correct, predicted), share(correct, truth));
+    match score {
+        Score::Precision => precision,
+        Score::Recall => recall,
+        // Divided before it is multiplied: β² may be as large as numbers get.
+        Score::F(beta) => {
+            let share_of_precision = if beta.is_finite() { beta / (1.0 + beta) } else { 1.0 };
+            let share_of_recall = 1.0 / (1.0 + beta);
+            share(precision * recall, share_of_precision * precision + share_of_recall * recall)
+        }
+        _ => 0.0,
+    }
+}
+
+/// (a − e)/(1 − e)
+fn kappa(accuracy: f64, expected: f64) -> f64 {
+    if expected < 1.0 {
+        (accuracy - expected) / (1.0 - expected)
+    } else {
+        0.0
+    }
+}
+
+impl Part for Confusion {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut state: State = unpack(self.name, bytes)?;
+        require(self.name, state.sums().all(|sum| sum.is_valid()), "a sum is not finite")?;
+        let classes = state.margins.len() as u64;
+        let inside = |&(truth, predicted): &(u32, u32)| {
+            u64::from(truth) < classes && (u64::from(predicted) < classes || predicted == NOTHING)
+        };
+        require(self.name, state.cells.keys().all(inside), "a class is out of range")?;
+        self.state = state;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.state.margins.capacity() * 48 + self.state.cells.len() * 32
+    }
+
+    fn inspect(&self, _: &Schema) -> serde_json::Value {
+        let cells = self.state.cells.iter().map(|(&(truth, predicted), sum)| {
+            json!([truth, if predicted == NOTHING { None } else { Some(predicted) }, sum.value])
+        });
+        let margins = self.state.margins.iter();
+        json!({
+            "total": self.state.total.value,
+            "truth": margins.clone().map(|class| class.truth.value).collect::<Vec<_>>(),
+            "predicted": margins.clone().map(|class| class.predicted.value).collect::<Vec<_>>(),
+            "correct": margins.map(|class| class.correct.value).collect::<Vec<_>>(),
+            "cells": cells.collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Metric for Confusion {
+    fn update(&mut self, outcome: &Outcome, w: f64) -> Result<()> {
+        let Outcome::Class(outcome) = outcome else { return Err(wants_labels(self.name)) };
+        if w == 0.0 {
+            return Ok(());
+        }
+        // Every other sum is a part of the total, so none overflows where that does not.
+        self.state.total.check(self.name, w)?;
+        if w < 0.0 {
+            let none = Margin::default();
+            self.state.margins.get(outcome.truth as usize).unwrap_or(&none).truth.check(self.name, w)?;
+            if let Some(predicted) = outcome.predicted {
+                let class = self.state.margins.get(predicted as usize).unwrap_or(&none);
+                class.predicted.check(self.name, w)?;
+            }
+        }
+        self.state.add(outcome, w, self.score == Score::Matrix);
+        Ok(())
+    }
+
+    fn get(&self) -> f64 {
+        let total = self.state.total.value;
+        let accuracy = share(self.correct(), total);
+        match self.score {
+            Score::Matrix => accuracy,
+            Score::Kappa => {
+                let classes = self.state.margins.iter();
+                let chance =
+                    |class: &Margin| share(class.truth.value, total) * share(class.predicted.value, total);
+                kappa(accuracy, classes.map(chance).sum())
+            }
+            Score::KappaMajority => {
+                let most = self.state.margins.iter().map(|class| class.truth.value).fold(0.0, f64::max);
+                kappa(accuracy, share(most, total))
+            }
+            _ => self.averaged(),
+        }
+    }
+
+    fn bigger_is_better(&self) -> bool {
+        true
+    }
+
+    fn know(&mut self, labels: &Labels) {
+        self.positive.know(labels);
+    }
+
+    fn positive(&self) -> u32 {
+        self.positive.code
+    }
+
+    fn scale(&mut self, factor: f64) {
+        self.state.sums().for_each(|sum| sum.value *= factor);
+    }
+
+    fn merge(&mut self, other: &[u8]) -> Result<()> {
+        let mut copy = self.clone();
+        copy.load(other)?;
+        self.state.total.check(self.name, copy.state.total.value)?;
+        self.state.total.merge(copy.state.total);
+        let classes = self.state.margins.len().max(copy.state.margins.len());
+        self.state.margins.resize(classes, Margin::default());
+        for (mine, theirs) in self.state.margins.iter_mut().zip(copy.state.margins) {
+            mine.truth.merge(theirs.truth);
+            mine.predicted.merge(theirs.predicted);
+            mine.correct.merge(theirs.correct);
+        }
+        for (key, sum) in copy.state.cells {
+            self.state.cells.entry(key).or_default().merge(sum);
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        // Cleared in place: a window that starts again allocates nothing.
+        self.state.total = Sum::default();
+        self.state.margins.clear();
+        self.state.cells.clear();
+    }
+
+    fn duplicate(&self) -> Box<dyn Metric> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::build_resolved;
+
+    fn metric(name: &str, parameters: serde_json::Value) -> Box<dyn Metric> {
+        let description =
+            crate::registry::resolve(&json!({ "name": name, "parameters": parameters })).expect("it is declared");
+        match build_resolved(&description) {
+            Ok(Built::Metric(metric)) => metric,
+            _ => panic!("not a metric"),
+        }
+    }
+
+    fn outcome(truth: u32, predicted: Option<u32>) -> Outcome {
+        let nothing = f64::NAN;
+        Outcome::Class(ClassOutcome {
+            truth,
+            predicted,
+            previous: None,
+            truth_probability: nothing,
+            squared_error: nothing,
+            positive_probability: nothing,
+        })
+    }
+
+    #[test]
+    fn worked_by_hand() {
+        // Truths 1 1 1 0 0, predictions 1 1 0 1 none. Of class 1: c = 2, p = 3, t = 3. Of class 0: c = 0,
+        // p = 1, t = 2. Accuracy 2/5, chance agreement (3·3 + 2·1)/25 = 11/25, kappa (10 − 11)/(25 − 11).
+        let outcomes = [(1, Some(1)), (1, Some(1)), (1, Some(0)), (0, Some(1)), (0, None)];
+        let expected = [
+            ("metrics.Precision", 2.0 / 3.0),
+            ("metrics.Recall", 2.0 / 3.0),
+            ("metrics.F1", 2.0 / 3.0),
+            ("metrics.MicroPrecision", 2.0 / 4.0),
+            ("metrics.MicroRecall", 2.0 / 5.0),
+            ("metrics.MacroPrecision", 1.0 / 3.0),
+            ("metrics.WeightedRecall", 2.0 / 5.0),
+            ("metrics.BalancedAccuracy", 1.0 / 3.0),
+            ("metrics.CohenKappa", -1.0 / 14.0),
+            ("metrics.KappaM", -0.5),
+            ("metrics.ConfusionMatrix", 2.0 / 5.0),
+        ];
+        for (name, value) in expected {
+            let mut metric = metric(name, json!({}));
+            for (truth, predicted) in outcomes {
+                metric.update(&outcome(truth, predicted), 1.0).expect("a good outcome");
+            }
+            assert!((metric.get() - value).abs() < 1e-15, "{name}: {} is not {value}", metric.get());
+        }
+    }
+
+    #[test]
+    fn a_class_that_was_taken_back_is_gone() {
+        let mut metric = metric("metrics.MacroRecall", json!({}));
+        metric.update(&outcome(0, Some(0)), 0.1).expect("a good outcome");
+        metric.update(&outcome(2, Some(1)), 0.3).expect("a good outcome");
+        metric.update(&outcome(2, Some(1)), -0.3).expect("it was told");
+        assert_eq!(metric.get(), 1.0);
+        assert!(metric.update(&outcome(2, Some(1)), -0.3).is_err());
+    }
+}

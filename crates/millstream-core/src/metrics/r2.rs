@@ -1,0 +1,128 @@
+//! The coefficient of determination: 1 − Σ w (y − ŷ)² / Σ w (y − ȳ)².
+//!
+//! The spread of the truth is kept by West's weighted recursion (1979), which a negative weight runs
+//! backwards. 0 while the truth has not varied.
+
+use serde::{Deserialize, Serialize};
+
+use super::sums::Sum;
+use super::{overflow, wants_numbers};
+use crate::fault::{Fault, Result};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Metric, Outcome, Part};
+use crate::state::{pack, require, unpack};
+
+const NAME: &str = "metrics.R2";
+
+pub static R2: Declaration = Declaration {
+    name: NAME,
+    role: Role::Metric,
+    words: "Share of the truth's variance that predictions explain",
+    parameters: &[],
+    build: |_| Ok(Built::Metric(Box::new(Determination::default()))),
+};
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Determination {
+    weight: Sum,
+    mean: f64,
+    /// Σ w (y − mean)²
+    spread: f64,
+    /// Σ w (y − ŷ)²
+    residual: f64,
+}
+
+impl Part for Determination {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(self)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: Determination = unpack(NAME, bytes)?;
+        let finite = state.mean.is_finite() && state.spread.is_finite() && state.residual.is_finite();
+        require(NAME, finite && state.weight.is_valid(), "a sum is not finite")?;
+        *self = state;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>()
+    }
+}
+
+impl Metric for Determination {
+    fn update(&mut self, outcome: &Outcome, w: f64) -> Result<()> {
+        let Outcome::Number { truth, predicted } = *outcome else { return Err(wants_numbers(NAME)) };
+        if !(truth.is_finite() && predicted.is_finite()) {
+            return Err(Fault::value(format!(
+                "{NAME}: truth and prediction must be finite, got {truth} and {predicted}"
+            )));
+        }
+        if w == 0.0 {
+            return Ok(());
+        }
+        self.weight.check(NAME, w)?;
+        let mut next = *self;
+        next.weight.add(w);
+        if next.weight.count == 0 || next.weight.value <= 0.0 {
+            *self = Determination { weight: next.weight, ..Determination::default() };
+            return Ok(());
+        }
+        let delta = truth - self.mean;
+        next.mean += delta * (w / next.weight.value);
+        next.spread += w * delta * (truth - next.mean);
+        next.residual += w * (truth - predicted) * (truth - predicted);
+        if !(next.mean.is_finite() && next.spread.is_finite() && next.residual.is_finite()) {
+            return Err(overflow(NAME));
+        }
+        *self = next;
+        Ok(())
+    }
+
+    fn get(&self) -> f64 {
+        let ratio = self.residual / self.spread;
+        // A window can take the spread back to a rounding below 0.
+        if self.spread > 0.0 && ratio.is_finite() {
+            1.0 - ratio
+        } else {
+            0.0
+        }
+    }
+
+    fn bigger_is_better(&self) -> bool {
+        true
+    }
+
+    fn takes_numbers(&self) -> bool {
+        true
+    }
+
+    fn scale(&mut self, factor: f64) {
+        self.weight.value *= factor;
+        self.spread *= factor;
+        self.residual *= factor;
+    }
+
+    fn reset(&mut self) {
+        *self = Determination::default();
+    }
+
+    fn duplicate(&self) -> Box<dyn Metric> {
+        Box::new(*self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worked_by_hand() {
+        // y = 1, 2, 6 and ŷ = 1, 3, 4: mean 3, spread 4 + 1 + 9 = 14, residual 0 + 1 + 4 = 5.
+        let mut metric = Determination::default();
+        for (truth, predicted) in [(1.0, 1.0), (2.0, 3.0), (6.0, 4.0)] {
+            metric.update(&Outcome::Number { truth, predicted }, 1.0).expect("a good outcome");
+        }
+        assert!((metric.get() - (1.0 - 5.0 / 14.0)).abs() < 1e-15);
+    }
+}
