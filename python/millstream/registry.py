@@ -100,13 +100,11 @@ def build(description: dict[str, Any]) -> Any:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The model that `to_bytes` gave, ready to go on."""
+    """The model, metric, statistic or detector that `to_bytes` gave, ready to go on."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidType(f"millstream: a saved model is bytes, got {type(data).__name__}")
     data = bytes(data)
-    bare = _core.Model()
-    bare._load(data)
-    name = json.loads(bare._description())["name"]
+    name = _core.name_of(data)
     return cast("Any", face(name))._revive(data)
 
 

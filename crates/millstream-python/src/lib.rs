@@ -3,6 +3,7 @@
 
 mod errors;
 mod labels;
+mod metric;
 mod model;
 mod rows;
 
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::metric::Metric;
     #[pymodule_export]
     use crate::model::Model;
 
@@ -55,6 +58,16 @@ mod _core {
             }
         };
         Ok(numpy::PyArray1::from_iter(py, y.as_array().iter().zip(z.as_array()).map(at)))
+    }
+
+    /// The name of what was saved.
+    #[pyfunction]
+    fn name_of(py: Python<'_>, bytes: &[u8]) -> PyResult<String> {
+        use crate::errors::OrRaise;
+        let name = millstream_core::state::open(bytes)
+            .and_then(|saved| millstream_core::state::description(&saved))
+            .map(|description| description["name"].as_str().unwrap_or_default().to_string());
+        name.or_raise(py)
     }
 
     #[pymodule_init]

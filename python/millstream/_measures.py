@@ -1,0 +1,72 @@
+"""What metrics, statistics and drift detectors have in common: description, saving, copying."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, ClassVar
+
+from millstream.base import Model, Part, _to_json, describe, revive
+
+__all__ = ["Measure"]
+
+
+class Measure(Part):
+    """A part with a state that is told of things one at a time and has a value at any moment."""
+
+    name: ClassVar[str | None]
+    role: ClassVar[str]
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__()
+        core: Any = self
+        core._build(_to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
+
+    @property
+    def _core(self) -> Any:
+        """This object, for the verbs that the compiled class gives it."""
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters, defaults included."""
+        return {name: revive(value) for name, value in self.describe()["parameters"].items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            parameters = self.describe()["parameters"]
+            if name in parameters:
+                return revive(parameters[name])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def describe(self) -> dict[str, Any]:
+        """The whole description as plain data; `millstream.build` makes an equal part of it."""
+        return json.loads(self._core._description())  # type: ignore[no-any-return]
+
+    @classmethod
+    def _revive(cls, data: bytes) -> Any:
+        part: Any = cls.__new__(cls)
+        part._load(data)
+        return part
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (type(self), self._core.to_bytes(), dict(self.__dict__))
+
+    def __copy__(self) -> Any:
+        return _unpickle(type(self), self._core.to_bytes(), dict(self.__dict__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _unpickle(type(self), self._core.to_bytes(), copy.deepcopy(self.__dict__, memo))
+
+    def copy(self) -> Any:
+        """An independent copy in the same state."""
+        return copy.deepcopy(self)
+
+    # Written whole or not at all, as models are.
+    save = Model.save
+
+
+def _unpickle(cls: type[Measure], data: bytes, attributes: dict[str, Any]) -> Any:
+    part = cls._revive(data)
+    part.__dict__.update(attributes)
+    return part

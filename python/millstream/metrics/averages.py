@@ -1,0 +1,259 @@
+"""Precision, recall and F of several classes: of all together (micro), their mean (macro), or weighted."""
+
+from __future__ import annotations
+
+from millstream.metrics.base import Metric
+
+__all__ = [
+    "MacroF1",
+    "MacroFBeta",
+    "MacroPrecision",
+    "MacroRecall",
+    "MicroF1",
+    "MicroFBeta",
+    "MicroPrecision",
+    "MicroRecall",
+    "WeightedF1",
+    "WeightedFBeta",
+    "WeightedPrecision",
+    "WeightedRecall",
+]
+
+
+class MacroF1(Metric):
+    """F1 averaged over the classes that came as truth or prediction, each counting the same.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.MacroF1()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    MacroF1: 38.89%
+    """
+
+    name = "metrics.MacroF1"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class MacroFBeta(Metric):
+    """F-beta averaged over the classes that came as truth or prediction, each counting the same.
+
+    Parameters
+    ----------
+    beta
+        How many times as much recall matters as precision.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.MacroFBeta(beta=2.0)
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    MacroFBeta: 44.44%
+    """
+
+    name = "metrics.MacroFBeta"
+
+    def __init__(self, beta: float) -> None:
+        super().__init__(beta=beta)
+
+
+class MacroPrecision(Metric):
+    """Precision averaged over the classes that came as truth or prediction, each counting the same.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.MacroPrecision()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    MacroPrecision: 33.33%
+    """
+
+    name = "metrics.MacroPrecision"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class MacroRecall(Metric):
+    """Recall averaged over the classes that came as truth or prediction, each counting the same.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.MacroRecall()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    MacroRecall: 50.00%
+    """
+
+    name = "metrics.MacroRecall"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class MicroF1(Metric):
+    """F1 of all classes together: sums over classes, then one ratio.
+
+    Without missing predictions this is the accuracy.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.MicroF1()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    MicroF1: 50.00%
+    """
+
+    name = "metrics.MicroF1"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class MicroFBeta(Metric):
+    """F-beta of all classes together: sums over classes, then one ratio.
+
+    Without missing predictions this is the accuracy.
+
+    Parameters
+    ----------
+    beta
+        How many times as much recall matters as precision.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.MicroFBeta(beta=2.0)
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    MicroFBeta: 50.00%
+    """
+
+    name = "metrics.MicroFBeta"
+
+    def __init__(self, beta: float) -> None:
+        super().__init__(beta=beta)
+
+
+class MicroPrecision(Metric):
+    """Precision of all classes together: sums over classes, then one ratio.
+
+    Without missing predictions this is the accuracy.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.MicroPrecision()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    MicroPrecision: 50.00%
+    """
+
+    name = "metrics.MicroPrecision"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class MicroRecall(Metric):
+    """Recall of all classes together: sums over classes, then one ratio.
+
+    Without missing predictions this is the accuracy.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.MicroRecall()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    MicroRecall: 50.00%
+    """
+
+    name = "metrics.MicroRecall"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class WeightedF1(Metric):
+    """F1 averaged over the classes, each counting as much as it came as truth.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.WeightedF1()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    WeightedF1: 41.67%
+    """
+
+    name = "metrics.WeightedF1"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class WeightedFBeta(Metric):
+    """F-beta averaged over the classes, each counting as much as it came as truth.
+
+    Parameters
+    ----------
+    beta
+        How many times as much recall matters as precision.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.WeightedFBeta(beta=2.0)
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    WeightedFBeta: 45.83%
+    """
+
+    name = "metrics.WeightedFBeta"
+
+    def __init__(self, beta: float) -> None:
+        super().__init__(beta=beta)
+
+
+class WeightedPrecision(Metric):
+    """Precision averaged over the classes, each counting as much as it came as truth.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.WeightedPrecision()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    WeightedPrecision: 37.50%
+    """
+
+    name = "metrics.WeightedPrecision"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class WeightedRecall(Metric):
+    """Recall averaged over the classes, each counting as much as it came as truth.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.WeightedRecall()
+    >>> metric.update_many(["cat", "ant", "cat", "bird"], ["ant", "ant", "cat", "cat"])
+    >>> metric
+    WeightedRecall: 50.00%
+    """
+
+    name = "metrics.WeightedRecall"
+
+    def __init__(self) -> None:
+        super().__init__()

@@ -1,0 +1,337 @@
+"""Metrics of class labels."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from millstream.base import Label
+from millstream.metrics.base import Metric
+
+__all__ = [
+    "F1",
+    "Accuracy",
+    "BalancedAccuracy",
+    "CohenKappa",
+    "ConfusionMatrix",
+    "FBeta",
+    "KappaM",
+    "KappaTemporal",
+    "Precision",
+    "Recall",
+]
+
+
+class Accuracy(Metric):
+    """The share of predictions that were right. The first metric to look at when classes are balanced.
+
+    A prediction of None counts as wrong.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.Accuracy()
+    >>> metric.update_many(["a", "b", "b"], ["a", "b", "a"])
+    >>> metric
+    Accuracy: 66.67%
+    """
+
+    name = "metrics.Accuracy"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class BalancedAccuracy(Metric):
+    """The mean recall of the classes that have come: accuracy in which each class counts the same.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.BalancedAccuracy()
+    >>> metric.update_many([1, 0, 0, 0], [1, 0, 0, 1])
+    >>> metric
+    BalancedAccuracy: 83.33%
+
+    References
+    ----------
+    Brodersen, K. H. et al. (2010). The balanced accuracy and its posterior distribution.
+    """
+
+    name = "metrics.BalancedAccuracy"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class Precision(Metric):
+    """The share of positive predictions that were right. For when a false alarm is costly.
+
+    Parameters
+    ----------
+    pos_val
+        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.Precision()
+    >>> metric.update_many([True, False, True], [True, True, True])
+    >>> metric
+    Precision: 66.67%
+    """
+
+    name = "metrics.Precision"
+
+    def __init__(self, pos_val: Label | None = None) -> None:
+        super().__init__(pos_val=pos_val)
+
+
+class Recall(Metric):
+    """The share of positives that were found. For when a miss is costly.
+
+    Parameters
+    ----------
+    pos_val
+        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.Recall(pos_val="spam")
+    >>> metric.update_many(["spam", "spam", "ham"], ["spam", "ham", "ham"])
+    >>> metric
+    Recall: 50.00%
+    """
+
+    name = "metrics.Recall"
+
+    def __init__(self, pos_val: Label | None = None) -> None:
+        super().__init__(pos_val=pos_val)
+
+
+class FBeta(Metric):
+    """The harmonic mean of precision and recall, in which recall counts `beta` times as much.
+
+    Parameters
+    ----------
+    beta
+        How many times as much recall matters as precision.
+    pos_val
+        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.FBeta(beta=2.0)
+    >>> metric.update_many([True, False, True, True], [True, True, False, True])
+    >>> metric
+    FBeta: 66.67%
+
+    References
+    ----------
+    van Rijsbergen, C. J. (1979). Information retrieval.
+    """
+
+    name = "metrics.FBeta"
+
+    def __init__(self, beta: float, pos_val: Label | None = None) -> None:
+        super().__init__(beta=beta, pos_val=pos_val)
+
+
+class F1(Metric):
+    """The harmonic mean of precision and recall. For a positive class that is rare.
+
+    Parameters
+    ----------
+    pos_val
+        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.F1()
+    >>> metric.update_many([True, False, True, True], [True, True, False, True])
+    >>> metric
+    F1: 66.67%
+    """
+
+    name = "metrics.F1"
+
+    def __init__(self, pos_val: Label | None = None) -> None:
+        super().__init__(pos_val=pos_val)
+
+
+class CohenKappa(Metric):
+    """Accuracy beyond what chance agreement of the same class shares would give; 0 is no better.
+
+    Also known as `metrics.Kappa`.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.CohenKappa()
+    >>> metric.update_many(["cat", "ant", "cat", "cat", "ant", "bird"], ["ant", "ant", "cat", "cat", "ant", "cat"])
+    >>> metric
+    CohenKappa: 42.86%
+
+    References
+    ----------
+    Cohen, J. (1960). A coefficient of agreement for nominal scales.
+    """
+
+    name = "metrics.CohenKappa"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class KappaM(Metric):
+    """Accuracy beyond always predicting the class that is most frequent; 0 is no better, below 0 is worse.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.KappaM()
+    >>> metric.update_many([1, 1, 1, 0], [1, 1, 1, 1])
+    >>> metric
+    KappaM: 0.00%
+
+    References
+    ----------
+    Bifet, A. et al. (2015). Efficient online evaluation of big data stream classifiers.
+    """
+
+    name = "metrics.KappaM"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class KappaTemporal(Metric):
+    """Accuracy beyond predicting the last label again; 0 is no better, below 0 is worse.
+
+    The one to look at when labels come in runs: persistence is then hard to beat. At the first label
+    persistence counts as wrong. Also known as `metrics.KappaT`.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.KappaTemporal()
+    >>> metric.update_many([0, 0, 1, 1], [0, 0, 1, 0])
+    >>> metric
+    KappaTemporal: 50.00%
+
+    References
+    ----------
+    Žliobaitė, I. et al. (2015). Evaluation methods and decision theory for classification of streaming data
+    with temporal dependence.
+    """
+
+    name = "metrics.KappaTemporal"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class ConfusionMatrix(Metric):
+    """How often each class was predicted as each. Its value as a number (`get`) is the accuracy.
+
+    `matrix[truth][prediction]` is a sum of weights; None stands for no prediction.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> matrix = metrics.ConfusionMatrix()
+    >>> matrix.update_many(["cat", "ant", "cat", "cat", "ant", "bird"], ["ant", "ant", "cat", "cat", "ant", "cat"])
+    >>> matrix
+          ant  bird  cat
+     ant    2     0    0
+    bird    0     0    1
+     cat    1     0    2
+    >>> matrix["bird"]["cat"]
+    1.0
+    """
+
+    name = "metrics.ConfusionMatrix"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _sums(self) -> tuple[list[Any], dict[str, Any]]:
+        return self._labels(), json.loads(self._inspect())
+
+    @property
+    def classes(self) -> list[Label]:
+        """The labels that came as truth or prediction, in the order in which they came."""
+        labels, sums = self._sums()
+        return [
+            label
+            for code, label in enumerate(labels[: len(sums["truth"])])
+            if label is not None and (sums["truth"][code] or sums["predicted"][code])
+        ]
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of all weights."""
+        return float(self._sums()[1]["total"])
+
+    @property
+    def data(self) -> dict[Label, dict[Label | None, float]]:
+        """The matrix as dicts: truth, then prediction."""
+        labels, sums = self._sums()
+        rows: dict[Label, dict[Label | None, float]] = {}
+        for truth, predicted, weight in sums["cells"]:
+            rows.setdefault(labels[truth], {})[None if predicted is None else labels[predicted]] = weight
+        return rows
+
+    def __getitem__(self, truth: Label) -> dict[Label | None, float]:
+        row: dict[Label | None, float] = {label: 0.0 for label in self.classes}
+        row.update(self.data.get(truth, {}))
+        return row
+
+    def to_numpy(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Rows by truth, columns by prediction, in the order of `classes`."""
+        data, classes = self.data, self.classes
+        cells = [[data.get(truth, {}).get(predicted, 0.0) for predicted in classes] for truth in classes]
+        return np.array(cells, dtype=np.float64).reshape(len(classes), len(classes))
+
+    def _margin(self, kind: str, label: Label) -> float:
+        labels, sums = self._sums()
+        return float(sums[kind][labels.index(label)]) if label in labels[: len(sums[kind])] else 0.0
+
+    def support(self, label: Label) -> float:
+        """The weight of outcomes whose truth was `label`."""
+        return self._margin("truth", label)
+
+    def true_positives(self, label: Label) -> float:
+        """The weight of outcomes that were `label` and predicted so."""
+        return self._margin("correct", label)
+
+    def false_positives(self, label: Label) -> float:
+        """The weight of outcomes that were predicted as `label` and were not."""
+        return self._margin("predicted", label) - self._margin("correct", label)
+
+    def false_negatives(self, label: Label) -> float:
+        """The weight of outcomes that were `label` and not predicted so."""
+        return self._margin("truth", label) - self._margin("correct", label)
+
+    def true_negatives(self, label: Label) -> float:
+        """The weight of outcomes that neither were `label` nor predicted so."""
+        return self.total_weight - self._margin("truth", label) - self.false_positives(label)
+
+    def __repr__(self) -> str:
+        classes = sorted(self.classes, key=lambda label: (isinstance(label, str), label))
+        if not classes:
+            return "ConfusionMatrix: empty"
+        data = self.data
+        names = [str(label) for label in classes]
+        table = [["", *names]]
+        for truth, name in zip(classes, names, strict=True):
+            row = data.get(truth, {})
+            table.append([name, *(f"{row.get(predicted, 0.0):,.10g}" for predicted in classes)])
+        widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
+        lines = [[cell.rjust(width) for cell, width in zip(line, widths, strict=True)] for line in table]
+        return "\n".join("  ".join(line) for line in lines)

@@ -1,0 +1,89 @@
+"""Any metric over a window, or with old outcomes fading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.metrics.base import Metric
+
+__all__ = ["Fading", "Rolling"]
+
+
+class _Wrapper(Metric):
+    @property
+    def _format(self) -> str:  # type: ignore[override]
+        return str(self.metric._format)
+
+    @property
+    def error(self) -> float:
+        """The most by which the value may be off; 0 for metrics that are exact."""
+        return self._error() or 0.0
+
+    def __repr__(self) -> str:
+        wrapped = self.describe()["parameters"]["metric"]["name"].rpartition(".")[2]
+        return f"{type(self).__name__}({wrapped}): {self._shown()}"
+
+
+def _plain(metric: Any) -> Any:
+    """River's way of giving the class is understood."""
+    return metric() if isinstance(metric, type) else metric
+
+
+class Rolling(_Wrapper):
+    """A metric over the last `window_size` outcomes.
+
+    It takes the memory of the window and the time of about three updates. Outcomes of weight 0 do not enter.
+
+    Parameters
+    ----------
+    metric
+        The metric; it starts anew.
+    window_size
+        How many outcomes are in the window.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.Rolling(metrics.Accuracy(), window_size=2)
+    >>> metric.update_many([1, 1, 1], [0, 0, 1])
+    >>> metric
+    Rolling(Accuracy): 50.00%
+    """
+
+    name = "metrics.Rolling"
+
+    def __init__(self, metric: Metric | str, window_size: int = 1000) -> None:
+        super().__init__(metric=_plain(metric), window_size=window_size)
+
+
+class Fading(_Wrapper):
+    """A metric in which outcomes fade: each counts `forgetting` times the one after it.
+
+    It takes no memory of its own. A window of n outcomes and a fading metric with `forgetting = 1 − 2/n`
+    look back about as far.
+
+    Parameters
+    ----------
+    metric
+        The metric; it starts anew.
+    forgetting
+        What an outcome counts, relative to the one after it; 1 forgets nothing. Also known as `alpha`.
+
+    Examples
+    --------
+    >>> from millstream import metrics
+    >>> metric = metrics.Fading(metrics.MAE(), forgetting=0.5)
+    >>> metric.update_many([0, 0, 0], [4, 2, 1])
+    >>> metric
+    Fading(MAE): 1.714286
+
+    References
+    ----------
+    Gama, J., Sebastião, R. and Rodrigues, P. P. (2013). On evaluating stream learning algorithms.
+    """
+
+    name = "metrics.Fading"
+    aliases = {"alpha": "forgetting"}
+
+    def __init__(self, metric: Metric | str, forgetting: float = 0.999) -> None:
+        super().__init__(metric=_plain(metric), forgetting=forgetting)
