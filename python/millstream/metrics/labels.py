@@ -288,7 +288,7 @@ class ConfusionMatrix(Metric):
         return rows
 
     def __getitem__(self, truth: Label) -> dict[Label | None, float]:
-        row: dict[Label | None, float] = {label: 0.0 for label in self.classes}
+        row: dict[Label | None, float] = dict.fromkeys(self.classes, 0.0)
         row.update(self.data.get(truth, {}))
         return row
 
