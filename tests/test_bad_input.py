@@ -490,7 +490,12 @@ def _bounded() -> list[tuple[str, dict[str, Any]]]:
 
 
 def _required(name: str) -> dict[str, Any]:
-    return next((case.description["parameters"] for case in CASES if case.name == name), {})
+    model = next((case.description["parameters"] for case in CASES if case.name == name), None)
+    if model is not None:
+        return model
+    wrapped = {"a metric": "metrics.MAE", "a statistic": "stats.Mean"}
+    required = (parameter for parameter in entry(name)["parameters"] if parameter["required"])
+    return {parameter["name"]: wrapped.get(parameter["must_be"], 1.0) for parameter in required}
 
 
 def _outside(bounds: list[Any], must_be: str) -> list[Any]:

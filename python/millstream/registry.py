@@ -105,7 +105,10 @@ def from_bytes(data: bytes) -> Any:
         raise InvalidType(f"millstream: a saved model is bytes, got {type(data).__name__}")
     data = bytes(data)
     name = _core.name_of(data)
-    return cast("Any", face(name))._revive(data)
+    cls = cast("Any", face(name))
+    if not hasattr(cls, "_revive"):
+        raise InvalidType(f"{name}: a {entry(name)['role']} has no state of its own to load")
+    return cls._revive(data)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
