@@ -20,6 +20,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
     "compose.Prefix": {"prefix": "p_"},
+    **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
+    "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
+    "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
+    "stats.Rolling": {"statistic": {"name": "stats.Mean"}},
     "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},
 }
 

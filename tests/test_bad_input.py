@@ -20,7 +20,7 @@ import millstream
 from millstream import linear_model, preprocessing
 from millstream.errors import MillstreamError, NumericOverflow
 from millstream.registry import entry
-from streams import CASES, Case, answer, cases, learn_one, mixed, numbers_in, numeric
+from streams import ARGUMENTS, CASES, Case, answer, cases, learn_one, mixed, numbers_in, numeric
 
 WARM = mixed(30)
 GOOD: dict[Any, Any] = {"a": 0.5, "b": 1.0, "colour": "red", "flag": True}
@@ -490,12 +490,7 @@ def _bounded() -> list[tuple[str, dict[str, Any]]]:
 
 
 def _required(name: str) -> dict[str, Any]:
-    model = next((case.description["parameters"] for case in CASES if case.name == name), None)
-    if model is not None:
-        return model
-    wrapped = {"a metric": "metrics.MAE", "a statistic": "stats.Mean"}
-    required = (parameter for parameter in entry(name)["parameters"] if parameter["required"])
-    return {parameter["name"]: wrapped.get(parameter["must_be"], 1.0) for parameter in required}
+    return next((case.description["parameters"] for case in CASES if case.name == name), ARGUMENTS.get(name, {}))
 
 
 def _outside(bounds: list[Any], must_be: str) -> list[Any]:
