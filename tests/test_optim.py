@@ -165,6 +165,13 @@ def test_each_optimizer_learns(optimizer: Any) -> None:
     assert right.mean() > (0.7 if optimizer.name == "optim.AdaDelta" else 0.93)
 
 
+@pytest.mark.parametrize("alpha", [1e-12, 1e-4, 1.0, 1e30])
+def test_the_optimal_rate_is_finite(alpha: float) -> None:
+    model = linear_model.LinearRegression(optim.SGD(optim.Optimal(alpha)), intercept=False, clip_gradient=1.0)
+    model.learn_one({"x": 1.0}, 100.0)
+    assert model.weights["x"] == pytest.approx(alpha**-0.25)
+
+
 def test_names_that_river_users_know() -> None:
     assert optim.Adam(lr=0.2, eps=1e-6) == optim.Adam(learning_rate=0.2, epsilon=1e-6)
     assert optim.AdaDelta(eps=1e-6).epsilon == 1e-6

@@ -93,7 +93,7 @@ class InverseScaling(Schedule):
 
 
 class Optimal(Schedule):
-    """Bottou's rate `1 / (alpha (t + t0))`, for a problem with an l2 penalty of `alpha`.
+    """Bottou's rate `1 / (alpha (t0 + t - 1))`, for a problem with an l2 penalty of `alpha`.
 
     `t0` is chosen so that the first steps are as large as typical weights, as in scikit-learn.
 

@@ -16,10 +16,10 @@ pub enum Schedule {
         rate: f64,
         power: f64,
     },
-    /// 1 / (α (t + t₀)) (Bottou, 2012)
+    /// 1 / (α (t₀ + t − 1)) (Bottou, 2012)
     Optimal {
         alpha: f64,
-        offset: f64,
+        start: f64,
     },
 }
 
@@ -30,7 +30,7 @@ impl Schedule {
             Schedule::Constant(rate) => rate,
             Schedule::InverseSquareRoot(rate) => rate / t.sqrt(),
             Schedule::InverseScaling { rate, power } => rate / t.powf(power),
-            Schedule::Optimal { alpha, offset } => 1.0 / (alpha * (t + offset)),
+            Schedule::Optimal { alpha, start } => 1.0 / (alpha * (start + (t - 1.0))),
         }
     }
 }
@@ -90,7 +90,7 @@ pub static INVERSE_SCALING: Declaration = Declaration {
 pub static OPTIMAL: Declaration = Declaration {
     name: "optim.Optimal",
     role: Role::Schedule,
-    words: "Bottou's rate 1/(alpha (t + t0)), for a problem with l2 penalty alpha",
+    words: "Bottou's rate 1/(alpha (t0 + t - 1)), for a problem with l2 penalty alpha",
     parameters: &[Parameter::new(
         "alpha",
         Kind::Float(Bounds::POSITIVE),
@@ -102,7 +102,7 @@ pub static OPTIMAL: Declaration = Declaration {
         // Bottou's heuristic: the first step is as large as typical weights, (1/√α)^½. It divides by the
         // slope of the loss there, which is at most 1 for the losses of classification.
         let typical = (1.0 / alpha.sqrt()).sqrt();
-        Ok(Built::Schedule(Schedule::Optimal { alpha, offset: 1.0 / (alpha * typical) - 1.0 }))
+        Ok(Built::Schedule(Schedule::Optimal { alpha, start: 1.0 / (alpha * typical) }))
     },
 };
 
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(Schedule::InverseSquareRoot(0.3).at(9.0), 0.3 / 3.0);
         assert_eq!(Schedule::InverseScaling { rate: 0.8, power: 2.0 }.at(2.0), 0.2);
         // α = 1e-4: typical = (1/0.01)^½ = 10, so the first rate is 1 / (1e-4 · 1000) = 10.
-        let first = Schedule::Optimal { alpha: 1e-4, offset: 999.0 }.at(1.0);
+        let first = Schedule::Optimal { alpha: 1e-4, start: 1000.0 }.at(1.0);
         assert!((first - 10.0).abs() < 1e-12);
     }
 }
