@@ -24,6 +24,7 @@ background:rgba(128,128,128,.07)}
 .millstream td{padding:1px 12px 1px 0;border:0;text-align:left;vertical-align:top;background:none;
 font-family:ui-monospace,monospace;font-size:12px}
 .millstream .ms-default{opacity:.55}
+.millstream .ms-brief{font:12px ui-monospace,monospace;font-weight:400;opacity:.7;margin-left:6px}
 .millstream .ms-foot{opacity:.7;font-size:12px;margin-top:5px}
 """
 
@@ -39,7 +40,7 @@ def html_of(model: Any) -> str:
         facts += [f"{classes:,} class{'es' * (classes != 1)}"] * bool(classes)
     facts.append(_bytes(model.memory))
     foot = f'<div class="ms-foot">{escape(" · ".join(facts))}</div>'
-    return f'<div class="millstream"><style>{_STYLE}</style>{_box(_plain(model), {})}{foot}</div>'
+    return f'<div class="millstream"><style>{_STYLE}</style>{_box(_plain(model))}{foot}</div>'
 
 
 def _plain(model: Any) -> Any:
@@ -47,7 +48,7 @@ def _plain(model: Any) -> Any:
     return model.describe() if isinstance(model, _core.Model) else model  # type: ignore[attr-defined]
 
 
-def _box(part: Any, seen: dict[int, bool]) -> str:
+def _box(part: Any) -> str:
     """One model: a description or an object."""
     if isinstance(part, dict):
         title, parameters = part["name"].rpartition(".")[2], dict(part["parameters"])
@@ -55,8 +56,8 @@ def _box(part: Any, seen: dict[int, bool]) -> str:
         title, parameters = type(part).__name__, dict(getattr(part, "parameters", {}))
     for name, between in (("steps", '<div class="ms-down">↓</div>'), ("parts", "")):
         if isinstance(parameters.get(name), list) and title in ("Pipeline", "Union"):
-            boxes = between.join(_box(_plain(member), seen) for member in parameters[name])
-            return boxes if name == "steps" else f'<div class="ms-beside">{boxes}</div>'
+            boxes = between.join(_box(_plain(member)) for member in parameters[name])
+            return f'<div class="{"ms-below" if name == "steps" else "ms-beside"}">{boxes}</div>'
     if not parameters:
         return f'<div class="ms-box"><span class="ms-plain">{escape(title)}</span></div>'
     defaults = _defaults(part)
@@ -64,8 +65,10 @@ def _box(part: Any, seen: dict[int, bool]) -> str:
         f"<tr{_default(defaults, name, value)}><td>{escape(name)}</td><td>{escape(_shown(value))}</td></tr>"
         for name, value in parameters.items()
     )
-    table = f"<table>{rows}</table>"
-    return f'<div class="ms-box"><details><summary>{escape(title)}</summary>{table}</details></div>'
+    changed = [f"{k}={_shown(v)}" for k, v in parameters.items() if not _default(defaults, k, v)]
+    brief = f' <span class="ms-brief">{escape(", ".join(changed)[:120])}</span>' if changed else ""
+    head = f"<summary>{escape(title)}{brief}</summary>"
+    return f'<div class="ms-box"><details>{head}<table>{rows}</table></details></div>'
 
 
 def _defaults(part: Any) -> dict[str, Any]:
@@ -82,7 +85,7 @@ def _default(defaults: dict[str, Any], name: str, value: Any) -> str:
     if isinstance(value, dict) and isinstance(default, dict) and value.get("name") == default.get("name"):
         from millstream.registry import build
 
-        value, default = value, build(default).describe()
+        default = build(default).describe()
     same = type(value) is type(default) and bool(value == default)
     return ' class="ms-default"' if same else ""
 

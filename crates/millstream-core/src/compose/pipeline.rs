@@ -406,6 +406,16 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
         self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, w, scratch))
     }
 
+    fn learn_and_transform(
+        &mut self,
+        x: Row<'_>,
+        w: f64,
+        out: &mut RowBuffer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.learn_all(x, w, scratch, |last, z, scratch| last.learn_and_transform(z, w, out, scratch))
+    }
+
     fn undo(&mut self) {
         self.last.undo();
         self.chain.undo();

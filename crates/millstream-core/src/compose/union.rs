@@ -104,44 +104,56 @@ impl Beyond {
     }
 }
 
+/// A row on its way to being whole.
+struct Whole {
+    beyond: Beyond,
+    plain: bool,
+    written: usize,
+}
+
+impl Whole {
+    fn add(&mut self, row: Row<'_>, places: &[u32], out: &mut RowBuffer) {
+        let mut put = |at: usize, value: f64, kind: FeatureKind| {
+            out.put(self.beyond.place(places, at), value, kind);
+            self.written += 1;
+            self.plain &= kind == FeatureKind::Number && !value.is_nan();
+        };
+        match row {
+            Row::Plain(values) => {
+                values.iter().enumerate().for_each(|(at, &value)| put(at, value, FeatureKind::Number));
+            }
+            Row::Mixed(values, kinds) => {
+                values.iter().zip(kinds).enumerate().for_each(|(at, (&value, &kind))| put(at, value, kind));
+            }
+            Row::Sparse(sparse) => {
+                let mut listed = sparse.indices.iter().zip(sparse.values).peekable();
+                for at in 0..sparse.width {
+                    let value = listed.next_if(|(&index, _)| index as usize == at).map_or(0.0, |(_, &v)| v);
+                    put(at, value, FeatureKind::Number);
+                }
+            }
+        }
+    }
+
+    fn finish(self, out: &mut RowBuffer) {
+        if self.plain && self.written == self.beyond.0 {
+            out.plain(self.written);
+        }
+    }
+}
+
 impl Union {
     /// Write every part's row into a mixed one; see that it is plain if it is.
     fn transform_in_full(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
         let mut buffer = scratch.take_row();
-        let mut beyond = Beyond(self.width as usize);
-        let mut plain = true;
-        let mut written = 0;
+        let mut whole = Whole { beyond: Beyond(self.width as usize), plain: true, written: 0 };
         out.mixed(self.width as usize);
         for (part, places) in self.parts.iter().zip(&self.places) {
             part.transform(x, &mut buffer, scratch);
-            let mut put = |place: usize, value: f64, kind: FeatureKind| {
-                out.put(place, value, kind);
-                written += 1;
-                plain &= kind == FeatureKind::Number && !value.is_nan();
-            };
-            match buffer.row() {
-                Row::Plain(values) => values
-                    .iter()
-                    .enumerate()
-                    .for_each(|(at, &value)| put(beyond.place(places, at), value, FeatureKind::Number)),
-                Row::Mixed(values, kinds) => values
-                    .iter()
-                    .zip(kinds)
-                    .enumerate()
-                    .for_each(|(at, (&value, &kind))| put(beyond.place(places, at), value, kind)),
-                Row::Sparse(sparse) => {
-                    let mut listed = sparse.indices.iter().zip(sparse.values).peekable();
-                    for at in 0..sparse.width {
-                        let value = listed.next_if(|(&index, _)| index as usize == at).map_or(0.0, |(_, &v)| v);
-                        put(beyond.place(places, at), value, FeatureKind::Number);
-                    }
-                }
-            }
+            whole.add(buffer.row(), places, out);
         }
         scratch.give_row(buffer);
-        if plain && written == beyond.0 {
-            out.plain(written);
-        }
+        whole.finish(out);
     }
 
     /// List what the parts give, if some part is sparse and all is numbers; false if it is not so.
@@ -176,6 +188,14 @@ impl Union {
         }
         out.ascend();
         true
+    }
+
+    fn give_places(&mut self, part: usize, width: usize) {
+        let places = &mut self.places[part];
+        while places.len() < width {
+            places.push(self.width);
+            self.width += 1;
+        }
     }
 
     fn take_back_places(&mut self) {
@@ -252,15 +272,45 @@ impl Transformer for Union {
         }
         self.undo.clear();
         let mut buffer = scratch.take_row();
-        for (part, places) in self.parts.iter().zip(&mut self.places) {
-            part.transform(x, &mut buffer, scratch);
-            self.undo.push(places.len());
-            while places.len() < buffer.row().width() {
-                places.push(self.width);
-                self.width += 1;
-            }
+        for at in 0..self.parts.len() {
+            self.parts[at].transform(x, &mut buffer, scratch);
+            self.undo.push(self.places[at].len());
+            self.give_places(at, buffer.row().width());
         }
         scratch.give_row(buffer);
+        Ok(())
+    }
+
+    fn learn_and_transform(
+        &mut self,
+        x: Row<'_>,
+        w: f64,
+        out: &mut RowBuffer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if self.width as usize >= SPARSE_FROM {
+            self.learn(x, w, scratch)?;
+            self.transform(x, out, scratch);
+            return Ok(());
+        }
+        let mut buffer = scratch.take_row();
+        let mut whole = Whole { beyond: Beyond(self.width as usize), plain: true, written: 0 };
+        out.mixed(self.width as usize);
+        self.undo.clear();
+        for at in 0..self.parts.len() {
+            if let Err(fault) = self.parts[at].learn_and_transform(x, w, &mut buffer, scratch) {
+                scratch.give_row(buffer);
+                self.parts[..at].iter_mut().rev().for_each(|part| part.undo());
+                self.take_back_places();
+                return Err(fault);
+            }
+            self.undo.push(self.places[at].len());
+            self.give_places(at, buffer.row().width());
+            whole.beyond = Beyond(self.width as usize);
+            whole.add(buffer.row(), &self.places[at], out);
+        }
+        scratch.give_row(buffer);
+        whole.finish(out);
         Ok(())
     }
 
@@ -331,6 +381,16 @@ mod tests {
         schema.push(&"x".into(), FeatureKind::Number);
         let names: Vec<String> = union.output(&schema).names().map(|name| name.text()).collect();
         assert_eq!(names, ["x", "MaxAbsScaler_x"]);
+        // Learning and transforming at once is the same.
+        let mut fused = union.duplicate();
+        let (mut at_once, row) = (RowBuffer::default(), Row::Plain(&[7.0, 1.0]));
+        fused.learn_and_transform(row, 1.0, &mut at_once, &mut scratch).unwrap();
+        union.learn(row, 1.0, &mut scratch).unwrap();
+        union.transform(row, &mut out, &mut scratch);
+        let (Row::Plain(a), Row::Plain(b)) = (at_once.row(), out.row()) else { panic!() };
+        assert_eq!((a, fused.save().unwrap()), (b, union.save().unwrap()));
+        fused.undo();
+        assert_eq!(fused.save().unwrap(), before);
         // The first part overflows nothing, the range of the second example does.
         union.learn(Row::Plain(&[f64::MAX]), 1.0, &mut scratch).unwrap();
         let before = union.save().unwrap();
