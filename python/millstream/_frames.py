@@ -240,7 +240,11 @@ def weights(w: Any) -> Any:
 
 def dicts(X: Any) -> Iterator[Any]:
     """The rows of anything as dicts."""
-    rows = take_apart(X)
+    return rows_of(take_apart(X))
+
+
+def rows_of(rows: tuple[Any, ...]) -> Iterator[Any]:
+    """The rows of what `take_apart` gave, as dicts."""
     if rows[0] == "dicts":
         yield from rows[1]
     elif rows[0] == "matrix":

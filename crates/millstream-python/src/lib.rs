@@ -5,6 +5,7 @@ mod errors;
 mod labels;
 mod metric;
 mod model;
+mod prequential;
 mod rows;
 
 use pyo3::prelude::*;
@@ -17,6 +18,8 @@ mod _core {
     use crate::metric::Metric;
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::prequential::Prequential;
 
     /// The registry in JSON: names, roles, words, parameters.
     #[pyfunction]

@@ -1,1 +1,336 @@
 //! Test-then-train: predict, score, learn, row by row, with labels that may come late.
+//!
+//! An `Evaluation` holds the state of one run of one model and is fed table by table; how the stream is cut
+//! into tables changes nothing. A row is scored as it was predicted, when its label comes, and learned then;
+//! a row that is refused, by prediction or by learning, is neither scored nor learned. (Dawid, 1984, calls
+//! this the prequential approach; labels that come late are after Grzenda, Gomes and Bifet, 2020.)
+
+pub mod panel;
+pub mod pending;
+pub mod scores;
+
+use crate::fault::{Fault, Result};
+use crate::labels::Label;
+use crate::model::{Answer, Job, Model, Sink, TableRow, Target, Targets};
+use crate::registry::Role;
+use crate::row::Scratch;
+use crate::table::{each_raw, Reader, Table};
+use panel::Panel;
+use pending::{Due, Pending, Waiting};
+use scores::{Gauge, Scores};
+
+/// When the label of a row comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    AtOnce,
+    /// Just before the row so many rows later is predicted.
+    AfterRows(u64),
+    /// By the times in the chunk.
+    Timed,
+}
+
+/// A time that is missing.
+pub const NO_TIME: i64 = i64::MIN;
+
+/// Rows of a stream with what should have been predicted.
+pub struct Chunk<'a> {
+    pub table: &'a dyn Table,
+    pub from: usize,
+    pub to: usize,
+    pub targets: Targets<'a>,
+    pub weights: Option<&'a [f64]>,
+    /// When each row happened, and when its label came, in any unit that keeps the order.
+    pub times: Option<(&'a [i64], &'a [i64])>,
+}
+
+/// Tells the seconds since the run began: the core has no clock of its own.
+pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);
+
+pub struct Evaluation {
+    scores: Scores,
+    pending: Pending,
+    arrival: Arrival,
+    set_aside: bool,
+    /// Rows of the stream so far.
+    rows: u64,
+}
+
+struct ModelGauge<'a> {
+    model: &'a Model,
+    clock: Clock<'a>,
+}
+
+impl Gauge for ModelGauge<'_> {
+    fn seconds(&self) -> f64 {
+        (self.clock)()
+    }
+
+    fn memory(&self) -> usize {
+        self.model.memory()
+    }
+}
+
+impl Evaluation {
+    /// `set_aside`: whether rows that are refused are counted, or stop the run.
+    pub fn new(scores: Scores, arrival: Arrival, set_aside: bool) -> Self {
+        Evaluation { scores, pending: Pending::default(), arrival, set_aside, rows: 0 }
+    }
+
+    pub fn scores(&self) -> &Scores {
+        &self.scores
+    }
+
+    pub fn scores_mut(&mut self) -> &mut Scores {
+        &mut self.scores
+    }
+
+    pub fn into_panel(self) -> Panel {
+        self.scores.into_panel()
+    }
+
+    /// Rows whose labels have not come.
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Bytes that the evaluation itself holds.
+    pub fn memory(&self) -> usize {
+        self.pending.memory() + self.scores.panel().memory()
+    }
+
+    /// Whether the metrics suit the model.
+    pub fn check(&self, model: &Model) -> Result<()> {
+        match model.role() {
+            Role::Classifier => self.scores.panel().check(false),
+            Role::Regressor => self.scores.panel().check(true),
+            _ => Err(Fault::wrong_type("a transformer predicts nothing that could be scored")),
+        }
+        .map_err(|fault| fault.by(model.title()))
+    }
+
+    /// A row that could not even be read.
+    pub fn unreadable(&mut self, fault: Fault) -> Result<()> {
+        let row = self.rows;
+        self.rows += 1;
+        self.refuse(row, fault)
+    }
+
+    fn refuse(&mut self, row: u64, fault: Fault) -> Result<()> {
+        if !self.set_aside {
+            return Err(stopped(row, &fault));
+        }
+        self.scores.set_aside(row, fault);
+        Ok(())
+    }
+
+    /// Go on with the next rows of the stream.
+    pub fn feed(&mut self, model: &mut Model, chunk: &Chunk<'_>, scratch: &mut Scratch, clock: Clock<'_>) -> Result<()> {
+        match self.arrival {
+            Arrival::AtOnce => self.feed_at_once(model, chunk, scratch, clock),
+            _ => self.feed_late(model, chunk, scratch, clock),
+        }
+    }
+
+    fn feed_at_once(
+        &mut self,
+        model: &mut Model,
+        chunk: &Chunk<'_>,
+        scratch: &mut Scratch,
+        clock: Clock<'_>,
+    ) -> Result<()> {
+        let offset = self.rows;
+        let global = |row: usize| offset + (row - chunk.from) as u64;
+        let job = Job {
+            table: chunk.table,
+            from: chunk.from,
+            to: chunk.to,
+            targets: chunk.targets,
+            weights: chunk.weights,
+            predicting: Some(self.scores.want()),
+            learning: true,
+            set_aside: self.set_aside,
+        };
+        let mut scorer = Scorer {
+            scores: &mut self.scores,
+            chunk,
+            offset,
+            truths: Vec::new(),
+            clock,
+            refused: Vec::new(),
+        };
+        let done = model.run(&job, scratch, &mut scorer);
+        let refused = std::mem::take(&mut scorer.refused);
+        self.rows += (chunk.to - chunk.from) as u64;
+        for (row, fault) in refused {
+            self.refuse(row, fault)?;
+        }
+        let tally = done.map_err(|fault| stopped(global(fault.row().unwrap_or(chunk.from)), &fault))?;
+        for (row, fault) in tally.set_aside {
+            self.scores.set_aside(global(row), fault);
+        }
+        Ok(())
+    }
+
+    fn feed_late(
+        &mut self,
+        model: &mut Model,
+        chunk: &Chunk<'_>,
+        scratch: &mut Scratch,
+        clock: Clock<'_>,
+    ) -> Result<()> {
+        Reader::new(chunk.table, model.schema()).map_err(|fault| fault.by(model.title()))?;
+        let layout = self.pending.layout(chunk.table);
+        let layouts = self.pending.layouts();
+        let mut readers: Vec<Option<Reader<'_>>> = layouts.iter().map(|_| None).collect();
+        let mut answer = Answer::default();
+        let want = self.scores.want();
+        each_raw(chunk.table, chunk.from, chunk.to, |row, raw| {
+            let number = self.rows;
+            let (now, due) = match (self.arrival, chunk.times) {
+                (Arrival::AfterRows(delay), _) => (number as i64, number.saturating_add(delay) as i64),
+                (_, Some((now, due))) => (now[row], due[row]),
+                (_, None) => (NO_TIME, NO_TIME),
+            };
+            self.rows += 1;
+            if now == NO_TIME || due == NO_TIME {
+                return self.refuse(number, Fault::value("the time of the row or of its label is missing"));
+            }
+            self.learn_due(model, &layouts, &mut readers, Some(now), scratch, clock)?;
+            let reader = reader_of(&layouts, &mut readers, layout, model)?;
+            let mut source = TableRow { reader, raw };
+            if let Err(fault) = model.predict(&mut source, want, &mut answer, scratch) {
+                return self.refuse(number, fault);
+            }
+            let target = match chunk.targets.at(row) {
+                Ok(Target::Class(label)) => Due::Class(label.clone()),
+                Ok(Target::Number(y)) => Due::Number(y),
+                _ => Due::None,
+            };
+            let w = chunk.weights.map_or(1.0, |weights| weights[row]);
+            self.pending.push(due, number, layout, raw, target, w, &answer);
+            Ok(())
+        })?;
+        self.pending.tidy();
+        Ok(())
+    }
+
+    /// Score and learn the rows whose labels have come by `now`, or all that are left.
+    fn learn_due<'l>(
+        &mut self,
+        model: &mut Model,
+        layouts: &'l [Option<std::sync::Arc<pending::Layout>>],
+        readers: &mut [Option<Reader<'l>>],
+        now: Option<i64>,
+        scratch: &mut Scratch,
+        clock: Clock<'_>,
+    ) -> Result<()> {
+        while let Some(waiting) = self.pending.pop(now) {
+            let held = self.pending.held(waiting);
+            let reader = reader_of(layouts, readers, held.layout, model)?;
+            let mut source = TableRow { reader, raw: held.raw() };
+            let target = match &held.target {
+                Due::None => Target::None,
+                Due::Class(label) => Target::Class(label),
+                Due::Number(y) => Target::Number(*y),
+            };
+            let done = model
+                .learn(&mut source, target, held.w, scratch)
+                .and_then(|()| self.score(model, waiting, clock));
+            self.pending.release(waiting);
+            if let Err(fault) = done {
+                self.refuse(waiting.row, fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn score(&mut self, model: &Model, waiting: Waiting, clock: Clock<'_>) -> Result<()> {
+        let gauge = ModelGauge { model, clock };
+        let held = self.pending.held(waiting);
+        match &held.target {
+            Due::Class(label) => {
+                let truth = self.scores.truth(label);
+                self.scores.class(waiting.row, truth, &held.answer.class, model.labels(), held.w, &gauge)
+            }
+            Due::Number(y) => self.scores.number(waiting.row, *y, held.answer.number, held.w, &gauge),
+            Due::None => Ok(()),
+        }
+    }
+
+    /// The stream has ended: the labels that are left come now.
+    pub fn finish(&mut self, model: &mut Model, scratch: &mut Scratch, clock: Clock<'_>) -> Result<()> {
+        let layouts = self.pending.layouts();
+        let mut readers: Vec<Option<Reader<'_>>> = layouts.iter().map(|_| None).collect();
+        self.learn_due(model, &layouts, &mut readers, None, scratch, clock)?;
+        self.pending.tidy();
+        self.scores.finish(&ModelGauge { model, clock })
+    }
+}
+
+fn reader_of<'r, 'l>(
+    layouts: &'l [Option<std::sync::Arc<pending::Layout>>],
+    readers: &'r mut [Option<Reader<'l>>],
+    place: usize,
+    model: &Model,
+) -> Result<&'r mut Reader<'l>> {
+    let gone = || Fault::state("the columns of a waiting row are gone");
+    let reader = readers.get_mut(place).ok_or_else(gone)?;
+    if reader.is_none() {
+        let layout = layouts.get(place).and_then(Option::as_ref).ok_or_else(gone)?;
+        *reader = Some(Reader::new(&**layout, model.schema()).map_err(|fault| fault.by(model.title()))?);
+    }
+    reader.as_mut().ok_or_else(gone)
+}
+
+/// A stream cannot be undone, unlike a batch: the message says what became of the rows before.
+fn stopped(row: u64, fault: &Fault) -> Fault {
+    let before = match row {
+        0 => String::new(),
+        _ => " (rows before it whose labels had come are learned)".to_string(),
+    };
+    Fault::new(fault.kind(), format!("{}{before}", fault.message())).at_row(row as usize)
+}
+
+/// Scores each row as the model gives its answer.
+struct Scorer<'a> {
+    scores: &'a mut Scores,
+    chunk: &'a Chunk<'a>,
+    offset: u64,
+    /// The code of each distinct label of the chunk.
+    truths: Vec<Option<u32>>,
+    clock: Clock<'a>,
+    refused: Vec<(u64, Fault)>,
+}
+
+impl Scorer<'_> {
+    #[inline]
+    fn truth(&mut self, distinct: &[Label], place: usize) -> Option<u32> {
+        if let Some(Some(code)) = self.truths.get(place) {
+            return Some(*code);
+        }
+        self.truths.resize(distinct.len(), None);
+        let code = self.scores.truth(distinct.get(place)?);
+        self.truths[place] = Some(code);
+        Some(code)
+    }
+}
+
+impl Sink for Scorer<'_> {
+    #[inline]
+    fn answer(&mut self, model: &Model, row: usize, answer: &Answer) {
+        let number = self.offset + (row - self.chunk.from) as u64;
+        let w = self.chunk.weights.map_or(1.0, |weights| weights[row]);
+        let gauge = ModelGauge { model, clock: self.clock };
+        let done = match self.chunk.targets {
+            Targets::Classes { distinct, places } => match self.truth(distinct, places[row] as usize) {
+                Some(truth) => self.scores.class(number, truth, &answer.class, model.labels(), w, &gauge),
+                None => Ok(()),
+            },
+            Targets::Numbers(numbers) => self.scores.number(number, numbers[row], answer.number, w, &gauge),
+            Targets::None => Ok(()),
+        };
+        if let Err(fault) = done {
+            self.refused.push((number, fault));
+        }
+    }
+}

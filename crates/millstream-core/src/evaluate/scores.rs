@@ -1,0 +1,256 @@
+//! What an evaluation keeps of a run: metrics, the curve, the confusion matrix, drift marks, counts.
+
+use crate::evaluate::panel::Panel;
+use crate::fault::{Fault, Result};
+use crate::labels::{Label, Labels};
+use crate::role::{DriftDetector, Outcome};
+use crate::row::{Prediction, Want};
+
+/// How many points a curve of unknown length may have before every second one is dropped.
+const MOST_POINTS: usize = 400;
+/// How many refused rows are remembered with their messages.
+const MOST_REFUSALS: usize = 20;
+
+/// How often a point of the curve is recorded.
+#[derive(Clone, Copy, Debug)]
+pub enum Every {
+    Rows(u64),
+    /// The length of the stream is not known: begin with so many rows, and double them as the curve fills.
+    Doubling(u64),
+}
+
+impl Every {
+    fn rows(self) -> u64 {
+        match self {
+            Every::Rows(rows) | Every::Doubling(rows) => rows.max(1),
+        }
+    }
+}
+
+/// One point of the curve.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Labels that had come.
+    pub rows: u64,
+    pub seconds: f64,
+    /// Bytes that the model held.
+    pub memory: usize,
+    /// Metrics over the whole stream, then over the window.
+    pub values: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    pub scored: u64,
+    /// Rows of the warm-up: learned, not scored.
+    pub warmup: u64,
+    /// Rows for which the model had no answer yet.
+    pub unanswered: u64,
+    pub set_aside: u64,
+}
+
+pub struct Scores {
+    panel: Panel,
+    detector: Option<Box<dyn DriftDetector>>,
+    warmup: u64,
+    every: u64,
+    doubling: bool,
+    until_point: u64,
+    rows: u64,
+    curve: Vec<Point>,
+    marks: Vec<u64>,
+    /// By true class, then by 1 + predicted class: the weight of such rows; 0 is no class.
+    confusion: Vec<Vec<f64>>,
+    counts: Counts,
+    refusals: Vec<(u64, Fault)>,
+}
+
+/// Where a clock and a model can be looked at when a point is recorded.
+pub trait Gauge {
+    fn seconds(&self) -> f64;
+    fn memory(&self) -> usize;
+}
+
+impl Scores {
+    pub fn new(panel: Panel, detector: Option<Box<dyn DriftDetector>>, warmup: u64, every: Every) -> Self {
+        Scores {
+            panel,
+            detector,
+            warmup,
+            every: every.rows(),
+            doubling: matches!(every, Every::Doubling(_)),
+            until_point: every.rows(),
+            rows: 0,
+            curve: Vec::new(),
+            marks: Vec::new(),
+            confusion: Vec::new(),
+            counts: Counts::default(),
+            refusals: Vec::new(),
+        }
+    }
+
+    pub fn want(&self) -> Want {
+        self.panel.want()
+    }
+
+    pub fn panel(&self) -> &Panel {
+        &self.panel
+    }
+
+    pub fn into_panel(self) -> Panel {
+        self.panel
+    }
+
+    pub fn detector(&self) -> Option<&dyn DriftDetector> {
+        self.detector.as_deref()
+    }
+
+    pub fn curve(&self) -> &[Point] {
+        &self.curve
+    }
+
+    pub fn marks(&self) -> &[u64] {
+        &self.marks
+    }
+
+    pub fn confusion(&self) -> &[Vec<f64>] {
+        &self.confusion
+    }
+
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub fn refusals(&self) -> &[(u64, Fault)] {
+        &self.refusals
+    }
+
+    /// Labels that have come.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The code of a true class, for `class`.
+    pub fn truth(&mut self, label: &Label) -> u32 {
+        self.panel.truth(label)
+    }
+
+    /// Whether a row is to be scored; if not, it is counted.
+    #[inline]
+    fn is_due(&mut self, row: u64, answered: bool) -> bool {
+        if row < self.warmup {
+            self.counts.warmup += 1;
+            return false;
+        }
+        if !answered {
+            self.counts.unanswered += 1;
+            return false;
+        }
+        self.counts.scored += 1;
+        true
+    }
+
+    /// The label of `row` has come; `known` are the labels of the model that predicted.
+    #[inline]
+    pub fn class(
+        &mut self,
+        row: u64,
+        truth: u32,
+        predicted: &Prediction,
+        known: &Labels,
+        w: f64,
+        gauge: &dyn Gauge,
+    ) -> Result<()> {
+        if self.is_due(row, predicted.class.is_some()) {
+            let outcome = self.panel.class_outcome(truth, predicted, known);
+            if let Outcome::Class(outcome) = &outcome {
+                self.confuse(truth, outcome.predicted, w);
+                if self.detector.is_some() {
+                    self.detect(row, f64::from(u8::from(outcome.predicted != Some(truth))))?;
+                }
+            }
+            self.panel.update(outcome, w).map_err(|fault| fault.at_row(row as usize))?;
+        }
+        self.advance(gauge)
+    }
+
+    /// The number of `row` has come.
+    #[inline]
+    pub fn number(&mut self, row: u64, truth: f64, predicted: f64, w: f64, gauge: &dyn Gauge) -> Result<()> {
+        if self.is_due(row, !predicted.is_nan()) {
+            if self.detector.is_some() {
+                self.detect(row, (truth - predicted).abs())?;
+            }
+            let outcome = Outcome::Number { truth, predicted };
+            self.panel.update(outcome, w).map_err(|fault| fault.at_row(row as usize))?;
+        }
+        self.advance(gauge)
+    }
+
+    #[inline]
+    fn confuse(&mut self, truth: u32, predicted: Option<u32>, w: f64) {
+        let column = predicted.map_or(0, |code| code as usize + 1);
+        match self.confusion.get_mut(truth as usize).and_then(|row| row.get_mut(column)) {
+            Some(cell) => *cell += w,
+            None => {
+                if self.confusion.len() <= truth as usize {
+                    self.confusion.resize(truth as usize + 1, Vec::new());
+                }
+                self.confusion[truth as usize].resize(column + 1, 0.0);
+                self.confusion[truth as usize][column] += w;
+            }
+        }
+    }
+
+    fn detect(&mut self, row: u64, error: f64) -> Result<()> {
+        if let Some(detector) = &mut self.detector {
+            detector.update(error).map_err(|fault| fault.at_row(row as usize))?;
+            if detector.drift_detected() {
+                self.marks.push(row);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn advance(&mut self, gauge: &dyn Gauge) -> Result<()> {
+        self.rows += 1;
+        self.until_point -= 1;
+        if self.until_point == 0 {
+            self.until_point = self.every;
+            return self.record(gauge);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn record(&mut self, gauge: &dyn Gauge) -> Result<()> {
+        let mut values = Vec::new();
+        self.panel.values(&mut values)?;
+        self.curve.push(Point { rows: self.rows, seconds: gauge.seconds(), memory: gauge.memory(), values });
+        if self.doubling && self.curve.len() >= MOST_POINTS {
+            self.every *= 2;
+            let every = self.every;
+            self.curve.retain(|point| point.rows % every == 0);
+            self.until_point = every - self.rows % every;
+        }
+        Ok(())
+    }
+
+    /// The stream has ended: the curve gets its last point.
+    pub fn finish(&mut self, gauge: &dyn Gauge) -> Result<()> {
+        let last = self.curve.last().map_or(0, |point| point.rows);
+        if self.rows > last {
+            self.record(gauge)?;
+        }
+        Ok(())
+    }
+
+    /// A row was refused and set aside.
+    pub fn set_aside(&mut self, row: u64, fault: Fault) {
+        self.counts.set_aside += 1;
+        if self.refusals.len() < MOST_REFUSALS {
+            self.refusals.push((row, fault));
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! `millstream._core.Prequential`: the state of one evaluation of one or more models, fed chunk by chunk.
+//!
+//! Native models are predicted, scored and taught here without the GIL, each model in a thread of its own.
+//! For models written in Python the loop is Python's and only the scoring is here, so that both give the
+//! same result.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use millstream_core::evaluate::panel::Panel;
+use millstream_core::evaluate::scores::{Every, Gauge, Scores};
+use millstream_core::evaluate::{Arrival, Chunk, Evaluation};
+use millstream_core::labels::Labels;
+use millstream_core::model as core;
+use millstream_core::registry::{self, Built, Role};
+use millstream_core::role::{DriftDetector, Metric};
+use millstream_core::row::{Prediction, Scratch, Want};
+use millstream_core::table::Table;
+use millstream_core::Fault;
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::errors::{raise, OrRaise};
+use crate::labels::{read_label, show_label};
+use crate::model::{check_length, Inner, ManyTargets, Model};
+use crate::rows::{read_integers, read_numbers, Lent};
+
+/// How many rows are done between looks for Ctrl-C and ticks of the progress bar.
+const STRIDE: usize = 1 << 16;
+
+struct Run {
+    model: Option<Py<Model>>,
+    evaluation: Evaluation,
+    /// The classes that a model written in Python has predicted.
+    known: Labels,
+    scratch: Scratch,
+    /// Seconds spent in this model's loop.
+    busy: f64,
+}
+
+#[pyclass(module = "millstream._core")]
+pub struct Prequential {
+    runs: Vec<Run>,
+    started: Instant,
+}
+
+/// What a run's clock and model say, for a model written in Python.
+struct PythonGauge<'a, 'py> {
+    started: Instant,
+    model: &'a Bound<'py, PyAny>,
+}
+
+impl Gauge for PythonGauge<'_, '_> {
+    fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    fn memory(&self) -> usize {
+        self.model.getattr("memory").and_then(|memory| memory.extract()).unwrap_or(0)
+    }
+}
+
+fn times(py: Python<'_>, array: Option<&Bound<'_, PyAny>>, height: usize) -> PyResult<Option<Vec<i64>>> {
+    let Some(array) = array.filter(|array| !array.is_none()) else { return Ok(None) };
+    let times = read_integers(array)
+        .ok_or_else(|| raise(py, &Fault::wrong_type("times must be whole numbers by now; this is a bug")))?;
+    check_length(py, "time", Some(times.len()), height)?;
+    Ok(Some(times))
+}
+
+#[pymethods]
+impl Prequential {
+    #[new]
+    fn new() -> Self {
+        Prequential { runs: Vec::new(), started: Instant::now() }
+    }
+
+    /// Add a model (None for one written in Python) with its metrics and perhaps a drift detector.
+    #[pyo3(signature = (model, metrics, detector, *, window, warmup, every, doubling, delay, timed, skip))]
+    #[allow(clippy::too_many_arguments)]
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        model: Option<Py<Model>>,
+        metrics: &Bound<'_, PyList>,
+        detector: Option<&Bound<'_, PyAny>>,
+        window: usize,
+        warmup: u64,
+        every: u64,
+        doubling: bool,
+        delay: u64,
+        timed: bool,
+        skip: bool,
+    ) -> PyResult<()> {
+        let (metrics, labels) = take_metrics(metrics)?;
+        let detector = detector.map(take_detector).transpose()?;
+        let panel = Panel::new(metrics, labels, window, every);
+        let every = if doubling { Every::Doubling(every) } else { Every::Rows(every) };
+        let arrival = match (timed, delay) {
+            (true, _) => Arrival::Timed,
+            (false, 0) => Arrival::AtOnce,
+            (false, delay) => Arrival::AfterRows(delay),
+        };
+        let evaluation = Evaluation::new(Scores::new(panel, detector, warmup, every), arrival, skip);
+        if let Some(model) = &model {
+            let guard = model.get().read(py)?;
+            evaluation.check(guard.model(py)?).or_raise(py)?;
+        }
+        self.runs.push(Run {
+            model,
+            evaluation,
+            known: Labels::default(),
+            scratch: Scratch::default(),
+            busy: 0.0,
+        });
+        Ok(())
+    }
+
+    /// Begin to count seconds.
+    fn start(&mut self) {
+        self.started = Instant::now();
+    }
+
+    /// Whether some metric of a run wants probabilities.
+    fn wants_probabilities(&self, run: usize) -> bool {
+        self.runs[run].evaluation.scores().want() == Want::Probabilities
+    }
+
+    /// Go on with the next rows; `tick(rows, value)` is told how far it is.
+    #[pyo3(signature = (rows, y, w, now, due, threads, tick))]
+    #[allow(clippy::too_many_arguments)]
+    fn feed(
+        &mut self,
+        py: Python<'_>,
+        rows: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        w: Option<&Bound<'_, PyAny>>,
+        now: Option<&Bound<'_, PyAny>>,
+        due: Option<&Bound<'_, PyAny>>,
+        threads: usize,
+        tick: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let lent = Lent::new(rows)?;
+        let table = lent.table();
+        let height = table.height();
+        let role = self.role(py)?;
+        let targets = ManyTargets::read(py, role, y)?;
+        check_length(py, "y", targets.len(), height)?;
+        let weights = w.filter(|w| !w.is_none()).map(read_numbers).transpose()?;
+        check_length(py, "w", weights.as_ref().map(Vec::len), height)?;
+        let now = times(py, now, height)?;
+        let due = times(py, due, height)?;
+        let mut from = 0;
+        while from < height {
+            let to = (from + STRIDE).min(height);
+            let chunk = Chunk {
+                table: &table,
+                from,
+                to,
+                targets: targets.targets(),
+                weights: weights.as_deref(),
+                times: now.as_deref().zip(due.as_deref()),
+            };
+            self.each(py, threads, &|evaluation, model, scratch, clock| evaluation.feed(model, &chunk, scratch, clock))?;
+            if let Some(tick) = tick {
+                tick.call1((to - from, self.runs.first().map(|run| run.evaluation.scores().panel().metrics()[0].get())))?;
+            }
+            py.check_signals()?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// The stream has ended.
+    fn finish(&mut self, py: Python<'_>, threads: usize) -> PyResult<()> {
+        self.each(py, threads, &|evaluation, model, scratch, clock| evaluation.finish(model, scratch, clock))
+    }
+
+    /// A row that could not be read was set aside.
+    fn unreadable(&mut self, py: Python<'_>, message: &str) -> PyResult<()> {
+        for run in &mut self.runs {
+            run.evaluation.unreadable(Fault::value(message)).or_raise(py)?;
+        }
+        Ok(())
+    }
+
+    /// Score what a model written in Python has predicted for a row whose label has come.
+    #[pyo3(signature = (run, model, row, y, predicted, probabilities, w))]
+    #[allow(clippy::too_many_arguments)]
+    fn observe(
+        &mut self,
+        py: Python<'_>,
+        run: usize,
+        model: &Bound<'_, PyAny>,
+        row: u64,
+        y: &Bound<'_, PyAny>,
+        predicted: &Bound<'_, PyAny>,
+        probabilities: Option<&Bound<'_, PyDict>>,
+        w: f64,
+    ) -> PyResult<()> {
+        let gauge = PythonGauge { started: self.started, model };
+        let run = &mut self.runs[run];
+        let scores = run.evaluation.scores_mut();
+        if scores.panel().takes_numbers() {
+            let number = if predicted.is_none() { f64::NAN } else { predicted.extract()? };
+            return scores.number(row, y.extract()?, number, w, &gauge).or_raise(py);
+        }
+        let mut prediction = Prediction::default();
+        if let Some(probabilities) = probabilities {
+            for (label, probability) in probabilities.iter() {
+                let code = run.known.intern(&read_label(&label)?) as usize;
+                if prediction.probabilities.len() <= code {
+                    prediction.probabilities.resize(code + 1, 0.0);
+                }
+                prediction.probabilities[code] = probability.extract()?;
+            }
+        }
+        if !predicted.is_none() {
+            prediction.class = Some(run.known.intern(&read_label(predicted)?));
+        }
+        let truth = scores.truth(&read_label(y)?);
+        scores.class(row, truth, &prediction, &run.known, w, &gauge).or_raise(py)
+    }
+
+    /// A row that a model written in Python refused was set aside.
+    fn set_aside(&mut self, run: usize, row: u64, message: &str) {
+        self.runs[run].evaluation.scores_mut().set_aside(row, Fault::value(message));
+    }
+
+    /// The stream of a model written in Python has ended.
+    fn finish_scores(&mut self, py: Python<'_>, run: usize, model: &Bound<'_, PyAny>) -> PyResult<()> {
+        let gauge = PythonGauge { started: self.started, model };
+        self.runs[run].busy = self.started.elapsed().as_secs_f64();
+        self.runs[run].evaluation.scores_mut().finish(&gauge).or_raise(py)
+    }
+
+    /// What a run has found, as plain data.
+    fn result<'py>(&self, py: Python<'py>, run: usize) -> PyResult<Bound<'py, PyDict>> {
+        let run = &self.runs[run];
+        let scores = run.evaluation.scores();
+        let curve = scores.curve();
+        let result = PyDict::new(py);
+        let width = 2 * scores.panel().metrics().len();
+        let values: Vec<f64> = curve.iter().flat_map(|point| point.values.iter().copied()).collect();
+        result.set_item("rows", curve.iter().map(|point| point.rows).collect::<Vec<_>>().into_pyarray(py))?;
+        result.set_item("seconds", curve.iter().map(|point| point.seconds).collect::<Vec<_>>().into_pyarray(py))?;
+        result.set_item("memory", curve.iter().map(|point| point.memory as u64).collect::<Vec<_>>().into_pyarray(py))?;
+        result.set_item("values", values.into_pyarray(py).reshape([curve.len(), width])?)?;
+        let finals = scores.panel().metrics().iter().map(|metric| metric.get()).collect::<Vec<_>>();
+        result.set_item("finals", finals)?;
+        let better: Vec<bool> = scores.panel().metrics().iter().map(|metric| metric.bigger_is_better()).collect();
+        result.set_item("bigger_is_better", better)?;
+        result.set_item("drifts", scores.marks().to_vec())?;
+        let labels = PyList::empty(py);
+        for label in scores.panel().labels().entries() {
+            labels.append(label.as_ref().map(|label| show_label(py, label)).transpose()?)?;
+        }
+        let side = scores.panel().labels().len();
+        let confusion = PyArray2::<f64>::zeros(py, [side, side + 1], false);
+        {
+            let mut cells = confusion.readwrite();
+            let mut cells = cells.as_array_mut();
+            for (truth, row) in scores.confusion().iter().enumerate() {
+                for (column, &weight) in row.iter().enumerate() {
+                    cells[[truth, column]] = weight;
+                }
+            }
+        }
+        result.set_item("labels", labels)?;
+        result.set_item("confusion", confusion)?;
+        let counts = scores.counts();
+        result.set_item("scored", counts.scored)?;
+        result.set_item("warmup", counts.warmup)?;
+        result.set_item("unanswered", counts.unanswered)?;
+        result.set_item("set_aside", counts.set_aside)?;
+        result.set_item("arrived", scores.rows())?;
+        result.set_item("busy", run.busy)?;
+        let refusals: Vec<(u64, String)> =
+            scores.refusals().iter().map(|(row, fault)| (*row, fault.message().to_string())).collect();
+        result.set_item("refusals", refusals)?;
+        result.set_item("held", run.evaluation.memory())?;
+        Ok(result)
+    }
+
+    /// Rows whose labels have not come, and the bytes that they take.
+    fn waiting(&self, run: usize) -> (usize, usize) {
+        (self.runs[run].evaluation.waiting(), self.runs[run].evaluation.memory())
+    }
+}
+
+type Work<'a> = dyn Fn(&mut Evaluation, &mut core::Model, &mut Scratch, &(dyn Fn() -> f64 + Sync)) -> millstream_core::Result<()>
+    + Sync
+    + 'a;
+
+impl Prequential {
+    fn role(&self, py: Python<'_>) -> PyResult<Role> {
+        match self.runs.first().and_then(|run| run.model.as_ref()) {
+            Some(model) => Ok(model.get().read(py)?.model(py)?.role()),
+            None => Ok(Role::Classifier),
+        }
+    }
+
+    /// Do the same work with each model, on several threads.
+    fn each(&mut self, py: Python<'_>, threads: usize, work: &Work<'_>) -> PyResult<()> {
+        let started = self.started;
+        let models: Vec<Py<Model>> =
+            self.runs.iter().filter_map(|run| run.model.as_ref().map(|model| model.clone_ref(py))).collect();
+        // Two evaluations in two threads must take their locks in one order.
+        let mut order: Vec<usize> = (0..models.len()).collect();
+        order.sort_by_key(|&place| models[place].as_ptr() as usize);
+        let mut guards: Vec<Option<std::sync::RwLockWriteGuard<'_, Inner>>> = models.iter().map(|_| None).collect();
+        for place in order {
+            guards[place] = Some(models[place].get().write(py)?);
+        }
+        let mut faults: Vec<Option<Fault>> = models.iter().map(|_| None).collect();
+        let mut jobs = Vec::new();
+        for ((guard, run), fault) in guards.iter_mut().zip(&mut self.runs).zip(&mut faults) {
+            if let Some(model) = guard.as_mut().and_then(|inner| inner.model.as_mut()) {
+                jobs.push((run, model, fault));
+            }
+        }
+        py.detach(|| {
+            let workers = threads.clamp(1, jobs.len().max(1));
+            let jobs = Mutex::new(jobs.into_iter());
+            let labour = || loop {
+                let Some((run, model, fault)) = jobs.lock().ok().and_then(|mut jobs| jobs.next()) else { return };
+                let begun = Instant::now();
+                let clock = || started.elapsed().as_secs_f64();
+                *fault = work(&mut run.evaluation, model, &mut run.scratch, &clock).err();
+                run.busy += begun.elapsed().as_secs_f64();
+            };
+            std::thread::scope(|scope| {
+                for _ in 1..workers {
+                    scope.spawn(labour);
+                }
+                labour();
+            });
+        });
+        for inner in guards.iter_mut().flatten() {
+            inner.follow(py)?;
+        }
+        match faults.into_iter().flatten().next() {
+            Some(fault) => Err(raise(py, &fault)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn take_metrics(metrics: &Bound<'_, PyList>) -> PyResult<(Vec<Box<dyn Metric>>, Labels)> {
+    let py = metrics.py();
+    let mut taken = Vec::new();
+    for metric in metrics.iter() {
+        let description = serde_json::from_str(&metric.extract::<String>()?)
+            .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))?;
+        let description = registry::resolve(&description).or_raise(py)?;
+        match registry::build_resolved(&description).or_raise(py)? {
+            Built::Metric(metric) => taken.push(metric),
+            _ => return Err(raise(py, &Fault::wrong_type("not a metric"))),
+        }
+    }
+    Ok((taken, Labels::default()))
+}
+
+fn take_detector(detector: &Bound<'_, PyAny>) -> PyResult<Box<dyn DriftDetector>> {
+    let py = detector.py();
+    let description = serde_json::from_str(&detector.extract::<String>()?)
+        .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))?;
+    let description = registry::resolve(&description).or_raise(py)?;
+    match registry::build_resolved(&description).or_raise(py)? {
+        Built::DriftDetector(detector) => Ok(detector),
+        _ => Err(raise(py, &Fault::wrong_type("not a drift detector"))),
+    }
+}

@@ -1,0 +1,165 @@
+"""The loop for models, metrics or detectors that are written in Python: the same as the native one, row by row."""
+
+from __future__ import annotations
+
+import copy
+import heapq
+import math
+from collections import deque
+from typing import Any
+
+from millstream import _core
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.evaluate.streams import Chunk
+from millstream.evaluate.times import NO_TIME
+
+__all__ = ["PythonRun", "stopped"]
+
+
+def stopped(error: Exception, row: int) -> Exception:
+    """The error that ends a run: it names the row, and says what became of those before."""
+    before = " (rows before it whose labels had come are learned)" if row else ""
+    if isinstance(error, MillstreamError):
+        error.args = (f"row {row}: {error}{before}", *error.args[1:])
+        error.row = row
+    else:
+        error.add_note(f"at row {row}{before}")
+    return error
+
+
+class PythonMetrics:
+    """Metrics that the core does not know: anything with `update(y_true, y_pred)` and `get()`."""
+
+    def __init__(self, metrics: list[Any], window: int, every: int) -> None:
+        self.metrics = metrics
+        self.fresh = [copy.deepcopy(metric) for metric in metrics]
+        self.recent: deque[tuple[Any, Any, Any, float]] = deque(maxlen=window)
+
+    def update(self, y: Any, predicted: Any, probabilities: Any, w: float) -> None:
+        """Score one prediction."""
+        for metric in self.metrics:
+            _update(metric, y, predicted, probabilities, w)
+        if self.metrics:
+            self.recent.append((y, predicted, probabilities, w))
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """Each metric over the whole stream, and over the window."""
+        rolling = []
+        for fresh in self.fresh:
+            metric = copy.deepcopy(fresh)
+            for outcome in self.recent:
+                _update(metric, *outcome)
+            rolling.append(float(metric.get()))
+        return [float(metric.get()) for metric in self.metrics], rolling
+
+
+def wants_probabilities(metric: Any) -> bool:
+    """Whether a metric scores probabilities; River's say so by `requires_labels`."""
+    return not getattr(metric, "requires_labels", True)
+
+
+def _update(metric: Any, y: Any, predicted: Any, probabilities: Any, w: float) -> None:
+    answer = probabilities if wants_probabilities(metric) else predicted
+    metric.update(y, answer, w) if w != 1.0 else metric.update(y, answer)
+
+
+class PythonRun:
+    """One model on its way through a stream."""
+
+    def __init__(
+        self, engine: _core.Prequential, place: int, model: Any, metrics: list[Any], detector: Any, settings: Any
+    ) -> None:
+        self.engine, self.place, self.model, self.detector, self.settings = engine, place, model, detector, settings
+        self.metrics = PythonMetrics(metrics, settings.window, settings.every)
+        self.proba = model.role == "classifier" and (
+            engine.wants_probabilities(place) or any(map(wants_probabilities, metrics))
+        )
+        self.rows = 0
+        self.marks: list[int] = []
+        self.curve: dict[int, tuple[list[float], list[float]]] = {}
+        self.waiting: list[tuple[int, int, tuple[Any, ...]]] = []
+
+    def feed(self, chunk: Chunk) -> None:
+        """Go on with the next examples."""
+        late = chunk.now is not None or self.settings.delay > 0
+        for place, (x, y, w) in enumerate(chunk.examples()):
+            row = self.rows
+            self.rows += 1
+            now, due = row, row + self.settings.delay
+            if chunk.now is not None:
+                now, due = int(chunk.now[place]), int(chunk.due[place])
+            if NO_TIME in (now, due):
+                self.refuse(InvalidValue("the time of the row or of its label is missing"), row)
+                continue
+            if late:
+                self.learn_due(now)
+            try:
+                answer = self.predict(x)
+                if late:
+                    heapq.heappush(self.waiting, (due, row, (dict(x), y, w, answer)))
+                else:
+                    self.learn(x, y, w)
+                    self.score(row, y, w, answer)
+            except Exception as error:
+                self.refuse(error, row)
+
+    def learn_due(self, now: int | None) -> None:
+        """Score and learn the examples whose labels have come by `now`, or all that are left."""
+        while self.waiting and (now is None or self.waiting[0][0] <= now):
+            _, row, (x, y, w, answer) = heapq.heappop(self.waiting)
+            try:
+                self.learn(x, y, w)
+                self.score(row, y, w, answer)
+            except Exception as error:
+                self.refuse(error, row)
+
+    def finish(self) -> None:
+        """The stream has ended."""
+        self.learn_due(None)
+        self.engine.finish_scores(self.place, self.model)
+        self.record()
+
+    def predict(self, x: Any) -> tuple[Any, Any]:
+        """The answer, and the probabilities if a metric wants them."""
+        return self.model.predict_one(x), self.model.predict_proba_one(x) if self.proba else None
+
+    def learn(self, x: Any, y: Any, w: float) -> None:
+        """Learn one example; the checks are those of native models."""
+        if not (math.isfinite(w) and w >= 0.0):
+            raise InvalidValue(f"the weight must be finite and not negative, got {w}")
+        if self.model.role == "regressor":
+            if isinstance(y, str) or y is None or not math.isfinite(y):
+                raise InvalidValue(f"the target must be a finite number, got {y!r}")
+        elif y is None or y != y:
+            raise InvalidType("the target must be a class label (bool, int or str)")
+        if w == 1.0:
+            self.model.learn_one(x, y)
+        elif w > 0.0:
+            self.model.learn_one(x, y, w)
+
+    def score(self, row: int, y: Any, w: float, answer: tuple[Any, Any]) -> None:
+        """Score an example as it was predicted."""
+        predicted, probabilities = answer
+        self.engine.observe(self.place, self.model, row, y, predicted, probabilities, w)
+        if row >= self.settings.warmup and predicted is not None:
+            self.metrics.update(y, predicted, probabilities, w)
+            if self.detector is not None:
+                error = abs(y - predicted) if self.model.role == "regressor" else float(predicted != y)
+                self.detector.update(error)
+                if self.detector.drift_detected:
+                    self.marks.append(row)
+        if self.metrics.metrics:
+            self.record()
+
+    def record(self) -> None:
+        """Note the metrics of the user's own where the curve has got a new point."""
+        rows = self.engine.last_point(self.place)
+        if rows and rows not in self.curve:
+            self.curve[rows] = self.metrics.values()
+
+    def refuse(self, error: Exception, row: int) -> None:
+        """Set a row aside, or stop."""
+        if self.settings.on_error == "skip" and isinstance(error, (ValueError, TypeError, KeyError, OverflowError)):
+            self.engine.set_aside(self.place, row, str(error))
+            return
+        raise stopped(error, row)

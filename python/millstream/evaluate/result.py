@@ -1,0 +1,254 @@
+"""What an evaluation found: of one model, and of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from millstream.errors import InvalidType, InvalidValue
+
+__all__ = ["Confusion", "Result", "Results"]
+
+
+def frame(columns: Mapping[str, Any], kind: str | None) -> Any:
+    """Columns as a frame of the library that is asked for, or else of the first that is installed."""
+    kinds = ("pandas", "polars", "pyarrow")
+    if kind is not None and kind not in kinds:
+        raise InvalidValue(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
+    for library in kinds if kind is None else (kind,):
+        try:
+            if library == "pandas":
+                import pandas
+
+                return pandas.DataFrame(dict(columns))
+            if library == "polars":
+                import polars
+
+                return polars.DataFrame(dict(columns))
+            import pyarrow
+
+            return pyarrow.table(dict(columns))
+        except ImportError:
+            if kind is not None:
+                raise
+    raise ImportError("to_frame needs pandas, polars or pyarrow: pip install pandas")
+
+
+def number(value: float) -> str:
+    """A value for people: four digits after the point, or what it takes for large and small ones."""
+    if value != value:
+        return "–"
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:.4f}"
+    return f"{value:.4g}"
+
+
+def amount(size: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often each class (rows) was predicted as each (columns), by weight."""
+
+    labels: list[Any]
+    matrix: Any
+
+    def __getitem__(self, pair: tuple[Any, Any]) -> float:
+        truth, predicted = pair
+        return float(self.matrix[self.labels.index(truth), self.labels.index(predicted)])
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The matrix with a column for each predicted class."""
+        columns = {"truth": list(self.labels)}
+        columns |= {f"predicted {label}": self.matrix[:, place] for place, label in enumerate(self.labels)}
+        return frame(columns, kind)
+
+    def __repr__(self) -> str:
+        head = ["truth \\ predicted", *(str(label) for label in self.labels)]
+        rows = [[str(label), *(f"{cell:,.6g}" for cell in self.matrix[place])] for place, label in enumerate(self.labels)]
+        return table(head, rows)
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Text in columns: the first to the left, the others to the right."""
+    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    lines = []
+    for row in [head, *rows]:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+@dataclass
+class Result:
+    """What `prequential` found of one model.
+
+    `metrics` holds the metrics as objects and `values` their numbers, both by name; `result["Accuracy"]` is a
+    short way. `curve` is by column: `row` (labels that had come), each metric over the whole stream, `rolling_…`
+    each over the window, `seconds`, and `memory` of the model in bytes.
+    """
+
+    model: Any
+    name: str
+    metrics: dict[str, Any]
+    values: dict[str, float]
+    bigger_is_better: dict[str, bool]
+    curve: dict[str, Any]
+    #: None for a regressor.
+    confusion: Confusion | None
+    #: Rows at which the detector found a change.
+    drifts: list[int]
+    #: Rows of the stream.
+    rows: int
+    #: Rows that were scored.
+    scored: int
+    #: Rows that were learned, those of the warm-up included.
+    learned: int
+    #: Rows of the warm-up, which are not scored.
+    warmup: int
+    #: Rows that the model could say nothing about, because it had learned nothing yet; not scored.
+    unanswered: int
+    #: Rows that were refused and set aside.
+    skipped: int
+    #: The first rows that were set aside, with the reasons.
+    refusals: list[tuple[int, str]]
+    #: Seconds in the loop.
+    seconds: float
+    #: Bytes that the model holds at the end.
+    memory: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def throughput(self) -> float:
+        """Rows per second."""
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def metric(self) -> Any:
+        """The first metric, as an object."""
+        return next(iter(self.metrics.values()))
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name]
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The curve as a frame of "pandas", "polars" or "pyarrow"; by default the first that is installed."""
+        return frame(self.curve, kind)
+
+    def plot(self, metric: str | None = None, ax: Any = None) -> Any:
+        """Draw the curve with matplotlib: rolling, whole stream, drift marks. Returns the axes."""
+        from millstream.evaluate.plot import plot
+
+        return plot({self.name: self}, metric, ax)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A page that needs nothing else: curve, metrics, confusion matrix, settings. Written to `path` if given."""
+        from millstream.evaluate.report import page, write
+
+        return write(page({self.name: self}), path)
+
+    def _repr_html_(self) -> str:
+        from millstream.evaluate.report import fragment
+
+        return fragment({self.name: self})
+
+    def __repr__(self) -> str:
+        lines = [f"{self.name}: {self.scored:,} rows scored"]
+        notes = [("warm-up", self.warmup), ("unanswered", self.unanswered), ("set aside", self.skipped)]
+        lines[0] += "".join(f", {count:,} {what}" for what, count in notes if count)
+        rolling = {name: self.curve[f"rolling_{name}"] for name in self.values}
+        rows = [
+            [name, number(value), number(rolling[name][-1]) if len(rolling[name]) else "–"]
+            for name, value in self.values.items()
+        ]
+        lines.append(table(["", "whole stream", f"last {self.settings.get('window', 0):,}"], rows))
+        lines.append(f"{self.throughput:,.0f} rows/s, {self.seconds:.3g} s, model {amount(self.memory)}")
+        if self.drifts:
+            shown = ", ".join(f"{row:,}" for row in self.drifts[:8]) + (", …" if len(self.drifts) > 8 else "")
+            lines.append(f"drift at {shown}")
+        return "\n".join(lines)
+
+
+class Results(Mapping[str, Result]):
+    """What `prequential` found of several models, by name; printed best first."""
+
+    def __init__(self, results: dict[str, Result]) -> None:
+        self._results = results
+
+    def __getitem__(self, name: str) -> Result:
+        return self._results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def ranked(self, metric: str | None = None) -> list[Result]:
+        """The results, best first by a metric (the first one by default)."""
+        results = list(self._results.values())
+        if not results:
+            return []
+        metric = metric or next(iter(results[0].values))
+        if metric not in results[0].values:
+            raise InvalidValue(f"metric must be one of {', '.join(results[0].values)}, got {metric!r}")
+        sign = -1.0 if results[0].bigger_is_better[metric] else 1.0
+
+        def place(result: Result) -> float:
+            value = result.values[metric]
+            return sign * value if value == value else float("inf")
+
+        return sorted(results, key=place)
+
+    @property
+    def best(self) -> Result:
+        """The best by the first metric."""
+        return self.ranked()[0]
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The curves of all models below each other, with a column `model`."""
+        if not self._results:
+            raise InvalidType("there is no model in these results")
+        results = list(self._results.values())
+        names = np.concatenate([np.repeat(result.name, len(result.curve["row"])) for result in results])
+        columns = {"model": names.tolist()}
+        columns |= {key: np.concatenate([result.curve[key] for result in results]) for key in results[0].curve}
+        return frame(columns, kind)
+
+    def plot(self, metric: str | None = None, ax: Any = None) -> Any:
+        """Draw the rolling curves of all models with matplotlib. Returns the axes."""
+        from millstream.evaluate.plot import plot
+
+        return plot(self._results, metric, ax)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A page that needs nothing else: curves, ranking, settings. Written to `path` if given."""
+        from millstream.evaluate.report import page, write
+
+        return write(page(self._results), path)
+
+    def _repr_html_(self) -> str:
+        from millstream.evaluate.report import fragment
+
+        return fragment(self._results)
+
+    def __repr__(self) -> str:
+        ranked = self.ranked()
+        if not ranked:
+            return "no models"
+        head = ["", *ranked[0].values, "rows/s", "memory"]
+        rows = [
+            [result.name, *map(number, result.values.values()), f"{result.throughput:,.0f}", amount(result.memory)]
+            for result in ranked
+        ]
+        return table(head, rows)

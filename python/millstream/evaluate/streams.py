@@ -1,0 +1,329 @@
+"""Anything that can be a stream, cut into chunks.
+
+A chunk is some consecutive examples with their targets, weights and times. A frame is one chunk; examples that
+come one by one are gathered. How a stream is cut changes no result.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from millstream import _frames
+from millstream.errors import InvalidType, InvalidValue
+from millstream.evaluate.times import Times
+
+__all__ = ["Chunk", "Group", "chunks", "length"]
+
+#: How many examples that come one by one are gathered for a native model.
+GATHERED = 1024
+
+#: A stretch of rows for the core, or one row that cannot be read.
+Group = tuple[int, int, tuple[Any, ...] | None, Exception | None]
+
+
+class Chunk:
+    """Some consecutive examples.
+
+    `now` and `due` are when each example happened and when its label came, as whole numbers that keep the order.
+    """
+
+    def __init__(self, size: int, y: Any, w: Any, now: Any, due: Any) -> None:
+        self.size, self.y, self.w, self.now, self.due = size, y, w, now, due
+
+    def examples(self) -> Iterator[tuple[Any, Any, float]]:
+        """Each example as a dict, with its target and weight."""
+        ys = self.y.tolist() if isinstance(self.y, np.ndarray) else self.y
+        ws = itertools.repeat(1.0) if self.w is None else self.w.tolist()
+        return zip(self.dicts(), ys, ws, strict=False)
+
+    def dicts(self) -> Iterable[Any]:
+        raise NotImplementedError
+
+    def groups(self, role: str) -> Iterator[Group]:
+        """Stretches of rows that the core can read, with the rows between them that it cannot."""
+        bad = bad_targets(self.y, role)
+        start = 0
+        for row in [*sorted(bad), self.size]:
+            if row > start:
+                yield from self.stretch(start, row)
+            if row < self.size:
+                yield row, row + 1, None, bad[row]
+            start = row + 1
+
+    def stretch(self, start: int, stop: int) -> Iterator[Group]:
+        raise NotImplementedError
+
+
+class Table(Chunk):
+    """A matrix or a frame."""
+
+    def __init__(self, parts: tuple[Any, ...], size: int, y: Any, w: Any, now: Any, due: Any) -> None:
+        super().__init__(size, y, w, now, due)
+        self.parts = parts
+
+    def dicts(self) -> Iterable[Any]:
+        return _frames.rows_of(self.parts)
+
+    def stretch(self, start: int, stop: int) -> Iterator[Group]:
+        whole = (start, stop) == (0, self.size)
+        yield start, stop, self.parts if whole else cut(self.parts, start, stop), None
+
+
+class Gathered(Chunk):
+    """Examples that came one by one: the keys and the values of each."""
+
+    def __init__(self, rows: list[Any], y: Any, w: Any, now: Any, due: Any) -> None:
+        super().__init__(len(rows), y, w, now, due)
+        self.rows = rows
+
+    def dicts(self) -> Iterable[Any]:
+        for row in self.rows:
+            yield dict(zip(*row, strict=True)) if isinstance(row, tuple) else row
+
+    def stretch(self, start: int, stop: int) -> Iterator[Group]:
+        # The same keys in the same order make a table that is read exactly as the dicts would be.
+        while start < stop:
+            keys = self.rows[start][0] if isinstance(self.rows[start], tuple) else None
+            end = start + 1
+            while end < stop and isinstance(self.rows[end], tuple) and self.rows[end][0] == keys:
+                end += 1
+            yield from self._same_keys(keys, start, end)
+            start = end
+
+    def _same_keys(self, keys: Any, start: int, stop: int) -> Iterator[Group]:
+        try:
+            if keys is None:
+                _frames.plain_dict(self.rows[start])
+                raise InvalidType(f"an example is a dict of features, got {type(self.rows[start]).__name__}")
+            columns = list(zip(*(row[1] for row in self.rows[start:stop]), strict=True))
+            parts = [(_frames._name(name), *_column(name, values)) for name, values in zip(keys, columns, strict=True)]
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            if stop - start == 1:
+                yield start, stop, None, error
+                return
+            middle = (start + stop) // 2
+            yield from self._same_keys(keys, start, middle)
+            yield from self._same_keys(keys, middle, stop)
+            return
+        yield start, stop, ("columns", parts, stop - start), None
+
+
+_NUMBERS = frozenset({float, int, bool, type(None)})
+_TEXTS = frozenset({str, type(None)})
+
+
+def _column(name: Any, values: Sequence[Any]) -> tuple[Any, Any]:
+    """Values of one feature: numbers, or codes and their texts."""
+    kinds = set(map(type, values))
+    if not kinds <= _NUMBERS and not kinds <= _TEXTS:
+        return _frames._object_column(name, values)
+    if str in kinds:
+        return _frames._object_column(name, values)
+    return np.array(values, dtype=np.float64), None
+
+
+def cut(parts: tuple[Any, ...], start: int, stop: int) -> tuple[Any, ...]:
+    """The rows from `start` to `stop` of what `_frames.take_apart` gave."""
+    if parts[0] == "matrix":
+        return ("matrix", parts[1][start:stop])
+    if parts[0] == "columns":
+        return ("columns", [(name, v[start:stop], categories) for name, v, categories in parts[1]], stop - start)
+    _, starts, indices, values, width = parts
+    begin, end = int(starts[start]), int(starts[stop])
+    return ("sparse", starts[start : stop + 1] - starts[start], indices[begin:end], values[begin:end], width)
+
+
+def height(parts: tuple[Any, ...]) -> int:
+    """How many rows there are."""
+    if parts[0] == "matrix":
+        return int(parts[1].shape[0])
+    return int(parts[2]) if parts[0] == "columns" else len(parts[1]) - 1
+
+
+def bad_targets(y: Any, role: str) -> dict[int, Exception]:
+    """Targets of a type that no model of the role takes, by row; missing ones are for the model to refuse."""
+    if isinstance(y, np.ndarray):
+        if role == "classifier" and y.dtype.kind == "f":
+            whole = (np.floor(y) == y) & (np.abs(y) < 9e15)
+            return {int(row): _no_label(y[row]) for row in np.flatnonzero(~whole & ~np.isnan(y))}
+        return {}
+    kinds = set(map(type, y))
+    if role == "classifier":
+        if kinds <= {bool, int, str, type(None), np.bool_, np.int64}:
+            return {}
+        return {row: error for row, value in enumerate(y) if (error := _label_error(value)) is not None}
+    if kinds <= {float, int, bool, type(None), np.float64, np.float32, np.int64}:
+        return {}
+    return {row: error for row, value in enumerate(y) if (error := _number_error(value)) is not None}
+
+
+def _no_label(value: Any) -> Exception:
+    return InvalidType(f"a class label is a bool, int or str, got {type(value).__name__} {value!r}")
+
+
+def _label_error(value: Any) -> Exception | None:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (int, str)) or value is None or value != value:
+        return None
+    return None if isinstance(value, float) and value.is_integer() else _no_label(value)
+
+
+def _number_error(value: Any) -> Exception | None:
+    if value is None:
+        return None
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return InvalidType(f"the target must be a number, got {value!r:.60}")
+    return None
+
+
+def length(stream: Any, limit: int | None) -> int | None:
+    """How many examples there are, if that is known."""
+    known = None
+    if _is_table(stream):
+        X = stream[0]
+        known = X.shape[0] if hasattr(X, "shape") else getattr(X, "num_rows", None)
+        if known is None and hasattr(X, "__len__"):
+            known = len(X)
+    elif hasattr(stream, "n_samples"):
+        known = stream.n_samples
+    elif hasattr(stream, "__len__") and len(stream) and _is_one(next(iter(stream))):
+        known = len(stream)
+    if limit is not None:
+        known = limit if known is None else min(known, limit)
+    return known if known is None else int(known)
+
+
+def _is_table(stream: Any) -> bool:
+    """Whether it is (X, y) or (X, y, w), as opposed to something to iterate over."""
+    return isinstance(stream, tuple) and len(stream) in (2, 3) and not _is_one(stream[0]) and not _is_pair(stream[0])
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) in (2, 3)
+
+
+def _is_one(item: Any) -> bool:
+    """Whether it is (x, y) of one example."""
+    return _is_pair(item) and isinstance(item[0], Mapping)
+
+
+def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Iterator[Chunk]:
+    """Cut a stream into chunks: (X, y), (X, y, w), or an iterable of such or of examples (x, y), (x, y, w)."""
+    if isinstance(stream, (str, bytes, Mapping)) or not isinstance(stream, Iterable):
+        raise InvalidType(
+            f"a stream is (X, y) or an iterable of (x, y) with dicts x or of chunks (X, y), got {type(stream).__name__}"
+        )
+    if _is_table(stream):
+        X, y, w = (*stream, None)[:3]
+        if isinstance(X, Iterable) and _frames.take_apart(X)[0] == "dicts":
+            stream = zip(X, y, strict=True) if w is None else zip(X, y, w, strict=True)
+        else:
+            yield _table(X, y, w, times, limit)
+            return
+    left = limit
+    rows: list[Any] = []
+    items = iter(stream)
+    while left is None or left > 0:
+        try:
+            item = next(items, None)
+        except BaseException:
+            # The examples before the failure of the stream are still examples.
+            if rows:
+                yield _gathered(rows, times)
+            raise
+        if item is None:
+            break
+        if not _is_pair(item):
+            raise InvalidType(f"a stream gives (x, y), (x, y, w) or chunks (X, y), got {type(item).__name__} {item!r:.60}")
+        if isinstance(item[0], Mapping) or not _is_rows(item[0]):
+            x = item[0]
+            rows.append(((tuple(x), tuple(x.values())) if isinstance(x, Mapping) else x, *item[1:]))
+            left = None if left is None else left - 1
+            if len(rows) == gathered:
+                yield _gathered(rows, times)
+                rows = []
+            continue
+        if rows:
+            yield _gathered(rows, times)
+            rows = []
+        for chunk in chunks(item, times, left, gathered):
+            left = None if left is None else left - chunk.size
+            yield chunk
+    if rows:
+        yield _gathered(rows, times)
+
+
+def _is_rows(X: Any) -> bool:
+    if isinstance(X, np.ndarray) or _frames._library(X) in ("pandas", "polars", "pyarrow", "scipy"):
+        return True
+    return isinstance(X, (list, tuple))
+
+
+def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None) -> Chunk:
+    if isinstance(y, str):
+        X, y = take_column(X, y)
+    X, now, due = times.of_table(X)
+    parts = _frames.take_apart(X)
+    y, w = _frames.targets(y), _frames.weights(w)
+    size = height(parts)
+    if y is None:
+        raise InvalidType("a stream gives targets too: (X, y)")
+    for what, column in (("y", y), ("w", w), ("time", now), ("label_time", due)):
+        if column is not None and len(column) != size:
+            raise InvalidValue(f"{what} has {len(column)} values for {size} rows")
+    if limit is not None and size > limit:
+        parts, size, y = cut(parts, 0, limit), limit, y[:limit]
+        w, now, due = (column if column is None else column[:limit] for column in (w, now, due))
+    return Table(parts, size, y, w, now, due)
+
+
+def _gathered(rows: list[Any], times: Times) -> Chunk:
+    xs = [row[0] for row in rows]
+    ys = [row[1] for row in rows]
+    ws = None
+    if any(len(row) == 3 for row in rows):
+        ws = np.array([_weight(row[2]) if len(row) == 3 else 1.0 for row in rows], dtype=np.float64)
+    xs, now, due = times.of_rows(xs, ys)
+    return Gathered(xs, ys, ws, now, due)
+
+
+def _weight(w: Any) -> float:
+    """A weight, also in River's form {"w": 2.0}."""
+    if isinstance(w, Mapping):
+        w = w.get("w", 1.0)
+    return 1.0 if w is None else float(w)
+
+
+def take_column(X: Any, name: Any) -> tuple[Any, Any]:
+    """A frame without one column, and that column."""
+    library = _frames._library(X)
+    try:
+        if isinstance(X, np.ndarray):
+            return np.delete(X, name, axis=1), X[:, name]
+        if library == "pandas":
+            return X.drop(columns=[name]), X[name]
+        if library == "polars":
+            return X.drop(name), X.get_column(name)
+        if library == "pyarrow":
+            place = X.schema.get_field_index(name)
+            if place < 0:
+                raise KeyError(name)
+            return X.select([other for other in X.column_names if other != name]), X.column(place)
+    except (KeyError, IndexError) as error:
+        raise InvalidValue(f"there is no column {name!r} in the stream") from error
+    except Exception as error:
+        if type(error).__name__ == "ColumnNotFoundError":
+            raise InvalidValue(f"there is no column {name!r} in the stream") from error
+        raise
+    raise InvalidType(f"{type(X).__name__} has no column {name!r}: give the column itself")
+
+

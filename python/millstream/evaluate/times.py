@@ -1,0 +1,192 @@
+"""When an example happened and when its label came, as whole numbers that keep the order.
+
+Dates become nanoseconds. Numbers become the bits of a float, arranged so that they ascend with the number.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from millstream import _frames
+from millstream.errors import InvalidType, InvalidValue
+
+__all__ = ["Times"]
+
+#: The core's sign for a time that is missing; NumPy's NaT is the same number.
+NO_TIME = np.iinfo(np.int64).min
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+class Times:
+    """How the times of a stream are found: the arguments `time`, `label_time` and `delay` of `prequential`."""
+
+    def __init__(self, time: Any, label_time: Any, delay: Any) -> None:
+        self.time, self.label_time = time, label_time
+        self.rows = 0
+        self.kind: str | None = None
+        self.per_example = callable(delay) or isinstance(delay, str)
+        self.delay = delay
+        if time is None and label_time is not None:
+            raise InvalidValue("label_time needs time: a label comes when an example at or after its time is predicted")
+        if time is not None and label_time is None and delay is None:
+            raise InvalidValue("time needs label_time or delay: when does the label of an example come?")
+        if label_time is not None and delay is not None:
+            raise InvalidValue("give label_time or delay, not both")
+        if time is None and isinstance(delay, (datetime.timedelta, np.timedelta64)):
+            raise InvalidValue("a delay by time needs time: the name of the column that holds it")
+        if time is None and not self.per_example and delay is not None and not _is_count(delay):
+            raise InvalidValue(f"delay must be a whole number of rows, at least 0, got {delay!r}")
+
+    @property
+    def timed(self) -> bool:
+        """Whether labels come by time; otherwise by a number of rows."""
+        return self.time is not None or self.per_example
+
+    @property
+    def delay_rows(self) -> int:
+        """The number of rows that a label takes to come."""
+        return 0 if self.timed or self.delay is None else int(self.delay)
+
+    def of_table(self, X: Any) -> tuple[Any, Any, Any]:
+        """The features of a table without times, the times, and those of the labels."""
+        if not self.timed:
+            return X, None, None
+        if self.per_example and self.time is None:
+            raise InvalidType("a delay for each example is for streams of dicts; give time and label_time columns")
+        from millstream.evaluate.streams import take_column
+
+        columns: list[Any] = []
+        for source in (self.time, self.delay if isinstance(self.delay, str) else self.label_time):
+            if isinstance(source, (str, int)):
+                X, column = take_column(X, source)
+                columns.append(column)
+            elif callable(source):
+                raise InvalidType("a function of the example is for streams of dicts; give a column")
+            else:
+                columns.append(source)
+        now, other = columns
+        return (X, *self._keys(_array(now), other))
+
+    def of_rows(self, rows: list[Any], ys: list[Any]) -> tuple[list[Any], Any, Any]:
+        """The same for examples as pairs of keys and values."""
+        if not self.timed:
+            return rows, None, None
+        first = self.rows
+        self.rows += len(rows)
+        now: list[Any] = list(range(first, first + len(rows)))
+        other: list[Any] = []
+        taken = [name for name in (self.time, self.label_time, self.delay) if isinstance(name, (str, int))]
+        if isinstance(self.delay, int):
+            taken.remove(self.delay)
+        kept = []
+        for place, (row, y) in enumerate(zip(rows, ys, strict=True)):
+            x = dict(zip(*row, strict=True)) if isinstance(row, tuple) else {}
+            if self.time is not None:
+                now[place] = _get(self.time, x)
+            if self.label_time is not None:
+                other.append(_get(self.label_time, x))
+            elif callable(self.delay):
+                other.append(self.delay(x, y))
+            elif isinstance(self.delay, str):
+                other.append(x.get(self.delay))
+            for name in taken:
+                x.pop(name, None)
+            kept.append((tuple(x), tuple(x.values())) if isinstance(row, tuple) else row)
+        return (kept, *self._keys(_array(now), other or None))
+
+    def _keys(self, now: Any, other: Any) -> tuple[Any, Any]:
+        self._check_kind(now)
+        if self.label_time is not None:
+            due = _array(other)
+            self._check_kind(due)
+        else:
+            due = _later(now, self.delay if other is None else _array(other))
+        return _key(now), _key(due)
+
+    def _check_kind(self, values: Any) -> None:
+        kind = "dates" if values.dtype.kind == "M" else "numbers"
+        self.kind = self.kind or kind
+        if kind != self.kind:
+            raise InvalidType(f"times must be all dates or all numbers, got {kind} after {self.kind}")
+
+
+def _is_count(delay: Any) -> bool:
+    return isinstance(delay, (int, np.integer)) and not isinstance(delay, bool) and delay >= 0
+
+
+def _get(source: Any, x: dict[Any, Any]) -> Any:
+    if callable(source):
+        return source(x)
+    try:
+        return x[source]
+    except KeyError:
+        raise InvalidValue(f"there is no feature {source!r} in an example, which time or label_time names") from None
+
+
+def _array(values: Any) -> Any:
+    """Dates as datetime64[ns], durations as timedelta64[ns], numbers as float64."""
+    library = _frames._library(values)
+    if library == "pandas" and getattr(values.dtype, "tz", None) is not None:
+        values = values.dt.tz_convert("UTC").dt.tz_localize(None)
+    if library == "pyarrow":
+        import pyarrow
+
+        if isinstance(values, pyarrow.ChunkedArray):
+            values = values.combine_chunks()
+        values = values.to_numpy(zero_copy_only=False)
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    if not isinstance(values, np.ndarray):
+        values = _from_objects(list(values))
+    if values.dtype.kind == "O":
+        values = _from_objects(values.tolist())
+    if values.dtype.kind in "Mm":
+        return values.astype(f"{'datetime64' if values.dtype.kind == 'M' else 'timedelta64'}[ns]")
+    if values.dtype.kind in "iufb":
+        return values.astype(np.float64)
+    raise InvalidType(f"times must be dates or numbers, got dtype {values.dtype}")
+
+
+def _from_objects(values: Sequence[Any]) -> Any:
+    try:
+        if any(isinstance(value, datetime.datetime) and value.tzinfo for value in values):
+            micro = datetime.timedelta(microseconds=1)
+            return np.array(
+                ["NaT" if value is None else (value - _EPOCH) // micro for value in values], dtype="datetime64[us]"
+            )
+        if any(isinstance(value, (datetime.date, np.datetime64)) for value in values):
+            return np.array(values, dtype="datetime64[ns]")
+        if any(isinstance(value, (datetime.timedelta, np.timedelta64)) for value in values):
+            return np.array(values, dtype="timedelta64[ns]")
+        if any(isinstance(value, (str, bytes)) for value in values):
+            raise TypeError(f"got {values[0]!r}")
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidType(f"times must be dates or numbers: {error}") from None
+
+
+def _later(now: Any, delay: Any) -> Any:
+    if now.dtype.kind == "M":
+        if isinstance(delay, datetime.timedelta):
+            delay = np.timedelta64(delay)
+        if getattr(getattr(delay, "dtype", None), "kind", "") != "m":
+            raise InvalidType(f"times are dates, so delay must be a timedelta, got {delay!r:.60}")
+        return now + delay.astype("timedelta64[ns]")
+    if isinstance(delay, (datetime.timedelta, np.timedelta64)):
+        raise InvalidType(f"times are numbers, so delay must be a number, got {delay!r}")
+    return now + np.asarray(delay, dtype=np.float64)
+
+
+def _key(values: Any) -> Any:
+    if values.dtype.kind == "M":
+        return values.astype(np.int64)
+    bits = (values + 0.0).view(np.int64)
+    keys = bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
+    return np.where(np.isnan(values), NO_TIME, keys)
+
+
