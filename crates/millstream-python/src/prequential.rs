@@ -11,15 +11,16 @@ use millstream_core::evaluate::panel::Panel;
 use millstream_core::evaluate::scores::{Every, Gauge, Scores};
 use millstream_core::evaluate::{Arrival, Chunk, Evaluation};
 use millstream_core::labels::Labels;
+use millstream_core::metrics::Meter;
 use millstream_core::model as core;
 use millstream_core::registry::{self, Built, Role};
-use millstream_core::role::{DriftDetector, Metric};
+use millstream_core::role::DriftDetector;
 use millstream_core::row::{Prediction, Scratch, Want};
 use millstream_core::table::Table;
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::errors::{raise, OrRaise};
 use crate::labels::{read_label, show_label};
@@ -77,14 +78,15 @@ impl Prequential {
     }
 
     /// Add a model (None for one written in Python) with its metrics and perhaps a drift detector.
-    #[pyo3(signature = (model, metrics, detector, *, window, warmup, every, doubling, delay, timed, skip))]
+    #[pyo3(signature = (model, metrics, detector, *, numbers, window, warmup, every, doubling, delay, timed, skip))]
     #[allow(clippy::too_many_arguments)]
     fn add(
         &mut self,
         py: Python<'_>,
         model: Option<Py<Model>>,
-        metrics: &Bound<'_, PyList>,
-        detector: Option<&Bound<'_, PyAny>>,
+        metrics: Vec<Vec<u8>>,
+        detector: Option<String>,
+        numbers: bool,
         window: usize,
         warmup: u64,
         every: u64,
@@ -93,9 +95,12 @@ impl Prequential {
         timed: bool,
         skip: bool,
     ) -> PyResult<()> {
-        let (metrics, labels) = take_metrics(metrics)?;
-        let detector = detector.map(take_detector).transpose()?;
-        let panel = Panel::new(metrics, labels, window, every);
+        let mut meters = Vec::new();
+        for bytes in &metrics {
+            meters.push(Meter::load(bytes).or_raise(py)?);
+        }
+        let detector = detector.map(|detector| take_detector(py, &detector)).transpose()?;
+        let panel = Panel::new(meters, numbers, window, every).or_raise(py)?;
         let every = if doubling { Every::Doubling(every) } else { Every::Rows(every) };
         let arrival = match (timed, delay) {
             (true, _) => Arrival::Timed,
@@ -103,10 +108,6 @@ impl Prequential {
             (false, delay) => Arrival::AfterRows(delay),
         };
         let evaluation = Evaluation::new(Scores::new(panel, detector, warmup, every), arrival, skip);
-        if let Some(model) = &model {
-            let guard = model.get().read(py)?;
-            evaluation.check(guard.model(py)?).or_raise(py)?;
-        }
         self.runs.push(Run {
             model,
             evaluation,
@@ -162,14 +163,32 @@ impl Prequential {
                 weights: weights.as_deref(),
                 times: now.as_deref().zip(due.as_deref()),
             };
-            self.each(py, threads, &|evaluation, model, scratch, clock| evaluation.feed(model, &chunk, scratch, clock))?;
+            self.each(py, threads, &|evaluation, model, scratch, clock| {
+                evaluation.feed(model, &chunk, scratch, clock)
+            })?;
             if let Some(tick) = tick {
-                tick.call1((to - from, self.runs.first().map(|run| run.evaluation.scores().panel().metrics()[0].get())))?;
+                tick.call1((to - from, self.value(0)))?;
             }
             py.check_signals()?;
             from = to;
         }
         Ok(())
+    }
+
+    /// The first metric of a run as it stands.
+    fn value(&self, run: usize) -> Option<f64> {
+        self.runs.get(run)?.evaluation.scores().panel().meters().first().map(Meter::get)
+    }
+
+    /// Where the curve of a run has its last point.
+    fn last_point(&self, run: usize) -> u64 {
+        self.runs[run].evaluation.scores().curve().last().map_or(0, |point| point.rows)
+    }
+
+    /// The metrics of a run as saved states.
+    fn metrics<'py>(&self, py: Python<'py>, run: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let meters = self.runs[run].evaluation.scores().panel().meters();
+        meters.iter().map(|meter| Ok(PyBytes::new(py, &meter.save().or_raise(py)?))).collect()
     }
 
     /// The stream has ended.
@@ -202,7 +221,7 @@ impl Prequential {
         let gauge = PythonGauge { started: self.started, model };
         let run = &mut self.runs[run];
         let scores = run.evaluation.scores_mut();
-        if scores.panel().takes_numbers() {
+        if scores.panel().scores_numbers() {
             let number = if predicted.is_none() { f64::NAN } else { predicted.extract()? };
             return scores.number(row, y.extract()?, number, w, &gauge).or_raise(py);
         }
@@ -219,8 +238,8 @@ impl Prequential {
         if !predicted.is_none() {
             prediction.class = Some(run.known.intern(&read_label(predicted)?));
         }
-        let truth = scores.truth(&read_label(y)?);
-        scores.class(row, truth, &prediction, &run.known, w, &gauge).or_raise(py)
+        let truth = run.known.intern(&read_label(y)?);
+        scores.class(row, &run.known, truth, &prediction, w, &gauge).or_raise(py)
     }
 
     /// A row that a model written in Python refused was set aside.
@@ -241,33 +260,44 @@ impl Prequential {
         let scores = run.evaluation.scores();
         let curve = scores.curve();
         let result = PyDict::new(py);
-        let width = 2 * scores.panel().metrics().len();
+        let width = 2 * scores.panel().meters().len();
         let values: Vec<f64> = curve.iter().flat_map(|point| point.values.iter().copied()).collect();
         result.set_item("rows", curve.iter().map(|point| point.rows).collect::<Vec<_>>().into_pyarray(py))?;
-        result.set_item("seconds", curve.iter().map(|point| point.seconds).collect::<Vec<_>>().into_pyarray(py))?;
-        result.set_item("memory", curve.iter().map(|point| point.memory as u64).collect::<Vec<_>>().into_pyarray(py))?;
+        result
+            .set_item("seconds", curve.iter().map(|point| point.seconds).collect::<Vec<_>>().into_pyarray(py))?;
+        result.set_item(
+            "memory",
+            curve.iter().map(|point| point.memory as u64).collect::<Vec<_>>().into_pyarray(py),
+        )?;
         result.set_item("values", values.into_pyarray(py).reshape([curve.len(), width])?)?;
-        let finals = scores.panel().metrics().iter().map(|metric| metric.get()).collect::<Vec<_>>();
+        let finals = scores.panel().meters().iter().map(Meter::get).collect::<Vec<_>>();
         result.set_item("finals", finals)?;
-        let better: Vec<bool> = scores.panel().metrics().iter().map(|metric| metric.bigger_is_better()).collect();
+        let better: Vec<bool> =
+            scores.panel().meters().iter().map(|meter| meter.metric().bigger_is_better()).collect();
         result.set_item("bigger_is_better", better)?;
         result.set_item("drifts", scores.marks().to_vec())?;
-        let labels = PyList::empty(py);
-        for label in scores.panel().labels().entries() {
-            labels.append(label.as_ref().map(|label| show_label(py, label)).transpose()?)?;
+        // The confusion matrix is by the codes of the model, some of which may wait for a label.
+        let labels = match &run.model {
+            Some(model) => model.get().read(py)?.model(py)?.labels().clone(),
+            None => run.known.clone(),
+        };
+        let known: Vec<usize> = (0..labels.len()).filter(|&code| labels.get(code as u32).is_some()).collect();
+        let names = PyList::empty(py);
+        for &code in &known {
+            names.append(labels.get(code as u32).map(|label| show_label(py, label)).transpose()?)?;
         }
-        let side = scores.panel().labels().len();
-        let confusion = PyArray2::<f64>::zeros(py, [side, side + 1], false);
+        let confusion = PyArray2::<f64>::zeros(py, [known.len(), known.len()], false);
         {
             let mut cells = confusion.readwrite();
             let mut cells = cells.as_array_mut();
-            for (truth, row) in scores.confusion().iter().enumerate() {
-                for (column, &weight) in row.iter().enumerate() {
-                    cells[[truth, column]] = weight;
+            for (i, &truth) in known.iter().enumerate() {
+                for (j, &predicted) in known.iter().enumerate() {
+                    let cell = scores.confusion().get(truth).and_then(|row| row.get(predicted));
+                    cells[[i, j]] = cell.copied().unwrap_or(0.0);
                 }
             }
         }
-        result.set_item("labels", labels)?;
+        result.set_item("labels", names)?;
         result.set_item("confusion", confusion)?;
         let counts = scores.counts();
         result.set_item("scored", counts.scored)?;
@@ -309,7 +339,8 @@ impl Prequential {
         // Two evaluations in two threads must take their locks in one order.
         let mut order: Vec<usize> = (0..models.len()).collect();
         order.sort_by_key(|&place| models[place].as_ptr() as usize);
-        let mut guards: Vec<Option<std::sync::RwLockWriteGuard<'_, Inner>>> = models.iter().map(|_| None).collect();
+        let mut guards: Vec<Option<std::sync::RwLockWriteGuard<'_, Inner>>> =
+            models.iter().map(|_| None).collect();
         for place in order {
             guards[place] = Some(models[place].get().write(py)?);
         }
@@ -347,28 +378,12 @@ impl Prequential {
     }
 }
 
-fn take_metrics(metrics: &Bound<'_, PyList>) -> PyResult<(Vec<Box<dyn Metric>>, Labels)> {
-    let py = metrics.py();
-    let mut taken = Vec::new();
-    for metric in metrics.iter() {
-        let description = serde_json::from_str(&metric.extract::<String>()?)
-            .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))?;
-        let description = registry::resolve(&description).or_raise(py)?;
-        match registry::build_resolved(&description).or_raise(py)? {
-            Built::Metric(metric) => taken.push(metric),
-            _ => return Err(raise(py, &Fault::wrong_type("not a metric"))),
-        }
-    }
-    Ok((taken, Labels::default()))
-}
-
-fn take_detector(detector: &Bound<'_, PyAny>) -> PyResult<Box<dyn DriftDetector>> {
-    let py = detector.py();
-    let description = serde_json::from_str(&detector.extract::<String>()?)
+fn take_detector(py: Python<'_>, description: &str) -> PyResult<Box<dyn DriftDetector>> {
+    let description = serde_json::from_str(description)
         .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))?;
     let description = registry::resolve(&description).or_raise(py)?;
     match registry::build_resolved(&description).or_raise(py)? {
         Built::DriftDetector(detector) => Ok(detector),
-        _ => Err(raise(py, &Fault::wrong_type("not a drift detector"))),
+        _ => Err(raise(py, &Fault::wrong_type("the detector must be one of drift"))),
     }
 }

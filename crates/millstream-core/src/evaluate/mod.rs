@@ -10,9 +10,8 @@ pub mod pending;
 pub mod scores;
 
 use crate::fault::{Fault, Result};
-use crate::labels::Label;
+use crate::labels::{Label, Labels};
 use crate::model::{Answer, Job, Model, Sink, TableRow, Target, Targets};
-use crate::registry::Role;
 use crate::row::Scratch;
 use crate::table::{each_raw, Reader, Table};
 use panel::Panel;
@@ -98,16 +97,6 @@ impl Evaluation {
         self.pending.memory() + self.scores.panel().memory()
     }
 
-    /// Whether the metrics suit the model.
-    pub fn check(&self, model: &Model) -> Result<()> {
-        match model.role() {
-            Role::Classifier => self.scores.panel().check(false),
-            Role::Regressor => self.scores.panel().check(true),
-            _ => Err(Fault::wrong_type("a transformer predicts nothing that could be scored")),
-        }
-        .map_err(|fault| fault.by(model.title()))
-    }
-
     /// A row that could not even be read.
     pub fn unreadable(&mut self, fault: Fault) -> Result<()> {
         let row = self.rows;
@@ -124,7 +113,13 @@ impl Evaluation {
     }
 
     /// Go on with the next rows of the stream.
-    pub fn feed(&mut self, model: &mut Model, chunk: &Chunk<'_>, scratch: &mut Scratch, clock: Clock<'_>) -> Result<()> {
+    pub fn feed(
+        &mut self,
+        model: &mut Model,
+        chunk: &Chunk<'_>,
+        scratch: &mut Scratch,
+        clock: Clock<'_>,
+    ) -> Result<()> {
         match self.arrival {
             Arrival::AtOnce => self.feed_at_once(model, chunk, scratch, clock),
             _ => self.feed_late(model, chunk, scratch, clock),
@@ -150,14 +145,8 @@ impl Evaluation {
             learning: true,
             set_aside: self.set_aside,
         };
-        let mut scorer = Scorer {
-            scores: &mut self.scores,
-            chunk,
-            offset,
-            truths: Vec::new(),
-            clock,
-            refused: Vec::new(),
-        };
+        let mut scorer =
+            Scorer { scores: &mut self.scores, chunk, offset, truths: Vec::new(), clock, refused: Vec::new() };
         let done = model.run(&job, scratch, &mut scorer);
         let refused = std::mem::take(&mut scorer.refused);
         self.rows += (chunk.to - chunk.from) as u64;
@@ -233,9 +222,8 @@ impl Evaluation {
                 Due::Class(label) => Target::Class(label),
                 Due::Number(y) => Target::Number(*y),
             };
-            let done = model
-                .learn(&mut source, target, held.w, scratch)
-                .and_then(|()| self.score(model, waiting, clock));
+            let done =
+                model.learn(&mut source, target, held.w, scratch).and_then(|()| self.score(model, waiting, clock));
             self.pending.release(waiting);
             if let Err(fault) = done {
                 self.refuse(waiting.row, fault)?;
@@ -249,8 +237,13 @@ impl Evaluation {
         let held = self.pending.held(waiting);
         match &held.target {
             Due::Class(label) => {
-                let truth = self.scores.truth(label);
-                self.scores.class(waiting.row, truth, &held.answer.class, model.labels(), held.w, &gauge)
+                let labels = model.labels();
+                match labels.code(label) {
+                    Some(truth) => {
+                        self.scores.class(waiting.row, labels, truth, &held.answer.class, held.w, &gauge)
+                    }
+                    None => self.scores.weightless(waiting.row, &held.answer.class, &gauge),
+                }
             }
             Due::Number(y) => self.scores.number(waiting.row, *y, held.answer.number, held.w, &gauge),
             Due::None => Ok(()),
@@ -296,7 +289,7 @@ struct Scorer<'a> {
     scores: &'a mut Scores,
     chunk: &'a Chunk<'a>,
     offset: u64,
-    /// The code of each distinct label of the chunk.
+    /// The model's code of each distinct label of the chunk.
     truths: Vec<Option<u32>>,
     clock: Clock<'a>,
     refused: Vec<(u64, Fault)>,
@@ -304,14 +297,13 @@ struct Scorer<'a> {
 
 impl Scorer<'_> {
     #[inline]
-    fn truth(&mut self, distinct: &[Label], place: usize) -> Option<u32> {
+    fn truth(&mut self, labels: &Labels, distinct: &[Label], place: usize) -> Option<u32> {
         if let Some(Some(code)) = self.truths.get(place) {
             return Some(*code);
         }
         self.truths.resize(distinct.len(), None);
-        let code = self.scores.truth(distinct.get(place)?);
-        self.truths[place] = Some(code);
-        Some(code)
+        self.truths[place] = labels.code(distinct.get(place)?);
+        self.truths[place]
     }
 }
 
@@ -322,10 +314,12 @@ impl Sink for Scorer<'_> {
         let w = self.chunk.weights.map_or(1.0, |weights| weights[row]);
         let gauge = ModelGauge { model, clock: self.clock };
         let done = match self.chunk.targets {
-            Targets::Classes { distinct, places } => match self.truth(distinct, places[row] as usize) {
-                Some(truth) => self.scores.class(number, truth, &answer.class, model.labels(), w, &gauge),
-                None => Ok(()),
-            },
+            Targets::Classes { distinct, places } => {
+                match self.truth(model.labels(), distinct, places[row] as usize) {
+                    Some(truth) => self.scores.class(number, model.labels(), truth, &answer.class, w, &gauge),
+                    None => self.scores.weightless(number, &answer.class, &gauge),
+                }
+            }
             Targets::Numbers(numbers) => self.scores.number(number, numbers[row], answer.number, w, &gauge),
             Targets::None => Ok(()),
         };

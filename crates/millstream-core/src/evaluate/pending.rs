@@ -127,7 +127,9 @@ pub struct Pending {
 impl Pending {
     /// The place of a table's layout, new or not.
     pub fn layout(&mut self, table: &dyn Table) -> usize {
-        if let Some(place) = self.layouts.iter().position(|known| known.as_ref().is_some_and(|(l, _)| l.is_of(table))) {
+        if let Some(place) =
+            self.layouts.iter().position(|known| known.as_ref().is_some_and(|(l, _)| l.is_of(table)))
+        {
             return place;
         }
         let made = Some((Arc::new(Layout::of(table)), 0));
@@ -224,8 +226,13 @@ impl Pending {
         let buffers: usize = self
             .held
             .iter()
-            .map(|held| (held.values.capacity() + held.answer.class.probabilities.capacity()) * 8 + held.indices.capacity() * 4)
+            .map(|held| {
+                (held.values.capacity() + held.answer.class.probabilities.capacity()) * 8
+                    + held.indices.capacity() * 4
+            })
             .sum();
-        buffers + self.held.capacity() * std::mem::size_of::<Held>() + (self.queue.capacity() + self.overtaking.len()) * 24
+        buffers
+            + self.held.capacity() * std::mem::size_of::<Held>()
+            + (self.queue.capacity() + self.overtaking.len()) * 24
     }
 }

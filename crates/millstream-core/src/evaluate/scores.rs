@@ -2,8 +2,8 @@
 
 use crate::evaluate::panel::Panel;
 use crate::fault::{Fault, Result};
-use crate::labels::{Label, Labels};
-use crate::role::{DriftDetector, Outcome};
+use crate::labels::Labels;
+use crate::role::DriftDetector;
 use crate::row::{Prediction, Want};
 
 /// How many points a curve of unknown length may have before every second one is dropped.
@@ -59,7 +59,7 @@ pub struct Scores {
     rows: u64,
     curve: Vec<Point>,
     marks: Vec<u64>,
-    /// By true class, then by 1 + predicted class: the weight of such rows; 0 is no class.
+    /// By the model's code of the true class, then of the predicted one: the weight of such rows.
     confusion: Vec<Vec<f64>>,
     counts: Counts,
     refusals: Vec<(u64, Fault)>,
@@ -130,11 +130,6 @@ impl Scores {
         self.rows
     }
 
-    /// The code of a true class, for `class`.
-    pub fn truth(&mut self, label: &Label) -> u32 {
-        self.panel.truth(label)
-    }
-
     /// Whether a row is to be scored; if not, it is counted.
     #[inline]
     fn is_due(&mut self, row: u64, answered: bool) -> bool {
@@ -150,27 +145,28 @@ impl Scores {
         true
     }
 
-    /// The label of `row` has come; `known` are the labels of the model that predicted.
+    /// The label of `row` has come; `labels` are those of the model that predicted, and know the truth.
     #[inline]
     pub fn class(
         &mut self,
         row: u64,
+        labels: &Labels,
         truth: u32,
         predicted: &Prediction,
-        known: &Labels,
         w: f64,
         gauge: &dyn Gauge,
     ) -> Result<()> {
         if self.is_due(row, predicted.class.is_some()) {
-            let outcome = self.panel.class_outcome(truth, predicted, known);
-            if let Outcome::Class(outcome) = &outcome {
-                self.confuse(truth, outcome.predicted, w);
-                if self.detector.is_some() {
-                    self.detect(row, f64::from(u8::from(outcome.predicted != Some(truth))))?;
-                }
-            }
-            self.panel.update(outcome, w).map_err(|fault| fault.at_row(row as usize))?;
+            self.panel.class(labels, truth, predicted, w)?;
+            self.confuse(labels, truth, predicted.class, w);
+            self.detect(row, if predicted.class == Some(truth) { 0.0 } else { 1.0 })?;
         }
+        self.advance(gauge)
+    }
+
+    /// The label of `row` has come, which has no weight and is of a class that the model does not know.
+    pub fn weightless(&mut self, row: u64, predicted: &Prediction, gauge: &dyn Gauge) -> Result<()> {
+        self.is_due(row, predicted.class.is_some());
         self.advance(gauge)
     }
 
@@ -178,33 +174,34 @@ impl Scores {
     #[inline]
     pub fn number(&mut self, row: u64, truth: f64, predicted: f64, w: f64, gauge: &dyn Gauge) -> Result<()> {
         if self.is_due(row, !predicted.is_nan()) {
-            if self.detector.is_some() {
-                self.detect(row, (truth - predicted).abs())?;
-            }
-            let outcome = Outcome::Number { truth, predicted };
-            self.panel.update(outcome, w).map_err(|fault| fault.at_row(row as usize))?;
+            self.panel.number(truth, predicted, w)?;
+            self.detect(row, (truth - predicted).abs())?;
         }
         self.advance(gauge)
     }
 
     #[inline]
-    fn confuse(&mut self, truth: u32, predicted: Option<u32>, w: f64) {
-        let column = predicted.map_or(0, |code| code as usize + 1);
-        match self.confusion.get_mut(truth as usize).and_then(|row| row.get_mut(column)) {
+    fn confuse(&mut self, labels: &Labels, truth: u32, predicted: Option<u32>, w: f64) {
+        let Some(predicted) = predicted else { return };
+        let cell = self.confusion.get_mut(truth as usize).and_then(|row| row.get_mut(predicted as usize));
+        match cell {
             Some(cell) => *cell += w,
-            None => {
-                if self.confusion.len() <= truth as usize {
-                    self.confusion.resize(truth as usize + 1, Vec::new());
-                }
-                self.confusion[truth as usize].resize(column + 1, 0.0);
-                self.confusion[truth as usize][column] += w;
-            }
+            None => self.widen(labels, truth, predicted, w),
         }
     }
 
+    #[cold]
+    fn widen(&mut self, labels: &Labels, truth: u32, predicted: u32, w: f64) {
+        let side = labels.len().max(truth.max(predicted) as usize + 1);
+        self.confusion.resize(side, Vec::new());
+        self.confusion.iter_mut().for_each(|row| row.resize(side, 0.0));
+        self.confusion[truth as usize][predicted as usize] += w;
+    }
+
+    #[inline]
     fn detect(&mut self, row: u64, error: f64) -> Result<()> {
         if let Some(detector) = &mut self.detector {
-            detector.update(error).map_err(|fault| fault.at_row(row as usize))?;
+            detector.update(error)?;
             if detector.drift_detected() {
                 self.marks.push(row);
             }
@@ -225,8 +222,7 @@ impl Scores {
 
     #[cold]
     fn record(&mut self, gauge: &dyn Gauge) -> Result<()> {
-        let mut values = Vec::new();
-        self.panel.values(&mut values)?;
+        let values = self.panel.values()?;
         self.curve.push(Point { rows: self.rows, seconds: gauge.seconds(), memory: gauge.memory(), values });
         if self.doubling && self.curve.len() >= MOST_POINTS {
             self.every *= 2;

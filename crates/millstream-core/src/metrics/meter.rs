@@ -203,11 +203,18 @@ impl Meter {
         })
     }
 
-    /// Tell it what a model predicted; `labels` are the model's, and know the truth.
-    pub fn observe(&mut self, labels: &Labels, truth: u32, prediction: &Prediction, w: f64) -> Result<()> {
+    /// Tell it what a model predicted; `labels` are the model's, and know the truth. Returns the outcome in
+    /// the codes of this meter, for those who keep a window of them; none if the weight is 0.
+    pub fn observe(
+        &mut self,
+        labels: &Labels,
+        truth: u32,
+        prediction: &Prediction,
+        w: f64,
+    ) -> Result<Option<Outcome>> {
         self.check_weight(w)?;
         if w == 0.0 {
-            return Ok(());
+            return Ok(None);
         }
         if self.metric.takes_numbers() {
             return Err(super::wants_numbers(self.name()));
@@ -236,13 +243,15 @@ impl Meter {
         let mut outcome = ClassOutcome::new(truth, prediction, self.previous, its_positive);
         outcome.truth = code;
         outcome.predicted = prediction.class.and_then(|class| self.code_of(class));
-        self.count(code, &Outcome::Class(outcome), w).inspect_err(|_| {
+        let outcome = Outcome::Class(outcome);
+        self.count(code, &outcome, w).inspect_err(|_| {
             if let Some((labels, translation)) = before {
                 self.labels = labels;
                 self.translation = translation;
                 self.metric.know(&self.labels);
             }
-        })
+        })?;
+        Ok(Some(outcome))
     }
 
     fn code_of(&self, code: u32) -> Option<u32> {

@@ -1,0 +1,9 @@
+"""Test-then-train: predict, score, learn, row by row, with labels that may come late."""
+
+from __future__ import annotations
+
+from millstream.evaluate.contest import prequential
+from millstream.evaluate.progressive import progressive_val_score
+from millstream.evaluate.result import Confusion, Result, Results
+
+__all__ = ["Confusion", "Result", "Results", "prequential", "progressive_val_score"]

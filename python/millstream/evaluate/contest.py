@@ -1,0 +1,397 @@
+"""The evaluation itself: who takes part, and one pass over the stream."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from millstream import _core, base
+from millstream.errors import InvalidType, InvalidValue
+from millstream.evaluate.loop import PythonRun, stopped
+from millstream.evaluate.progress import Progress
+from millstream.evaluate.result import Confusion, Result, Results
+from millstream.evaluate.streams import GATHERED, chunks, length
+from millstream.evaluate.times import Times
+
+__all__ = ["prequential"]
+
+#: How many points a curve has if the length of the stream is known.
+POINTS = 200
+
+
+@dataclass
+class Settings:
+    """The choices of a run."""
+
+    window: int
+    warmup: int
+    every: int
+    #: Whether `every` doubles as the curve fills, because the length of the stream is not known.
+    doubling: bool
+    #: Rows that a label takes to come.
+    delay: int
+    #: Whether labels come by time.
+    timed: bool
+    on_error: str
+
+
+@overload
+def prequential(
+    model: Mapping[str, Any] | list[Any] | tuple[Any, ...], stream: Any, metrics: Any = ..., **options: Any
+) -> Results: ...
+@overload
+def prequential(model: Any, stream: Any, metrics: Any = ..., **options: Any) -> Result: ...
+def prequential(
+    model: Any,
+    stream: Any,
+    metrics: Any = None,
+    *,
+    delay: Any = None,
+    time: Any = None,
+    label_time: Any = None,
+    window: int = 1000,
+    warmup: int = 0,
+    every: int | None = None,
+    detector: Any = None,
+    on_error: str = "raise",
+    limit: int | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Any:
+    """Predict each example of a stream, score the prediction, then learn the example.
+
+    Native models run in native code, chunk by chunk, without the GIL; models, metrics and detectors written in
+    Python run in a Python loop with the same result. The model learns in place, as in River: at the end it has
+    learned the stream. An example is scored as it was predicted, when its label comes. Examples for which a
+    model has no answer yet, because it has learned nothing, are counted as `unanswered` and not scored.
+
+    Parameters
+    ----------
+    model
+        A classifier or a regressor; or several, as a dict by name or a list, which go through the stream in one
+        pass, each in a thread of its own. Their results are the same as one after the other.
+    stream
+        `(X, y)` or `(X, y, w)` with a NumPy matrix, a pandas, polars or Arrow frame or a SciPy sparse matrix;
+        `y` may be the name of a column. Or an iterable of examples `(x, y)` or `(x, y, w)` with dicts x, such as
+        River's datasets and endless generators. Or an iterable of chunks `(X, y)`.
+    metrics
+        Names ("Accuracy"), classes or instances from `metrics`, one or a list; also objects of your own with
+        `update(y_true, y_pred)` and `get()`. An instance is updated in place if there is one model. By default
+        accuracy and Cohen's kappa for classifiers, MAE and R2 for regressors.
+    delay
+        When labels come: after so many rows, or with `time`, after a timedelta or number. The label of row i is
+        learned just before row i + delay is predicted. For streams of dicts also a function of (x, y) or a key.
+    time
+        When examples happen: the name of a column or key (which is then no feature), an array, or a function of x.
+    label_time
+        When labels come, in the same form; a label is learned before the first example that happens then or later.
+    window
+        How many of the last scored examples the rolling metrics look at.
+    warmup
+        The first so many rows are learned and not scored.
+    every
+        How many rows lie between points of the curve; by default there are about 200 points.
+    detector
+        A drift detector, fed with the errors (0 or 1, or absolute); what it finds is marked in the result.
+    on_error
+        At a row that cannot be predicted or learned: "raise" stops there, with the rows before it learned;
+        "skip" sets it aside and counts it.
+    limit
+        The most rows to take from the stream.
+    threads
+        The most threads to use for several models; by default one for each processor.
+    progress
+        Whether to show a progress bar; by default if standard error is a terminal.
+
+    Returns
+    -------
+    Result or Results
+        Final metrics, the curve, the confusion matrix, drift marks, throughput, memory; for several models a
+        mapping from name to result.
+
+    Examples
+    --------
+    >>> from millstream import evaluate, linear_model, preprocessing
+    >>> rows = [({"x": float(i % 7)}, i % 7 > 3) for i in range(500)]
+    >>> model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> result = evaluate.prequential(model, rows, metrics="Accuracy", delay=10)
+    >>> result.scored, round(result["Accuracy"], 3)
+    (490, 0.986)
+
+    References
+    ----------
+    Dawid, A. P. (1984). Statistical theory: the prequential approach. Journal of the Royal Statistical Society A.
+    Gama, J., Sebastião, R. and Rodrigues, P. P. (2013). On evaluating stream learning algorithms. Machine Learning.
+    Grzenda, M., Gomes, H. M. and Bifet, A. (2020). Delayed labelling evaluation for data streams. Data Mining and
+    Knowledge Discovery.
+    """
+    models, several = named_models(model)
+    role = common_role(models)
+    times = Times(time, label_time, delay)
+    for what, value, least in (("window", window, 1), ("warmup", warmup, 0), ("every", every, 1), ("limit", limit, 0)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least):
+            raise InvalidValue(f"{what} must be a whole number, at least {least}, got {value!r}")
+    if on_error not in ("raise", "skip"):
+        raise InvalidValue(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+    total = length(stream, limit)
+    spacing = every or (100 if total is None else max(1, math.ceil(total / POINTS)))
+    settings = Settings(
+        int(window), int(warmup), int(spacing), every is None and total is None, times.delay_rows, times.timed, on_error
+    )
+    contest = Contest(models, role, chosen_metrics(metrics, role), detector, settings)
+    threads = threads or os.cpu_count() or 1
+    first = next(iter(contest.names), "")
+    with Progress(progress, total, first) as bar:
+        contest.run(chunks(stream, times, limit, contest.gathered), threads, bar)
+    told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
+    results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
+    return Results(results) if several else next(iter(results.values()))
+
+
+def named_models(model: Any) -> tuple[dict[str, Any], bool]:
+    """The models by name, and whether several were asked for."""
+    several = isinstance(model, (Mapping, list, tuple))
+    if isinstance(model, Mapping):
+        models = {str(name): each for name, each in model.items()}
+    elif several:
+        models = {}
+        for each in model:
+            title = name = title_of(each)
+            number = 2
+            while name in models:
+                name, number = f"{title} {number}", number + 1
+            models[name] = each
+    else:
+        models = {title_of(model): model}
+    if not models:
+        raise InvalidValue("there is no model to evaluate")
+    if len({id(each) for each in models.values()}) != len(models):
+        raise InvalidValue("the same model is there twice: models learn in place, so give each its own clone()")
+    return models, several
+
+
+def title_of(model: Any) -> str:
+    """What people call a model: `StandardScaler | LogisticRegression`."""
+    if isinstance(model, _core.Model):
+        title = model._title()
+        return title if " | " in title else title.rpartition(".")[2]
+    steps = getattr(model, "steps", None)
+    if isinstance(steps, (list, tuple)) and steps:
+        return " | ".join(title_of(step) for step in steps)
+    return type(model).__name__
+
+
+def common_role(models: Mapping[str, Any]) -> str:
+    """The role that all models have."""
+    roles = {name: getattr(model, "role", None) for name, model in models.items()}
+    for name, role in roles.items():
+        if role not in ("classifier", "regressor"):
+            hint = "; compat.from_river makes one of a model of River's" if role is None else f", which is a {role}"
+            raise InvalidType(f"evaluate.prequential: a model is a classifier or a regressor, got {name}{hint}")
+    if len(set(roles.values())) > 1:
+        raise InvalidType(f"evaluate.prequential: models must have one role, got {roles}")
+    return str(next(iter(roles.values())))
+
+
+def chosen_metrics(given: Any, role: str) -> dict[str, Any]:
+    """Metrics by name."""
+    from millstream import metrics
+
+    if given is None:
+        given = ["Accuracy", "CohenKappa"] if role == "classifier" else ["MAE", "R2"]
+    if isinstance(given, Mapping):
+        return {str(name): _made(metric, metrics) for name, metric in given.items()}
+    # River's collections of metrics are lists too.
+    if isinstance(given, (str, type)) or not isinstance(given, (list, tuple)) and not _is_collection(given):
+        given = [given]
+    chosen: dict[str, Any] = {}
+    for each in given:
+        metric = _made(each, metrics)
+        title = name = metric_title(metric)
+        number = 2
+        while name in chosen:
+            name, number = f"{title} {number}", number + 1
+        chosen[name] = metric
+    if not chosen:
+        raise InvalidValue("evaluate.prequential: give at least one metric")
+    return chosen
+
+
+def _is_collection(given: Any) -> bool:
+    return isinstance(given, Iterable) and not hasattr(given, "update")
+
+
+def _made(metric: Any, module: Any) -> Any:
+    if isinstance(metric, str):
+        name = metric.removeprefix("metrics.")
+        found = getattr(module, name, None) if name in getattr(module, "__all__", ()) else None
+        if found is None:
+            import difflib
+
+            near = difflib.get_close_matches(name, module.__all__, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else ""
+            raise InvalidValue(f"metrics: no metric named {metric!r}{hint}")
+        metric = found
+    if isinstance(metric, type):
+        metric = metric()
+    if not callable(getattr(metric, "update", None)) or not callable(getattr(metric, "get", None)):
+        raise InvalidType(f"a metric has update(y_true, y_pred) and get(), got {metric!r:.60}")
+    return metric
+
+
+def metric_title(metric: Any) -> str:
+    """`Accuracy`, or `Rolling(Accuracy)` for one that wraps another."""
+    inner = getattr(metric, "metric", None)
+    name = type(metric).__name__
+    return f"{name}({metric_title(inner)})" if callable(getattr(inner, "update", None)) else name
+
+
+class Contest:
+    """One or more models with their metrics, in one pass over a stream."""
+
+    def __init__(
+        self, models: Mapping[str, Any], role: str, metrics: dict[str, Any], detector: Any, settings: Settings
+    ) -> None:
+        self.models, self.role, self.settings = models, role, settings
+        self.names = list(metrics)
+        native_metrics = all(isinstance(metric, _core.Metric) for metric in metrics.values())
+        native_detector = detector is None or _is_native_detector(detector)
+        # Native models and those that need Python are kept in engines of their own.
+        self.engines = {True: _core.Prequential(), False: _core.Prequential()}
+        self.places: dict[str, tuple[bool, int]] = {}
+        self.metrics: dict[str, dict[str, Any]] = {}
+        self.loops: dict[str, PythonRun] = {}
+        counts = {True: 0, False: 0}
+        for name, model in models.items():
+            own = metrics if len(models) == 1 else {key: copy.deepcopy(metric) for key, metric in metrics.items()}
+            watch = detector if len(models) == 1 or native_detector else copy.deepcopy(detector)
+            native = isinstance(model, _core.Model) and native_metrics and native_detector
+            self.metrics[name] = own
+            self.places[name] = (native, counts[native])
+            known = [metric for metric in own.values() if isinstance(metric, _core.Metric)]
+            self.engines[native].add(
+                model if native else None,
+                [metric.to_bytes() for metric in known],
+                json.dumps(watch.describe()) if native_detector and watch is not None else None,
+                numbers=role == "regressor",
+                window=settings.window,
+                warmup=settings.warmup,
+                every=settings.every,
+                doubling=settings.doubling,
+                delay=settings.delay,
+                timed=settings.timed,
+                skip=settings.on_error == "skip",
+            )
+            if not native:
+                theirs = [metric for metric in own.values() if not isinstance(metric, _core.Metric)]
+                self.loops[name] = PythonRun(
+                    self.engines[False], counts[native], model, theirs, None if native_detector else watch, settings
+                )
+            counts[native] += 1
+        self.any_native = counts[True] > 0
+
+    @property
+    def gathered(self) -> int:
+        """How many examples are gathered: one at a time if all is Python, so that nothing waits."""
+        return GATHERED if self.any_native else 1
+
+    def run(self, stream: Iterable[Any], threads: int, bar: Progress) -> None:
+        """Go through the stream."""
+        rows = 0
+        for engine in self.engines.values():
+            engine.start()
+        tick = bar.tick if bar.bar is not None else None
+        try:
+            for chunk in stream:
+                if self.any_native:
+                    self._feed(chunk, rows, threads, tick)
+                for loop in self.loops.values():
+                    loop.feed(chunk)
+                if not self.any_native:
+                    bar.tick(chunk.size, self.engines[False].value(0))
+                rows += chunk.size
+            self.engines[True].finish(threads)
+            for loop in self.loops.values():
+                loop.finish()
+        finally:
+            # Also after an error: the metrics stand where the models stand.
+            self.rows = rows
+            for name, metrics in self.metrics.items():
+                native, place = self.places[name]
+                known = [metric for metric in metrics.values() if isinstance(metric, _core.Metric)]
+                for metric, state in zip(known, self.engines[native].metrics(place), strict=True):
+                    metric._load(state)
+
+    def _feed(self, chunk: Any, rows: int, threads: int, tick: Any) -> None:
+        engine = self.engines[True]
+        for start, stop, parts, error in chunk.groups(self.role):
+            if error is not None:
+                if self.settings.on_error == "raise":
+                    raise stopped(error, rows + start)
+                engine.unreadable(str(error))
+                continue
+            whole = (start, stop) == (0, chunk.size)
+            columns = [
+                column if whole or column is None else column[start:stop]
+                for column in (chunk.y, chunk.w, chunk.now, chunk.due)
+            ]
+            y = columns[0]
+            if self.role == "regressor" and not isinstance(y, np.ndarray):
+                y = np.array(y, dtype=np.float64)
+            engine.feed(parts, y, *columns[1:], threads, tick)
+
+    def results(self, settings: dict[str, Any]) -> dict[str, Result]:
+        """What was found, by name."""
+        return {name: self._result(name, settings) for name in self.models}
+
+    def _result(self, name: str, settings: dict[str, Any]) -> Result:
+        native, place = self.places[name]
+        found = self.engines[native].result(place)
+        loop = self.loops.get(name)
+        metrics, model = self.metrics[name], self.models[name]
+        known = [key for key, metric in metrics.items() if isinstance(metric, _core.Metric)]
+        curve = {"row": found["rows"].astype(np.int64)}
+        rolling = {}
+        for number, key in enumerate(known):
+            curve[key] = found["values"][:, number]
+            rolling[key] = found["values"][:, len(known) + number]
+        others = [key for key in metrics if key not in known]
+        for number, key in enumerate(others):
+            points = [loop.curve.get(row, ([math.nan] * len(others),) * 2) for row in curve["row"].tolist()] if loop else []
+            curve[key] = np.array([whole[number] for whole, _ in points], dtype=np.float64)
+            rolling[key] = np.array([recent[number] for _, recent in points], dtype=np.float64)
+        curve = {"row": curve["row"], **{key: curve[key] for key in metrics}}
+        curve |= {f"rolling_{key}": rolling[key] for key in metrics}
+        curve |= {"seconds": found["seconds"], "memory": found["memory"].astype(np.int64)}
+        drifts = found["drifts"] if loop is None or loop.detector is None else loop.marks
+        return Result(
+            model=model,
+            name=name,
+            metrics=metrics,
+            values={key: float(metric.get()) for key, metric in metrics.items()},
+            bigger_is_better={key: bool(getattr(m, "bigger_is_better", True)) for key, m in metrics.items()},
+            curve=curve,
+            confusion=Confusion(found["labels"], found["confusion"]) if self.role == "classifier" else None,
+            drifts=list(drifts),
+            rows=self.rows,
+            scored=found["scored"],
+            learned=found["arrived"],
+            warmup=found["warmup"],
+            unanswered=found["unanswered"],
+            skipped=found["set_aside"],
+            refusals=found["refusals"],
+            seconds=found["busy"],
+            memory=int(model.memory) if isinstance(model, (_core.Model, base.Model)) else 0,
+            settings=settings,
+        )
+
+
+def _is_native_detector(detector: Any) -> bool:
+    return isinstance(detector, getattr(_core, "DriftDetector", ()))

@@ -1,0 +1,78 @@
+"""River's way to say it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from millstream.evaluate.contest import prequential
+
+__all__ = ["progressive_val_score"]
+
+
+def progressive_val_score(
+    dataset: Any,
+    model: Any,
+    metric: Any,
+    moment: Any = None,
+    delay: Any = None,
+    print_every: int = 0,
+    show_time: bool = False,
+    show_memory: bool = False,
+    **print_kwargs: Any,
+) -> Any:
+    """Evaluate a model on a stream, with the signature of River's function of the same name.
+
+    This is `prequential` for those who port a script; the model learns in place and the metric is returned.
+
+    Parameters
+    ----------
+    dataset
+        Examples `(x, y)`, or anything that `prequential` takes.
+    model
+        A classifier or a regressor.
+    metric
+        One metric, which is updated in place.
+    moment
+        When examples happen: a key or a function of x. Without it, in order.
+    delay
+        When labels come: rows, or with `moment` a timedelta, a number, a key, or a function of (x, y).
+    print_every
+        Print the metric every so many rows; 0 for never.
+    show_time
+        Whether to print the time that has passed as well.
+    show_memory
+        Whether to print the memory of the model as well.
+    print_kwargs
+        Passed on to `print`.
+
+    Examples
+    --------
+    >>> from millstream import evaluate, linear_model, metrics
+    >>> rows = [({"x": float(i % 7)}, i % 7 > 3) for i in range(300)]
+    >>> evaluate.progressive_val_score(rows, linear_model.LogisticRegression(), metrics.Accuracy(), print_every=100)
+    [100] Accuracy: 62.63%
+    [200] Accuracy: 81.41%
+    [300] Accuracy: 87.63%
+    Accuracy: 87.63%
+    """
+    if not print_every:
+        return prequential(model, dataset, metric, delay=delay, time=moment, progress=False).metric
+    begun = time.perf_counter()
+    result = prequential(model, dataset, metric, delay=delay, time=moment, every=print_every, progress=False)
+    name = next(iter(result.values))
+    for place, row in enumerate(result.curve["row"].tolist()):
+        line = f"[{row:,d}] {_shown(result.metric, name, result.curve[name][place])}"
+        if show_time:
+            seconds = int(min(result.curve["seconds"][place], time.perf_counter() - begun))
+            line += f" – {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        if show_memory:
+            line += f" – {result.curve['memory'][place] / 2**10:,.2f} KiB"
+        print(line, **print_kwargs)
+    return result.metric
+
+
+def _shown(metric: Any, name: str, value: float) -> str:
+    """Like the metric's own representation, for an earlier value."""
+    now = repr(metric)
+    return f"{name}: {value:.2%}" if now.endswith("%") else f"{name}: {value:,.6f}"
