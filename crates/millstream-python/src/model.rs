@@ -341,6 +341,15 @@ impl ManyTargets {
         }
     }
 
+    /// Whether the target of a row could not be read.
+    pub(crate) fn is_bad(&self, row: usize) -> bool {
+        match self {
+            ManyTargets::None => false,
+            ManyTargets::Numbers(_, bad) => bad.contains_key(&row),
+            ManyTargets::Labels(labels) => labels.bad.contains_key(&row),
+        }
+    }
+
     /// A fault at a row whose target could not be read, in the words of what was wrong with it.
     pub(crate) fn explain(&self, fault: Fault, row: usize, who: &str) -> Fault {
         let bad = match self {

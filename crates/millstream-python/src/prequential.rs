@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use millstream_core::evaluate::panel::Panel;
 use millstream_core::evaluate::scores::{Every, Gauge, Scores};
-use millstream_core::evaluate::{Arrival, Chunk, Evaluation};
+use millstream_core::evaluate::{stopped, Arrival, Chunk, Evaluation};
 use millstream_core::labels::Labels;
 use millstream_core::metrics::Meter;
 use millstream_core::model as core;
@@ -152,6 +152,7 @@ impl Prequential {
         check_length(py, "w", weights.as_ref().map(Vec::len), height)?;
         let now = times(py, now, height)?;
         let due = times(py, due, height)?;
+        let before = self.runs.first().map_or(0, |run| run.evaluation.rows());
         let mut from = 0;
         while from < height {
             let to = (from + STRIDE).min(height);
@@ -163,9 +164,19 @@ impl Prequential {
                 weights: weights.as_deref(),
                 times: now.as_deref().zip(due.as_deref()),
             };
-            self.each(py, threads, &|evaluation, model, scratch, clock| {
+            let failed = self.each(py, threads, &|evaluation, model, scratch, clock| {
                 evaluation.feed(model, &chunk, scratch, clock)
             })?;
+            if let Some((title, fault)) = failed {
+                let row = fault.row().unwrap_or(0) as u64;
+                let explained = match row.checked_sub(before) {
+                    Some(place) if targets.is_bad(place as usize) => {
+                        stopped(row, &targets.explain(fault, place as usize, &title))
+                    }
+                    _ => fault,
+                };
+                return Err(raise(py, &explained));
+            }
             if let Some(tick) = tick {
                 tick.call1((to - from, self.value(0)))?;
             }
@@ -193,7 +204,9 @@ impl Prequential {
 
     /// The stream has ended.
     fn finish(&mut self, py: Python<'_>, threads: usize) -> PyResult<()> {
-        self.each(py, threads, &|evaluation, model, scratch, clock| evaluation.finish(model, scratch, clock))
+        let failed =
+            self.each(py, threads, &|evaluation, model, scratch, clock| evaluation.finish(model, scratch, clock))?;
+        failed.map_or(Ok(()), |(_, fault)| Err(raise(py, &fault)))
     }
 
     /// A row that could not be read was set aside.
@@ -332,7 +345,7 @@ impl Prequential {
     }
 
     /// Do the same work with each model, on several threads.
-    fn each(&mut self, py: Python<'_>, threads: usize, work: &Work<'_>) -> PyResult<()> {
+    fn each(&mut self, py: Python<'_>, threads: usize, work: &Work<'_>) -> PyResult<Option<(String, Fault)>> {
         let started = self.started;
         let models: Vec<Py<Model>> =
             self.runs.iter().filter_map(|run| run.model.as_ref().map(|model| model.clone_ref(py))).collect();
@@ -371,10 +384,13 @@ impl Prequential {
         for inner in guards.iter_mut().flatten() {
             inner.follow(py)?;
         }
-        match faults.into_iter().flatten().next() {
-            Some(fault) => Err(raise(py, &fault)),
-            None => Ok(()),
+        for (guard, fault) in guards.iter().zip(faults) {
+            if let Some(fault) = fault {
+                let title = guard.as_ref().and_then(|inner| inner.model.as_ref()).map(|model| model.title());
+                return Ok(Some((title.unwrap_or_default().to_string(), fault)));
+            }
         }
+        Ok(None)
     }
 }
 

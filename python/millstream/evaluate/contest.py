@@ -12,7 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from millstream import _core, base
+from millstream import _core
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.loop import PythonRun, stopped
 from millstream.evaluate.progress import Progress
@@ -331,7 +331,7 @@ class Contest:
 
     def _feed(self, chunk: Any, rows: int, threads: int, tick: Any) -> None:
         engine = self.engines[True]
-        for start, stop, parts, error in chunk.groups(self.role):
+        for start, stop, parts, error in chunk.groups():
             if error is not None:
                 if self.settings.on_error == "raise":
                     raise stopped(error, rows + start)
@@ -342,10 +342,7 @@ class Contest:
                 column if whole or column is None else column[start:stop]
                 for column in (chunk.y, chunk.w, chunk.now, chunk.due)
             ]
-            y = columns[0]
-            if self.role == "regressor" and not isinstance(y, np.ndarray):
-                y = np.array(y, dtype=np.float64)
-            engine.feed(parts, y, *columns[1:], threads, tick)
+            engine.feed(parts, *columns, threads, tick)
 
     def results(self, settings: dict[str, Any]) -> dict[str, Result]:
         """What was found, by name."""
@@ -388,9 +385,17 @@ class Contest:
             skipped=found["set_aside"],
             refusals=found["refusals"],
             seconds=found["busy"],
-            memory=int(model.memory) if isinstance(model, (_core.Model, base.Model)) else 0,
+            memory=memory_of(model),
             settings=settings,
         )
+
+
+def memory_of(model: Any) -> int:
+    """Bytes that a model holds; 0 if it cannot tell."""
+    try:
+        return int(model.memory)
+    except Exception:
+        return 0
 
 
 def _is_native_detector(detector: Any) -> bool:

@@ -39,9 +39,11 @@ _STYLE = """
 .ms svg { display: block; width: 100%; height: auto; } .ms svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
 .ms .grid { stroke: var(--line); } .ms .drift { stroke: var(--mark); stroke-dasharray: 2 3; }
 .ms .rolling { fill: none; stroke-width: 2; stroke-linejoin: round; } .ms .whole { fill: none; stroke-width: 1.2; stroke-dasharray: 5 4; opacity: .8; }
+.ms svg polyline, .ms svg line { vector-effect: non-scaling-stroke; }
+@media (max-width: 34rem) { .ms svg text { font-size: 20px; } .ms section { padding: .8rem; } }
 .ms .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; color: var(--soft); font-size: .86rem; margin: .5rem 0 0; }
 .ms .key { display: inline-block; width: 1.5rem; height: 0; border-top: 3px solid; vertical-align: middle; margin-right: .4rem; }
-.ms .key.thin { border-top: 2px dashed; } .ms .key.mark { border-top: 2px dotted var(--mark); }
+.ms .key.thin { border-top-width: 2px; border-top-style: dashed; } .ms .key.mark { border-top: 2px dotted var(--mark); }
 .ms pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.5 ui-monospace, Menlo, Consolas, monospace; color: inherit; background: none; }
 .ms details summary { cursor: pointer; color: var(--soft); } .ms details pre { margin-top: .5rem; }
 """
@@ -147,7 +149,7 @@ def _ticks(low: float, high: float, count: int) -> list[float]:
 
 def _curve(results: Mapping[str, Result], metric: str) -> str:
     """The curve as SVG."""
-    width, height, left, right, top, bottom = 720.0, 260.0, 56.0, 14.0, 10.0, 30.0
+    width, height, left, right, top, bottom = 720.0, 280.0, 64.0, 14.0, 10.0, 34.0
     # The first points of a curve are of few rows and would flatten the rest, so they do not set the scale.
     values = [
         value

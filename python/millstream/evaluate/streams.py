@@ -43,18 +43,8 @@ class Chunk:
     def dicts(self) -> Iterable[Any]:
         raise NotImplementedError
 
-    def groups(self, role: str) -> Iterator[Group]:
+    def groups(self) -> Iterator[Group]:
         """Stretches of rows that the core can read, with the rows between them that it cannot."""
-        bad = bad_targets(self.y, role)
-        start = 0
-        for row in [*sorted(bad), self.size]:
-            if row > start:
-                yield from self.stretch(start, row)
-            if row < self.size:
-                yield row, row + 1, None, bad[row]
-            start = row + 1
-
-    def stretch(self, start: int, stop: int) -> Iterator[Group]:
         raise NotImplementedError
 
 
@@ -68,9 +58,8 @@ class Table(Chunk):
     def dicts(self) -> Iterable[Any]:
         return _frames.rows_of(self.parts)
 
-    def stretch(self, start: int, stop: int) -> Iterator[Group]:
-        whole = (start, stop) == (0, self.size)
-        yield start, stop, self.parts if whole else cut(self.parts, start, stop), None
+    def groups(self) -> Iterator[Group]:
+        yield 0, self.size, self.parts, None
 
 
 class Gathered(Chunk):
@@ -84,8 +73,9 @@ class Gathered(Chunk):
         for row in self.rows:
             yield dict(zip(*row, strict=True)) if isinstance(row, tuple) else row
 
-    def stretch(self, start: int, stop: int) -> Iterator[Group]:
+    def groups(self) -> Iterator[Group]:
         # The same keys in the same order make a table that is read exactly as the dicts would be.
+        start, stop = 0, self.size
         while start < stop:
             keys = self.rows[start][0] if isinstance(self.rows[start], tuple) else None
             end = start + 1
@@ -144,47 +134,6 @@ def height(parts: tuple[Any, ...]) -> int:
     return int(parts[2]) if parts[0] == "columns" else len(parts[1]) - 1
 
 
-def bad_targets(y: Any, role: str) -> dict[int, Exception]:
-    """Targets of a type that no model of the role takes, by row; missing ones are for the model to refuse."""
-    if isinstance(y, np.ndarray):
-        if role == "classifier" and y.dtype.kind == "f":
-            whole = (np.floor(y) == y) & (np.abs(y) < 9e15)
-            return {int(row): _no_label(y[row]) for row in np.flatnonzero(~whole & ~np.isnan(y))}
-        return {}
-    kinds = set(map(type, y))
-    if role == "classifier":
-        if kinds <= {bool, int, str, type(None), np.bool_, np.int64}:
-            return {}
-        return {row: error for row, value in enumerate(y) if (error := _label_error(value)) is not None}
-    if kinds <= {float, int, bool, type(None), np.float64, np.float32, np.int64}:
-        return {}
-    return {row: error for row, value in enumerate(y) if (error := _number_error(value)) is not None}
-
-
-def _no_label(value: Any) -> Exception:
-    return InvalidType(f"a class label is a bool, int or str, got {type(value).__name__} {value!r}")
-
-
-def _label_error(value: Any) -> Exception | None:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (int, str)) or value is None or value != value:
-        return None
-    return None if isinstance(value, float) and value.is_integer() else _no_label(value)
-
-
-def _number_error(value: Any) -> Exception | None:
-    if value is None:
-        return None
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return InvalidType(f"the target must be a number, got {value!r:.60}")
-    return None
-
-
 def length(stream: Any, limit: int | None) -> int | None:
     """How many examples there are, if that is known."""
     known = None
@@ -224,11 +173,12 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
         )
     if _is_table(stream):
         X, y, w = (*stream, None)[:3]
-        if isinstance(X, Iterable) and _frames.take_apart(X)[0] == "dicts":
-            stream = zip(X, y, strict=True) if w is None else zip(X, y, w, strict=True)
-        else:
+        if _is_rows(X) and not _are_dicts(X):
             yield _table(X, y, w, times, limit)
             return
+        if not isinstance(X, Iterable) or isinstance(X, (str, bytes)) or not isinstance(y, Iterable):
+            raise InvalidType(f"rows are a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
+        stream = zip(X, y, strict=True) if w is None else zip(X, y, w, strict=True)
     left = limit
     rows: list[Any] = []
     items = iter(stream)
@@ -266,6 +216,10 @@ def _is_rows(X: Any) -> bool:
     if isinstance(X, np.ndarray) or _frames._library(X) in ("pandas", "polars", "pyarrow", "scipy"):
         return True
     return isinstance(X, (list, tuple))
+
+
+def _are_dicts(X: Any) -> bool:
+    return isinstance(X, (list, tuple)) and (not X or isinstance(X[0], Mapping))
 
 
 def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None) -> Chunk:

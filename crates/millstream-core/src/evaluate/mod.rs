@@ -87,6 +87,11 @@ impl Evaluation {
         self.scores.into_panel()
     }
 
+    /// Rows of the stream so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
     /// Rows whose labels have not come.
     pub fn waiting(&self) -> usize {
         self.pending.len()
@@ -276,7 +281,7 @@ fn reader_of<'r, 'l>(
 }
 
 /// A stream cannot be undone, unlike a batch: the message says what became of the rows before.
-fn stopped(row: u64, fault: &Fault) -> Fault {
+pub fn stopped(row: u64, fault: &Fault) -> Fault {
     let before = match row {
         0 => String::new(),
         _ => " (rows before it whose labels had come are learned)".to_string(),
