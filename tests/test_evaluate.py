@@ -190,7 +190,8 @@ def test_progressive_val_score_prints_as_river_does(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert returned is metric
     assert [line.partition("]")[0] for line in lines] == ["[100", "[200", "[250"]
-    assert "Accuracy: " in lines[0] and "KiB" in lines[0]
+    assert "Accuracy: " in lines[0]
+    assert "KiB" in lines[0]
 
 
 def test_regression_in_both_loops():
@@ -271,7 +272,9 @@ def test_features_that_change_while_labels_are_late(delay):
     same(a, b)
     assert native.to_bytes() == wrapped.inner.to_bytes()
     frames = [pandas.DataFrame([x]).assign(y=y) for x, y, _ in changing(60)]
-    c = evaluate.prequential(linear_model.LogisticRegression(), ((f.drop(columns="y"), f["y"]) for f in frames), delay=delay)
+    c = evaluate.prequential(
+        linear_model.LogisticRegression(), ((f.drop(columns="y"), f["y"]) for f in frames), delay=delay
+    )
     assert c.learned == 60
 
 
@@ -325,15 +328,23 @@ def test_delay_on_a_time_column_as_number_or_timedelta():
     expected = evaluate.prequential(model(), (X, y), "Accuracy", delay=10, every=20)
     now = np.arange(200)
     same(evaluate.prequential(model(), (X, y), "Accuracy", time=now, delay=10, every=20), expected)
-    same(evaluate.prequential(model(), (X, y), "Accuracy", time=now.astype(float) - 1e3, delay=10.0, every=20), expected)
-    dates = [datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(hours=i) for i in range(200)]
+    same(
+        evaluate.prequential(model(), (X, y), "Accuracy", time=now.astype(float) - 1e3, delay=10.0, every=20),
+        expected,
+    )
+    dates = [datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(hours=i) for i in range(200)]
     rows = [({**dict(enumerate(x)), "at": d}, t) for x, t, d in zip(X.tolist(), y.tolist(), dates, strict=True)]
     for stream, time in [(rows, "at"), (rows, lambda x: x.pop("at"))]:
         if callable(time):
             stream = [(dict(enumerate(x)), t) for x, t in zip(X.tolist(), y.tolist(), strict=True)]
             clock = iter(dates)
             result = evaluate.prequential(
-                model(), stream, "Accuracy", time=lambda x: next(clock), delay=datetime.timedelta(hours=10), every=20
+                model(),
+                stream,
+                "Accuracy",
+                time=lambda x, clock=clock: next(clock),
+                delay=datetime.timedelta(hours=10),
+                every=20,
             )
         else:
             result = evaluate.prequential(
@@ -346,8 +357,13 @@ def test_river_delays_by_example():
     import river.stream
 
     X, y = classes(120)
-    rows = [({**dict(enumerate(x)), "wait": i % 9}, t) for i, (x, t) in enumerate(zip(X.tolist(), y.tolist(), strict=True))]
-    order = [i for i, _, t in river.stream.simulate_qa(rows, None, lambda x, y: x["wait"], copy=True) if t is not None]
+    rows = [
+        ({**dict(enumerate(x)), "wait": i % 9}, t)
+        for i, (x, t) in enumerate(zip(X.tolist(), y.tolist(), strict=True))
+    ]
+    order = [
+        i for i, _, t in river.stream.simulate_qa(rows, None, lambda x, y: x["wait"], copy=True) if t is not None
+    ]
     seen = []
 
     class Recorder(base.Classifier):
@@ -515,7 +531,8 @@ def test_empty_streams(stream, delay, tmp_path):
     assert (result.rows, result.scored, result.learned) == (0, 0, 0)
     assert len(result.curve["row"]) == 0
     assert result.to_frame().shape[0] == 0
-    assert repr(result) and result._repr_html_()
+    assert repr(result)
+    assert result._repr_html_()
     result.to_html(tmp_path / "page.html")
     result.plot()
 
@@ -577,7 +594,10 @@ def test_several_models_in_one_pass():
         "python": lambda: Wrapped(model()),
         "again": model,
     }
-    alone = {name: evaluate.prequential(build(), (X, y), ["Accuracy", "LogLoss"], delay=2) for name, build in make.items()}
+    alone = {
+        name: evaluate.prequential(build(), (X, y), ["Accuracy", "LogLoss"], delay=2)
+        for name, build in make.items()
+    }
     for threads in (1, 2, 4):
         models = {name: build() for name, build in make.items()}
         stream = ((X[i : i + 300], y[i : i + 300]) for i in range(0, 2000, 300))
@@ -588,10 +608,15 @@ def test_several_models_in_one_pass():
             assert result.model is models[name]
         same(results["scaled"], results["python"])
     assert results.best["Accuracy"] == max(result["Accuracy"] for result in results.values())
-    assert "rows/s" in repr(results) and "scaled" in repr(results)
+    assert "rows/s" in repr(results)
+    assert "scaled" in repr(results)
     assert set(results.to_frame()["model"]) == set(make)
     listed = evaluate.prequential([model(), model(), Wrapped(model())], (X, y))
-    assert list(listed) == ["StandardScaler | LogisticRegression", "StandardScaler | LogisticRegression 2", "Wrapped"]
+    assert list(listed) == [
+        "StandardScaler | LogisticRegression",
+        "StandardScaler | LogisticRegression 2",
+        "Wrapped",
+    ]
 
 
 def test_metric_instances_go_on_in_place():
@@ -662,7 +687,8 @@ def test_native_detectors_agree_in_both_loops():
         a = evaluate.prequential(model(), (X, y), "Accuracy", detector=detector, delay=delay)
         b = evaluate.prequential(Wrapped(model()), (X, y), "Accuracy", detector=detector, delay=delay)
         same(a, b)
-        assert a.drifts and 1500 < a.drifts[0] < 2500
+        assert a.drifts
+        assert 1500 < a.drifts[0] < 2500
 
 
 # The result.
@@ -685,10 +711,14 @@ def test_confusion_matrix_and_frames():
 def test_throughput_memory_and_text():
     X, y = classes(1000)
     result = evaluate.prequential(model(), (X, y), delay=5)
-    assert result.throughput > 0 and result.seconds > 0 and result.memory == result.model.memory
+    assert result.throughput > 0
+    assert result.seconds > 0
+    assert result.memory == result.model.memory
     assert (np.diff(result.curve["seconds"]) >= 0).all()
     text = repr(result)
-    assert "StandardScaler | LogisticRegression" in text and "Accuracy" in text and "last 1,000" in text
+    assert "StandardScaler | LogisticRegression" in text
+    assert "Accuracy" in text
+    assert "last 1,000" in text
 
 
 def test_page_is_self_contained(tmp_path):
@@ -702,7 +732,8 @@ def test_page_is_self_contained(tmp_path):
     for foreign in ("http://", "https://", "<script", "<link", "@import"):
         assert foreign not in page
     several = evaluate.prequential({"<b>": model(), "c": linear_model.LogisticRegression()}, (X, y)).to_html()
-    assert "&lt;b&gt;" in several and "<b>" not in several
+    assert "&lt;b&gt;" in several
+    assert "<b>" not in several
 
 
 def test_plot_needs_matplotlib(monkeypatch):

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -42,12 +42,6 @@ class Settings:
     on_error: str
 
 
-@overload
-def prequential(
-    model: Mapping[str, Any] | list[Any] | tuple[Any, ...], stream: Any, metrics: Any = ..., **options: Any
-) -> Results: ...
-@overload
-def prequential(model: Any, stream: Any, metrics: Any = ..., **options: Any) -> Result: ...
 def prequential(
     model: Any,
     stream: Any,
@@ -91,7 +85,7 @@ def prequential(
     time
         When examples happen: the name of a column or key (which is then no feature), an array, or a function of x.
     label_time
-        When labels come, in the same form; a label is learned before the first example that happens then or later.
+        When labels come, in the same form; a label is learned before the first example at or after its time.
     window
         How many of the last scored examples the rolling metrics look at.
     warmup
@@ -135,15 +129,28 @@ def prequential(
     models, several = named_models(model)
     role = common_role(models)
     times = Times(time, label_time, delay)
-    for what, value, least in (("window", window, 1), ("warmup", warmup, 0), ("every", every, 1), ("limit", limit, 0)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least):
+    for what, value, least in (
+        ("window", window, 1),
+        ("warmup", warmup, 0),
+        ("every", every, 1),
+        ("limit", limit, 0),
+    ):
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
+        ):
             raise InvalidValue(f"{what} must be a whole number, at least {least}, got {value!r}")
     if on_error not in ("raise", "skip"):
         raise InvalidValue(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     total = length(stream, limit)
     spacing = every or (100 if total is None else max(1, math.ceil(total / POINTS)))
     settings = Settings(
-        int(window), int(warmup), int(spacing), every is None and total is None, times.delay_rows, times.timed, on_error
+        int(window),
+        int(warmup),
+        int(spacing),
+        every is None and total is None,
+        times.delay_rows,
+        times.timed,
+        on_error,
     )
     contest = Contest(models, role, chosen_metrics(metrics, role), detector, settings)
     threads = threads or os.cpu_count() or 1
@@ -193,7 +200,9 @@ def common_role(models: Mapping[str, Any]) -> str:
     roles = {name: getattr(model, "role", None) for name, model in models.items()}
     for name, role in roles.items():
         if role not in ("classifier", "regressor"):
-            hint = "; compat.from_river makes one of a model of River's" if role is None else f", which is a {role}"
+            hint = (
+                "; compat.from_river makes one of a model of River's" if role is None else f", which is a {role}"
+            )
             raise InvalidType(f"evaluate.prequential: a model is a classifier or a regressor, got {name}{hint}")
     if len(set(roles.values())) > 1:
         raise InvalidType(f"evaluate.prequential: models must have one role, got {roles}")
@@ -209,7 +218,7 @@ def chosen_metrics(given: Any, role: str) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return {str(name): _made(metric, metrics) for name, metric in given.items()}
     # River's collections of metrics are lists too.
-    if isinstance(given, (str, type)) or not isinstance(given, (list, tuple)) and not _is_collection(given):
+    if isinstance(given, (str, type)) or (not isinstance(given, (list, tuple)) and not _is_collection(given)):
         given = [given]
     chosen: dict[str, Any] = {}
     for each in given:
@@ -292,7 +301,12 @@ class Contest:
             if not native:
                 theirs = [metric for metric in own.values() if not isinstance(metric, _core.Metric)]
                 self.loops[name] = PythonRun(
-                    self.engines[False], counts[native], model, theirs, None if native_detector else watch, settings
+                    self.engines[False],
+                    counts[native],
+                    model,
+                    theirs,
+                    None if native_detector else watch,
+                    settings,
                 )
             counts[native] += 1
         self.any_native = counts[True] > 0
@@ -361,7 +375,11 @@ class Contest:
             rolling[key] = found["values"][:, len(known) + number]
         others = [key for key in metrics if key not in known]
         for number, key in enumerate(others):
-            points = [loop.curve.get(row, ([math.nan] * len(others),) * 2) for row in curve["row"].tolist()] if loop else []
+            points = (
+                [loop.curve.get(row, ([math.nan] * len(others),) * 2) for row in curve["row"].tolist()]
+                if loop
+                else []
+            )
             curve[key] = np.array([whole[number] for whole, _ in points], dtype=np.float64)
             rolling[key] = np.array([recent[number] for _, recent in points], dtype=np.float64)
         curve = {"row": curve["row"], **{key: curve[key] for key in metrics}}

@@ -69,7 +69,13 @@ class PythonRun:
     def __init__(
         self, engine: _core.Prequential, place: int, model: Any, metrics: list[Any], detector: Any, settings: Any
     ) -> None:
-        self.engine, self.place, self.model, self.detector, self.settings = engine, place, model, detector, settings
+        self.engine, self.place, self.model, self.detector, self.settings = (
+            engine,
+            place,
+            model,
+            detector,
+            settings,
+        )
         self.metrics = PythonMetrics(metrics, settings.window, settings.every)
         self.proba = model.role == "classifier" and (
             engine.wants_probabilities(place) or any(map(wants_probabilities, metrics))
@@ -159,7 +165,9 @@ class PythonRun:
 
     def refuse(self, error: Exception, row: int) -> None:
         """Set a row aside, or stop."""
-        if self.settings.on_error == "skip" and isinstance(error, (ValueError, TypeError, KeyError, OverflowError)):
+        if self.settings.on_error == "skip" and isinstance(
+            error, (ValueError, TypeError, KeyError, OverflowError)
+        ):
             self.engine.set_aside(self.place, row, str(error))
             return
         raise stopped(error, row)

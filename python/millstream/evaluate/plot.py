@@ -36,10 +36,14 @@ def plot(results: Mapping[str, Result], metric: str | None, ax: Any) -> Any:
         label = f"last {window:,} rows" if len(results) == 1 else f"{name}  {result.values[metric]:.4g}"
         ax.plot(rows, result.curve[f"rolling_{metric}"], color=colour, linewidth=1.6, label=label)
         whole = f"whole stream  {result.values[metric]:.4g}" if len(results) == 1 else None
-        ax.plot(rows, result.curve[metric], color=colour, linewidth=0.9, linestyle=(0, (4, 2)), alpha=0.75, label=whole)
+        ax.plot(
+            rows, result.curve[metric], color=colour, linewidth=0.9, linestyle=(0, (4, 2)), alpha=0.75, label=whole
+        )
         for number, row in enumerate(result.drifts):
             marked = "drift" if number == 0 and len(results) == 1 else None
-            ax.axvline(row, color="#B00020" if len(results) == 1 else colour, linewidth=0.8, alpha=0.55, label=marked)
+            ax.axvline(
+                row, color="#B00020" if len(results) == 1 else colour, linewidth=0.8, alpha=0.55, label=marked
+            )
     ax.set_xlabel("rows")
     ax.set_ylabel(metric)
     ax.set_title(first.name if len(results) == 1 else "test, then train", loc="left", fontsize=11)

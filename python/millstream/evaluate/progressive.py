@@ -50,7 +50,8 @@ def progressive_val_score(
     --------
     >>> from millstream import evaluate, linear_model, metrics
     >>> rows = [({"x": float(i % 7)}, i % 7 > 3) for i in range(300)]
-    >>> evaluate.progressive_val_score(rows, linear_model.LogisticRegression(), metrics.Accuracy(), print_every=100)
+    >>> model, metric = linear_model.LogisticRegression(), metrics.Accuracy()
+    >>> evaluate.progressive_val_score(rows, model, metric, print_every=100)
     [100] Accuracy: 62.63%
     [200] Accuracy: 81.41%
     [300] Accuracy: 87.63%
@@ -68,7 +69,6 @@ def progressive_val_score(
             line += f" – {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
         if show_memory:
             line += f" – {result.curve['memory'][place] / 2**10:,.2f} KiB"
-        print(line, **print_kwargs)
     return result.metric
 
 

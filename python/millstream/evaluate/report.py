@@ -24,28 +24,45 @@ _BRIGHT = ("#4DB3F0", "#FF8A4C", "#2FD3A5", "#F0A8D0", "#FFC043", "#9AD7FA", "#B
 _MOST_CLASSES = 30
 
 _STYLE = """
-.ms { --ink: #1c1e21; --soft: #667085; --line: #e3e6ea; --card: #ffffff; --back: #f6f7f9; --mark: #b42318; --heat: 0,114,178;
-  color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; max-width: 60rem; margin: 0 auto; }
-@media (prefers-color-scheme: dark) { .ms { --ink: #e8eaed; --soft: #9aa4b2; --line: #31363d; --card: #1b1e23;
-  --back: #121417; --mark: #ff8a7a; --heat: 77,179,240; } }
-.ms h1 { font-size: 1.35rem; margin: 0 0 .15rem; } .ms h2 { font-size: 1rem; margin: 0 0 .6rem; font-weight: 600; }
+.ms {
+  --ink: #1c1e21; --soft: #667085; --line: #e3e6ea; --card: #ffffff; --mark: #b42318; --heat: 0,114,178;
+  color: var(--ink); max-width: 60rem; margin: 0 auto;
+  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
+}
+@media (prefers-color-scheme: dark) {
+  .ms { --ink: #e8eaed; --soft: #9aa4b2; --line: #31363d; --card: #1b1e23; --mark: #ff8a7a; --heat: 77,179,240; }
+}
+.ms h1 { font-size: 1.35rem; margin: 0 0 .15rem; }
+.ms h2 { font-size: 1rem; margin: 0 0 .6rem; font-weight: 600; }
 .ms .sub { color: var(--soft); margin: 0 0 1rem; }
-.ms section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.1rem; margin: 0 0 .9rem; }
+.ms section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
+.ms section { padding: 1rem 1.1rem; margin: 0 0 .9rem; }
 .ms .scroll { overflow-x: auto; }
-.ms table { border-collapse: collapse; font-variant-numeric: tabular-nums; color: inherit; background: none; margin: 0; }
-.ms th, .ms td { text-align: right; padding: .3rem .75rem; border: 0; border-bottom: 1px solid var(--line); white-space: nowrap; background: none; }
-.ms th { color: var(--soft); font-weight: 500; font-size: .86rem; } .ms tr:last-child td, .ms tr:last-child th { border-bottom: 0; }
+.ms table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 0; }
+.ms table, .ms pre { color: inherit; background: none; }
+.ms th, .ms td { text-align: right; padding: .3rem .75rem; white-space: nowrap; background: none; }
+.ms th, .ms td { border: 0; border-bottom: 1px solid var(--line); }
+.ms th { color: var(--soft); font-weight: 500; font-size: .86rem; }
+.ms tr:last-child td, .ms tr:last-child th { border-bottom: 0; }
 .ms th:first-child, .ms td:first-child { text-align: left; padding-left: 0; }
-.ms svg { display: block; width: 100%; height: auto; } .ms svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
-.ms .grid { stroke: var(--line); } .ms .drift { stroke: var(--mark); stroke-dasharray: 2 3; }
-.ms .rolling { fill: none; stroke-width: 2; stroke-linejoin: round; } .ms .whole { fill: none; stroke-width: 1.2; stroke-dasharray: 5 4; opacity: .8; }
+.ms .words td:last-child, .ms .words th:last-child { text-align: left; white-space: normal; }
+.ms svg { display: block; width: 100%; height: auto; }
+.ms svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
 .ms svg polyline, .ms svg line { vector-effect: non-scaling-stroke; }
+.ms .grid { stroke: var(--line); }
+.ms .drift { stroke: var(--mark); stroke-dasharray: 2 3; }
+.ms .rolling { fill: none; stroke-width: 2; stroke-linejoin: round; }
+.ms .whole { fill: none; stroke-width: 1.2; stroke-dasharray: 5 4; opacity: .8; }
+.ms .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: .5rem 0 0; }
+.ms .legend { color: var(--soft); font-size: .86rem; }
+.ms .key { display: inline-block; width: 1.5rem; height: 0; vertical-align: middle; margin-right: .4rem; }
+.ms .key { border-top: 3px solid; }
+.ms .key.thin { border-top-width: 2px; border-top-style: dashed; }
+.ms .key.mark { border-top: 2px dotted var(--mark); }
+.ms pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
+.ms pre { font: 13px/1.5 ui-monospace, Menlo, Consolas, monospace; }
+.ms details summary { cursor: pointer; color: var(--soft); margin-top: .5rem; }
 @media (max-width: 34rem) { .ms svg text { font-size: 20px; } .ms section { padding: .8rem; } }
-.ms .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; color: var(--soft); font-size: .86rem; margin: .5rem 0 0; }
-.ms .key { display: inline-block; width: 1.5rem; height: 0; border-top: 3px solid; vertical-align: middle; margin-right: .4rem; }
-.ms .key.thin { border-top-width: 2px; border-top-style: dashed; } .ms .key.mark { border-top: 2px dotted var(--mark); }
-.ms pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.5 ui-monospace, Menlo, Consolas, monospace; color: inherit; background: none; }
-.ms details summary { cursor: pointer; color: var(--soft); } .ms details pre { margin-top: .5rem; }
 """
 
 
@@ -53,7 +70,7 @@ def _colours() -> str:
     def rules(colours: Sequence[str]) -> str:
         return " ".join(f".ms .c{n} {{ stroke: {c}; border-color: {c}; }}" for n, c in enumerate(colours))
 
-    return f"{rules(COLOURS[:-1] + ('#444444',))}\n@media (prefers-color-scheme: dark) {{ {rules(_BRIGHT)} }}\n"
+    return f"{rules((*COLOURS[:-1], '#444444'))}\n@media (prefers-color-scheme: dark) {{ {rules(_BRIGHT)} }}\n"
 
 
 def page(results: Mapping[str, Result]) -> str:
@@ -61,8 +78,10 @@ def page(results: Mapping[str, Result]) -> str:
     title = html.escape(next(iter(results)) if len(results) == 1 else f"{len(results)} models")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
-        f"<title>{title}: test, then train</title>\n<style>body {{ margin: 0; padding: 1.2rem .8rem; background: #f6f7f9; }}\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{title}: test, then train</title>\n<style>"
+        "body { margin: 0; padding: 1.2rem .8rem; background: #f6f7f9; }\n"
         "@media (prefers-color-scheme: dark) { body { background: #121417; } }</style></head>\n"
         f"<body>{fragment(results)}</body></html>\n"
     )
@@ -83,7 +102,11 @@ def fragment(results: Mapping[str, Result]) -> str:
     notes = [f"{first.rows:,} rows", f"{first.scored:,} scored"]
     notes += [
         f"{count:,} {what}"
-        for what, count in (("warm-up", first.warmup), ("unanswered", first.unanswered), ("set aside", first.skipped))
+        for what, count in (
+            ("warm-up", first.warmup),
+            ("unanswered", first.unanswered),
+            ("set aside", first.skipped),
+        )
         if count and one
     ]
     if one:
@@ -91,14 +114,13 @@ def fragment(results: Mapping[str, Result]) -> str:
     parts = [f"<style>{_STYLE}{_colours()}</style>", f"<h1>{html.escape(title)}</h1>"]
     parts.append(f'<p class="sub">{" · ".join(notes)}</p>')
     parts.append(_section("Metrics", _metrics(first) if one else _ranking(results)))
-    for metric in first.values:
-        if len(first.curve["row"]) > 1:
-            parts.append(_section(metric, _curve(results, metric)))
+    if len(first.curve["row"]) > 1:
+        parts.extend(_section(metric, _curve(results, metric)) for metric in first.values)
     if one and first.confusion is not None and 0 < len(first.confusion.labels) <= _MOST_CLASSES:
         parts.append(_section("Confusion matrix", _confusion(first)))
     if one and first.refusals:
         rows = [[f"{row:,}", html.escape(reason)] for row, reason in first.refusals]
-        parts.append(_section("Rows that were set aside", _table(["row", "reason"], rows)))
+        parts.append(_section("Rows that were set aside", _table(["row", "reason"], rows, "words")))
     parts.append(_section("How to get this again", _settings(results)))
     return f'<div class="ms">{"".join(parts)}</div>'
 
@@ -107,10 +129,10 @@ def _section(title: str, body: str) -> str:
     return f"<section><h2>{html.escape(title)}</h2>{body}</section>"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
     top = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="scroll {kind}"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _metrics(result: Result) -> str:
@@ -186,7 +208,9 @@ def _curve(results: Mapping[str, Result], metric: str) -> str:
     for kind, key in (("whole", metric), ("rolling", f"rolling_{metric}")):
         for place, result in enumerate(results.values()):
             pairs = zip(result.curve["row"].tolist(), result.curve[key].tolist(), strict=True)
-            points = " ".join("{:.1f},{:.1f}".format(*at(row, value)) for row, value in pairs if math.isfinite(value))
+            points = " ".join(
+                "{:.1f},{:.1f}".format(*at(row, value)) for row, value in pairs if math.isfinite(value)
+            )
             marks.append(f'<polyline class="{kind} c{place % len(COLOURS)}" points="{points}"/>')
     label = html.escape(f"{metric} over {last:,.0f} rows")
     drawing = f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{label}">{"".join(marks)}</svg>'
@@ -212,8 +236,8 @@ def _legend(results: Mapping[str, Result], metric: str) -> str:
 def _confusion(result: Result) -> str:
     confusion: Any = result.confusion
     labels = [html.escape(str(label)) for label in confusion.labels]
+    rows: list[str] = []
     head = "".join(f"<th>{label}</th>" for label in labels)
-    rows = []
     for label, cells in zip(labels, confusion.matrix, strict=True):
         total = float(cells.sum())
         shaded = "".join(
@@ -234,7 +258,9 @@ def _settings(results: Mapping[str, Result]) -> str:
     names = ", ".join(repr(name) for name in first.values)
     model = "model" if len(results) == 1 else "models"
     call = f"evaluate.prequential({model}, stream, metrics=[{names}], {', '.join(chosen)})"
-    models = "\n".join(f"{html.escape(name)}: {html.escape(repr(result.model))}" for name, result in results.items())
+    models = "\n".join(
+        f"{html.escape(name)}: {html.escape(repr(result.model))}" for name, result in results.items()
+    )
     body = f"<pre>{html.escape(call)}\n\n{models}</pre>"
     descriptions = []
     for name, result in results.items():
@@ -245,7 +271,9 @@ def _settings(results: Mapping[str, Result]) -> str:
                 text = json.dumps(result.model.describe(), indent=2, default=repr)
             except (TypeError, ValueError):
                 continue
-            descriptions.append(f"<details><summary>description of {html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>")
+            descriptions.append(
+                f"<details><summary>description of {html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
+            )
     versions = f"millstream {millstream.__version__}, numpy {_version('numpy')}"
     return f'{body}{"".join(descriptions)}<p class="sub" style="margin: .8rem 0 0">{versions}</p>'
 

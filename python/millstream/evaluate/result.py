@@ -75,7 +75,10 @@ class Confusion:
 
     def __repr__(self) -> str:
         head = ["truth \\ predicted", *(str(label) for label in self.labels)]
-        rows = [[str(label), *(f"{cell:,.6g}" for cell in self.matrix[place])] for place, label in enumerate(self.labels)]
+        rows = [
+            [str(label), *(f"{cell:,.6g}" for cell in self.matrix[place])]
+            for place, label in enumerate(self.labels)
+        ]
         return table(head, rows)
 
 
@@ -84,7 +87,10 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     lines = []
     for row in [head, *rows]:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 

@@ -90,7 +90,9 @@ class Gathered(Chunk):
                 _frames.plain_dict(self.rows[start])
                 raise InvalidType(f"an example is a dict of features, got {type(self.rows[start]).__name__}")
             columns = list(zip(*(row[1] for row in self.rows[start:stop]), strict=True))
-            parts = [(_frames._name(name), *_column(name, values)) for name, values in zip(keys, columns, strict=True)]
+            parts = [
+                (_frames._name(name), *_column(name, values)) for name, values in zip(keys, columns, strict=True)
+            ]
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             if stop - start == 1:
                 yield start, stop, None, error
@@ -153,7 +155,9 @@ def length(stream: Any, limit: int | None) -> int | None:
 
 def _is_table(stream: Any) -> bool:
     """Whether it is (X, y) or (X, y, w), as opposed to something to iterate over."""
-    return isinstance(stream, tuple) and len(stream) in (2, 3) and not _is_one(stream[0]) and not _is_pair(stream[0])
+    return (
+        isinstance(stream, tuple) and len(stream) in (2, 3) and not _is_one(stream[0]) and not _is_pair(stream[0])
+    )
 
 
 def _is_pair(item: Any) -> bool:
@@ -193,7 +197,9 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
         if item is None:
             break
         if not _is_pair(item):
-            raise InvalidType(f"a stream gives (x, y), (x, y, w) or chunks (X, y), got {type(item).__name__} {item!r:.60}")
+            raise InvalidType(
+                f"a stream gives (x, y), (x, y, w) or chunks (X, y), got {type(item).__name__} {item!r:.60}"
+            )
         if isinstance(item[0], Mapping) or not _is_rows(item[0]):
             x = item[0]
             rows.append(((tuple(x), tuple(x.values())) if isinstance(x, Mapping) else x, *item[1:]))
@@ -279,5 +285,3 @@ def take_column(X: Any, name: Any) -> tuple[Any, Any]:
             raise InvalidValue(f"there is no column {name!r} in the stream") from error
         raise
     raise InvalidType(f"{type(X).__name__} has no column {name!r}: give the column itself")
-
-

@@ -19,7 +19,7 @@ __all__ = ["Times"]
 #: The core's sign for a time that is missing; NumPy's NaT is the same number.
 NO_TIME = np.iinfo(np.int64).min
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class Times:
@@ -32,7 +32,9 @@ class Times:
         self.per_example = callable(delay) or isinstance(delay, str)
         self.delay = delay
         if time is None and label_time is not None:
-            raise InvalidValue("label_time needs time: a label comes when an example at or after its time is predicted")
+            raise InvalidValue(
+                "label_time needs time: a label comes when an example at or after its time is predicted"
+            )
         if time is not None and label_time is None and delay is None:
             raise InvalidValue("time needs label_time or delay: when does the label of an example come?")
         if label_time is not None and delay is not None:
@@ -116,7 +118,7 @@ class Times:
 
 
 def _is_count(delay: Any) -> bool:
-    return isinstance(delay, (int, np.integer)) and not isinstance(delay, bool) and delay >= 0
+    return isinstance(delay, (int, np.integer)) and not isinstance(delay, bool) and int(delay) >= 0
 
 
 def _get(source: Any, x: dict[Any, Any]) -> Any:
@@ -125,7 +127,9 @@ def _get(source: Any, x: dict[Any, Any]) -> Any:
     try:
         return x[source]
     except KeyError:
-        raise InvalidValue(f"there is no feature {source!r} in an example, which time or label_time names") from None
+        raise InvalidValue(
+            f"there is no feature {source!r} in an example, which time or label_time names"
+        ) from None
 
 
 def _array(values: Any) -> Any:
@@ -188,5 +192,3 @@ def _key(values: Any) -> Any:
     bits = (values + 0.0).view(np.int64)
     keys = bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
     return np.where(np.isnan(values), NO_TIME, keys)
-
-
