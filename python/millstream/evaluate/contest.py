@@ -122,7 +122,7 @@ def prequential(
     References
     ----------
     Dawid, A. P. (1984). Statistical theory: the prequential approach. Journal of the Royal Statistical Society A.
-    Gama, J., Sebastião, R. and Rodrigues, P. P. (2013). On evaluating stream learning algorithms. Machine Learning.
+    Gama, J., Sebastião, R. and Rodrigues, P. (2013). On evaluating stream learning algorithms. Machine Learning.
     Grzenda, M., Gomes, H. M. and Bifet, A. (2020). Delayed labelling evaluation for data streams. Data Mining and
     Knowledge Discovery.
     """
@@ -352,11 +352,11 @@ class Contest:
                 engine.unreadable(str(error))
                 continue
             whole = (start, stop) == (0, chunk.size)
-            columns = [
+            y, w, now, due = (
                 column if whole or column is None else column[start:stop]
                 for column in (chunk.y, chunk.w, chunk.now, chunk.due)
-            ]
-            engine.feed(parts, *columns, threads, tick)
+            )
+            engine.feed(parts, y, w, now, due, threads, tick)
 
     def results(self, settings: dict[str, Any]) -> dict[str, Result]:
         """What was found, by name."""

@@ -228,7 +228,8 @@ def _legend(results: Mapping[str, Result], metric: str) -> str:
     else:
         for place, (name, result) in enumerate(results.items()):
             value = number(result.values[metric])
-            keys.append(f'<span><i class="key c{place % len(COLOURS)}"></i>{html.escape(name)} {value}</span>')
+            key = f'<i class="key c{place % len(COLOURS)}"></i>'
+            keys.append(f"<span>{key}{html.escape(name)} {value}</span>")
         keys.append(f"<span>thick: last {first.settings.get('window', 0):,} rows; dashed: whole stream</span>")
     return f'<div class="legend">{"".join(keys)}</div>'
 
@@ -241,7 +242,7 @@ def _confusion(result: Result) -> str:
     for label, cells in zip(labels, confusion.matrix, strict=True):
         total = float(cells.sum())
         shaded = "".join(
-            f'<td style="background: rgba(var(--heat), {0.55 * cell / total if total else 0:.3f})">{cell:,.6g}</td>'
+            f'<td style="background: rgba(var(--heat), {0.55 * cell / (total or 1.0):.3f})">{cell:,.6g}</td>'
             for cell in cells.tolist()
         )
         share = f"{cells[len(rows)] / total:.1%}" if total else "–"
@@ -272,7 +273,8 @@ def _settings(results: Mapping[str, Result]) -> str:
             except (TypeError, ValueError):
                 continue
             descriptions.append(
-                f"<details><summary>description of {html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
+                f"<details><summary>description of {html.escape(name)}</summary>"
+                f"<pre>{html.escape(text)}</pre></details>"
             )
     versions = f"millstream {millstream.__version__}, numpy {_version('numpy')}"
     return f'{body}{"".join(descriptions)}<p class="sub" style="margin: .8rem 0 0">{versions}</p>'

@@ -158,7 +158,7 @@ class Result:
         return plot({self.name: self}, metric, ax)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page that needs nothing else: curve, metrics, confusion matrix, settings. Written to `path` if given."""
+        """A page of its own: curve, metrics, confusion matrix, settings; written to `path` if given."""
         from millstream.evaluate.report import page, write
 
         return write(page({self.name: self}), path)

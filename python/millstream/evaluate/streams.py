@@ -173,7 +173,8 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
     """Cut a stream into chunks: (X, y), (X, y, w), or an iterable of such or of examples (x, y), (x, y, w)."""
     if isinstance(stream, (str, bytes, Mapping)) or not isinstance(stream, Iterable):
         raise InvalidType(
-            f"a stream is (X, y) or an iterable of (x, y) with dicts x or of chunks (X, y), got {type(stream).__name__}"
+            "a stream is (X, y) or an iterable of (x, y) with dicts x or of chunks (X, y), "
+            f"got {type(stream).__name__}"
         )
     if _is_table(stream):
         X, y, w = (*stream, None)[:3]
