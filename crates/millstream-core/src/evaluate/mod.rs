@@ -333,3 +333,99 @@ impl Sink for Scorer<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::scores::Every;
+    use super::*;
+    use crate::metrics::Meter;
+    use crate::schema::Name;
+    use crate::table::Column;
+
+    /// One feature; the label is whether it is positive.
+    struct Line {
+        values: Vec<f64>,
+        columns: Vec<Column>,
+    }
+
+    impl Table for Line {
+        fn height(&self) -> usize {
+            self.values.len()
+        }
+        fn columns(&self) -> &[Column] {
+            &self.columns
+        }
+        fn block<'b>(&'b self, from: usize, to: usize, _: &'b mut Vec<f64>) -> &'b [f64] {
+            &self.values[from..to]
+        }
+    }
+
+    fn run(
+        arrival: Arrival,
+        cuts: &[usize],
+        times: Option<(&[i64], &[i64])>,
+        warmup: u64,
+    ) -> (Vec<u8>, Evaluation) {
+        let values: Vec<f64> = (0..60).map(|i| f64::from((i * 37) % 23) - 11.0).collect();
+        let distinct = [Label::Bool(false), Label::Bool(true)];
+        let places: Vec<u32> = values.iter().map(|&x| u32::from(x > 0.0)).collect();
+        let table = Line { values, columns: vec![Column::Number(Name::Number(0))] };
+        let mut model = Model::new(&json!({ "name": "linear_model.LogisticRegression" })).expect("it is declared");
+        let meter = Meter::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
+        let panel = Panel::new(vec![meter], false, 10, 10).expect("for classes");
+        let mut evaluation = Evaluation::new(Scores::new(panel, None, warmup, Every::Rows(10)), arrival, false);
+        let mut scratch = Scratch::default();
+        let mut from = 0;
+        for &to in cuts {
+            let targets = Targets::Classes { distinct: &distinct, places: &places };
+            let chunk = Chunk { table: &table, from, to, targets, weights: None, times };
+            evaluation.feed(&mut model, &chunk, &mut scratch, &|| 0.0).expect("good rows");
+            from = to;
+        }
+        evaluation.finish(&mut model, &mut scratch, &|| 0.0).expect("good rows");
+        assert_eq!(evaluation.waiting(), 0);
+        (model.save().expect("it saves"), evaluation)
+    }
+
+    fn values(evaluation: &Evaluation) -> Vec<Vec<f64>> {
+        evaluation.scores().curve().iter().map(|point| point.values.clone()).collect()
+    }
+
+    #[test]
+    fn how_the_stream_is_cut_changes_nothing() {
+        for arrival in [Arrival::AtOnce, Arrival::AfterRows(1), Arrival::AfterRows(7), Arrival::AfterRows(100)] {
+            let (whole, expected) = run(arrival, &[60], None, 0);
+            for cuts in [vec![1, 2, 3, 60], vec![20, 40, 60], (1..=60).collect()] {
+                let (model, evaluation) = run(arrival, &cuts, None, 0);
+                assert_eq!(model, whole);
+                assert_eq!(values(&evaluation), values(&expected));
+            }
+        }
+    }
+
+    #[test]
+    fn a_label_that_comes_before_the_next_row_is_a_label_that_comes_at_once() {
+        let (at_once, first) = run(Arrival::AtOnce, &[60], None, 0);
+        let (next, second) = run(Arrival::AfterRows(1), &[60], None, 0);
+        let now: Vec<i64> = (0..60).collect();
+        let (timed, third) = run(Arrival::Timed, &[30, 60], Some((&now, &now)), 0);
+        assert_eq!(at_once, next);
+        assert_eq!(at_once, timed);
+        assert_eq!(values(&first), values(&second));
+        assert_eq!(values(&first), values(&third));
+    }
+
+    /// With labels 7 rows late, the first 7 rows find a model that has learned nothing and can say nothing: 53 of
+    /// 60 are scored; with a warm-up of 20, rows 20 to 59 are.
+    #[test]
+    fn rows_are_counted() {
+        let (_, late) = run(Arrival::AfterRows(7), &[60], None, 0);
+        let counts = late.scores().counts();
+        assert_eq!((counts.scored, counts.unanswered, counts.warmup), (53, 7, 0));
+        let (_, warm) = run(Arrival::AfterRows(7), &[60], None, 20);
+        let counts = warm.scores().counts();
+        assert_eq!((counts.scored, counts.unanswered, counts.warmup), (40, 0, 20));
+    }
+}

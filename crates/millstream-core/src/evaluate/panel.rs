@@ -147,3 +147,49 @@ impl Window {
         Ok(self.metric.get())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Errors 3, 1, 2, 6 in a window of two: the rolling MAE is 3, (3 + 1) / 2, (1 + 2) / 2, (2 + 6) / 2; over
+    /// the whole stream it is 3, 4 / 2, 6 / 3, 12 / 4. The same whether outcomes flow (a point at every row of a
+    /// large window) or are replayed.
+    #[test]
+    fn a_window_worked_by_hand() {
+        let meter = Meter::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
+        let mut panel = Panel::new(vec![meter], true, 2, 1).expect("for numbers");
+        let mut found = Vec::new();
+        for error in [3.0, 1.0, 2.0, 6.0] {
+            panel.number(0.0, error, 1.0).expect("finite");
+            found.push(panel.values().expect("finite"));
+        }
+        assert_eq!(found, [[3.0, 3.0], [2.0, 2.0], [2.0, 1.5], [3.0, 4.0]]);
+    }
+
+    #[test]
+    fn flowing_and_replayed_windows_agree() {
+        let meter = || Meter::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
+        let mut flowing = Panel::new(vec![meter()], false, 16, 1).expect("for classes");
+        let mut replayed = Panel::new(vec![meter()], false, 16, 100).expect("for classes");
+        assert!(flowing.windows[0].flowing && !replayed.windows[0].flowing);
+        let mut labels = Labels::default();
+        labels.intern(&crate::labels::Label::Int(0));
+        labels.intern(&crate::labels::Label::Int(1));
+        for row in 0..100u32 {
+            let predicted = Prediction { class: Some(row % 2), probabilities: Vec::new() };
+            for panel in [&mut flowing, &mut replayed] {
+                panel.class(&labels, u32::from(row % 3 == 0), &predicted, 1.0).expect("good input");
+            }
+            assert_eq!(flowing.values().expect("finite"), replayed.values().expect("finite"));
+        }
+    }
+
+    #[test]
+    fn metrics_must_suit_the_model() {
+        let meter = Meter::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
+        assert!(Panel::new(vec![meter], false, 2, 1).is_err());
+    }
+}

@@ -236,3 +236,53 @@ impl Pending {
             + (self.queue.capacity() + self.overtaking.len()) * 24
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct OneColumn([Column; 1]);
+
+    impl Table for OneColumn {
+        fn height(&self) -> usize {
+            0
+        }
+        fn columns(&self) -> &[Column] {
+            &self.0
+        }
+        fn block<'b>(&'b self, _: usize, _: usize, _: &'b mut Vec<f64>) -> &'b [f64] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn labels_come_in_order_of_time_then_of_row_and_slots_are_used_again() {
+        let table = OneColumn([Column::Number("x".into())]);
+        let mut pending = Pending::default();
+        let layout = pending.layout(&table);
+        let answer = Answer::default();
+        for (row, due) in [(0, 30), (1, 10), (2, 30), (3, 20), (4, 10)] {
+            pending.push(due, row, layout, Raw::Dense(&[row as f64]), Due::Number(1.0), 1.0, &answer);
+        }
+        assert_eq!(pending.pop(Some(9)), None);
+        let mut order = Vec::new();
+        for now in [10, 25, 100] {
+            while let Some(waiting) = pending.pop(Some(now)) {
+                let Raw::Dense(values) = pending.held(waiting).raw() else { panic!("a dense row") };
+                assert_eq!(values, [waiting.row as f64]);
+                order.push((now, waiting.row));
+                pending.release(waiting);
+            }
+        }
+        assert_eq!(order, [(10, 1), (10, 4), (25, 3), (100, 0), (100, 2)]);
+        pending.push(40, 5, layout, Raw::Dense(&[5.0]), Due::None, 1.0, &answer);
+        assert_eq!((pending.len(), pending.held.len()), (1, 5));
+        // The layout is kept as long as a row of it waits.
+        pending.tidy();
+        assert!(pending.layouts()[layout].is_some());
+        let last = pending.pop(None).expect("one is left");
+        pending.release(last);
+        pending.tidy();
+        assert!(pending.layouts()[layout].is_none());
+    }
+}
