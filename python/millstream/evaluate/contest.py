@@ -117,7 +117,7 @@ def prequential(
     >>> model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
     >>> result = evaluate.prequential(model, rows, metrics="Accuracy", delay=10)
     >>> result.scored, round(result["Accuracy"], 3)
-    (490, 0.986)
+    (490, 0.99)
 
     References
     ----------

@@ -49,13 +49,13 @@ def progressive_val_score(
     Examples
     --------
     >>> from millstream import evaluate, linear_model, metrics
-    >>> rows = [({"x": float(i % 7)}, i % 7 > 3) for i in range(300)]
+    >>> rows = [({"x": float(i % 7) - 3.5}, i % 7 > 3) for i in range(300)]
     >>> model, metric = linear_model.LogisticRegression(), metrics.Accuracy()
     >>> evaluate.progressive_val_score(rows, model, metric, print_every=100)
-    [100] Accuracy: 62.63%
-    [200] Accuracy: 81.41%
-    [300] Accuracy: 87.63%
-    Accuracy: 87.63%
+    [100] Accuracy: 98.99%
+    [200] Accuracy: 99.50%
+    [300] Accuracy: 99.67%
+    Accuracy: 99.67%
     """
     if not print_every:
         return prequential(model, dataset, metric, delay=delay, time=moment, progress=False).metric
@@ -69,6 +69,7 @@ def progressive_val_score(
             line += f" – {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
         if show_memory:
             line += f" – {result.curve['memory'][place] / 2**10:,.2f} KiB"
+        print(line, **print_kwargs)  # noqa: T201
     return result.metric
 
 
