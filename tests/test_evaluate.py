@@ -494,6 +494,20 @@ def test_a_missing_time_is_a_bad_row():
         assert (result.skipped, result.learned) == (1, 9)
 
 
+def test_dicts_without_a_time_are_bad_rows():
+    zone = datetime.UTC
+    rows = [({"x": float(i), "at": datetime.datetime(2024, 1, 1 + i, tzinfo=zone)}, i % 2) for i in range(9)]
+    del rows[3][0]["at"]
+    rows[5][0]["at"] = None
+    for learner in (linear_model.LogisticRegression(), Wrapped(linear_model.LogisticRegression())):
+        options = {"time": "at", "delay": datetime.timedelta(days=2)}
+        result = evaluate.prequential(learner, rows, "Accuracy", on_error="skip", **options)
+        assert [row for row, _ in result.refusals] == [3, 5]
+        assert result.learned == 7
+        with pytest.raises(InvalidValue, match="row 3: the time"):
+            evaluate.prequential(learner, rows, "Accuracy", **options)
+
+
 def test_a_stream_that_fails_keeps_what_came_before():
     def failing():
         yield {"x": 1.0}, True

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream import _core
+from millstream import _core, registry
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.loop import PythonRun, stopped
 from millstream.evaluate.progress import Progress
@@ -93,7 +93,8 @@ def prequential(
     every
         How many rows lie between points of the curve; by default there are about 200 points.
     detector
-        A drift detector, fed with the errors (0 or 1, or absolute); what it finds is marked in the result.
+        A drift detector, fed with the errors (0 or 1, or absolute); what it finds is marked in the result. Each
+        model gets a new one with the parameters of that which is given.
     on_error
         At a row that cannot be predicted or learned: "raise" stops there, with the rows before it learned;
         "skip" sets it aside and counts it.
@@ -280,7 +281,7 @@ class Contest:
         counts = {True: 0, False: 0}
         for name, model in models.items():
             own = metrics if len(models) == 1 else {key: copy.deepcopy(metric) for key, metric in metrics.items()}
-            watch = detector if len(models) == 1 or native_detector else copy.deepcopy(detector)
+            watch = detector if native_detector else copy.deepcopy(detector)
             native = isinstance(model, _core.Model) and native_metrics and native_detector
             self.metrics[name] = own
             self.places[name] = (native, counts[native])
@@ -417,4 +418,6 @@ def memory_of(model: Any) -> int:
 
 
 def _is_native_detector(detector: Any) -> bool:
-    return isinstance(detector, getattr(_core, "DriftDetector", ()))
+    """Whether the core has the detector: it is then built anew there from its description."""
+    name = getattr(detector, "name", None)
+    return isinstance(name, str) and name.startswith("drift.") and name in registry.find()

@@ -103,6 +103,8 @@ class Times:
 
     def _keys(self, now: Any, other: Any) -> tuple[Any, Any]:
         self._check_kind(now)
+        if self.kind == "dates" and now.dtype.kind == "f":
+            now = np.full(len(now), np.datetime64("NaT", "ns"))
         if self.label_time is not None:
             due = _array(other)
             self._check_kind(due)
@@ -111,6 +113,8 @@ class Times:
         return _key(now), _key(due)
 
     def _check_kind(self, values: Any) -> None:
+        if values.dtype.kind == "f" and np.isnan(values).all():
+            return
         kind = "dates" if values.dtype.kind == "M" else "numbers"
         self.kind = self.kind or kind
         if kind != self.kind:
@@ -122,14 +126,8 @@ def _is_count(delay: Any) -> bool:
 
 
 def _get(source: Any, x: dict[Any, Any]) -> Any:
-    if callable(source):
-        return source(x)
-    try:
-        return x[source]
-    except KeyError:
-        raise InvalidValue(
-            f"there is no feature {source!r} in an example, which time or label_time names"
-        ) from None
+    """The time of an example; None, which is a bad row, if the key is not there."""
+    return source(x) if callable(source) else x.get(source)
 
 
 def _array(values: Any) -> Any:
@@ -160,9 +158,8 @@ def _from_objects(values: Sequence[Any]) -> Any:
     try:
         if any(isinstance(value, datetime.datetime) and value.tzinfo for value in values):
             micro = datetime.timedelta(microseconds=1)
-            return np.array(
-                ["NaT" if value is None else (value - _EPOCH) // micro for value in values], dtype="datetime64[us]"
-            )
+            ticks = [NO_TIME if value is None else (value - _EPOCH) // micro for value in values]
+            return np.array(ticks, dtype=np.int64).view("datetime64[us]")
         if any(isinstance(value, (datetime.date, np.datetime64)) for value in values):
             return np.array(values, dtype="datetime64[ns]")
         if any(isinstance(value, (datetime.timedelta, np.timedelta64)) for value in values):
