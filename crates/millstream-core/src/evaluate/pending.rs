@@ -158,6 +158,7 @@ impl Pending {
         }
     }
 
+    #[allow(clippy::too_many_arguments)]
     pub fn push(&mut self, due: i64, row: u64, layout: usize, raw: Raw<'_>, target: Due, w: f64, answer: &Answer) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.held.push(Held::default());
