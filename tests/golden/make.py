@@ -17,22 +17,32 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from measures import MEASURES, Measured
 from streams import CASES, Case, answer, mixed
 
 FOLDER = Path(__file__).parent / "format-1"
 
 
-def file_name(case: Case) -> str:
-    return case.name.replace(" | ", "_")
+def file_name(part: Case | Measured) -> str:
+    return repr(part).replace(" | ", "_")
 
 
 def probes() -> list[dict[str, Any]]:
     return [x for x, _ in mixed(6, seed=5)] + [{}, {"a": 1.0}, {"colour": "never seen"}]
 
 
-def said(case: Case, model: Any) -> Any:
-    """What the model says of the probes, as JSON can hold it."""
-    return [_plain(answer(case, model, x)) for x in probes()]
+def taught(part: Case | Measured) -> Any:
+    """The part after some of a stream."""
+    return (
+        part.told(part.build(), range(80)) if isinstance(part, Measured) else part.learn(part.build(), mixed(80))
+    )
+
+
+def said(part: Case | Measured, thing: Any) -> Any:
+    """What it says, as JSON can hold it."""
+    if isinstance(part, Measured):
+        return _plain(part.value(thing))
+    return [_plain(answer(part, thing, x)) for x in probes()]
 
 
 def _plain(value: Any) -> Any:
@@ -43,14 +53,14 @@ def _plain(value: Any) -> Any:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    for case in CASES:
-        path = FOLDER / f"{file_name(case)}.ms"
+    for part in [*CASES, *MEASURES]:
+        path = FOLDER / f"{file_name(part)}.ms"
         if path.exists() and "--again" not in sys.argv:
             continue
-        model = case.learn(case.build(), mixed(80))
-        model.save(path)
-        record = {"describe": model.describe(), "learned": model.learned, "said": said(case, model)}
-        path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+        thing = taught(part)
+        thing.save(path)
+        record = {"describe": thing.describe(), "said": said(part, thing)}
+        path.with_suffix(".json").write_text(json.dumps(record) + "\n")
         print("wrote", path.name)
 
 

@@ -1,0 +1,95 @@
+"""The metrics, statistics and drift detectors that the laws are held against, and what they are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import millstream
+from streams import names
+
+#: Arguments for measures that have no default for all of them.
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "metrics.Fading": {"metric": {"name": "metrics.Accuracy"}, "forgetting": 0.9},
+    "metrics.Rolling": {"metric": {"name": "metrics.Accuracy"}, "window_size": 7},
+}
+
+ROLES = ("metric", "statistic", "drift_detector")
+
+
+class Measured:
+    """One measure under the laws, and how it is told of things."""
+
+    def __init__(self, role: str, name: str, parameters: dict[str, Any] | None = None) -> None:
+        self.role = role
+        self.name = name
+        given = ARGUMENTS.get(name, {}) if parameters is None else parameters
+        needs_beta = name.startswith("metrics.") and name.endswith("FBeta")
+        self.description = {"name": name, "parameters": {"beta": 2.0} if needs_beta else given}
+
+    def __repr__(self) -> str:
+        wrapped = self.description["parameters"].get("metric")  # type: ignore[attr-defined]
+        return f"{self.name}({wrapped['name']})" if wrapped else self.name
+
+    def build(self) -> Any:
+        return millstream.build(self.description)
+
+    def news(self, row: int) -> tuple[Any, ...]:
+        """What it is told at a row."""
+        random = np.random.default_rng(row)
+        if self.role == "drift_detector":
+            return (float(random.random() < (0.1 if row < 60 else 0.9)),)
+        x, y = float(random.normal()), float(random.normal())
+        if self.role == "statistic":
+            return (x, y) if self.takes_pairs() else (x,)
+        if self.takes_numbers():
+            return x, y
+        probability = float(random.random())
+        if self.wants_probabilities():
+            return bool(x > 0), {True: probability, False: 1.0 - probability}
+        return bool(x > 0), bool(y > 0)
+
+    def takes_pairs(self) -> bool:
+        return self.name.partition(".")[2] in ("Covariance", "Cov", "Correlation", "PearsonCorr")
+
+    def takes_numbers(self) -> bool:
+        return _base(self).partition(".")[2] in ("MAE", "MSE", "RMSE", "MAPE", "SMAPE", "R2")
+
+    def wants_probabilities(self) -> bool:
+        return _base(self).partition(".")[2] in ("LogLoss", "Brier", "ROCAUC", "PRAUC")
+
+    def told(self, measure: Any, rows: range) -> Any:
+        for row in rows:
+            measure.update(*self.news(row))
+        return measure
+
+    def value(self, measure: Any) -> Any:
+        if self.role == "drift_detector":
+            return measure.drift_detected, measure.warning_detected, measure.estimation
+        value = measure.get()
+        return value if isinstance(value, (int, float)) else repr(value)
+
+
+def _base(measured: Measured) -> str:
+    wrapped = measured.description["parameters"].get("metric")  # type: ignore[attr-defined]
+    return str(wrapped["name"]) if wrapped else measured.name
+
+
+def _all() -> list[Measured]:
+    plain = [Measured(role, name) for role in ROLES for name in names(role)]
+    for metric in (
+        "metrics.MAE",
+        "metrics.R2",
+        "metrics.LogLoss",
+        "metrics.ROCAUC",
+        "metrics.MacroF1",
+        "metrics.KappaTemporal",
+    ):
+        if metric in names("metric"):
+            plain.append(Measured("metric", "metrics.Rolling", {"metric": {"name": metric}, "window_size": 9}))
+            plain.append(Measured("metric", "metrics.Fading", {"metric": {"name": metric}, "forgetting": 0.9}))
+    return plain
+
+
+MEASURES = _all()
