@@ -20,7 +20,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import millstream
-from measures import MEASURES
 from millstream import linear_model, preprocessing
 from millstream.errors import InvalidState, MillstreamError
 from streams import CASES, Case, mixed
@@ -404,7 +403,7 @@ _SPEC.loader.exec_module(make)
 GOLDEN = sorted(make.FOLDER.glob("*.ms"))
 
 
-PARTS = {make.file_name(part): part for part in [*CASES, *MEASURES]}
+PARTS = make.parts()
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)

@@ -23,8 +23,9 @@ from streams import CASES, Case, answer, mixed
 FOLDER = Path(__file__).parent / "format-1"
 
 
-def file_name(part: Case | Measured) -> str:
-    return repr(part).replace(" | ", "_")
+def parts() -> dict[str, Case | Measured]:
+    """One of each name, by the name of its file."""
+    return {part.name.replace(" | ", "_"): part for part in reversed([*CASES, *MEASURES])}
 
 
 def probes() -> list[dict[str, Any]]:
@@ -53,8 +54,8 @@ def _plain(value: Any) -> Any:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    for part in [*CASES, *MEASURES]:
-        path = FOLDER / f"{file_name(part)}.ms"
+    for name, part in parts().items():
+        path = FOLDER / f"{name}.ms"
         if path.exists() and "--again" not in sys.argv:
             continue
         thing = taught(part)
