@@ -6,9 +6,12 @@ import copy
 import json
 from typing import Any, ClassVar
 
-from millstream.base import Model, Part, _to_json, describe, revive
+import numpy as np
 
-__all__ = ["Measure"]
+from millstream.base import Model, Part, _to_json, describe, revive
+from millstream.errors import InvalidType, InvalidValue
+
+__all__ = ["Measure", "numbers"]
 
 
 class Measure(Part):
@@ -70,3 +73,17 @@ def _unpickle(cls: type[Measure], data: bytes, attributes: dict[str, Any]) -> An
     part = cls._revive(data)
     part.__dict__.update(attributes)
     return part
+
+
+def numbers(what: str, values: Any) -> Any:
+    """A column of numbers as an array that the core borrows."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            raise TypeError
+        array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise InvalidType(f"{what} is a column of numbers, got {type(values).__name__} {values!r:.60}") from None
+    if array.ndim != 1:
+        raise InvalidValue(f"{what} is a column of numbers, got {array.ndim} dimensions")
+    return array

@@ -11,7 +11,9 @@ use crate::losses::Loss;
 use crate::optim::{Optimizer, Schedule};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Metric, Regressor, Statistic, Transformer};
-use crate::{baseline, compose, linear_model, losses, metrics, multiclass, naive_bayes, optim, preprocessing};
+use crate::{
+    baseline, compose, drift, linear_model, losses, metrics, multiclass, naive_bayes, optim, preprocessing, stats,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -90,6 +92,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &compose::selection::DROP,
     &compose::selection::SELECT,
     &compose::union::DECLARATION,
+    &drift::PAGE_HINKLEY,
     &linear_model::linear_regression::DECLARATION,
     &linear_model::logistic_regression::DECLARATION,
     &linear_model::softmax_regression::DECLARATION,
@@ -158,6 +161,20 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &preprocessing::min_max_scaler::DECLARATION,
     &preprocessing::one_hot_encoder::DECLARATION,
     &preprocessing::standard_scaler::DECLARATION,
+    &stats::COUNT,
+    &stats::COV,
+    &stats::EW_MEAN,
+    &stats::EW_VAR,
+    &stats::KURTOSIS,
+    &stats::MAX,
+    &stats::MEAN,
+    &stats::MIN,
+    &stats::PEARSON_CORR,
+    &stats::QUANTILE,
+    &stats::ROLLING,
+    &stats::SKEW,
+    &stats::SUM,
+    &stats::VAR,
 ];
 
 pub fn find(name: &str) -> Result<&'static Declaration> {

@@ -1,12 +1,14 @@
 //! The door between Python and the core: `millstream._core`. It knows roles, not learners, and so does not
 //! grow when learners are added.
 
+mod detector;
 mod errors;
 mod labels;
 mod metric;
 mod model;
 mod prequential;
 mod rows;
+mod statistic;
 
 use pyo3::prelude::*;
 
@@ -15,11 +17,15 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::detector::DriftDetector;
+    #[pymodule_export]
     use crate::metric::Metric;
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
     use crate::prequential::Prequential;
+    #[pymodule_export]
+    use crate::statistic::Statistic;
 
     /// The registry in JSON: names, roles, words, parameters.
     #[pyfunction]

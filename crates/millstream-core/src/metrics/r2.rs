@@ -68,7 +68,10 @@ impl Metric for Determination {
             *self = Determination { weight: next.weight, ..Determination::default() };
             return Ok(());
         }
-        let delta = truth - self.mean;
+        if self.weight.value == 0.0 {
+            next.mean = truth;
+        }
+        let delta = truth - next.mean;
         next.mean += delta * (w / next.weight.value);
         next.spread += w * delta * (truth - next.mean);
         next.residual += w * (truth - predicted) * (truth - predicted);

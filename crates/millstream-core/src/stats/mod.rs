@@ -1,1 +1,35 @@
-//! Running summaries of a stream of numbers.
+//! Running summaries of numbers, one at a time, with weights: a number of weight 2 counts as two.
+//!
+//! `get` is NaN while a statistic is undefined. Where a summary of two parts of a stream can be made from
+//! the summaries of the parts, `merge` makes it. `Gauge` puts name and saved state around a statistic.
+
+mod exponential;
+mod extremes;
+mod gauge;
+mod moments;
+mod pairs;
+mod quantile;
+mod rolling;
+mod totals;
+
+pub use exponential::{EW_MEAN, EW_VAR};
+pub use extremes::{MAX, MIN};
+pub use gauge::Gauge;
+pub use moments::{KURTOSIS, MEAN, SKEW, VAR};
+pub use pairs::{COV, PEARSON_CORR};
+pub use quantile::QUANTILE;
+pub use rolling::ROLLING;
+pub use totals::{COUNT, SUM};
+
+use crate::fault::{Fault, FaultKind};
+
+fn overflow(who: &str) -> Fault {
+    Fault::new(
+        FaultKind::Overflow,
+        format!("{who}: this number would make the state overflow; it was not counted"),
+    )
+}
+
+fn never_told(who: &str) -> Fault {
+    Fault::value(format!("{who}: cannot take back a number that it was not told"))
+}

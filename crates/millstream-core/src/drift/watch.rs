@@ -1,0 +1,89 @@
+//! A drift detector with its description: what `Model` is to a learner.
+
+use serde_json::Value as Json;
+
+use crate::fault::{Fault, Result};
+use crate::labels::Labels;
+use crate::registry::{self, Built};
+use crate::role::DriftDetector;
+use crate::schema::Schema;
+use crate::state::{self, Saved};
+
+pub struct Watch {
+    description: Json,
+    detector: Box<dyn DriftDetector>,
+    updates: u64,
+}
+
+impl Clone for Watch {
+    fn clone(&self) -> Self {
+        Watch { description: self.description.clone(), detector: self.detector.duplicate(), updates: self.updates }
+    }
+}
+
+impl Watch {
+    /// Build from a description, which need not be canonical.
+    pub fn new(description: &Json) -> Result<Self> {
+        let description = registry::resolve(description)?;
+        let Built::DriftDetector(detector) = registry::build_resolved(&description)? else {
+            let name = description["name"].as_str().unwrap_or_default();
+            let role = registry::role_of(&description)?.word();
+            return Err(Fault::wrong_type(format!("{name}: a {role} is not a drift detector")));
+        };
+        Ok(Watch { description, detector, updates: 0 })
+    }
+
+    pub fn description(&self) -> &Json {
+        &self.description
+    }
+
+    pub fn name(&self) -> &str {
+        self.description["name"].as_str().unwrap_or_default()
+    }
+
+    pub fn detector(&self) -> &dyn DriftDetector {
+        &*self.detector
+    }
+
+    /// Numbers told.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    pub fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.detector.memory()
+    }
+
+    pub fn reset(&mut self) {
+        self.detector.reset();
+        self.updates = 0;
+    }
+
+    pub fn update(&mut self, x: f64) -> Result<()> {
+        if !x.is_finite() {
+            return Err(Fault::value(format!("{}: a number must be finite, got {x}", self.name())));
+        }
+        self.detector.update(x)?;
+        self.updates += 1;
+        Ok(())
+    }
+
+    pub fn save(&self) -> Result<Vec<u8>> {
+        state::seal(&Saved {
+            written_by: env!("CARGO_PKG_VERSION").into(),
+            description: self.description.to_string(),
+            schema: Schema::default(),
+            labels: Labels::default(),
+            learned: self.updates,
+            state: self.detector.save()?,
+        })
+    }
+
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        let saved = state::open(bytes)?;
+        let mut watch = Watch::new(&state::description(&saved)?)?;
+        watch.detector.load(&saved.state)?;
+        watch.updates = saved.learned;
+        Ok(watch)
+    }
+}

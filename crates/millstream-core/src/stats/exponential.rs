@@ -1,0 +1,120 @@
+//! Exponentially weighted mean and variance.
+//!
+//! With f the fading factor and δ = x − m: m ← m + f δ, v ← (1 − f)(v + f δ²) (Finch, 2009, eqs. 124 and
+//! 143); the first number is the mean. A number of weight w takes the step of w numbers, 1 − (1 − f)^w.
+
+use serde::{Deserialize, Serialize};
+
+use super::overflow;
+use crate::fault::Result;
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Statistic};
+use crate::state::{pack, require, unpack};
+
+const FADING_FACTOR: Parameter = Parameter::new(
+    "fading_factor",
+    Kind::Float(Bounds::SHARE),
+    DefaultValue::Float(0.5),
+    "the weight of the newest number; closer to 1 forgets faster",
+);
+
+pub static EW_MEAN: Declaration = Declaration {
+    name: "stats.EWMean",
+    role: Role::Statistic,
+    words: "Exponentially weighted mean",
+    parameters: &[FADING_FACTOR],
+    build: |arguments| build(arguments, "stats.EWMean", false),
+};
+
+pub static EW_VAR: Declaration = Declaration {
+    name: "stats.EWVar",
+    role: Role::Statistic,
+    words: "Exponentially weighted variance",
+    parameters: &[FADING_FACTOR],
+    build: |arguments| build(arguments, "stats.EWVar", true),
+};
+
+fn build(arguments: &Arguments<'_>, name: &'static str, variance: bool) -> Result<Built> {
+    let factor = arguments.float("fading_factor")?;
+    Ok(Built::Statistic(Box::new(Exponential { name, factor, variance, state: None })))
+}
+
+#[derive(Clone)]
+struct Exponential {
+    name: &'static str,
+    factor: f64,
+    variance: bool,
+    state: Option<State>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct State {
+    mean: f64,
+    variance: f64,
+}
+
+impl Part for Exponential {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: Option<State> = unpack(self.name, bytes)?;
+        let valid = state.is_none_or(|s| s.mean.is_finite() && s.variance.is_finite() && s.variance >= 0.0);
+        require(self.name, valid, "a moment is not finite")?;
+        self.state = state;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>()
+    }
+}
+
+impl Statistic for Exponential {
+    fn update(&mut self, x: f64, _y: f64, w: f64) -> Result<()> {
+        let Some(State { mean, variance }) = self.state else {
+            self.state = Some(State { mean: x, variance: 0.0 });
+            return Ok(());
+        };
+        let step = if w == 1.0 { self.factor } else { 1.0 - (1.0 - self.factor).powf(w) };
+        let delta = x - mean;
+        let mean = mean + step * delta;
+        let variance = if self.variance { (1.0 - step) * (variance + step * delta * delta) } else { 0.0 };
+        if !(mean.is_finite() && variance.is_finite()) {
+            return Err(overflow(self.name));
+        }
+        self.state = Some(State { mean, variance });
+        Ok(())
+    }
+
+    fn get(&self) -> f64 {
+        self.state.map_or(f64::NAN, |state| if self.variance { state.variance } else { state.mean })
+    }
+
+    fn reset(&mut self) {
+        self.state = None;
+    }
+
+    fn duplicate(&self) -> Box<dyn Statistic> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worked_by_hand() {
+        // f = ½ on 1, 3, 5: means 1, 2, 3.5; variances 0, ½(0 + ½·4) = 1, ½(1 + ½·9) = 2.75.
+        for (variance, expected) in [(false, 3.5), (true, 2.75)] {
+            let mut statistic = Exponential { name: "stats.Test", factor: 0.5, variance, state: None };
+            for x in [1.0, 3.0, 5.0] {
+                statistic.update(x, 0.0, 1.0).expect("a good number");
+            }
+            assert_eq!(statistic.get(), expected);
+        }
+    }
+}

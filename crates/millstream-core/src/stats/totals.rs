@@ -1,0 +1,141 @@
+//! How many, and how much: Σ w and Σ w x.
+//!
+//! The sum is compensated (Neumaier, 1974): what rounding takes from it is kept beside it, so that a long
+//! stream of small numbers, or a large one that is taken back, loses nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::{never_told, overflow};
+use crate::fault::Result;
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Statistic};
+use crate::state::{pack, require, unpack};
+
+pub static COUNT: Declaration = Declaration {
+    name: "stats.Count",
+    role: Role::Statistic,
+    words: "Sum of weights",
+    parameters: &[],
+    build: |_| {
+        Ok(Built::Statistic(Box::new(Total { name: "stats.Count", counting: true, state: State::default() })))
+    },
+};
+
+pub static SUM: Declaration = Declaration {
+    name: "stats.Sum",
+    role: Role::Statistic,
+    words: "Sum of numbers",
+    parameters: &[],
+    build: |_| {
+        Ok(Built::Statistic(Box::new(Total { name: "stats.Sum", counting: false, state: State::default() })))
+    },
+};
+
+#[derive(Clone)]
+struct Total {
+    name: &'static str,
+    counting: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct State {
+    sum: f64,
+    /// What rounding took from the sum.
+    lost: f64,
+    /// Numbers added minus numbers taken back.
+    numbers: u64,
+}
+
+impl State {
+    fn add(&mut self, x: f64) {
+        let sum = self.sum + x;
+        self.lost += if self.sum.abs() >= x.abs() { (self.sum - sum) + x } else { (x - sum) + self.sum };
+        self.sum = sum;
+    }
+
+    fn is_finite(&self) -> bool {
+        self.sum.is_finite() && self.lost.is_finite() && (self.sum + self.lost).is_finite()
+    }
+}
+
+impl Part for Total {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(self.name, bytes)?;
+        require(self.name, state.is_finite(), "the sum is not finite")?;
+        self.state = state;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>()
+    }
+}
+
+impl Statistic for Total {
+    fn update(&mut self, x: f64, _y: f64, w: f64) -> Result<()> {
+        let mut next = self.state;
+        if w < 0.0 {
+            next.numbers = next.numbers.checked_sub(1).ok_or_else(|| never_told(self.name))?;
+        } else {
+            next.numbers += 1;
+        }
+        next.add(if self.counting { w } else { w * x });
+        if !next.is_finite() {
+            return Err(overflow(self.name));
+        }
+        self.state = if next.numbers == 0 { State::default() } else { next };
+        Ok(())
+    }
+
+    fn get(&self) -> f64 {
+        self.state.sum + self.state.lost
+    }
+
+    fn takes_back(&self) -> bool {
+        true
+    }
+
+    fn reset(&mut self) {
+        self.state = State::default();
+    }
+
+    fn merge(&mut self, other: &[u8]) -> Result<()> {
+        let mut theirs = self.clone();
+        theirs.load(other)?;
+        let mut next = self.state;
+        next.add(theirs.state.sum);
+        next.add(theirs.state.lost);
+        next.numbers = next.numbers.saturating_add(theirs.state.numbers);
+        if !next.is_finite() {
+            return Err(overflow(self.name));
+        }
+        self.state = next;
+        Ok(())
+    }
+
+    fn duplicate(&self) -> Box<dyn Statistic> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worked_by_hand() {
+        // 1 + 1e100 + 1 − 1e100 is 2; in plain floats it is 0.
+        let mut sum = Total { name: "stats.Sum", counting: false, state: State::default() };
+        for x in [1.0, 1e100, 1.0, -1e100] {
+            sum.update(x, 0.0, 1.0).expect("a good number");
+        }
+        assert_eq!(sum.get(), 2.0);
+        assert!(sum.update(1e308, 0.0, 10.0).is_err());
+        assert_eq!(sum.get(), 2.0);
+    }
+}
