@@ -68,7 +68,9 @@ def _river(name: str) -> Callable[[], Any] | None:
         "linear_model.SoftmaxRegression": lambda: linear_model.SoftmaxRegression(optim.SGD(0.01)),
         "multiclass.OneVsRest": lambda: multiclass.OneVsRestClassifier(logistic()),
         "naive_bayes.GaussianNB": lambda: naive_bayes.GaussianNB(),
-        "preprocessing.Imputer": lambda: preprocessing.StatImputer(("x0", stats.Mean())),
+        "preprocessing.Imputer": lambda: preprocessing.StatImputer(
+            *((key, stats.Mean()) for key in streams.names(10))
+        ),
         "preprocessing.MaxAbsScaler": lambda: preprocessing.MaxAbsScaler(),
         "preprocessing.MinMaxScaler": lambda: preprocessing.MinMaxScaler(),
         "preprocessing.OneHotEncoder": lambda: preprocessing.OneHotEncoder(),
@@ -132,7 +134,7 @@ def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparis
         role = millstream.build(describe(name)).role
         # Features of mean 0 and variance 1, so that learners which need a scaler can do without.
         X, y = streams.regression(rows, 10) if role == "regressor" else streams.linear(rows, 10)
-        X = (X - X.mean(axis=0)) / X.std(axis=0)
+        X = streams.standardised(X)
         sides = [_ours(name, role, X, y, few)]
         if build := _river(name):
             sides.append(_theirs(build, role, streams.as_dicts(X[:few]), y[:few].tolist()))
