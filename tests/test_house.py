@@ -64,6 +64,13 @@ def test_links_hold():
     assert build_of_docs().broken_links() == []
 
 
+@pytest.mark.slow
+def test_reference_and_glossary_are_up_to_date():
+    docs = build_of_docs()
+    assert docs.REFERENCE.read_text() == docs.reference(), "run make docs"
+    assert docs.NAMES.read_text() == docs.glossary(), "run make docs"
+
+
 def test_every_part_is_documented():
     assert build_of_docs().undocumented() == []
 
