@@ -98,7 +98,7 @@ pub trait Source {
     /// Let the schema learn what is new in it.
     fn admit(&mut self, schema: &mut Schema) -> Result<()>;
     /// Whether there may be something new in it.
-    fn has_news(&self, schema: &Schema) -> bool;
+    fn has_news(&mut self, schema: &Schema) -> bool;
     /// The schema was rolled back.
     fn forget(&mut self) {}
 }
@@ -112,7 +112,7 @@ impl Source for Draft {
         Draft::admit(self, schema)
     }
 
-    fn has_news(&self, _schema: &Schema) -> bool {
+    fn has_news(&mut self, _schema: &Schema) -> bool {
         self.is_news()
     }
 }
@@ -132,8 +132,8 @@ impl Source for TableRow<'_, '_> {
         self.reader.admit(schema, self.raw)
     }
 
-    fn has_news(&self, schema: &Schema) -> bool {
-        !self.reader.settled(schema)
+    fn has_news(&mut self, schema: &Schema) -> bool {
+        self.reader.has_news(schema, self.raw)
     }
 
     fn forget(&mut self) {

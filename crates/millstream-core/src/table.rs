@@ -137,6 +137,25 @@ impl<'t> Reader<'t> {
         self.direct && self.known == Some((schema.len(), true))
     }
 
+    /// Whether `raw` holds something that the schema does not know.
+    pub fn has_news(&mut self, schema: &Schema, raw: Raw<'_>) -> bool {
+        let Raw::Dense(raw) = raw else { return true };
+        self.look_up(schema);
+        if self.direct {
+            return false;
+        }
+        let kinds = schema.kinds();
+        self.slots.iter().zip(raw).enumerate().any(|(place, (&slot, &value))| {
+            slot == NONE
+                || (!value.is_nan()
+                    && match kinds[slot as usize] {
+                        Kind::Unknown => true,
+                        Kind::Number => false,
+                        Kind::Nominal => self.codes[place].get(value as usize).is_none_or(|&code| code == NONE),
+                    })
+        })
+    }
+
     fn admit_dense(&mut self, schema: &mut Schema, raw: &[f64]) -> Result<()> {
         self.look_up(schema);
         for (place, (column, &value)) in self.columns.iter().zip(raw).enumerate() {

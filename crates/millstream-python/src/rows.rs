@@ -248,12 +248,12 @@ fn scatter<T: AsFloat>(
     place: usize,
     out: &mut [f64],
 ) {
-    let cells = out[place..].iter_mut().step_by(width);
+    let rows = out.chunks_exact_mut(width);
     match view.as_slice() {
-        Some(slice) => cells.zip(&slice[from..to]).for_each(|(cell, value)| *cell = value.as_float()),
+        Some(slice) => rows.zip(&slice[from..to]).for_each(|(row, value)| row[place] = value.as_float()),
         None => {
             let part = view.slice_axis(Axis(0), (from..to).into());
-            cells.zip(part.iter()).for_each(|(cell, value)| *cell = value.as_float());
+            rows.zip(part).for_each(|(row, value)| row[place] = value.as_float());
         }
     }
 }
