@@ -69,7 +69,10 @@ def test_positive_first_has_one_class(part: Any) -> None:
     model = part()
     model.learn_one({}, True)
     assert model.predict_one({}) is True
-    assert model.predict_proba_one({}) == {True: 1.0}
+    assert model.predict_proba_one({}) == {False: 0.0, True: 1.0}
+    model = part()
+    model.learn_one({}, 1)
+    assert model.predict_proba_one({}) == {1: 1.0}
 
 
 def test_step_many_is_what_was_known_before() -> None:

@@ -258,9 +258,9 @@ def test_classes_and_features_that_come_late() -> None:
     assert set(model.weights["c"]["colour"]) == {"red", "blue"}
 
 
-def test_the_first_label_may_be_true() -> None:
-    # True takes code 1; the hyperplane of code 0 is made when its class is met.
-    for first in (True, "a"):
+def test_the_first_label_may_be_one() -> None:
+    # 1 takes code 1; the hyperplane of code 0 is made when its class is met.
+    for first in (1, "a"):
         model = linear_model.SoftmaxRegression()
         for split in (False, True):
             model.learn_one({"x": 1.0}, first)

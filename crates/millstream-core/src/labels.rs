@@ -3,7 +3,7 @@
 //! Codes follow arrival, with one exception: the first label, when it is `True` or `1`, takes code 1 and
 //! leaves code 0 to the next. Binary learners call code 1 the positive class, so a model of 0/1 or
 //! False/True has the sign that everyone expects, whichever came first. `True` and `1` are one label, as
-//! in Python; the form that came first is given back.
+//! in Python; the form that came first is given back. With a first bool the other one is known too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -94,6 +94,13 @@ impl Labels {
             return code;
         }
         let key = label.key();
+        if let (true, Label::Bool(flag)) = (self.entries.is_empty(), label) {
+            for (code, value) in [false, true].into_iter().enumerate() {
+                self.entries.push(Some(Label::Bool(value)));
+                self.codes.insert(Label::Bool(value).key(), code as u32);
+            }
+            return u32::from(*flag);
+        }
         if self.entries.is_empty() && key == Label::Int(1) {
             self.entries.push(None);
         }
@@ -117,17 +124,19 @@ impl Labels {
         LabelsMark { known: self.codes.len() }
     }
 
-    /// Forget the label that came after `mark` (at most one comes with an example).
+    /// Forget the label that came after `mark` (at most one comes with an example, or the two bools).
     pub fn rollback(&mut self, mark: LabelsMark, code: u32) {
         if self.codes.len() == mark.known {
+            return;
+        }
+        if mark.known == 0 {
+            *self = Labels::default();
             return;
         }
         if let Some(label) = self.entries[code as usize].take() {
             self.codes.remove(&label.key());
         }
-        if self.codes.is_empty() {
-            self.entries.clear();
-        } else if code as usize + 1 == self.entries.len() {
+        if code as usize + 1 == self.entries.len() {
             self.entries.pop();
         }
     }
@@ -185,5 +194,6 @@ mod tests {
         labels.rollback(mark, code);
         assert_eq!(labels.len(), 0);
         assert_eq!(labels.intern(&Label::Bool(false)), 0);
+        assert_eq!(labels.code(&Label::Int(1)), Some(1));
     }
 }

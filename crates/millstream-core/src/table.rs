@@ -139,7 +139,10 @@ impl<'t> Reader<'t> {
 
     /// Whether `raw` holds something that the schema does not know.
     pub fn has_news(&mut self, schema: &Schema, raw: Raw<'_>) -> bool {
-        let Raw::Dense(raw) = raw else { return true };
+        let raw = match raw {
+            Raw::Dense(raw) => raw,
+            Raw::Sparse(sparse) => return schema.len() < sparse.width,
+        };
         self.look_up(schema);
         if self.direct {
             return false;

@@ -64,6 +64,7 @@ impl Linear {
         let State { coordinates, hyperplane } = &self.state;
         match x {
             Row::Plain(values) if coordinates.direct(values) => hyperplane.score(Features::Dense(values)),
+            Row::Sparse(x) if !coordinates.mapped() => hyperplane.score(Features::Sparse(x.indices, x.values)),
             _ => {
                 let located = coordinates.locate(x, scratch);
                 let score = hyperplane.score(located.features());
@@ -101,6 +102,14 @@ impl Linear {
                     self.grow();
                 }
                 self.descend::<PREDICT>(Features::Dense(values), y, w).inspect_err(|_| self.shrink(before))
+            }
+            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
+                if before < sparse.width {
+                    self.state.coordinates.grow(x);
+                    self.grow();
+                }
+                let features = Features::Sparse(sparse.indices, sparse.values);
+                self.descend::<PREDICT>(features, y, w).inspect_err(|_| self.shrink(before))
             }
             _ => {
                 self.state.coordinates.grow(x);
