@@ -10,6 +10,9 @@ import datetime
 import decimal
 import fractions
 import math
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -595,3 +598,38 @@ def test_a_verb_that_the_role_lacks_says_so() -> None:
         assert "\n" not in str(failure.value)
     with pytest.raises((TypeError, AttributeError)):
         linear_model.LogisticRegression().transform_one({"a": 1.0})
+
+
+EXTREMES = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+import millstream
+from measures import MEASURES
+from millstream.registry import entry
+from streams import CASES, learn_one
+
+cases, measures = {case.name: case for case in CASES}, {measure.name: measure for measure in reversed(MEASURES)}
+for name in millstream.find():
+    part = cases.get(name) or measures.get(name)
+    given = part.description["parameters"] if part else {}
+    for parameter in entry(name)["parameters"]:
+        for value in (2**63 - 1, 10**15, 2**40, 1.7e308, 5e-324) if parameter["bounds"] else ():
+            try:
+                built = millstream.build({"name": name, "parameters": {**given, parameter["name"]: value}})
+                if name in cases:
+                    learn_one(part, built, {"a": 1.0, "b": 2.0}, 1.0)
+                if name in measures:
+                    part.told(built, range(5))
+                if part:
+                    millstream.from_bytes(built.to_bytes())
+            except millstream.errors.MillstreamError:
+                pass
+print("done")
+"""
+
+
+def test_no_parameter_can_ask_for_terabytes() -> None:
+    """What is within the bounds is built, used and saved in the memory that its use takes."""
+    code = f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]\n{EXTREMES}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "done\n", done.stderr[-2000:]
