@@ -13,6 +13,7 @@ from streams import names
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "metrics.Fading": {"metric": {"name": "metrics.Accuracy"}, "forgetting": 0.9},
     "metrics.Rolling": {"metric": {"name": "metrics.Accuracy"}, "window_size": 7},
+    "stats.Rolling": {"statistic": {"name": "stats.Var"}, "window_size": 7},
 }
 
 ROLES = ("metric", "statistic", "drift_detector")

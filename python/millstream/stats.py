@@ -71,6 +71,8 @@ class Statistic(_core.Statistic, Measure):
 class _Pairs(Statistic):
     def update(self, x: float, y: float, w: float = 1.0) -> None:  # type: ignore[override]
         """Tell it a pair of numbers."""
+        if y is None:
+            raise InvalidType(f"{self.name}: y must be a number, got None")
         self._update(x, y, w)
 
     def update_many(self, x: Any, y: Any, w: Any = None) -> None:  # type: ignore[override]
