@@ -395,3 +395,12 @@ def test_a_metric_follows_a_model() -> None:
         metric.update(y, model.predict_proba_one(x))
         model.learn_one(x, y)
     assert 0.3 < metric.get() < 0.8
+
+
+def test_parameters_are_attributes() -> None:
+    metric = metrics.Rolling(metrics.FBeta(2.0, pos_val="a"), window_size=5)
+    assert metric.window_size == 5
+    assert metric.metric.beta == 2.0
+    assert metric.metric.pos_val == "a"
+    with pytest.raises(AttributeError):
+        metric.nothing  # noqa: B018

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +22,13 @@ class Measure(Part):
     name: ClassVar[str | None]
     role: ClassVar[str]
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Properties, because a `__getattr__` would slow every `update` and `get`.
+        for name in inspect.signature(cls.__init__).parameters if "__init__" in cls.__dict__ else ():
+            if name != "self" and not hasattr(cls, name):
+                setattr(cls, name, property(partial(_parameter, name)))
+
     def __init__(self, **parameters: Any) -> None:
         super().__init__()
         core: Any = self
@@ -34,13 +43,6 @@ class Measure(Part):
     def parameters(self) -> dict[str, Any]:
         """The parameters, defaults included."""
         return {name: revive(value) for name, value in self.describe()["parameters"].items()}
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            parameters = self.describe()["parameters"]
-            if name in parameters:
-                return revive(parameters[name])
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def describe(self) -> dict[str, Any]:
         """The whole description as plain data; `millstream.build` makes an equal part of it."""
@@ -67,6 +69,10 @@ class Measure(Part):
 
     # Written whole or not at all, as models are.
     save = Model.save
+
+
+def _parameter(name: str, part: Measure) -> Any:
+    return part.parameters[name]
 
 
 def _unpickle(cls: type[Measure], data: bytes, attributes: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ __all__ = ["Fading", "Rolling"]
 class _Wrapper(Metric):
     @property
     def _format(self) -> str:  # type: ignore[override]
-        return str(self.metric._format)
+        return str(self.parameters["metric"]._format)
 
     @property
     def error(self) -> float:

@@ -109,7 +109,7 @@ impl Part for PageHinkley {
 impl DriftDetector for PageHinkley {
     fn update(&mut self, x: f64) -> Result<()> {
         let mut state = if self.state.drift { State::default() } else { self.state };
-        state.numbers += 1;
+        state.numbers = state.numbers.saturating_add(1);
         state.mean += (1.0 / state.numbers as f64) * (x - state.mean);
         let deviation = x - state.mean;
         state.rise = self.alpha * state.rise + deviation - self.delta;

@@ -64,7 +64,7 @@ impl Watch {
             return Err(Fault::value(format!("{}: a number must be finite, got {x}", self.name())));
         }
         self.detector.update(x)?;
-        self.updates += 1;
+        self.updates = self.updates.saturating_add(1);
         Ok(())
     }
 

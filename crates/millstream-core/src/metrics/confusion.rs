@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::sums::{share, Sum};
 use super::wants_labels;
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
@@ -167,6 +167,8 @@ struct State {
 }
 
 const NOTHING: u32 = u32::MAX;
+/// More classes than this are a mistake, or a saved window that was forged to allocate.
+const MOST_CLASSES: u32 = 1 << 20;
 
 impl State {
     fn add(&mut self, outcome: &ClassOutcome, w: f64, cells: bool) {
@@ -292,6 +294,9 @@ impl Metric for Confusion {
         let Outcome::Class(outcome) = outcome else { return Err(wants_labels(self.name)) };
         if w == 0.0 {
             return Ok(());
+        }
+        if outcome.truth.max(outcome.predicted.unwrap_or(0)) >= MOST_CLASSES {
+            return Err(Fault::value(format!("{}: more than {MOST_CLASSES} classes", self.name)));
         }
         // Every other sum is a part of the total, so none overflows where that does not.
         self.state.total.check(self.name, w)?;
@@ -423,6 +428,14 @@ mod tests {
             }
             assert!((metric.get() - value).abs() < 1e-15, "{name}: {} is not {value}", metric.get());
         }
+    }
+
+    #[test]
+    fn a_forged_code_does_not_allocate() {
+        let mut metric = metric("metrics.MacroF1", json!({}));
+        assert!(metric.update(&outcome(4_000_000_000, Some(0)), 1.0).is_err());
+        assert!(metric.update(&outcome(0, Some(4_000_000_000)), 1.0).is_err());
+        assert!(metric.memory() < 1000);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Meter {
     /// The last label that was true.
     previous: Option<u32>,
     updates: u64,
+    /// Whether the positive class was asked for.
+    chosen: bool,
     /// Codes here by the codes of the model that is watched; `UNKNOWN` where it is not known yet.
     translation: Vec<u32>,
 }
@@ -52,6 +54,7 @@ impl Clone for Meter {
             metric: self.metric.duplicate(),
             previous: self.previous,
             updates: self.updates,
+            chosen: self.chosen,
             translation: self.translation.clone(),
         }
     }
@@ -66,12 +69,14 @@ impl Meter {
             let role = registry::role_of(&description)?.word();
             return Err(Fault::wrong_type(format!("{name}: a {role} is not a metric")));
         };
+        let chosen = !wanted_positive(&description).is_null();
         Ok(Meter {
             description,
             labels: Labels::default(),
             metric,
             previous: None,
             updates: 0,
+            chosen,
             translation: Vec::new(),
         })
     }
@@ -163,7 +168,7 @@ impl Meter {
         }
         if w > 0.0 {
             self.metric.update(&Outcome::Number { truth, predicted }, w)?;
-            self.updates += 1;
+            self.updates = self.updates.saturating_add(1);
         }
         Ok(())
     }
@@ -267,7 +272,7 @@ impl Meter {
     fn count(&mut self, truth: u32, outcome: &Outcome, w: f64) -> Result<()> {
         self.metric.update(outcome, w)?;
         self.previous = Some(truth);
-        self.updates += 1;
+        self.updates = self.updates.saturating_add(1);
         Ok(())
     }
 
@@ -281,8 +286,7 @@ impl Meter {
             Given::Nothing | Given::Label(_) => Ok(()),
             Given::Probability(p) if !probability(p) => refuse(format!("a probability is in [0, 1], got {p}")),
             Given::Probability(_) => {
-                let chosen = !self.wanted_positive().is_null();
-                if chosen || matches!(truth, Label::Bool(_) | Label::Int(0 | 1)) {
+                if self.chosen || matches!(truth, Label::Bool(_) | Label::Int(0 | 1)) {
                     return Ok(());
                 }
                 refuse(format!(
@@ -295,15 +299,6 @@ impl Meter {
                 None => Ok(()),
             },
         }
-    }
-
-    /// The `pos_val` of the metric, or of the one that is wrapped.
-    fn wanted_positive(&self) -> &Json {
-        let mut description = &self.description;
-        while description["parameters"]["metric"].is_object() {
-            description = &description["parameters"]["metric"];
-        }
-        &description["parameters"]["pos_val"]
     }
 
     /// What checked input comes to; every label in it has a code.
@@ -375,9 +370,17 @@ impl Meter {
         self.labels = labels;
         self.metric.know(&self.labels);
         self.previous = other.previous.or(self.previous);
-        self.updates += other.updates;
+        self.updates = self.updates.saturating_add(other.updates);
         Ok(())
     }
+}
+
+/// The `pos_val` of a metric, or of the one that is wrapped.
+fn wanted_positive(mut description: &Json) -> &Json {
+    while description["parameters"]["metric"].is_object() {
+        description = &description["parameters"]["metric"];
+    }
+    &description["parameters"]["pos_val"]
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Sum {
         if w < 0.0 {
             self.count = self.count.saturating_sub(1);
         } else {
-            self.count += 1;
+            self.count = self.count.saturating_add(1);
         }
         self.value = if self.count == 0 { 0.0 } else { self.value + w };
     }

@@ -82,7 +82,7 @@ impl Gauge {
         }
         if w > 0.0 {
             self.statistic.update(x, y, w)?;
-            self.updates += 1;
+            self.updates = self.updates.saturating_add(1);
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Gauge {
             return Err(Fault::value(format!("{}: only the same statistic can be merged", self.name())));
         }
         self.statistic.merge(&other.statistic.save()?).map_err(|fault| fault.by(self.name()))?;
-        self.updates += other.updates;
+        self.updates = self.updates.saturating_add(other.updates);
         Ok(())
     }
 

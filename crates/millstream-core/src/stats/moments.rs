@@ -160,7 +160,7 @@ impl Statistic for Moment {
     fn update(&mut self, x: f64, _y: f64, w: f64) -> Result<()> {
         let numbers = match w < 0.0 {
             true => self.moments.numbers.checked_sub(1).ok_or_else(|| never_told(self.name))?,
-            false => self.moments.numbers + 1,
+            false => self.moments.numbers.saturating_add(1),
         };
         // Nothing is left, or nothing but rounding.
         if numbers == 0 || self.moments.n + w <= 0.0 {

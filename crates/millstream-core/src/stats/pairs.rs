@@ -110,7 +110,7 @@ impl Statistic for Pairs {
     fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()> {
         let pairs = match w < 0.0 {
             true => self.state.pairs.checked_sub(1).ok_or_else(|| never_told(self.name))?,
-            false => self.state.pairs + 1,
+            false => self.state.pairs.saturating_add(1),
         };
         // Nothing is left, or nothing but rounding.
         if pairs == 0 || self.state.n + w <= 0.0 {

@@ -82,7 +82,7 @@ impl Statistic for Total {
         if w < 0.0 {
             next.numbers = next.numbers.checked_sub(1).ok_or_else(|| never_told(self.name))?;
         } else {
-            next.numbers += 1;
+            next.numbers = next.numbers.saturating_add(1);
         }
         next.add(if self.counting { w } else { w * x });
         if !next.is_finite() {
