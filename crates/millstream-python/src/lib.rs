@@ -1,6 +1,8 @@
 //! The door between Python and the core: `millstream._core`. It knows roles, not learners, and so does not
 //! grow when learners are added.
 
+mod answers;
+mod bench;
 mod detector;
 mod errors;
 mod labels;
@@ -9,6 +11,7 @@ mod model;
 mod prequential;
 mod rows;
 mod statistic;
+mod targets;
 
 use pyo3::prelude::*;
 

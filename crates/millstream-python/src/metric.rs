@@ -15,8 +15,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::errors::{raise, OrRaise};
 use crate::labels::{read_label, show_label};
-use crate::model::{check_length, ManyTargets};
 use crate::rows::read_numbers;
+use crate::targets::{check_length, ManyTargets};
 
 #[pyclass(subclass, frozen, module = "millstream._core")]
 pub struct Metric {

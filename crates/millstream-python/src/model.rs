@@ -7,22 +7,23 @@ use std::cell::Cell;
 use std::sync::{OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use millstream_core::draft::Draft;
-use millstream_core::labels::Label;
-use millstream_core::model::{self as core, Answer, Job, Sink, Target, Targets};
+use millstream_core::model::{self as core, Answer, Job, Sink};
 use millstream_core::registry::Role;
-use millstream_core::row::{Row, RowBuffer, Scratch, Value, Want};
+use millstream_core::row::{Row, Value, Want};
 use millstream_core::schema::{Name, Schema};
 use millstream_core::table::Table;
 use millstream_core::Fault;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use rustc_hash::FxHashMap;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
-use crate::errors::{by, raise, shown, OrRaise};
-use crate::labels::{float_label, label_of, show_label, ManyLabels};
-use crate::rows::{read_dict, read_integers, read_numbers, Keys, Lent};
+use crate::answers::Answers;
+use crate::bench::{borrow_bench, Bench};
+use crate::errors::{by, raise, OrRaise};
+use crate::labels::show_label;
+use crate::rows::{read_dict, read_numbers, Keys, Lent};
+use crate::targets::{check_length, ManyTargets, OneTarget, Weight};
 
 /// How many rows are done between looks for Ctrl-C.
 const STRIDE: usize = 1 << 16;
@@ -74,46 +75,6 @@ impl Inner {
 
 fn unbuilt(py: Python<'_>) -> PyErr {
     raise(py, &Fault::value("this model was not built: call super().__init__(…) in its __init__"))
-}
-
-/// Buffers of one thread. Taken out while in use, so that Python code called in between may use a model.
-#[derive(Default)]
-struct Bench {
-    draft: Draft,
-    scratch: Scratch,
-    answer: Answer,
-    row: RowBuffer,
-}
-
-thread_local! {
-    static BENCH: Cell<Option<Box<Bench>>> = const { Cell::new(None) };
-}
-
-/// The bench of this thread, given back when dropped.
-struct BenchGuard(Option<Box<Bench>>);
-
-#[inline]
-fn borrow_bench() -> BenchGuard {
-    BenchGuard(Some(BENCH.take().unwrap_or_default()))
-}
-
-impl Drop for BenchGuard {
-    fn drop(&mut self) {
-        BENCH.set(self.0.take());
-    }
-}
-
-impl std::ops::Deref for BenchGuard {
-    type Target = Bench;
-    fn deref(&self) -> &Bench {
-        self.0.as_ref().expect("taken only when dropped")
-    }
-}
-
-impl std::ops::DerefMut for BenchGuard {
-    fn deref_mut(&mut self) -> &mut Bench {
-        self.0.as_mut().expect("taken only when dropped")
-    }
 }
 
 #[pyclass(subclass, frozen, module = "millstream._core")]
@@ -226,224 +187,6 @@ impl Model {
         inner.follow(py)?;
         let _ = self.role.set(role);
         Ok(())
-    }
-}
-
-/// The target of one example, as far as its type tells.
-enum OneTarget {
-    None,
-    Label(Label),
-    Number(f64),
-}
-
-impl OneTarget {
-    fn read(py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let Some(y) = y.filter(|y| !y.is_none()) else { return Ok(OneTarget::None) };
-        match role {
-            Role::Regressor => number_of(y).map(OneTarget::Number).or_raise(py),
-            Role::Classifier => label_of(y).map(OneTarget::Label).or_raise(py),
-            _ => Ok(OneTarget::None),
-        }
-    }
-
-    fn target(&self) -> Target<'_> {
-        match self {
-            OneTarget::None => Target::None,
-            OneTarget::Label(label) => Target::Class(label),
-            OneTarget::Number(number) => Target::Number(*number),
-        }
-    }
-}
-
-/// The number that a Python object stands for as a target.
-fn number_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<f64> {
-    if let Ok(float) = value.cast::<PyFloat>() {
-        return Ok(float.value());
-    }
-    if value.is_none() {
-        return Err(Fault::wrong_type("the target is missing"));
-    }
-    value.extract::<f64>().map_err(|_| match value.is_instance_of::<PyInt>() {
-        true => Fault::value(format!("the target must fit in a float, got {}", shown(value))),
-        false => Fault::wrong_type(format!("the target must be a number, got {}", shown(value))),
-    })
-}
-
-/// A sample weight, or why it is none: the learner's name is not known yet where it is read.
-struct Weight(Result<f64, String>);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
-    type Error = std::convert::Infallible;
-
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
-        Ok(Weight(value.extract::<f64>().map_err(|_| shown(&value))))
-    }
-}
-
-impl Weight {
-    fn number(self) -> millstream_core::Result<f64> {
-        self.0.map_err(|got| Fault::wrong_type(format!("the weight must be a number, got {got}")))
-    }
-}
-
-/// The targets of a batch.
-pub(crate) enum ManyTargets {
-    None,
-    /// With what is wrong with some of them; those are NaN.
-    Numbers(Vec<f64>, FxHashMap<usize, Fault>),
-    Labels(ManyLabels),
-}
-
-impl ManyTargets {
-    /// `y` is a one-dimensional NumPy array, a list, or None.
-    pub(crate) fn read(_py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let Some(y) = y.filter(|y| !y.is_none()) else { return Ok(ManyTargets::None) };
-        match role {
-            Role::Regressor => {
-                if let Ok(numbers) = read_numbers(y) {
-                    return Ok(ManyTargets::Numbers(numbers, FxHashMap::default()));
-                }
-                let (mut numbers, mut bad) = (Vec::new(), FxHashMap::default());
-                for item in y.try_iter()? {
-                    numbers.push(number_of(&item?).unwrap_or_else(|fault| {
-                        bad.insert(numbers.len(), fault);
-                        f64::NAN
-                    }));
-                }
-                Ok(ManyTargets::Numbers(numbers, bad))
-            }
-            Role::Classifier => {
-                if let Some(integers) = read_integers(y) {
-                    return Ok(ManyTargets::Labels(ManyLabels::from_integers(integers.into_iter())));
-                }
-                let mut labels = ManyLabels::default();
-                if let Ok(flags) = y.cast::<PyArray1<bool>>() {
-                    flags.readonly().as_array().iter().for_each(|&flag| labels.push(Label::Bool(flag)));
-                    return Ok(ManyTargets::Labels(labels));
-                }
-                if let Ok(numbers) = read_numbers(y) {
-                    for number in numbers {
-                        labels.push_result(float_label(number));
-                    }
-                    return Ok(ManyTargets::Labels(labels));
-                }
-                for item in y.try_iter()? {
-                    let item = item?;
-                    if item.is_none() {
-                        labels.push_missing();
-                    } else {
-                        labels.push_result(label_of(&item));
-                    }
-                }
-                Ok(ManyTargets::Labels(labels))
-            }
-            _ => Ok(ManyTargets::None),
-        }
-    }
-
-    /// Whether the target of a row could not be read.
-    pub(crate) fn is_bad(&self, row: usize) -> bool {
-        match self {
-            ManyTargets::None => false,
-            ManyTargets::Numbers(_, bad) => bad.contains_key(&row),
-            ManyTargets::Labels(labels) => labels.bad.contains_key(&row),
-        }
-    }
-
-    /// A fault at a row whose target could not be read, in the words of what was wrong with it.
-    pub(crate) fn explain(&self, fault: Fault, row: usize, who: &str) -> Fault {
-        let bad = match self {
-            ManyTargets::None => None,
-            ManyTargets::Numbers(_, bad) => bad.get(&row),
-            ManyTargets::Labels(labels) => labels.bad.get(&row),
-        };
-        bad.map_or(fault, |bad| bad.clone().by(who).at_row(row))
-    }
-
-    pub(crate) fn len(&self) -> Option<usize> {
-        match self {
-            ManyTargets::None => None,
-            ManyTargets::Numbers(numbers, _) => Some(numbers.len()),
-            ManyTargets::Labels(labels) => Some(labels.places.len()),
-        }
-    }
-
-    pub(crate) fn targets(&self) -> Targets<'_> {
-        match self {
-            ManyTargets::None => Targets::None,
-            ManyTargets::Numbers(numbers, _) => Targets::Numbers(numbers),
-            ManyTargets::Labels(labels) => Targets::Classes { distinct: &labels.distinct, places: &labels.places },
-        }
-    }
-}
-
-/// Answers of a batch, as columns.
-#[derive(Default)]
-struct Answers {
-    want: Option<Want>,
-    numeric: bool,
-    numbers: Vec<f64>,
-    classes: Vec<i32>,
-    /// Row after row; rows grow with the number of classes.
-    probabilities: Vec<f64>,
-    widths: Vec<u32>,
-}
-
-impl Sink for Answers {
-    fn answer(&mut self, _: &core::Model, _: usize, answer: &Answer) {
-        if self.numeric {
-            self.numbers.push(answer.number);
-            return;
-        }
-        self.classes.push(answer.class.class.map_or(-1, |class| class as i32));
-        if self.want == Some(Want::Probabilities) {
-            self.probabilities.extend_from_slice(&answer.class.probabilities);
-            self.widths.push(answer.class.probabilities.len() as u32);
-        }
-    }
-
-    fn nothing(&mut self, _: usize) {
-        if self.numeric {
-            self.numbers.push(f64::NAN);
-        } else {
-            self.classes.push(-1);
-            self.widths.push(0);
-        }
-    }
-}
-
-impl Answers {
-    /// Numbers, class codes (-1 for none), or a matrix of probabilities by class code.
-    fn give(self, py: Python<'_>, classes: usize) -> PyResult<Py<PyAny>> {
-        if self.numeric {
-            return Ok(self.numbers.into_pyarray(py).into_any().unbind());
-        }
-        if self.want != Some(Want::Probabilities) {
-            return Ok(self.classes.into_pyarray(py).into_any().unbind());
-        }
-        let matrix = PyArray2::<f64>::zeros(py, [self.widths.len(), classes], false);
-        {
-            let mut matrix = matrix.readwrite();
-            let mut matrix = matrix.as_array_mut();
-            let mut start = 0;
-            for (row, &width) in self.widths.iter().enumerate() {
-                let width = width as usize;
-                for (code, &probability) in self.probabilities[start..start + width].iter().enumerate() {
-                    matrix[[row, code]] = probability;
-                }
-                start += width;
-            }
-        }
-        Ok(matrix.into_any().unbind())
-    }
-}
-
-pub(crate) fn check_length(py: Python<'_>, what: &str, length: Option<usize>, height: usize) -> PyResult<()> {
-    match length {
-        Some(length) if length != height => {
-            Err(raise(py, &Fault::value(format!("{what} has {length} values for {height} rows"))))
-        }
-        _ => Ok(()),
     }
 }
 

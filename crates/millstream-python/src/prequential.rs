@@ -24,8 +24,9 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::errors::{raise, OrRaise};
 use crate::labels::{read_label, show_label};
-use crate::model::{check_length, Inner, ManyTargets, Model};
+use crate::model::{Inner, Model};
 use crate::rows::{read_integers, read_numbers, Lent};
+use crate::targets::{check_length, ManyTargets};
 
 /// How many rows are done between looks for Ctrl-C and ticks of the progress bar.
 const STRIDE: usize = 1 << 16;

@@ -10,8 +10,8 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::errors::{raise, OrRaise};
 use crate::metric::read_number;
-use crate::model::check_length;
 use crate::rows::read_numbers;
+use crate::targets::check_length;
 
 #[pyclass(subclass, frozen, module = "millstream._core")]
 pub struct Statistic {

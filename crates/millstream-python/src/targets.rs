@@ -1,0 +1,171 @@
+//! Targets and weights, of one example and of many.
+
+use millstream_core::labels::Label;
+use millstream_core::model::{Target, Targets};
+use millstream_core::registry::Role;
+use millstream_core::Fault;
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt};
+use rustc_hash::FxHashMap;
+
+use crate::errors::{raise, shown, OrRaise};
+use crate::labels::{float_label, label_of, ManyLabels};
+use crate::rows::{read_integers, read_numbers};
+
+/// The target of one example, as far as its type tells.
+pub enum OneTarget {
+    None,
+    Label(Label),
+    Number(f64),
+}
+
+impl OneTarget {
+    pub fn read(py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(y) = y.filter(|y| !y.is_none()) else { return Ok(OneTarget::None) };
+        match role {
+            Role::Regressor => number_of(y).map(OneTarget::Number).or_raise(py),
+            Role::Classifier => label_of(y).map(OneTarget::Label).or_raise(py),
+            _ => Ok(OneTarget::None),
+        }
+    }
+
+    pub fn target(&self) -> Target<'_> {
+        match self {
+            OneTarget::None => Target::None,
+            OneTarget::Label(label) => Target::Class(label),
+            OneTarget::Number(number) => Target::Number(*number),
+        }
+    }
+}
+
+/// The number that a Python object stands for as a target.
+fn number_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<f64> {
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return Ok(float.value());
+    }
+    if value.is_none() {
+        return Err(Fault::wrong_type("the target is missing"));
+    }
+    value.extract::<f64>().map_err(|_| match value.is_instance_of::<PyInt>() {
+        true => Fault::value(format!("the target must fit in a float, got {}", shown(value))),
+        false => Fault::wrong_type(format!("the target must be a number, got {}", shown(value))),
+    })
+}
+
+/// A sample weight, or why it is none: the learner's name is not known yet where it is read.
+pub struct Weight(pub Result<f64, String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
+    type Error = std::convert::Infallible;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
+        Ok(Weight(value.extract::<f64>().map_err(|_| shown(&value))))
+    }
+}
+
+impl Weight {
+    pub fn number(self) -> millstream_core::Result<f64> {
+        self.0.map_err(|got| Fault::wrong_type(format!("the weight must be a number, got {got}")))
+    }
+}
+
+/// The targets of a batch.
+pub enum ManyTargets {
+    None,
+    /// With what is wrong with some of them; those are NaN.
+    Numbers(Vec<f64>, FxHashMap<usize, Fault>),
+    Labels(ManyLabels),
+}
+
+impl ManyTargets {
+    /// `y` is a one-dimensional NumPy array, a list, or None.
+    pub fn read(_py: Python<'_>, role: Role, y: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(y) = y.filter(|y| !y.is_none()) else { return Ok(ManyTargets::None) };
+        match role {
+            Role::Regressor => {
+                if let Ok(numbers) = read_numbers(y) {
+                    return Ok(ManyTargets::Numbers(numbers, FxHashMap::default()));
+                }
+                let (mut numbers, mut bad) = (Vec::new(), FxHashMap::default());
+                for item in y.try_iter()? {
+                    numbers.push(number_of(&item?).unwrap_or_else(|fault| {
+                        bad.insert(numbers.len(), fault);
+                        f64::NAN
+                    }));
+                }
+                Ok(ManyTargets::Numbers(numbers, bad))
+            }
+            Role::Classifier => {
+                if let Some(integers) = read_integers(y) {
+                    return Ok(ManyTargets::Labels(ManyLabels::from_integers(integers.into_iter())));
+                }
+                let mut labels = ManyLabels::default();
+                if let Ok(flags) = y.cast::<PyArray1<bool>>() {
+                    flags.readonly().as_array().iter().for_each(|&flag| labels.push(Label::Bool(flag)));
+                    return Ok(ManyTargets::Labels(labels));
+                }
+                if let Ok(numbers) = read_numbers(y) {
+                    for number in numbers {
+                        labels.push_result(float_label(number));
+                    }
+                    return Ok(ManyTargets::Labels(labels));
+                }
+                for item in y.try_iter()? {
+                    let item = item?;
+                    if item.is_none() {
+                        labels.push_missing();
+                    } else {
+                        labels.push_result(label_of(&item));
+                    }
+                }
+                Ok(ManyTargets::Labels(labels))
+            }
+            _ => Ok(ManyTargets::None),
+        }
+    }
+
+    /// Whether the target of a row could not be read.
+    pub fn is_bad(&self, row: usize) -> bool {
+        match self {
+            ManyTargets::None => false,
+            ManyTargets::Numbers(_, bad) => bad.contains_key(&row),
+            ManyTargets::Labels(labels) => labels.bad.contains_key(&row),
+        }
+    }
+
+    /// A fault at a row whose target could not be read, in the words of what was wrong with it.
+    pub fn explain(&self, fault: Fault, row: usize, who: &str) -> Fault {
+        let bad = match self {
+            ManyTargets::None => None,
+            ManyTargets::Numbers(_, bad) => bad.get(&row),
+            ManyTargets::Labels(labels) => labels.bad.get(&row),
+        };
+        bad.map_or(fault, |bad| bad.clone().by(who).at_row(row))
+    }
+
+    pub fn len(&self) -> Option<usize> {
+        match self {
+            ManyTargets::None => None,
+            ManyTargets::Numbers(numbers, _) => Some(numbers.len()),
+            ManyTargets::Labels(labels) => Some(labels.places.len()),
+        }
+    }
+
+    pub fn targets(&self) -> Targets<'_> {
+        match self {
+            ManyTargets::None => Targets::None,
+            ManyTargets::Numbers(numbers, _) => Targets::Numbers(numbers),
+            ManyTargets::Labels(labels) => Targets::Classes { distinct: &labels.distinct, places: &labels.places },
+        }
+    }
+}
+
+pub fn check_length(py: Python<'_>, what: &str, length: Option<usize>, height: usize) -> PyResult<()> {
+    match length {
+        Some(length) if length != height => {
+            Err(raise(py, &Fault::value(format!("{what} has {length} values for {height} rows"))))
+        }
+        _ => Ok(()),
+    }
+}
