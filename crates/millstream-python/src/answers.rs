@@ -1,6 +1,7 @@
 //! The answers to many rows, gathered as columns.
 
 use millstream_core::model::{self as core, Answer, Sink};
+use millstream_core::registry::Role;
 use millstream_core::row::Want;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -8,8 +9,8 @@ use pyo3::prelude::*;
 /// Answers of a batch, as columns.
 #[derive(Default)]
 pub struct Answers {
-    pub want: Option<Want>,
-    pub numeric: bool,
+    want: Option<Want>,
+    numeric: bool,
     numbers: Vec<f64>,
     classes: Vec<i32>,
     /// Row after row; rows grow with the number of classes.
@@ -41,6 +42,10 @@ impl Sink for Answers {
 }
 
 impl Answers {
+    pub fn new(want: Option<Want>, role: Role) -> Self {
+        Answers { want, numeric: role == Role::Regressor, ..Answers::default() }
+    }
+
     /// Numbers, class codes (-1 for none), or a matrix of probabilities by class code.
     pub fn give(self, py: Python<'_>, classes: usize) -> PyResult<Py<PyAny>> {
         if self.numeric {

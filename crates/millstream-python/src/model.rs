@@ -414,7 +414,7 @@ impl Model {
         let inner = &mut *guard;
         let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
         let before = (on_error == "raise").then(|| model.clone());
-        let mut answers = Answers { want, numeric: role == Role::Regressor, ..Answers::default() };
+        let mut answers = Answers::new(want, role);
         let mut set_aside = Vec::new();
         let mut failed = None;
         let mut from = 0;
@@ -470,8 +470,7 @@ impl Model {
         let inner = &*guard;
         let model = inner.model(py)?;
         let want = if proba { Want::Probabilities } else { Want::Class };
-        let mut answers =
-            Answers { want: Some(want), numeric: model.role() == Role::Regressor, ..Answers::default() };
+        let mut answers = Answers::new(Some(want), model.role());
         py.detach(|| model.predict_table(&table, want, &mut borrow_bench().scratch, &mut answers)).or_raise(py)?;
         answers.give(py, inner.labels.len())
     }

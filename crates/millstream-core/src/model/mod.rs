@@ -145,18 +145,14 @@ impl Model {
             schema: self.schema.clone(),
             labels: self.labels.clone(),
             learned: self.learned,
-            state: self.root.part().save()?,
+            state: self.state()?,
         })
     }
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let saved = state::open(bytes)?;
         let mut model = Model::new(&state::description(&saved)?)?;
-        model.schema = saved.schema;
-        model.labels = saved.labels;
-        model.learned = saved.learned;
-        model.root.part_mut().load(&saved.state)?;
-        model.bind();
+        model.adopt(&saved.schema, &saved.labels, &saved.state, saved.learned)?;
         Ok(model)
     }
 
@@ -197,12 +193,17 @@ impl Model {
         }
     }
 
+    /// The learner's own state.
+    pub fn state(&self) -> Result<Vec<u8>> {
+        self.root.part().save()
+    }
+
     /// Take over names, labels and a learner's state.
-    fn adopt(&mut self, schema: &Schema, labels: &Labels, state: &[u8], learned: u64) -> Result<()> {
+    pub fn adopt(&mut self, schema: &Schema, labels: &Labels, state: &[u8], learned: u64) -> Result<()> {
+        self.root.part_mut().load(state)?;
         self.schema = schema.clone();
         self.labels = labels.clone();
         self.learned = learned;
-        self.root.part_mut().load(state)?;
         self.bind();
         Ok(())
     }
