@@ -696,7 +696,7 @@ def test_native_detectors_agree_in_both_loops():
         pytest.skip("no detectors yet")
     X, y = classes(3000)
     y[1500:] = 1 - y[1500:]
-    detector = drift.PageHinkley(threshold=20.0)
+    detector = drift.PageHinkley()
     for delay in (None, 10):
         a = evaluate.prequential(model(), (X, y), "Accuracy", detector=detector, delay=delay)
         b = evaluate.prequential(Wrapped(model()), (X, y), "Accuracy", detector=detector, delay=delay)

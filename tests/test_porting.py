@@ -293,7 +293,7 @@ def clones(library):
 
 def drift(library):
     found = []
-    detector = library.drift.ADWIN(delta=0.002)
+    detector = library.drift.PageHinkley(threshold=10.0)
     for row in range(2000):
         detector.update(float(row >= 1000) + (row * 7919 % 100) / 500)
         if detector.drift_detected:

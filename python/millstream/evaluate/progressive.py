@@ -52,10 +52,10 @@ def progressive_val_score(
     >>> rows = [({"x": float(i % 7) - 3.5}, i % 7 > 3) for i in range(300)]
     >>> model, metric = linear_model.LogisticRegression(), metrics.Accuracy()
     >>> evaluate.progressive_val_score(rows, model, metric, print_every=100)
-    [100] Accuracy: 98.99%
-    [200] Accuracy: 99.50%
-    [300] Accuracy: 99.67%
-    Accuracy: 99.67%
+    [100] Accuracy: 100.00%
+    [200] Accuracy: 100.00%
+    [300] Accuracy: 100.00%
+    Accuracy: 100.00%
     """
     if not print_every:
         return prequential(model, dataset, metric, delay=delay, time=moment, progress=False).metric
