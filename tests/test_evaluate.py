@@ -16,7 +16,7 @@ import pyarrow
 import pytest
 import scipy.sparse
 
-from millstream import base, evaluate, linear_model, metrics, preprocessing
+from millstream import base, baseline, drift, evaluate, linear_model, metrics, preprocessing
 from millstream.errors import InvalidType, InvalidValue
 
 
@@ -201,11 +201,10 @@ def test_regression_in_both_loops():
     before = np.concatenate([[0.0], np.cumsum(y)[:-1] / np.arange(1, len(y))])
     assert result["MAE"] == pytest.approx(np.abs(y - before).mean(), rel=1e-12)
     assert result.confusion is None
-    if hasattr(linear_model, "LinearRegression"):
-        native, wrapped = (preprocessing.StandardScaler() | linear_model.LinearRegression() for _ in range(2))
-        a = evaluate.prequential(native, (X, y), ["MAE", "R2"], delay=5, every=20)
-        b = evaluate.prequential(WrappedRegressor(wrapped), (X, y), ["MAE", "R2"], delay=5, every=20)
-        same(a, b)
+    native, wrapped = (preprocessing.StandardScaler() | linear_model.LinearRegression() for _ in range(2))
+    a = evaluate.prequential(native, (X, y), ["MAE", "R2"], delay=5, every=20)
+    b = evaluate.prequential(WrappedRegressor(wrapped), (X, y), ["MAE", "R2"], delay=5, every=20)
+    same(a, b)
 
 
 # The form of the stream does not matter.
@@ -396,6 +395,8 @@ def test_river_delays_by_example():
         ({"every": 0}, "every must be"),
         ({"warmup": -1}, "warmup must be"),
         ({"limit": -1}, "limit must be"),
+        ({"threads": 0}, "threads must be"),
+        ({"threads": "2"}, "threads must be"),
         ({"on_error": "stop"}, "on_error must be"),
         ({"metrics": "Acuracy"}, "did you mean 'Accuracy'"),
         ({"metrics": []}, "at least one metric"),
@@ -422,7 +423,7 @@ def test_bad_models_and_streams():
         evaluate.prequential([one, one], (X, y))
     with pytest.raises(InvalidType, match="one role"):
         evaluate.prequential([one, MeanRegressor()], (X, y))
-    for bad in (3, "text", {"x": 1}, [1, 2], [({"x": 1},)], (X, y[:5]), (X, None), (X, y, [1.0])):
+    for bad in (3, "text", {"x": 1}, [1, 2], [None], [({"x": 1},)], (X, y[:5]), (X, None), (X, y, [1.0])):
         with pytest.raises((InvalidType, InvalidValue)):
             evaluate.prequential(model(), bad, "Accuracy")
 
@@ -474,6 +475,22 @@ def test_rows_that_cannot_be_read():
     with pytest.raises(TypeError, match="row 7") as caught:
         evaluate.prequential(linear_model.LogisticRegression(), rows, "Accuracy")
     assert caught.value.row == 7
+
+
+def test_a_weight_that_is_no_number_is_a_bad_row():
+    rows = [({"a": float(i)}, i % 2, "heavy" if i == 7 else 1.0) for i in range(20)]
+    with pytest.raises(ValueError, match="row 7: .*weight"):
+        evaluate.prequential(linear_model.LogisticRegression(), rows, "Accuracy")
+    result = evaluate.prequential(linear_model.LogisticRegression(), rows, "Accuracy", on_error="skip")
+    assert [row for row, _ in result.refusals] == [7]
+
+
+def test_a_row_that_a_metric_refuses_is_not_counted_as_scored():
+    rows = [({"a": 1.0}, 1e200 if i == 7 else float(i)) for i in range(20)]
+    for learner in (baseline.TargetMean(), WrappedRegressor(baseline.TargetMean())):
+        result = evaluate.prequential(learner, rows, "MSE", on_error="skip")
+        assert result.refusals[0][0] == 7
+        assert result.scored + result.unanswered + result.skipped == result.rows == 20
 
 
 def test_a_label_where_a_number_is_due():
@@ -691,9 +708,6 @@ def test_detectors_mark_drift():
 
 
 def test_native_detectors_agree_in_both_loops():
-    drift = pytest.importorskip("millstream.drift")
-    if not hasattr(drift, "PageHinkley"):
-        pytest.skip("no detectors yet")
     X, y = classes(3000)
     y[1500:] = 1 - y[1500:]
     detector = drift.PageHinkley()
@@ -720,6 +734,16 @@ def test_confusion_matrix_and_frames():
     assert list(result.to_frame().columns) == ["row", "Accuracy", "rolling_Accuracy", "seconds", "memory"]
     with pytest.raises(InvalidValue):
         result.to_frame("excel")
+
+
+def test_no_confusion_matrix_of_very_many_classes(tmp_path):
+    rows = [({"x": 1.0}, f"class {i}") for i in range(1100)]
+    for learner in (baseline.NoChange(), Wrapped(baseline.NoChange())):
+        result = evaluate.prequential(learner, rows, "Accuracy")
+        assert result.confusion is None
+        assert result.scored == 1099
+        result.to_html(tmp_path / "page.html")
+    assert evaluate.prequential(baseline.NoChange(), rows[:900], "Accuracy").confusion.matrix.shape == (900, 900)
 
 
 def test_throughput_memory_and_text():

@@ -14,9 +14,6 @@ from millstream import evaluate
 from millstream.errors import MillstreamError
 from streams import Case, cases, numeric
 
-if not hasattr(evaluate, "prequential"):
-    pytest.skip("evaluation is not there yet", allow_module_level=True)
-
 BAD = 13
 everywhere = pytest.mark.parametrize("case", cases("classifier", "regressor"), ids=repr)
 

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use millstream_core::evaluate::panel::Panel;
-use millstream_core::evaluate::scores::{Every, Gauge, Scores};
+use millstream_core::evaluate::scores::{Every, Gauge, Scores, MOST_CLASSES};
 use millstream_core::evaluate::{stopped, Arrival, Chunk, Evaluation};
 use millstream_core::labels::Labels;
 use millstream_core::metrics::Meter;
@@ -39,6 +39,38 @@ struct Run {
     scratch: Scratch,
     /// Seconds spent in this model's loop.
     busy: f64,
+}
+
+type Confusion<'py> = (Bound<'py, PyList>, Bound<'py, PyArray2<f64>>);
+
+impl Run {
+    /// The labels of the confusion matrix and its cells, if there are not too many classes. It is kept by the codes
+    /// of the model, some of which may wait for a label.
+    fn confusion<'py>(&self, py: Python<'py>) -> PyResult<Option<Confusion<'py>>> {
+        let Some(found) = self.evaluation.scores().confusion() else { return Ok(None) };
+        let labels = match &self.model {
+            Some(model) => model.get().read(py)?.model(py)?.labels().clone(),
+            None => self.known.clone(),
+        };
+        let known: Vec<usize> = (0..labels.len()).filter(|&code| labels.get(code as u32).is_some()).collect();
+        if known.len() > MOST_CLASSES {
+            return Ok(None);
+        }
+        let names = PyList::empty(py);
+        for &code in &known {
+            names.append(labels.get(code as u32).map(|label| show_label(py, label)).transpose()?)?;
+        }
+        let cell = |truth: usize, predicted: usize| found.get(truth).and_then(|row| row.get(predicted)).copied();
+        let rows: Vec<Vec<f64>> = known
+            .iter()
+            .map(|&truth| known.iter().map(|&predicted| cell(truth, predicted).unwrap_or(0.0)).collect())
+            .collect();
+        let cells = match rows.is_empty() {
+            true => PyArray2::zeros(py, [0, 0], false),
+            false => PyArray2::from_vec2(py, &rows)?,
+        };
+        Ok(Some((names, cells)))
+    }
 }
 
 #[pyclass(module = "millstream._core")]
@@ -284,35 +316,8 @@ impl Prequential {
             curve.iter().map(|point| point.memory as u64).collect::<Vec<_>>().into_pyarray(py),
         )?;
         result.set_item("values", values.into_pyarray(py).reshape([curve.len(), width])?)?;
-        let finals = scores.panel().meters().iter().map(Meter::get).collect::<Vec<_>>();
-        result.set_item("finals", finals)?;
-        let better: Vec<bool> =
-            scores.panel().meters().iter().map(|meter| meter.metric().bigger_is_better()).collect();
-        result.set_item("bigger_is_better", better)?;
         result.set_item("drifts", scores.marks().to_vec())?;
-        // The confusion matrix is by the codes of the model, some of which may wait for a label.
-        let labels = match &run.model {
-            Some(model) => model.get().read(py)?.model(py)?.labels().clone(),
-            None => run.known.clone(),
-        };
-        let known: Vec<usize> = (0..labels.len()).filter(|&code| labels.get(code as u32).is_some()).collect();
-        let names = PyList::empty(py);
-        for &code in &known {
-            names.append(labels.get(code as u32).map(|label| show_label(py, label)).transpose()?)?;
-        }
-        let confusion = PyArray2::<f64>::zeros(py, [known.len(), known.len()], false);
-        {
-            let mut cells = confusion.readwrite();
-            let mut cells = cells.as_array_mut();
-            for (i, &truth) in known.iter().enumerate() {
-                for (j, &predicted) in known.iter().enumerate() {
-                    let cell = scores.confusion().get(truth).and_then(|row| row.get(predicted));
-                    cells[[i, j]] = cell.copied().unwrap_or(0.0);
-                }
-            }
-        }
-        result.set_item("labels", names)?;
-        result.set_item("confusion", confusion)?;
+        result.set_item("confusion", run.confusion(py)?)?;
         let counts = scores.counts();
         result.set_item("scored", counts.scored)?;
         result.set_item("warmup", counts.warmup)?;
@@ -323,7 +328,6 @@ impl Prequential {
         let refusals: Vec<(u64, String)> =
             scores.refusals().iter().map(|(row, fault)| (*row, fault.message().to_string())).collect();
         result.set_item("refusals", refusals)?;
-        result.set_item("held", run.evaluation.memory())?;
         Ok(result)
     }
 

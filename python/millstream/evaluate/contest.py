@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from millstream import _core, registry
-from millstream.errors import InvalidType, InvalidValue
+from millstream.errors import InvalidValue
+from millstream.evaluate.choices import chosen_metrics, common_role, named_models
 from millstream.evaluate.loop import PythonRun, stopped
 from millstream.evaluate.progress import Progress
 from millstream.evaluate.result import Confusion, Result, Results
@@ -135,6 +136,7 @@ def prequential(
         ("warmup", warmup, 0),
         ("every", every, 1),
         ("limit", limit, 0),
+        ("threads", threads, 1),
     ):
         if value is not None and (
             isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
@@ -154,113 +156,12 @@ def prequential(
         on_error,
     )
     contest = Contest(models, role, chosen_metrics(metrics, role), detector, settings)
-    threads = threads or os.cpu_count() or 1
     first = next(iter(contest.names), "")
     with Progress(progress, total, first) as bar:
-        contest.run(chunks(stream, times, limit, contest.gathered), threads, bar)
+        contest.run(chunks(stream, times, limit, contest.gathered), threads or os.cpu_count() or 1, bar)
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
     results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
     return Results(results) if several else next(iter(results.values()))
-
-
-def named_models(model: Any) -> tuple[dict[str, Any], bool]:
-    """The models by name, and whether several were asked for."""
-    several = isinstance(model, (Mapping, list, tuple))
-    if isinstance(model, Mapping):
-        models = {str(name): each for name, each in model.items()}
-    elif several:
-        models = {}
-        for each in model:
-            title = name = title_of(each)
-            number = 2
-            while name in models:
-                name, number = f"{title} {number}", number + 1
-            models[name] = each
-    else:
-        models = {title_of(model): model}
-    if not models:
-        raise InvalidValue("there is no model to evaluate")
-    if len({id(each) for each in models.values()}) != len(models):
-        raise InvalidValue("the same model is there twice: models learn in place, so give each its own clone()")
-    return models, several
-
-
-def title_of(model: Any) -> str:
-    """What people call a model: `StandardScaler | LogisticRegression`."""
-    if isinstance(model, _core.Model):
-        title = model._title()
-        return title if " | " in title else title.rpartition(".")[2]
-    steps = getattr(model, "steps", None)
-    if isinstance(steps, (list, tuple)) and steps:
-        return " | ".join(title_of(step) for step in steps)
-    return type(model).__name__
-
-
-def common_role(models: Mapping[str, Any]) -> str:
-    """The role that all models have."""
-    roles = {name: getattr(model, "role", None) for name, model in models.items()}
-    for name, role in roles.items():
-        if role not in ("classifier", "regressor"):
-            hint = (
-                "; compat.from_river makes one of a model of River's" if role is None else f", which is a {role}"
-            )
-            raise InvalidType(f"evaluate.prequential: a model is a classifier or a regressor, got {name}{hint}")
-    if len(set(roles.values())) > 1:
-        raise InvalidType(f"evaluate.prequential: models must have one role, got {roles}")
-    return str(next(iter(roles.values())))
-
-
-def chosen_metrics(given: Any, role: str) -> dict[str, Any]:
-    """Metrics by name."""
-    from millstream import metrics
-
-    if given is None:
-        given = ["Accuracy", "CohenKappa"] if role == "classifier" else ["MAE", "R2"]
-    if isinstance(given, Mapping):
-        return {str(name): _made(metric, metrics) for name, metric in given.items()}
-    # River's collections of metrics are lists too.
-    if isinstance(given, (str, type)) or (not isinstance(given, (list, tuple)) and not _is_collection(given)):
-        given = [given]
-    chosen: dict[str, Any] = {}
-    for each in given:
-        metric = _made(each, metrics)
-        title = name = metric_title(metric)
-        number = 2
-        while name in chosen:
-            name, number = f"{title} {number}", number + 1
-        chosen[name] = metric
-    if not chosen:
-        raise InvalidValue("evaluate.prequential: give at least one metric")
-    return chosen
-
-
-def _is_collection(given: Any) -> bool:
-    return isinstance(given, Iterable) and not hasattr(given, "update")
-
-
-def _made(metric: Any, module: Any) -> Any:
-    if isinstance(metric, str):
-        name = metric.removeprefix("metrics.")
-        found = getattr(module, name, None) if name in getattr(module, "__all__", ()) else None
-        if found is None:
-            import difflib
-
-            near = difflib.get_close_matches(name, module.__all__, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else ""
-            raise InvalidValue(f"metrics: no metric named {metric!r}{hint}")
-        metric = found
-    if isinstance(metric, type):
-        metric = metric()
-    if not callable(getattr(metric, "update", None)) or not callable(getattr(metric, "get", None)):
-        raise InvalidType(f"a metric has update(y_true, y_pred) and get(), got {metric!r:.60}")
-    return metric
-
-
-def metric_title(metric: Any) -> str:
-    """`Accuracy`, or `Rolling(Accuracy)` for one that wraps another."""
-    inner = getattr(metric, "metric", None)
-    name = type(metric).__name__
-    return f"{name}({metric_title(inner)})" if callable(getattr(inner, "update", None)) else name
 
 
 class Contest:
@@ -394,7 +295,7 @@ class Contest:
             values={key: float(metric.get()) for key, metric in metrics.items()},
             bigger_is_better={key: bool(getattr(m, "bigger_is_better", True)) for key, m in metrics.items()},
             curve=curve,
-            confusion=Confusion(found["labels"], found["confusion"]) if self.role == "classifier" else None,
+            confusion=Confusion(*found["confusion"]) if self.role == "classifier" and found["confusion"] else None,
             drifts=list(drifts),
             rows=self.rows,
             scored=found["scored"],

@@ -30,7 +30,7 @@ def stopped(error: Exception, row: int) -> Exception:
 class PythonMetrics:
     """Metrics that the core does not know: anything with `update(y_true, y_pred)` and `get()`."""
 
-    def __init__(self, metrics: list[Any], window: int, every: int) -> None:
+    def __init__(self, metrics: list[Any], window: int) -> None:
         self.metrics = metrics
         self.fresh = [copy.deepcopy(metric) for metric in metrics]
         self.recent: deque[tuple[Any, Any, Any, float]] = deque(maxlen=window)
@@ -76,7 +76,7 @@ class PythonRun:
             detector,
             settings,
         )
-        self.metrics = PythonMetrics(metrics, settings.window, settings.every)
+        self.metrics = PythonMetrics(metrics, settings.window)
         self.proba = model.role == "classifier" and (
             engine.wants_probabilities(place) or any(map(wants_probabilities, metrics))
         )

@@ -110,7 +110,7 @@ class Result:
     values: dict[str, float]
     bigger_is_better: dict[str, bool]
     curve: dict[str, Any]
-    #: None for a regressor.
+    #: None for a regressor, and for more than 1,000 classes.
     confusion: Confusion | None
     #: Rows at which the detector found a change.
     drifts: list[int]

@@ -7,6 +7,7 @@ come one by one are gathered. How a stream is cut changes no result.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ __all__ = ["Chunk", "Group", "chunks", "length"]
 
 #: How many examples that come one by one are gathered for a native model.
 GATHERED = 1024
+
+#: What the iterator of a stream gives at its end; None would be a bad example.
+_END: Any = object()
 
 #: A stretch of rows for the core, or one row that cannot be read.
 Group = tuple[int, int, tuple[Any, ...] | None, Exception | None]
@@ -189,13 +193,13 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
     items = iter(stream)
     while left is None or left > 0:
         try:
-            item = next(items, None)
+            item = next(items, _END)
         except BaseException:
             # The examples before the failure of the stream are still examples.
             if rows:
                 yield _gathered(rows, times)
             raise
-        if item is None:
+        if item is _END:
             break
         if not _is_pair(item):
             raise InvalidType(
@@ -258,10 +262,13 @@ def _gathered(rows: list[Any], times: Times) -> Chunk:
 
 
 def _weight(w: Any) -> float:
-    """A weight, also in River's form {"w": 2.0}."""
+    """A weight, also in River's form {"w": 2.0}. What is no number is NaN, which is refused with its row."""
     if isinstance(w, Mapping):
         w = w.get("w", 1.0)
-    return 1.0 if w is None else float(w)
+    try:
+        return 1.0 if w is None else float(w)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def take_column(X: Any, name: Any) -> tuple[Any, Any]:

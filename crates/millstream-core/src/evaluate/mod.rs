@@ -14,7 +14,6 @@ use crate::labels::{Label, Labels};
 use crate::model::{Answer, Job, Model, Sink, TableRow, Target, Targets};
 use crate::row::Scratch;
 use crate::table::{each_raw, Reader, Table};
-use panel::Panel;
 use pending::{Due, Pending, Waiting};
 use scores::{Gauge, Scores};
 
@@ -81,10 +80,6 @@ impl Evaluation {
 
     pub fn scores_mut(&mut self) -> &mut Scores {
         &mut self.scores
-    }
-
-    pub fn into_panel(self) -> Panel {
-        self.scores.into_panel()
     }
 
     /// Rows of the stream so far.
@@ -338,6 +333,7 @@ impl Sink for Scorer<'_> {
 mod tests {
     use serde_json::json;
 
+    use super::panel::Panel;
     use super::scores::Every;
     use super::*;
     use crate::metrics::Meter;

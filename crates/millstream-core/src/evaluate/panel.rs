@@ -43,10 +43,6 @@ impl Panel {
         &self.meters
     }
 
-    pub fn into_meters(self) -> Vec<Meter> {
-        self.meters
-    }
-
     pub fn scores_numbers(&self) -> bool {
         self.numbers
     }

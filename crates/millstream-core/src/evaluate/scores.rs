@@ -10,6 +10,8 @@ use crate::row::{Prediction, Want};
 const MOST_POINTS: usize = 400;
 /// How many refused rows are remembered with their messages.
 const MOST_REFUSALS: usize = 20;
+/// Beyond so many classes there is no confusion matrix: it would grow with their square, and nobody reads it.
+pub const MOST_CLASSES: usize = 1000;
 
 /// How often a point of the curve is recorded.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +61,9 @@ pub struct Scores {
     rows: u64,
     curve: Vec<Point>,
     marks: Vec<u64>,
-    /// By the model's code of the true class, then of the predicted one: the weight of such rows.
-    confusion: Vec<Vec<f64>>,
+    /// By the model's code of the true class, then of the predicted one: the weight of such rows. None once
+    /// there are more than `MOST_CLASSES`.
+    confusion: Option<Vec<Vec<f64>>>,
     counts: Counts,
     refusals: Vec<(u64, Fault)>,
 }
@@ -83,7 +86,7 @@ impl Scores {
             rows: 0,
             curve: Vec::new(),
             marks: Vec::new(),
-            confusion: Vec::new(),
+            confusion: Some(Vec::new()),
             counts: Counts::default(),
             refusals: Vec::new(),
         }
@@ -97,14 +100,6 @@ impl Scores {
         &self.panel
     }
 
-    pub fn into_panel(self) -> Panel {
-        self.panel
-    }
-
-    pub fn detector(&self) -> Option<&dyn DriftDetector> {
-        self.detector.as_deref()
-    }
-
     pub fn curve(&self) -> &[Point] {
         &self.curve
     }
@@ -113,8 +108,8 @@ impl Scores {
         &self.marks
     }
 
-    pub fn confusion(&self) -> &[Vec<f64>] {
-        &self.confusion
+    pub fn confusion(&self) -> Option<&[Vec<f64>]> {
+        self.confusion.as_deref()
     }
 
     pub fn counts(&self) -> &Counts {
@@ -130,7 +125,7 @@ impl Scores {
         self.rows
     }
 
-    /// Whether a row is to be scored; if not, it is counted.
+    /// Whether a row is to be scored; if not, it is counted as what it is.
     #[inline]
     fn is_due(&mut self, row: u64, answered: bool) -> bool {
         if row < self.warmup {
@@ -141,7 +136,6 @@ impl Scores {
             self.counts.unanswered += 1;
             return false;
         }
-        self.counts.scored += 1;
         true
     }
 
@@ -158,6 +152,7 @@ impl Scores {
     ) -> Result<()> {
         if self.is_due(row, predicted.class.is_some()) {
             self.panel.class(labels, truth, predicted, w)?;
+            self.counts.scored += 1;
             self.confuse(labels, truth, predicted.class, w);
             self.detect(row, if predicted.class == Some(truth) { 0.0 } else { 1.0 })?;
         }
@@ -166,7 +161,9 @@ impl Scores {
 
     /// The label of `row` has come, which has no weight and is of a class that the model does not know.
     pub fn weightless(&mut self, row: u64, predicted: &Prediction, gauge: &dyn Gauge) -> Result<()> {
-        self.is_due(row, predicted.class.is_some());
+        if self.is_due(row, predicted.class.is_some()) {
+            self.counts.scored += 1;
+        }
         self.advance(gauge)
     }
 
@@ -175,6 +172,7 @@ impl Scores {
     pub fn number(&mut self, row: u64, truth: f64, predicted: f64, w: f64, gauge: &dyn Gauge) -> Result<()> {
         if self.is_due(row, !predicted.is_nan()) {
             self.panel.number(truth, predicted, w)?;
+            self.counts.scored += 1;
             self.detect(row, (truth - predicted).abs())?;
         }
         self.advance(gauge)
@@ -182,8 +180,8 @@ impl Scores {
 
     #[inline]
     fn confuse(&mut self, labels: &Labels, truth: u32, predicted: Option<u32>, w: f64) {
-        let Some(predicted) = predicted else { return };
-        let cell = self.confusion.get_mut(truth as usize).and_then(|row| row.get_mut(predicted as usize));
+        let (Some(confusion), Some(predicted)) = (&mut self.confusion, predicted) else { return };
+        let cell = confusion.get_mut(truth as usize).and_then(|row| row.get_mut(predicted as usize));
         match cell {
             Some(cell) => *cell += w,
             None => self.widen(labels, truth, predicted, w),
@@ -193,9 +191,12 @@ impl Scores {
     #[cold]
     fn widen(&mut self, labels: &Labels, truth: u32, predicted: u32, w: f64) {
         let side = labels.len().max(truth.max(predicted) as usize + 1);
-        self.confusion.resize(side, Vec::new());
-        self.confusion.iter_mut().for_each(|row| row.resize(side, 0.0));
-        self.confusion[truth as usize][predicted as usize] += w;
+        self.confusion = self.confusion.take().filter(|_| side <= MOST_CLASSES);
+        if let Some(confusion) = &mut self.confusion {
+            confusion.resize(side, Vec::new());
+            confusion.iter_mut().for_each(|row| row.resize(side, 0.0));
+            confusion[truth as usize][predicted as usize] += w;
+        }
     }
 
     #[inline]

@@ -1,0 +1,107 @@
+"""Who takes part in an evaluation: models and metrics by name, from all the forms that they may be given in."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
+
+from millstream import _core
+from millstream.errors import InvalidType, InvalidValue
+from millstream.registry import nearest
+
+__all__ = ["chosen_metrics", "common_role", "named_models"]
+
+
+def named_models(model: Any) -> tuple[dict[str, Any], bool]:
+    """The models by name, and whether several were asked for."""
+    several = isinstance(model, (Mapping, list, tuple))
+    if isinstance(model, Mapping):
+        models = {str(name): each for name, each in model.items()}
+    elif several:
+        models = {}
+        for each in model:
+            models[_own_name(name_of(each), models)] = each
+    else:
+        models = {name_of(model): model}
+    if not models:
+        raise InvalidValue("there is no model to evaluate")
+    if len({id(each) for each in models.values()}) != len(models):
+        raise InvalidValue("the same model is there twice: models learn in place, so give each its own clone()")
+    return models, several
+
+
+def _own_name(title: str, taken: Container[str]) -> str:
+    """A title, with a number behind it if it is taken."""
+    numbers = itertools.chain([""], (f" {number}" for number in itertools.count(2)))
+    return next(title + number for number in numbers if title + number not in taken)
+
+
+def name_of(model: Any) -> str:
+    """What people call a model: `StandardScaler | LogisticRegression`."""
+    if isinstance(model, _core.Model):
+        title = model._title()
+        return title if " | " in title else title.rpartition(".")[2]
+    steps = getattr(model, "steps", None)
+    if isinstance(steps, (list, tuple)) and steps:
+        return " | ".join(name_of(step) for step in steps)
+    return type(model).__name__
+
+
+def common_role(models: Mapping[str, Any]) -> str:
+    """The role that all models have."""
+    roles = {name: getattr(model, "role", None) for name, model in models.items()}
+    for name, role in roles.items():
+        if role not in ("classifier", "regressor"):
+            hint = (
+                "; compat.from_river makes one of a model of River's" if role is None else f", which is a {role}"
+            )
+            raise InvalidType(f"evaluate.prequential: a model is a classifier or a regressor, got {name}{hint}")
+    if len(set(roles.values())) > 1:
+        raise InvalidType(f"evaluate.prequential: models must have one role, got {roles}")
+    return str(next(iter(roles.values())))
+
+
+def chosen_metrics(given: Any, role: str) -> dict[str, Any]:
+    """Metrics by name."""
+    from millstream import metrics
+
+    if given is None:
+        given = ["Accuracy", "CohenKappa"] if role == "classifier" else ["MAE", "R2"]
+    if isinstance(given, Mapping):
+        return {str(name): _made(metric, metrics) for name, metric in given.items()}
+    # River's collections of metrics are lists too.
+    if isinstance(given, (str, type)) or (not isinstance(given, (list, tuple)) and not _is_collection(given)):
+        given = [given]
+    chosen: dict[str, Any] = {}
+    for each in given:
+        metric = _made(each, metrics)
+        chosen[_own_name(metric_title(metric), chosen)] = metric
+    if not chosen:
+        raise InvalidValue("evaluate.prequential: give at least one metric")
+    return chosen
+
+
+def _is_collection(given: Any) -> bool:
+    return isinstance(given, Iterable) and not hasattr(given, "update")
+
+
+def _made(metric: Any, module: Any) -> Any:
+    if isinstance(metric, str):
+        name = metric.removeprefix("metrics.")
+        found = getattr(module, name, None) if name in getattr(module, "__all__", ()) else None
+        if found is None:
+            raise InvalidValue(f"metrics: no metric named {metric!r}{nearest(name, module.__all__)}")
+        metric = found
+    if isinstance(metric, type):
+        metric = metric()
+    if not callable(getattr(metric, "update", None)) or not callable(getattr(metric, "get", None)):
+        raise InvalidType(f"a metric has update(y_true, y_pred) and get(), got {metric!r:.60}")
+    return metric
+
+
+def metric_title(metric: Any) -> str:
+    """`Accuracy`, or `Rolling(Accuracy)` for one that wraps another."""
+    inner = getattr(metric, "metric", None)
+    name = type(metric).__name__
+    return f"{name}({metric_title(inner)})" if callable(getattr(inner, "update", None)) else name
