@@ -321,12 +321,9 @@ impl<'py> Lent<'py> {
         let py = parts.py();
         let whole = |place: usize| -> PyResult<Vec<usize>> {
             let array = parts.get_item(place)?;
-            let numbers = borrow_column(&array).ok_or_else(|| {
-                raise(py, &Fault::wrong_type(format!("cannot read indices of {}", shown(&array))))
-            })?;
-            Ok(
-                each_type!(Numbers::&numbers, array => array.as_array().iter().map(|x| x.as_float() as usize).collect()),
-            )
+            let unreadable = || raise(py, &Fault::wrong_type(format!("cannot read indices of {}", shown(&array))));
+            let numbers = read_integers(&array).ok_or_else(unreadable)?;
+            numbers.into_iter().map(|number| usize::try_from(number).map_err(|_| unreadable())).collect()
         };
         let starts = whole(1)?;
         let indices = whole(2)?;

@@ -208,8 +208,8 @@ impl Confusion {
     fn averaged(&self) -> f64 {
         let classes = &self.state.margins;
         let mean = |met: fn(&Margin) -> bool| {
-            let scores: Vec<f64> = classes.iter().filter(|class| met(class)).map(|c| self.of_class(c)).collect();
-            share(scores.iter().sum(), scores.len() as f64)
+            let met = || classes.iter().filter(|class| met(class));
+            share(met().map(|class| self.of_class(class)).sum(), met().count() as f64)
         };
         match self.average {
             Average::Positive => {
