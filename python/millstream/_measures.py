@@ -6,7 +6,7 @@ import copy
 import inspect
 import json
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from millstream.base import Model, Part, _to_json, describe, revive
 from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["Measure", "numbers"]
+
+
+_Measure = TypeVar("_Measure", bound="Measure")
 
 
 class Measure(Part):
@@ -49,21 +52,21 @@ class Measure(Part):
         return json.loads(self._core._description())  # type: ignore[no-any-return]
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
-        part: Any = cls.__new__(cls)
-        part._load(data)
+    def _revive(cls, data: bytes) -> Self:
+        part = cls.__new__(cls)
+        part._core._load(data)
         return part
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (type(self), self._core.to_bytes(), dict(self.__dict__))
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         return _unpickle(type(self), self._core.to_bytes(), dict(self.__dict__))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return _unpickle(type(self), self._core.to_bytes(), copy.deepcopy(self.__dict__, memo))
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """An independent copy in the same state."""
         return copy.deepcopy(self)
 
@@ -75,7 +78,7 @@ def _parameter(name: str, part: Measure) -> Any:
     return part.parameters[name]
 
 
-def _unpickle(cls: type[Measure], data: bytes, attributes: dict[str, Any]) -> Any:
+def _unpickle(cls: type[_Measure], data: bytes, attributes: dict[str, Any]) -> _Measure:
     part = cls._revive(data)
     part.__dict__.update(attributes)
     return part

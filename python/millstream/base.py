@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Hashable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -29,7 +29,8 @@ __all__ = ["Classifier", "Model", "Native", "Part", "Regressor", "Transformer"]
 
 Label: TypeAlias = bool | int | str
 Features: TypeAlias = Mapping[Any, Any]
-Self = TypeVar("Self", bound="Part")
+
+_Native = TypeVar("_Native", bound="Native")
 
 _ON_ERROR = ("raise", "stop", "skip")
 
@@ -88,11 +89,11 @@ class Part:
         return {"name": self.name, "parameters": {k: describe(v) for k, v in self.parameters.items()}}
 
     @classmethod
-    def _from_parameters(cls: type[Self], parameters: Mapping[str, Any]) -> Self:
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         """Build from described parameters; parts among them are still descriptions, which is fine."""
         return cls(**parameters)
 
-    def clone(self: Self, **changes: Any) -> Self:
+    def clone(self, **changes: Any) -> Self:
         """A new part with the same parameters, but for `changes`, that has learned nothing."""
         parameters = {name: clone_value(value) for name, value in self.parameters.items()}
         needed = inspect.signature(type(self).__init__).parameters
@@ -216,11 +217,11 @@ class Model(Part):
 
         return memory_of(self)
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """An independent copy that has learned the same."""
         return copy.deepcopy(self)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         # A copy that shares its weights with the original would learn along with it.
         return copy.deepcopy(self)
 
@@ -479,14 +480,15 @@ class Native(_core.Model):
         return json.loads(self._inspect())
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
-        model = cls.__new__(cls)
+    def _revive(cls, data: bytes) -> Self:
+        model: Self = cls.__new__(cls)
         model._load(data)
         return model
 
-    def clone(self, **changes: Any) -> Any:
+    def clone(self, **changes: Any) -> Self:
         """A new model with the same parameters, but for `changes`, that has learned nothing."""
-        return type(self)._from_parameters({**self._description_dict["parameters"], **changes})  # type: ignore[attr-defined]
+        kind: Any = type(self)
+        return cast("Self", kind._from_parameters({**self._description_dict["parameters"], **changes}))
 
     def _member(self, place: int) -> Any:
         """A copy of a step or part as a model of its own."""
@@ -500,13 +502,13 @@ class Native(_core.Model):
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (type(self), self.to_bytes(), dict(self.__dict__))
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         return _unpickle(type(self), self.to_bytes(), dict(self.__dict__))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return _unpickle(type(self), self.to_bytes(), copy.deepcopy(self.__dict__, memo))
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """An independent copy that has learned the same."""
         return copy.deepcopy(self)
 
@@ -571,7 +573,7 @@ class Native(_core.Model):
         return _frames.give_back([labels[code] for code in known], answers[:, known], {}, like=like)
 
 
-def _unpickle(cls: type[Native], data: bytes, attributes: dict[str, Any]) -> Any:
+def _unpickle(cls: type[_Native], data: bytes, attributes: dict[str, Any]) -> _Native:
     model = cls._revive(data)
     model.__dict__.update(attributes)
     return model
