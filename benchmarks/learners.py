@@ -20,31 +20,23 @@ _LOGISTIC = {"name": "linear_model.LogisticRegression"}
 _SCALER = {"name": "preprocessing.StandardScaler"}
 
 #: Arguments for parts that cannot be built without.
-_ARGUMENTS: dict[str, dict[str, Any]] = {
+ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Drop": {"names": [0]},
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
     "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
-    "multiclass.OneVsRest": {"classifier": _LOGISTIC},
+    "multiclass.OneVsRest": {"model": _LOGISTIC},
 }
 
 
 def names() -> list[str]:
     """All learners."""
-    found = {name for role in ROLES for name in _of_role(role)}
-    return sorted(found)
-
-
-def _of_role(role: str) -> list[str]:
-    try:
-        return millstream.find(role=role)
-    except ValueError:
-        return []
+    return sorted(name for role in ROLES for name in millstream.find(role=role))
 
 
 def describe(name: str) -> dict[str, Any]:
     """A description that can be built."""
-    return {"name": name, "parameters": _ARGUMENTS.get(name, {})}
+    return {"name": name, "parameters": ARGUMENTS.get(name, {})}
 
 
 def _river(name: str) -> Callable[[], Any] | None:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import millstream
-from streams import names
 
 #: Arguments for measures that have no default for all of them.
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -78,7 +77,7 @@ def _base(measured: Measured) -> str:
 
 
 def _all() -> list[Measured]:
-    plain = [Measured(role, name) for role in ROLES for name in names(role)]
+    plain = [Measured(role, name) for role in ROLES for name in millstream.find(role=role)]
     for metric in (
         "metrics.MAE",
         "metrics.R2",
@@ -87,9 +86,8 @@ def _all() -> list[Measured]:
         "metrics.MacroF1",
         "metrics.KappaTemporal",
     ):
-        if metric in names("metric"):
-            plain.append(Measured("metric", "metrics.Rolling", {"metric": {"name": metric}, "window_size": 9}))
-            plain.append(Measured("metric", "metrics.Fading", {"metric": {"name": metric}, "forgetting": 0.9}))
+        plain.append(Measured("metric", "metrics.Rolling", {"metric": {"name": metric}, "window_size": 9}))
+        plain.append(Measured("metric", "metrics.Fading", {"metric": {"name": metric}, "forgetting": 0.9}))
     return plain
 
 

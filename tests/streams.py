@@ -19,7 +19,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
-    "compose.Prefix": {"prefix": "p_"},
     **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
     "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
     "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
@@ -39,23 +38,13 @@ COMPOSED: dict[str, dict[str, list[dict[str, Any]]]] = {
 }
 
 
-def names(role: str) -> list[str]:
-    """The registry's parts of a role, and none if there is none yet."""
-    try:
-        return list(millstream.find(role=role))
-    except ValueError:
-        return []
-
-
 def descriptions() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(role, name, description) of every model that the laws are held against."""
-    known = set(millstream.find())
     for role in ROLES:
-        for name in names(role):
+        for name in millstream.find(role=role):
             yield role, name, {"name": name, "parameters": ARGUMENTS.get(name, {})}
         for name, steps in COMPOSED[role].items():
-            if all(step["name"] in known for step in steps):
-                yield role, name, {"name": "compose.Pipeline", "parameters": {"steps": steps}}
+            yield role, name, {"name": "compose.Pipeline", "parameters": {"steps": steps}}
 
 
 class Case:
@@ -161,14 +150,14 @@ def variants() -> Iterator[Case]:
     penalties: list[dict[str, Any]] = [{"averaging": True}, {"l1": 0.01, "l2": 0.1}, {"intercept": False}]
     for role, name in linear.items():
         short = name.partition(".")[2]
-        for optimizer in names("optimizer"):
+        for optimizer in millstream.find(role="optimizer"):
             yield Case(role, f"{short}({optimizer})", {"name": name, "parameters": {"optimizer": optimizer}})
-        for loss in names("loss"):
+        for loss in millstream.find(role="loss"):
             description = {"name": name, "parameters": {"loss": loss}}
             with contextlib.suppress(ValueError):
                 millstream.build(description)
                 yield Case(role, f"{short}({loss})", description)
-        for schedule in names("schedule"):
+        for schedule in millstream.find(role="schedule"):
             optimizer = {"name": "optim.SGD", "parameters": {"learning_rate": {"name": schedule}}}
             yield Case(role, f"{short}({schedule})", {"name": name, "parameters": {"optimizer": optimizer}})
         for penalty in penalties:
