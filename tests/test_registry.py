@@ -22,6 +22,7 @@ def test_the_python_face_says_what_the_declaration_says(name: str) -> None:
     assert kind.__name__ == name.rpartition(".")[2]
     assert kind.name == name  # type: ignore[attr-defined]
     assert kind.__doc__
+    assert ">>>" in kind.__doc__, f"{name}: the docstring has no example"
     declared = entry(name)["parameters"]
     # Those made by `__new__` alone take what it takes.
     source: Any = kind if kind.__init__ is object.__init__ else kind.__init__  # type: ignore[misc]

@@ -48,6 +48,15 @@ class Constant(Schedule):
     ----------
     learning_rate
         The rate.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.SGD(optim.Constant(0.1)), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.36
     """
 
     name = "optim.Constant"
@@ -63,6 +72,15 @@ class InverseSquareRoot(Schedule):
     ----------
     learning_rate
         The rate at the first step.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.SGD(optim.InverseSquareRoot(0.1)), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.3131
 
     References
     ----------
@@ -84,6 +102,15 @@ class InverseScaling(Schedule):
         The rate at the first step.
     power
         How fast it falls.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.SGD(optim.InverseScaling(0.1, power=1.0)), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.28
     """
 
     name = "optim.InverseScaling"
@@ -101,6 +128,15 @@ class Optimal(Schedule):
     ----------
     alpha
         The strength of the l2 penalty that the rate is meant for; give the learner the same as its `l2`.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LogisticRegression(optimizer=optim.SGD(optim.Optimal(alpha=0.01)), l2=0.01)
+    >>> for x, y in [({"x": 1.0}, True), ({"x": -1.0}, False)]:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    2.0579
 
     References
     ----------
@@ -150,6 +186,15 @@ class Momentum(Optimizer):
     rho
         The share of the last step that goes on.
 
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.Momentum(0.1), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.54
+
     References
     ----------
     Polyak, B. T. (1964). Some methods of speeding up the convergence of iteration methods.
@@ -170,6 +215,15 @@ class Nesterov(Optimizer):
         The size of a step: a number, or a schedule.
     rho
         The share of the last step that goes on.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.Nesterov(0.1), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.504
 
     References
     ----------
@@ -196,6 +250,15 @@ class AdaGrad(Optimizer):
     epsilon
         Added to the sum, to keep the division from being by 0.
 
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.AdaGrad(0.1), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.1669
+
     References
     ----------
     Duchi, J., Hazan, E. and Singer, Y. (2011). Adaptive subgradient methods for online learning and stochastic
@@ -219,6 +282,15 @@ class AdaDelta(Optimizer):
         The share of the past in the running means of squares.
     epsilon
         Added to the means, to keep the division from being by 0.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.AdaDelta(epsilon=0.001), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.2729
 
     References
     ----------
@@ -245,6 +317,15 @@ class RMSProp(Optimizer):
     epsilon
         Added to the mean, to keep the division from being by 0.
 
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.RMSProp(0.1), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.5011
+
     References
     ----------
     Tieleman, T. and Hinton, G. (2012). Lecture 6.5: RMSProp.
@@ -269,6 +350,15 @@ class Adam(Optimizer):
         The share of the past in the running mean of squares.
     epsilon
         Added to the root of the mean, to keep the division from being by 0.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.Adam(0.1), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.1996
 
     References
     ----------
