@@ -212,6 +212,33 @@ impl RowBuffer {
         }
     }
 
+    /// Become `row` with another number for each number; nominal and missing values stay. Of a sparse row only
+    /// what is listed is given to `number`: where 0 does not stay 0, write it out first (`Row::dense`).
+    #[inline]
+    pub fn map(&mut self, row: Row<'_>, number: impl Fn(usize, f64) -> f64) {
+        match row {
+            Row::Plain(values) => {
+                let out = self.plain(values.len());
+                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
+                    *out = number(slot, value);
+                }
+            }
+            Row::Mixed(values, kinds) => {
+                let out = self.mixed_like(kinds);
+                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
+                    let stays = kinds[slot] == Kind::Nominal || value.is_nan();
+                    *out = if stays { value } else { number(slot, value) };
+                }
+            }
+            Row::Sparse(sparse) => {
+                self.sparse(sparse.width);
+                for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
+                    self.push(slot, number(slot as usize, value));
+                }
+            }
+        }
+    }
+
     /// Become a copy of `row`.
     pub fn copy_from(&mut self, row: Row<'_>) {
         match row {

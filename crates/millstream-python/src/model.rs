@@ -238,9 +238,7 @@ impl Model {
     /// Become a copy of a step of a pipeline or of a part of a union.
     fn _copy_member(&self, py: Python<'_>, other: &Bound<'_, Model>, place: usize) -> PyResult<()> {
         let model = other.get().read(py)?.model(py)?.member(place).or_raise(py)?;
-        let mut inner = self.write(py)?;
-        *inner = Inner { model: Some(model), ..Inner::default() };
-        inner.follow(py)
+        self.install(py, model)
     }
 
     /// Take back the last example that a transformer learned.

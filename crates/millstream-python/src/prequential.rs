@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use millstream_core::evaluate::panel::Panel;
-use millstream_core::evaluate::scores::{Every, Gauge, Scores, MOST_CLASSES};
+use millstream_core::evaluate::scores::{Every, Instruments, Scores, MOST_CLASSES};
 use millstream_core::evaluate::{stopped, Arrival, Chunk, Evaluation};
 use millstream_core::labels::Labels;
 use millstream_core::metrics::Meter;
@@ -80,12 +80,12 @@ pub struct Prequential {
 }
 
 /// What a run's clock and model say, for a model written in Python.
-struct PythonGauge<'a, 'py> {
+struct PythonInstruments<'a, 'py> {
     started: Instant,
     model: &'a Bound<'py, PyAny>,
 }
 
-impl Gauge for PythonGauge<'_, '_> {
+impl Instruments for PythonInstruments<'_, '_> {
     fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
@@ -264,12 +264,12 @@ impl Prequential {
         probabilities: Option<&Bound<'_, PyDict>>,
         w: f64,
     ) -> PyResult<()> {
-        let gauge = PythonGauge { started: self.started, model };
+        let instruments = PythonInstruments { started: self.started, model };
         let run = &mut self.runs[run];
         let scores = run.evaluation.scores_mut();
         if scores.panel().scores_numbers() {
             let number = if predicted.is_none() { f64::NAN } else { predicted.extract()? };
-            return scores.number(row, y.extract()?, number, w, &gauge).or_raise(py);
+            return scores.number(row, y.extract()?, number, w, &instruments).or_raise(py);
         }
         let mut prediction = Prediction::default();
         if let Some(probabilities) = probabilities {
@@ -285,7 +285,7 @@ impl Prequential {
             prediction.class = Some(run.known.intern(&read_label(predicted)?));
         }
         let truth = run.known.intern(&read_label(y)?);
-        scores.class(row, &run.known, truth, &prediction, w, &gauge).or_raise(py)
+        scores.class(row, &run.known, truth, &prediction, w, &instruments).or_raise(py)
     }
 
     /// A row that a model written in Python refused was set aside.
@@ -295,9 +295,9 @@ impl Prequential {
 
     /// The stream of a model written in Python has ended.
     fn finish_scores(&mut self, py: Python<'_>, run: usize, model: &Bound<'_, PyAny>) -> PyResult<()> {
-        let gauge = PythonGauge { started: self.started, model };
+        let instruments = PythonInstruments { started: self.started, model };
         self.runs[run].busy = self.started.elapsed().as_secs_f64();
-        self.runs[run].evaluation.scores_mut().finish(&gauge).or_raise(py)
+        self.runs[run].evaluation.scores_mut().finish(&instruments).or_raise(py)
     }
 
     /// What a run has found, as plain data.

@@ -15,7 +15,7 @@ use crate::model::{Answer, Job, Model, Sink, TableRow, Target, Targets};
 use crate::row::Scratch;
 use crate::table::{each_raw, Reader, Table};
 use pending::{Due, Pending, Waiting};
-use scores::{Gauge, Scores};
+use scores::{Instruments, Scores};
 
 /// When the label of a row comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +53,12 @@ pub struct Evaluation {
     rows: u64,
 }
 
-struct ModelGauge<'a> {
+struct ModelInstruments<'a> {
     model: &'a Model,
     clock: Clock<'a>,
 }
 
-impl Gauge for ModelGauge<'_> {
+impl Instruments for ModelInstruments<'_> {
     fn seconds(&self) -> f64 {
         (self.clock)()
     }
@@ -233,19 +233,19 @@ impl Evaluation {
     }
 
     fn score(&mut self, model: &Model, waiting: Waiting, clock: Clock<'_>) -> Result<()> {
-        let gauge = ModelGauge { model, clock };
+        let instruments = ModelInstruments { model, clock };
         let held = self.pending.held(waiting);
         match &held.target {
             Due::Class(label) => {
                 let labels = model.labels();
                 match labels.code(label) {
                     Some(truth) => {
-                        self.scores.class(waiting.row, labels, truth, &held.answer.class, held.w, &gauge)
+                        self.scores.class(waiting.row, labels, truth, &held.answer.class, held.w, &instruments)
                     }
-                    None => self.scores.weightless(waiting.row, &held.answer.class, &gauge),
+                    None => self.scores.weightless(waiting.row, &held.answer.class, &instruments),
                 }
             }
-            Due::Number(y) => self.scores.number(waiting.row, *y, held.answer.number, held.w, &gauge),
+            Due::Number(y) => self.scores.number(waiting.row, *y, held.answer.number, held.w, &instruments),
             Due::None => Ok(()),
         }
     }
@@ -256,7 +256,7 @@ impl Evaluation {
         let mut readers: Vec<Option<Reader<'_>>> = layouts.iter().map(|_| None).collect();
         self.learn_due(model, &layouts, &mut readers, None, scratch, clock)?;
         self.pending.tidy();
-        self.scores.finish(&ModelGauge { model, clock })
+        self.scores.finish(&ModelInstruments { model, clock })
     }
 }
 
@@ -312,15 +312,17 @@ impl Sink for Scorer<'_> {
     fn answer(&mut self, model: &Model, row: usize, answer: &Answer) {
         let number = self.offset + (row - self.chunk.from) as u64;
         let w = self.chunk.weights.map_or(1.0, |weights| weights[row]);
-        let gauge = ModelGauge { model, clock: self.clock };
+        let instruments = ModelInstruments { model, clock: self.clock };
         let done = match self.chunk.targets {
             Targets::Classes { distinct, places } => {
                 match self.truth(model.labels(), distinct, places[row] as usize) {
-                    Some(truth) => self.scores.class(number, model.labels(), truth, &answer.class, w, &gauge),
-                    None => self.scores.weightless(number, &answer.class, &gauge),
+                    Some(truth) => {
+                        self.scores.class(number, model.labels(), truth, &answer.class, w, &instruments)
+                    }
+                    None => self.scores.weightless(number, &answer.class, &instruments),
                 }
             }
-            Targets::Numbers(numbers) => self.scores.number(number, numbers[row], answer.number, w, &gauge),
+            Targets::Numbers(numbers) => self.scores.number(number, numbers[row], answer.number, w, &instruments),
             Targets::None => Ok(()),
         };
         if let Err(fault) = done {

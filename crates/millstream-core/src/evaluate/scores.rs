@@ -68,8 +68,8 @@ pub struct Scores {
     refusals: Vec<(u64, Fault)>,
 }
 
-/// Where a clock and a model can be looked at when a point is recorded.
-pub trait Gauge {
+/// The clock, and how much the model holds: read when a point is recorded.
+pub trait Instruments {
     fn seconds(&self) -> f64;
     fn memory(&self) -> usize;
 }
@@ -148,7 +148,7 @@ impl Scores {
         truth: u32,
         predicted: &Prediction,
         w: f64,
-        gauge: &dyn Gauge,
+        instruments: &dyn Instruments,
     ) -> Result<()> {
         if self.is_due(row, predicted.class.is_some()) {
             self.panel.class(labels, truth, predicted, w)?;
@@ -156,26 +156,33 @@ impl Scores {
             self.confuse(labels, truth, predicted.class, w);
             self.detect(row, if predicted.class == Some(truth) { 0.0 } else { 1.0 })?;
         }
-        self.advance(gauge)
+        self.advance(instruments)
     }
 
     /// The label of `row` has come, which has no weight and is of a class that the model does not know.
-    pub fn weightless(&mut self, row: u64, predicted: &Prediction, gauge: &dyn Gauge) -> Result<()> {
+    pub fn weightless(&mut self, row: u64, predicted: &Prediction, instruments: &dyn Instruments) -> Result<()> {
         if self.is_due(row, predicted.class.is_some()) {
             self.counts.scored += 1;
         }
-        self.advance(gauge)
+        self.advance(instruments)
     }
 
     /// The number of `row` has come.
     #[inline]
-    pub fn number(&mut self, row: u64, truth: f64, predicted: f64, w: f64, gauge: &dyn Gauge) -> Result<()> {
+    pub fn number(
+        &mut self,
+        row: u64,
+        truth: f64,
+        predicted: f64,
+        w: f64,
+        instruments: &dyn Instruments,
+    ) -> Result<()> {
         if self.is_due(row, !predicted.is_nan()) {
             self.panel.number(truth, predicted, w)?;
             self.counts.scored += 1;
             self.detect(row, (truth - predicted).abs())?;
         }
-        self.advance(gauge)
+        self.advance(instruments)
     }
 
     #[inline]
@@ -211,20 +218,25 @@ impl Scores {
     }
 
     #[inline]
-    fn advance(&mut self, gauge: &dyn Gauge) -> Result<()> {
+    fn advance(&mut self, instruments: &dyn Instruments) -> Result<()> {
         self.rows += 1;
         self.until_point -= 1;
         if self.until_point == 0 {
             self.until_point = self.every;
-            return self.record(gauge);
+            return self.record(instruments);
         }
         Ok(())
     }
 
     #[cold]
-    fn record(&mut self, gauge: &dyn Gauge) -> Result<()> {
+    fn record(&mut self, instruments: &dyn Instruments) -> Result<()> {
         let values = self.panel.values()?;
-        self.curve.push(Point { rows: self.rows, seconds: gauge.seconds(), memory: gauge.memory(), values });
+        self.curve.push(Point {
+            rows: self.rows,
+            seconds: instruments.seconds(),
+            memory: instruments.memory(),
+            values,
+        });
         if self.doubling && self.curve.len() >= MOST_POINTS {
             self.every *= 2;
             let every = self.every;
@@ -235,10 +247,10 @@ impl Scores {
     }
 
     /// The stream has ended: the curve gets its last point.
-    pub fn finish(&mut self, gauge: &dyn Gauge) -> Result<()> {
+    pub fn finish(&mut self, instruments: &dyn Instruments) -> Result<()> {
         let last = self.curve.last().map_or(0, |point| point.rows);
         if self.rows > last {
-            self.record(gauge)?;
+            self.record(instruments)?;
         }
         Ok(())
     }

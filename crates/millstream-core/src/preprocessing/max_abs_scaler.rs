@@ -85,27 +85,7 @@ impl Part for MaxAbsScaler {
 
 impl Transformer for MaxAbsScaler {
     fn transform(&self, x: Row<'_>, out: &mut RowBuffer, _: &mut Scratch) {
-        match x {
-            Row::Plain(values) => {
-                let out = out.plain(values.len());
-                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
-                    *out = self.scaled(slot, value);
-                }
-            }
-            Row::Mixed(values, kinds) => {
-                let out = out.mixed_like(kinds);
-                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
-                    let number = kinds[slot] != FeatureKind::Nominal && !value.is_nan();
-                    *out = if number { self.scaled(slot, value) } else { value };
-                }
-            }
-            Row::Sparse(sparse) => {
-                out.sparse(sparse.width);
-                for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
-                    out.push(slot, self.scaled(slot as usize, value));
-                }
-            }
-        }
+        out.map(x, |slot, value| self.scaled(slot, value));
     }
 
     fn learn(&mut self, x: Row<'_>, _w: f64, _: &mut Scratch) -> Result<()> {

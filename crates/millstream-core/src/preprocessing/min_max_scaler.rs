@@ -11,7 +11,7 @@ use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Paramet
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Part, Transformer};
 use crate::row::{Row, RowBuffer, Scratch, Value};
-use crate::schema::{Kind as FeatureKind, Schema};
+use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 
 const NAME: &str = "preprocessing.MinMaxScaler";
@@ -174,26 +174,9 @@ impl Part for MinMaxScaler {
 
 impl Transformer for MinMaxScaler {
     fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
-        match x {
-            Row::Plain(values) => {
-                let out = out.plain(values.len());
-                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
-                    *out = self.scaled(slot, value);
-                }
-            }
-            Row::Mixed(values, kinds) => {
-                let out = out.mixed_like(kinds);
-                for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
-                    let number = kinds[slot] != FeatureKind::Nominal && !value.is_nan();
-                    *out = if number { self.scaled(slot, value) } else { value };
-                }
-            }
-            Row::Sparse(_) => {
-                let mut dense = scratch.take_numbers();
-                self.transform(x.dense(&mut dense), out, scratch);
-                scratch.give_numbers(dense);
-            }
-        }
+        let mut dense = scratch.take_numbers();
+        out.map(x.dense(&mut dense), |slot, value| self.scaled(slot, value));
+        scratch.give_numbers(dense);
     }
 
     fn learn(&mut self, x: Row<'_>, _w: f64, scratch: &mut Scratch) -> Result<()> {

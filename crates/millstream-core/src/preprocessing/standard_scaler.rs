@@ -299,18 +299,7 @@ impl Transformer for StandardScaler {
                 }
                 out[n..].fill(0.0);
             }
-            Row::Mixed(values, kinds) => {
-                let out = out.mixed_like(kinds);
-                for (slot, &value) in values.iter().enumerate() {
-                    out[slot] = if kinds[slot] == FeatureKind::Nominal || value.is_nan() {
-                        value
-                    } else if slot < known {
-                        self.scaled(slot, value)
-                    } else {
-                        0.0
-                    };
-                }
-            }
+            Row::Mixed(..) => out.map(x, |slot, value| if slot < known { self.scaled(slot, value) } else { 0.0 }),
             Row::Sparse(_) => {
                 let mut dense = scratch.take_numbers();
                 self.transform(x.dense(&mut dense), out, scratch);
