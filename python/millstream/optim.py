@@ -106,7 +106,7 @@ class InverseScaling(Schedule):
     Examples
     --------
     >>> from millstream import linear_model, optim
-    >>> model = linear_model.LinearRegression(optimizer=optim.SGD(optim.InverseScaling(0.1, power=1.0)), intercept=False)
+    >>> model = linear_model.LinearRegression(optimizer=optim.SGD(optim.InverseScaling(0.1, 1.0)), intercept=False)
     >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
     ...     model.learn_one(x, y)
     >>> round(model.weights["x"], 4)
