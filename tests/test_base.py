@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import millstream
-from millstream import base, linear_model, preprocessing
+from millstream import base, linear_model, multiclass, optim, preprocessing
 from millstream.errors import InvalidType
 
 
@@ -228,7 +228,15 @@ def test_notebooks_show_steps_parameters_and_what_was_learned() -> None:
     ):
         assert words in text
     assert "Majority" in shown(preprocessing.StandardScaler() | Majority())
+    long = multiclass.OneVsRest(linear_model.LogisticRegression(optimizer=optim.Adam(0.02), l2=0.5))
+    assert "model=LogisticRegression(optimizer=Adam(learning_rate=0.02), l2=0.5)" in shown(long)
     assert "&lt;b&gt;" in Majority(smoothing="<b>")._repr_html_()  # type: ignore[arg-type]
+
+
+def test_the_verbs_of_compiled_models_have_words() -> None:
+    for verb in ("learn", "step", "predict", "predict_proba", "transform"):
+        for form in ("one", "many"):
+            assert getattr(linear_model.LogisticRegression, f"{verb}_{form}").__doc__
 
 
 @pytest.mark.parametrize("name", [*millstream.find(role="classifier"), *millstream.find(role="transformer")])

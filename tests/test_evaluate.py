@@ -475,6 +475,8 @@ def test_rows_that_cannot_be_read():
     with pytest.raises(TypeError, match="row 7") as caught:
         evaluate.prequential(linear_model.LogisticRegression(), rows, "Accuracy")
     assert caught.value.row == 7
+    # One error, not one for each half of the table in which the row was looked for.
+    assert caught.value.__context__ is None
 
 
 def test_a_weight_that_is_no_number_is_a_bad_row():
@@ -779,6 +781,8 @@ def test_plot_needs_matplotlib(monkeypatch):
     result = evaluate.prequential(model(), (X, y), ["Accuracy", "LogLoss"])
     axes = result.plot("LogLoss")
     assert axes.get_ylabel() == "LogLoss"
+    late = evaluate.prequential(model(), (X, y), "Accuracy", delay=30, every=10)
+    assert min(late.plot().lines[0].get_xdata()) == 40
     with pytest.raises(InvalidValue, match="metric must be one of"):
         result.plot("MAE")
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

@@ -366,6 +366,13 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyte
         assert [entry.name for entry in tmp_path.iterdir()] == ["model.ms"]
 
 
+def test_a_save_to_no_folder_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "model.ms"
+    with pytest.raises(FileNotFoundError) as caught:
+        small().save(path)
+    assert caught.value.filename == str(path)
+
+
 def test_a_saved_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
     small().save(tmp_path / "model.ms")
     (tmp_path / "plain").write_bytes(b"")

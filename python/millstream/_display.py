@@ -50,6 +50,8 @@ def _plain(model: Any) -> Any:
 
 def _box(part: Any) -> str:
     """One model: a description or an object."""
+    from millstream.base import revive
+
     if isinstance(part, dict):
         title, parameters = part["name"].rpartition(".")[2], dict(part["parameters"])
     else:
@@ -65,8 +67,10 @@ def _box(part: Any) -> str:
         f"<tr{_default(defaults, name, value)}><td>{escape(name)}</td><td>{escape(_shown(value))}</td></tr>"
         for name, value in parameters.items()
     )
-    changed = [f"{k}={_shown(v)}" for k, v in parameters.items() if not _default(defaults, k, v)]
-    brief = f' <span class="ms-brief">{escape(", ".join(changed)[:120])}</span>' if changed else ""
+    alive = revive if isinstance(part, dict) else lambda value: value
+    changed = ", ".join(f"{k}={alive(v)!r}" for k, v in parameters.items() if not _default(defaults, k, v))
+    shown = changed if len(changed) <= 120 else f"{changed[:119]}…"
+    brief = f' <span class="ms-brief">{escape(shown)}</span>' if changed else ""
     head = f"<summary>{escape(title)}{brief}</summary>"
     return f'<div class="ms-box"><details>{head}<table>{rows}</table></details></div>'
 

@@ -249,8 +249,11 @@ class Model(Part):
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        except BaseException:
+        except BaseException as error:
             temporary.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.filename == str(temporary) and error.filename2 is None:
+                # The user knows the file by its own name.
+                error.filename = str(path)
             raise
 
     def to_bytes(self) -> bytes:
@@ -571,6 +574,12 @@ class Native(_core.Model):
         # Another thread may have learned of a class since.
         known = [code for code, label in enumerate(labels[: answers.shape[1]]) if label is not None]
         return _frames.give_back([labels[code] for code in known], answers[:, known], {}, like=like)
+
+
+# Where the reader looks for them, `help(model)`, methods of a compiled class inherit no words.
+for _verb in (Model.learn_many, Predictor.step_many, Predictor.predict_many, Classifier.predict_proba_many):
+    getattr(Native, _verb.__name__).__doc__ = _verb.__doc__
+Native.transform_many.__doc__ = Transformer.transform_many.__doc__
 
 
 def _unpickle(cls: type[_Native], data: bytes, attributes: dict[str, Any]) -> _Native:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millstream.errors import InvalidValue
+from millstream.evaluate.result import number
 
 if TYPE_CHECKING:
     from millstream.evaluate.result import Result
@@ -32,15 +33,15 @@ def plot(results: Mapping[str, Result], metric: str | None, ax: Any) -> Any:
     window = first.settings.get("window", 0)
     for place, (name, result) in enumerate(results.items()):
         colour = COLOURS[place % len(COLOURS)]
-        rows = result.curve["row"]
-        label = f"last {window:,} rows" if len(results) == 1 else f"{name}  {result.values[metric]:.4g}"
-        ax.plot(rows, result.curve[f"rolling_{metric}"], color=colour, linewidth=1.6, label=label)
-        whole = f"whole stream  {result.values[metric]:.4g}" if len(results) == 1 else None
-        ax.plot(
-            rows, result.curve[metric], color=colour, linewidth=0.9, linestyle=(0, (4, 2)), alpha=0.75, label=whole
-        )
-        for number, row in enumerate(result.drifts):
-            marked = "drift" if number == 0 and len(results) == 1 else None
+        drawn = result.drawn
+        rows = result.curve["row"][drawn]
+        label = f"last {window:,} rows" if len(results) == 1 else f"{name}  {number(result.values[metric])}"
+        ax.plot(rows, result.curve[f"rolling_{metric}"][drawn], color=colour, linewidth=1.6, label=label)
+        whole = f"whole stream  {number(result.values[metric])}" if len(results) == 1 else None
+        dashed = {"linewidth": 0.9, "linestyle": (0, (4, 2)), "alpha": 0.75}
+        ax.plot(rows, result.curve[metric][drawn], color=colour, label=whole, **dashed)
+        for mark, row in enumerate(result.drifts):
+            marked = "drift" if mark == 0 and len(results) == 1 else None
             ax.axvline(
                 row, color="#B00020" if len(results) == 1 else colour, linewidth=0.8, alpha=0.55, label=marked
             )

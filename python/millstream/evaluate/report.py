@@ -177,7 +177,7 @@ def _curve(results: Mapping[str, Result], metric: str) -> str:
         value
         for result in results.values()
         for key in (metric, f"rolling_{metric}")
-        for value in result.curve[key][len(result.curve[key]) // 50 :].tolist()
+        for value in result.curve[key][result.drawn][len(result.curve[key]) // 50 :].tolist()
         if math.isfinite(value)
     ]
     if not values:
@@ -207,7 +207,8 @@ def _curve(results: Mapping[str, Result], metric: str) -> str:
             marks.append(f'<line class="drift" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{height - bottom}"/>')
     for kind, key in (("whole", metric), ("rolling", f"rolling_{metric}")):
         for place, result in enumerate(results.values()):
-            pairs = zip(result.curve["row"].tolist(), result.curve[key].tolist(), strict=True)
+            rows, values_of = result.curve["row"][result.drawn], result.curve[key][result.drawn]
+            pairs = zip(rows.tolist(), values_of.tolist(), strict=True)
             points = " ".join(
                 "{:.1f},{:.1f}".format(*at(row, value)) for row, value in pairs if math.isfinite(value)
             )

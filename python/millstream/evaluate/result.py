@@ -144,6 +144,11 @@ class Result:
         """The first metric, as an object."""
         return next(iter(self.metrics.values()))
 
+    @property
+    def drawn(self) -> slice:
+        """The points of the curve that are worth drawing: those after the first row that was scored."""
+        return slice(int(np.searchsorted(self.curve["row"], self.warmup + self.unanswered, side="right")), None)
+
     def __getitem__(self, name: str) -> float:
         return self.values[name]
 

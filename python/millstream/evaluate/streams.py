@@ -89,6 +89,7 @@ class Gathered(Chunk):
             start = end
 
     def _same_keys(self, keys: Any, start: int, stop: int) -> Iterator[Group]:
+        error: Exception | None = None
         try:
             if keys is None:
                 _frames.plain_dict(self.rows[start])
@@ -97,15 +98,17 @@ class Gathered(Chunk):
             parts = [
                 (_frames._name(name), *_column(name, values)) for name, values in zip(keys, columns, strict=True)
             ]
-        except (ValueError, TypeError, KeyError, OverflowError) as error:
-            if stop - start == 1:
-                yield start, stop, None, error
-                return
+        except (ValueError, TypeError, KeyError, OverflowError) as found:
+            # Halved after the handler, or each half's error would drag those of the wholes along.
+            error = found
+        if error is None:
+            yield start, stop, ("columns", parts, stop - start), None
+        elif stop - start == 1:
+            yield start, stop, None, error
+        else:
             middle = (start + stop) // 2
             yield from self._same_keys(keys, start, middle)
             yield from self._same_keys(keys, middle, stop)
-            return
-        yield start, stop, ("columns", parts, stop - start), None
 
 
 _NUMBERS = frozenset({float, int, bool, type(None)})
