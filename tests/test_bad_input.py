@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import fractions
 import math
 import subprocess
@@ -20,7 +21,7 @@ import pandas
 import pytest
 
 import millstream
-from millstream import linear_model, preprocessing
+from millstream import linear_model, naive_bayes, preprocessing
 from millstream.errors import MillstreamError, NumericOverflow
 from millstream.registry import entry
 from streams import ARGUMENTS, CASES, Case, answer, cases, learn_one, mixed, numbers_in, numeric
@@ -633,3 +634,88 @@ def test_no_parameter_can_ask_for_terabytes() -> None:
     code = f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]\n{EXTREMES}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "done\n", done.stderr[-2000:]
+
+
+class Part(enum.IntEnum):
+    LENGTH = 3
+
+
+class Colour(str, enum.Enum):  # noqa: UP042
+    RED = "red"
+
+
+def test_names_that_are_ints_or_text_by_inheritance_are_read() -> None:
+    model = preprocessing.StandardScaler()
+    x: dict[Any, Any] = {True: 1.0, 0: 2.0, Part.LENGTH: 3.0, Colour.RED: 4.0, "colour": Colour.RED}
+    model.learn_one(x)
+    assert model.features == [1, 0, 3, "red", "colour"]
+    assert list(model.transform_one(x)) == [1, 0, 3, "red", "colour"]
+    twin = preprocessing.StandardScaler()
+    twin.learn_one({1: 1.0, 0: 2.0, 3: 3.0, "red": 4.0, "colour": "red"})
+    assert model.to_bytes() == twin.to_bytes()
+
+
+def test_a_line_break_in_a_name_or_a_value_stays_in_its_line() -> None:
+    model = linear_model.LogisticRegression()
+    model.learn_one({"a": 1.0}, "yes")
+    model.learn_one({"a": 1.0}, "no")
+    bad: list[tuple[dict[str, Any], str, str]] = [
+        ({"b\nERROR all is lost": math.inf}, "yes", "b\\nERROR"),
+        ({"a": "x\r\u2028y"}, "yes", "x\\r\\u2028y"),
+        ({"a": 1.0}, "may\x1b[31mbe", "may\\x1b[31mbe"),
+    ]
+    for x, y, shown in bad:
+        with pytest.raises(MillstreamError) as failure:
+            model.learn_one(x, y)
+        assert str(failure.value).isprintable()
+        assert shown in str(failure.value)
+
+
+def test_a_value_that_cannot_show_itself_is_refused_all_the_same() -> None:
+    class Mute:
+        def __repr__(self) -> str:
+            raise RuntimeError("no words")
+
+    with pytest.raises(TypeError, match="feature 'a': a value is a number, text or None, got Mute"):
+        linear_model.LinearRegression().learn_one({"a": Mute()}, 1.0)
+
+
+def test_what_a_masked_array_hides_is_missing() -> None:
+    hidden = np.ma.array([[1.0, 2.0], [9e9, 3.0], [4.0, 5.0]], mask=[[0, 0], [1, 0], [0, 0]])
+    whole = np.array([[1.0, 2.0], [math.nan, 3.0], [4.0, 5.0]])
+    one, other = preprocessing.StandardScaler(), preprocessing.StandardScaler()
+    one.learn_many(hidden)
+    other.learn_many(whole)
+    assert one.to_bytes() == other.to_bytes()
+    model = linear_model.LinearRegression()
+    with pytest.raises(TypeError, match="row 1: .*missing"):
+        model.learn_many(whole, np.ma.array([1.0, 9e9, 3.0], mask=[0, 1, 0]))
+    with pytest.raises(ValueError, match="row 1: .*weight"):
+        model.learn_many(whole, [1.0, 2.0, 3.0], np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]))
+    assert model.learned == 0
+
+
+@pytest.mark.parametrize("labels", [[2**62, 3.0], [2**53 + 1, 1.0], [3, 4.0, 3.0], [2**62, -1]], ids=str)
+def test_large_labels_among_floats_stay_what_they_are(labels: list[Any]) -> None:
+    one, many = naive_bayes.GaussianNB(), naive_bayes.GaussianNB()
+    for label in labels:
+        one.learn_one({0: 1.0}, label)
+    many.learn_many(np.ones((len(labels), 1)), labels)
+    assert many.classes == one.classes == list(dict.fromkeys(map(int, labels)))
+    assert many.to_bytes() == one.to_bytes()
+
+
+@pytest.mark.parametrize("make", [pandas.DataFrame, lambda rows: pandas.DataFrame(rows).to_numpy(dtype=object)])
+def test_a_column_of_objects_that_changes_kind_is_bad_from_that_row(make: Any) -> None:
+    rows = [{0: 1.0, 1: "x"}, {0: 2.0, 1: None}, {0: "oops", 1: "x"}, {0: 3.0, 1: [1]}, {0: 4.0, 1: "y"}]
+    y = [1.0, 2.0, 3.0, 4.0, 5.0]
+    for on_error, learned in (("raise", 0), ("stop", 2)):
+        model = linear_model.LinearRegression()
+        with pytest.raises(TypeError, match="row 2: .*feature 0 is a number, got 'oops'"):
+            model.learn_many(make(rows), y, on_error=on_error)
+        assert model.learned == learned
+    model, loop = linear_model.LinearRegression(), linear_model.LinearRegression()
+    assert model.learn_many(make(rows), y, on_error="skip") == 2
+    loop.learn_many(rows, y, on_error="skip")
+    assert model.to_bytes() == loop.to_bytes()
+    assert len(loop.clone().step_many(make(rows), y, on_error="skip")) == 5

@@ -135,7 +135,7 @@ def test_a_matrix_of_text() -> None:
 
 def test_a_column_of_objects_that_mixes_text_and_numbers_names_the_row() -> None:
     matrix = np.array([["red"], ["green"], [3.0]], dtype=object)
-    with pytest.raises(TypeError, match=r"row 2: .*feature 0 is nominal \(text\), got 3.0"):
+    with pytest.raises(TypeError, match=r"row 2: .*feature 0 is nominal \(text\), got 3$"):
         model().learn_many(matrix, [True, False, True])
 
 

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -378,6 +379,29 @@ def test_a_saved_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> Non
     (tmp_path / "plain").write_bytes(b"")
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("model.ms", "plain")]
     assert modes[0] == modes[1]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    link = tmp_path / "model.ms"
+    link.symlink_to(tmp_path / "store" / "v1.ms")
+    for _ in range(2):
+        small().save(link)
+        assert link.is_symlink()
+        assert millstream.load(tmp_path / "store" / "v1.ms").to_bytes() == small().to_bytes()
+    assert [entry.name for entry in (tmp_path / "store").iterdir()] == ["v1.ms"]
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    model = linear_model.LogisticRegression()
+    model.learn_one({f"feature {number}": 1.0 for number in range(20_000)}, True)
+    with ThreadPoolExecutor(1) as pool:
+        got = pool.submit(pipe.read_bytes)
+        model.save(pipe)
+        assert got.result(60) == model.to_bytes()
+    assert pipe.is_fifo()
 
 
 def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:

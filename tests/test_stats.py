@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import pickle
@@ -228,3 +229,18 @@ def test_overflow_is_caught() -> None:
         with pytest.raises(OverflowError):
             statistic.update(-1e308 if name != "Sum" else 1e308, *(-y for y in more))
         assert statistic.to_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["Skew", "Kurtosis"])
+def test_a_shape_that_rounding_has_taken_is_nan(name: str) -> None:
+    """Never infinite: the squares of these numbers have all but vanished, or all the weight is on one."""
+    for told in (
+        [(0.0, 1.0), (1e-160, 1.0), (0.0, 1.0), (1e-160, 1.0), (1.0, 5e-324)],
+        [(1e-308, 1.0), (0.0, 1.0), (1e9, 1.0), (1e-160, 1e300)],
+        [(0.0, 1e300), (1.0, 5e-324), (1.0, 1e-300)],
+    ):
+        statistic = getattr(stats, name)()
+        for x, w in told:
+            with contextlib.suppress(OverflowError):
+                statistic.update(x, w)
+            assert not math.isinf(statistic.get())

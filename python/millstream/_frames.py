@@ -28,7 +28,7 @@ def _plain(key: Any, value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
     if isinstance(value, str):
-        return str(value)
+        return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
         return float(value)
     if type(value).__name__ in ("NAType", "NaTType"):
@@ -48,8 +48,8 @@ def shown(value: Any) -> str:
     """A value for a message: its type, and as much of it as fits in a line."""
     try:
         words = " ".join(repr(value).split())
-    except ValueError:
-        # An int of more digits than Python is willing to write.
+    except Exception:
+        # An int of more digits than Python is willing to write, or a value that cannot show itself.
         words = ""
     return f"{type(value).__name__} {words:.60}"
 
@@ -61,7 +61,7 @@ def _library(X: Any) -> str:
 def take_apart(X: Any) -> tuple[Any, ...]:
     """What `rows.rs` reads: a matrix, columns, a sparse matrix; or the dicts themselves."""
     if isinstance(X, np.ndarray):
-        return _matrix(X)
+        return _matrix(_filled(X))
     library = _library(X)
     if library == "pandas" and hasattr(X, "columns"):
         columns = [_pandas_column(name, X.iloc[:, place]) for place, name in enumerate(X.columns)]
@@ -80,6 +80,33 @@ def take_apart(X: Any) -> tuple[Any, ...]:
         except ValueError:
             raise InvalidValue("rows of different lengths: a batch must be rectangular") from None
     return ("dicts", X)
+
+
+def _filled(array: Any) -> Any:
+    """What a masked array hides is missing."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if array.dtype.kind in "fiub":
+        return np.where(np.ma.getmaskarray(array), np.nan, array.data.astype(np.float64))
+    return np.where(np.ma.getmaskarray(array), None, array.data)  # type: ignore[call-overload]
+
+
+def _holds_objects(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind == "O"
+
+
+def object_rows(X: Any) -> list[Any] | None:
+    """The rows as dicts where columns hold Python objects, which may be good in one row and bad in the next."""
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "O":
+        return [dict(enumerate(row)) for row in _filled(X).tolist()]
+    if _library(X) != "pandas" or not any(map(_holds_objects, X.dtypes)):
+        return None
+    series = [(name, X.iloc[:, place]) for place, name in enumerate(X.columns)]
+    columns = [
+        (_name(name), column.to_numpy(), None) if _holds_objects(column.dtype) else _pandas_column(name, column)
+        for name, column in series
+    ]
+    return list(rows_of(("columns", columns, len(X))))
 
 
 def _matrix(X: Any) -> tuple[Any, ...]:
@@ -126,7 +153,7 @@ def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
         return name, series.cat.codes.to_numpy(), _texts(name, series.cat.categories)
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
         return name, _numbers(name, series.to_numpy()), None
-    if isinstance(dtype, np.dtype) and dtype.kind == "O":
+    if _holds_objects(dtype):
         return (name, *_object_column(name, series.to_numpy()))
     if getattr(dtype, "kind", "") in ("f", "i", "u", "b"):
         return name, series.to_numpy(dtype=np.float64, na_value=np.nan), None
@@ -179,12 +206,10 @@ def _name(name: Any) -> Any:
     if type(name) in (str, int):
         return name
     if isinstance(name, str):
-        return str(name)
-    if isinstance(name, np.integer):
+        return str.__str__(name)
+    if isinstance(name, (int, np.integer)):
         return int(name)
-    if not isinstance(name, (str, int)):
-        raise InvalidType(f"a feature's name is a str or an int, got {type(name).__name__} {name!r}")
-    return name
+    raise InvalidType(f"a feature's name is a str or an int, got {shown(name)}")
 
 
 def _sparse(X: Any) -> tuple[Any, ...]:
@@ -208,6 +233,8 @@ def targets(y: Any) -> Any:
     if isinstance(y, (str, bytes, Mapping)) or not isinstance(y, Iterable):
         raise InvalidType(f"y is one value for each row, got {shown(y)}")
     if isinstance(y, np.ndarray):
+        if isinstance(y, np.ma.MaskedArray):
+            y = _filled(y.astype(object)) if np.ma.is_masked(y) else y.data
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if y.ndim != 1:
@@ -219,9 +246,13 @@ def targets(y: Any) -> Any:
     kinds = {type(value) for value in values}
     if kinds <= {float, int} or kinds <= {bool}:
         try:
-            return np.asarray(values)
+            array = np.asarray(values)
         except OverflowError:
             return values
+        # Among floats a large int would become another label.
+        if int in kinds and array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
+            return values
+        return array
     return values
 
 
@@ -230,7 +261,7 @@ def weights(w: Any) -> Any:
     if w is None:
         return None
     try:
-        array = np.asarray(w, dtype=np.float64)
+        array = np.asarray(_filled(w), dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidType(f"w is one number for each row, got {shown(w)}") from None
     if array.ndim != 1:

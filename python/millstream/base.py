@@ -240,7 +240,13 @@ class Model(Part):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `millstream.load` reads. The file appears whole or not at all."""
         data = self.to_bytes()
-        path = Path(path)
+        # A link stays a link, to the new file.
+        path = Path(os.path.realpath(path))
+        if path.exists() and not path.is_file() and not path.is_dir():
+            # A pipe or a device is written to; a rename would put a file in its place.
+            with path.open("wb", buffering=0) as file:
+                _write_all(file, data)
+            return
         # Not by tempfile, whose files nobody else may read.
         temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
         try:
@@ -264,6 +270,12 @@ class Model(Part):
         from millstream._display import html_of
 
         return html_of(self)
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _check_on_error(on_error: str) -> None:
@@ -517,7 +529,7 @@ class Native(_core.Model):
 
     def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> int:
         _check_on_error(on_error)
-        rows = self._take_apart(X)
+        rows = self._take_apart(X, learning=True)
         if rows[0] == "dicts":
             return _loop(self, rows[1], y, w, None, on_error)[1]
         _, skipped = self._run_many(rows, *self._beside(y, w), None, on_error)
@@ -526,7 +538,7 @@ class Native(_core.Model):
     def step_many(self, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
         _check_on_error(on_error)
         predict = "proba" if proba else "class"
-        rows = self._take_apart(X)
+        rows = self._take_apart(X, learning=True)
         if rows[0] == "dicts":
             answers = _loop(self, rows[1], y, w, predict, on_error)[0]
             return _frames.pack_probabilities(answers, self.classes) if proba else _frames.pack_answers(answers)
@@ -552,10 +564,14 @@ class Native(_core.Model):
         names, matrix, nominal = self._transform_many(rows)
         return _frames.give_back(names, matrix, nominal, like=X)
 
-    def _take_apart(self, X: Any) -> tuple[Any, ...]:
+    def _take_apart(self, X: Any, *, learning: bool = False) -> tuple[Any, ...]:
         try:
             return _frames.take_apart(X)
         except MillstreamError as error:
+            # Of objects that make no column, the rows before the first bad one can still be learned.
+            rows = _frames.object_rows(X) if learning else None
+            if rows is not None:
+                return ("dicts", rows)
             raise error.by(self._title()) from None
 
     def _beside(self, y: Any, w: Any) -> tuple[Any, Any]:

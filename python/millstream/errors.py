@@ -12,6 +12,13 @@ __all__ = [
 ]
 
 
+def _one_line(message: str) -> str:
+    """Names and values come from anywhere: a line break in one must not forge a line of a log."""
+    if message.isprintable():
+        return message
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
+
+
 class MillstreamError(Exception):
     """Every error that millstream raises on purpose.
 
@@ -19,7 +26,7 @@ class MillstreamError(Exception):
     """
 
     def __init__(self, message: str, row: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(_one_line(message))
         self.row = row
 
     def by(self, who: str) -> MillstreamError:

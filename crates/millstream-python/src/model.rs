@@ -20,7 +20,7 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
 use crate::answers::Answers;
 use crate::bench::{borrow_bench, Bench};
-use crate::errors::{by, raise, OrRaise};
+use crate::errors::{by, raise, shown, OrRaise};
 use crate::labels::show_label;
 use crate::rows::{read_dict, read_numbers, Keys, Lent};
 use crate::targets::{check_length, ManyTargets, OneTarget, Weight};
@@ -63,6 +63,16 @@ impl Inner {
     fn read_into(&self, py: Python<'_>, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<bool> {
         let model = self.model(py)?;
         read_dict(dict, model.schema(), &self.keys, draft).map_err(|error| by(py, error, model.title()))
+    }
+
+    /// Read what `plain_dict` made.
+    fn read_plain(&self, py: Python<'_>, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<()> {
+        match self.read_into(py, dict, draft)? {
+            true => Ok(()),
+            false => {
+                Err(raise(py, &Fault::wrong_type(format!("an example cannot be read: {}", shown(dict.as_any())))))
+            }
+        }
     }
 
     fn label(&self, py: Python<'_>, class: Option<u32>) -> Py<PyAny> {
@@ -143,7 +153,7 @@ impl Model {
         let dict = plain_dict(x).map_err(|error| self.named(py, error))?;
         let inner = self.read(py)?;
         let model = inner.model(py)?;
-        inner.read_into(py, &dict, &mut bench.draft)?;
+        inner.read_plain(py, &dict, &mut bench.draft)?;
         work(&inner, model, &mut bench)
     }
 
@@ -165,7 +175,7 @@ impl Model {
             drop(inner);
             let dict = plain_dict(x).map_err(|error| self.named(py, error))?;
             inner = self.write(py)?;
-            inner.read_into(py, &dict, &mut bench.draft)?;
+            inner.read_plain(py, &dict, &mut bench.draft)?;
         }
         let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
         let (features, classes) = (model.schema().len(), model.labels().known());

@@ -181,7 +181,7 @@ impl Statistic for Moment {
         if numbers == 0 {
             return f64::NAN;
         }
-        match self.which {
+        let value = match self.which {
             Which::Mean => mean,
             Which::Var { ddof } if n > ddof => m2.max(0.0) / (n - ddof),
             Which::Var { .. } => f64::NAN,
@@ -203,6 +203,12 @@ impl Statistic for Moment {
                     (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * kurtosis + 6.0)
                 }
             }
+        };
+        // With an M2 that has all but underflowed, or a total weight just above 2, a shape is lost.
+        if value.is_finite() {
+            value
+        } else {
+            f64::NAN
         }
     }
 
