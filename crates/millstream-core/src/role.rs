@@ -132,6 +132,19 @@ pub trait Transformer: Part {
         self.transform(x, out, scratch);
         Ok(())
     }
+    /// The row as it is transformed before it is learned, and after: what predicting and learning behind this
+    /// step need. On a fault nothing is learned, and the buffers mean nothing.
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        w: f64,
+        before: &mut RowBuffer,
+        after: &mut RowBuffer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.transform(x, before, scratch);
+        self.learn_and_transform(x, w, after, scratch)
+    }
     /// Take back the last `learn`, bit for bit. A pipeline calls it when a later step refuses the example;
     /// it is called at most once per `learn`.
     fn undo(&mut self) {}

@@ -137,20 +137,6 @@ fn learn_through(
     learned
 }
 
-/// `learn_through` a single transformer, in the caller's buffer.
-#[inline(always)]
-fn learn_alone(
-    first: &mut dyn Transformer,
-    x: Row<'_>,
-    w: f64,
-    buffer: &mut RowBuffer,
-    scratch: &mut Scratch,
-    last: impl FnOnce(Row<'_>, &mut Scratch) -> Result<()>,
-) -> Result<()> {
-    first.learn_and_transform(x, w, buffer, scratch)?;
-    last(buffer.row(), scratch).inspect_err(|_| first.undo())
-}
-
 impl Chain {
     /// The one transformer, if there is just one and no step goes by names.
     #[inline]
@@ -322,18 +308,17 @@ impl Classifier for Pipeline<Box<dyn Classifier>> {
         scratch: &mut Scratch,
     ) -> usize {
         let mut prediction = scratch.take_prediction();
-        let mut buffer = scratch.take_row();
+        let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
         let mut done = 0;
         for (x, y, w) in block.rows() {
             let x = Row::Plain(x);
             let last = &mut self.last;
             let learned = match self.chain.alone() {
-                // The common pipeline, in one buffer and without the recursion.
-                Some(first) => {
-                    first.transform(x, &mut buffer, scratch);
-                    last.predict(buffer.row(), want, &mut prediction, scratch);
-                    learn_alone(first, x, w, &mut buffer, scratch, |z, scratch| last.learn(z, y, w, scratch))
-                }
+                // The common pipeline, without the recursion.
+                Some(first) => first.step(x, w, &mut before, &mut after, scratch).and_then(|()| {
+                    last.predict(before.row(), want, &mut prediction, scratch);
+                    last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo())
+                }),
                 None => self.step(x, y, w, want, &mut prediction, scratch),
             };
             if learned.is_err() {
@@ -342,7 +327,8 @@ impl Classifier for Pipeline<Box<dyn Classifier>> {
             out.push(&mut prediction, block.labels, want);
             done += 1;
         }
-        scratch.give_row(buffer);
+        scratch.give_row(before);
+        scratch.give_row(after);
         scratch.give_prediction(prediction);
         done
     }
@@ -370,25 +356,25 @@ impl Regressor for Pipeline<Box<dyn Regressor>> {
     }
 
     fn step_block(&mut self, block: &NumberBlock<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
-        let mut buffer = scratch.take_row();
+        let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
         let mut done = 0;
         for (x, y, w) in block.rows() {
             let x = Row::Plain(x);
             let last = &mut self.last;
             let predicted = match self.chain.alone() {
-                Some(first) => {
-                    first.transform(x, &mut buffer, scratch);
-                    let predicted = last.predict(buffer.row(), scratch);
-                    learn_alone(first, x, w, &mut buffer, scratch, |z, scratch| last.learn(z, y, w, scratch))
-                        .map(|()| predicted)
-                }
+                Some(first) => first.step(x, w, &mut before, &mut after, scratch).and_then(|()| {
+                    let predicted = last.predict(before.row(), scratch);
+                    let learned = last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo());
+                    learned.map(|()| predicted)
+                }),
                 None => self.step(x, y, w, scratch),
             };
             let Ok(predicted) = predicted else { break };
             out.push(predicted);
             done += 1;
         }
-        scratch.give_row(buffer);
+        scratch.give_row(before);
+        scratch.give_row(after);
         done
     }
 

@@ -128,8 +128,7 @@ impl Weights {
                     return self.run(Sgd { rate }, rate, features, step, next);
                 };
                 fit(&mut next.values, self.values.len());
-                step_without_memory::<Sgd, false>(Sgd { rate }, rate, step, &self.values, x, &mut next.values);
-                all_finite(&next.values)
+                step_without_memory::<Sgd, false>(Sgd { rate }, rate, step, &self.values, x, &mut next.values)
             }
             Rule::Sgd => self.run(Sgd { rate }, rate, features, step, next),
             Rule::Momentum { rho } => self.run(Momentum { rate, rho }, rate, features, step, next),
@@ -297,8 +296,8 @@ fn fit(numbers: &mut Vec<f64>, n: usize) {
     }
 }
 
-/// The dense step of a rule without memory. A function of its own: its arguments tell the compiler that
-/// they do not overlap.
+/// The dense step of a rule without memory; false if it overflows. A function of its own: its arguments tell
+/// the compiler that they do not overlap. In pairs, so that the check for overflow rides along.
 #[inline(never)]
 fn step_without_memory<U: Update, const PENALISED: bool>(
     update: U,
@@ -307,12 +306,25 @@ fn step_without_memory<U: Update, const PENALISED: bool>(
     w: &[f64],
     x: &[f64],
     out: &mut [f64],
-) {
+) -> bool {
     let n = out.len();
-    let (w, x) = (&w[..n], &x[..n]);
-    for j in 0..n {
-        out[j] = one::<U, PENALISED>(update, rate, Cell { w: w[j], a: 0.0, b: 0.0 }, x[j], step).w;
+    let stepped = |w: f64, x: f64| one::<U, PENALISED>(update, rate, Cell { w, a: 0.0, b: 0.0 }, x, step).w;
+    let (pairs, last) = out.as_chunks_mut::<2>();
+    let count = pairs.len();
+    let ws = &w[..n].as_chunks::<2>().0[..count];
+    let xs = &x[..n].as_chunks::<2>().0[..count];
+    let mut check = [0.0; 2];
+    for j in 0..count {
+        for k in 0..2 {
+            pairs[j][k] = stepped(ws[j][k], xs[j][k]);
+            check[k] += pairs[j][k] * 0.0;
+        }
     }
+    if let [last] = last {
+        *last = stepped(w[n - 1], x[n - 1]);
+        check[0] += *last * 0.0;
+    }
+    check[0] + check[1] == 0.0
 }
 
 /// A step of one coordinate; one whose feature is 0 stays.
@@ -341,16 +353,18 @@ pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
     match features {
         Features::Dense(x) => {
             let n = w.len().min(x.len());
-            let (w, x) = (&w[..n], &x[..n]);
+            let (w_fours, w_rest) = w[..n].as_chunks::<4>();
+            let (x_fours, x_rest) = x[..n].as_chunks::<4>();
             let mut sums = [0.0f64; 4];
-            let (w_chunks, x_chunks) = (w.chunks_exact(4), x.chunks_exact(4));
-            let rest: f64 = w_chunks.remainder().iter().zip(x_chunks.remainder()).map(|(w, x)| w * x).sum();
-            for (w, x) in w_chunks.zip(x_chunks) {
+            for (w, x) in w_fours.iter().zip(x_fours) {
                 for k in 0..4 {
                     sums[k] += w[k] * x[k];
                 }
             }
-            (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+            for (k, (w, x)) in w_rest.iter().zip(x_rest).enumerate() {
+                sums[k] += w * x;
+            }
+            (sums[0] + sums[1]) + (sums[2] + sums[3])
         }
         Features::Sparse(indices, x) => {
             indices.iter().zip(x).map(|(&place, x)| w.get(place as usize).map_or(0.0, |w| w * x)).sum()

@@ -151,9 +151,10 @@ impl Moments {
     }
 }
 
-/// West's update of all features, and the features as they are scaled by it. A function of its own: its
-/// arguments tell the compiler that they do not overlap, which a loop over fields would have to find out for
-/// each row.
+/// West's update of all features, and the features as they are scaled before and after; false if it
+/// overflows. A function of its own: its arguments tell the compiler that they do not overlap, which a loop over fields
+/// would have to find out for each row. In pairs, which is what a vector register holds: so the check for
+/// overflow rides along, and an even row has no rest to go through one by one.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn welford(
@@ -164,25 +165,51 @@ fn welford(
     means: &mut [f64],
     squares: &mut [f64],
     inverse_deviations: &mut [f64],
-    scaled: &mut [f64],
-) {
+    before: &mut [f64],
+    after: &mut [f64],
+) -> bool {
     let width = x.len();
-    let scaled = &mut scaled[..width];
-    let (old_means, old_squares) = (&old.means[..width], &old.squares[..width]);
-    let (means, squares, inverses) =
-        (&mut means[..width], &mut squares[..width], &mut inverse_deviations[..width]);
     let share = w / n;
     let factor = w * (old.shared_count / n);
-    for j in 0..width {
-        let delta = x[j] - old_means[j];
-        let mean = old_means[j] + delta * share;
-        let square = old_squares[j] + delta * factor * delta;
-        means[j] = mean;
-        squares[j] = square;
+    let one = |x: f64, mean: f64, square: f64, inverse: f64| {
+        let delta = x - mean;
+        let before = bounded(bounded(delta) * inverse);
+        let mean = mean + delta * share;
+        let square = square + delta * factor * delta;
         let inverse = inverse_deviation(square, n);
-        inverses[j] = inverse;
-        scaled[j] = (x[j] - mean) * inverse;
+        (mean, square, inverse, before, (x - mean) * inverse)
+    };
+    let (pairs, last) = x.as_chunks::<2>();
+    let count = pairs.len();
+    let old_means = &old.means[..width].as_chunks::<2>().0[..count];
+    let old_squares = &old.squares[..width].as_chunks::<2>().0[..count];
+    let new_means = &mut means[..width].as_chunks_mut::<2>().0[..count];
+    let new_squares = &mut squares[..width].as_chunks_mut::<2>().0[..count];
+    let inverses = &mut inverse_deviations[..width].as_chunks_mut::<2>().0[..count];
+    let old_inverses = &old.inverse_deviations[..width].as_chunks::<2>().0[..count];
+    let befores = &mut before[..width].as_chunks_mut::<2>().0[..count];
+    let afters = &mut after[..width].as_chunks_mut::<2>().0[..count];
+    // A difference that overflows makes its square infinite, so the squares tell of all.
+    let mut check = [0.0; 2];
+    for j in 0..count {
+        for k in 0..2 {
+            let (mean, square, inverse, before, after) =
+                one(pairs[j][k], old_means[j][k], old_squares[j][k], old_inverses[j][k]);
+            new_means[j][k] = mean;
+            new_squares[j][k] = square;
+            inverses[j][k] = inverse;
+            befores[j][k] = before;
+            afters[j][k] = after;
+            check[k] += square * 0.0;
+        }
     }
+    if let [x] = last {
+        let j = width - 1;
+        (means[j], squares[j], inverse_deviations[j], before[j], after[j]) =
+            one(*x, old.means[j], old.squares[j], old.inverse_deviations[j]);
+        check[0] += squares[j] * 0.0;
+    }
+    check[0] + check[1] == 0.0
 }
 
 #[inline(never)]
@@ -215,15 +242,20 @@ impl StandardScaler {
     }
 
     /// Every number is there: one count for all, and loops that run in vector registers.
-    fn learn_plain(&mut self, x: &[f64], w: f64, scaled: &mut [f64]) -> bool {
+    #[inline(always)]
+    fn learn_plain(&mut self, x: &[f64], w: f64, before: &mut [f64], after: &mut [f64]) -> bool {
         let StandardScaler { moments, spare, .. } = self;
         let n = moments.shared_count + w;
         spare.fit(x.len());
         let Moments { means, squares, inverse_deviations, .. } = spare;
-        welford(x, w, n, moments, means, squares, inverse_deviations, scaled);
         spare.shared_count = n;
-        // A difference that overflows makes its square infinite, so the squares tell of all.
-        n.is_finite() && all_finite(&spare.squares)
+        n.is_finite() && welford(x, w, n, moments, means, squares, inverse_deviations, before, after)
+    }
+
+    /// Whether a row has all that came with every row so far, and nothing new.
+    #[inline]
+    fn knows(&self, x: &[f64]) -> bool {
+        !x.is_empty() && x.len() == self.moments.means.len() && !self.moments.shared_count.is_nan()
     }
 
     fn learn_mixed(&mut self, x: Row<'_>, w: f64) -> bool {
@@ -308,28 +340,27 @@ impl Transformer for StandardScaler {
         }
     }
 
-    fn learn_and_transform(
+    fn step(
         &mut self,
         x: Row<'_>,
         w: f64,
-        out: &mut RowBuffer,
+        before: &mut RowBuffer,
+        after: &mut RowBuffer,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if let Row::Plain(values) = x {
-            let known = self.moments.means.len();
-            let shared = !self.moments.shared_count.is_nan();
-            if values.len() == known && known > 0 && shared && self.with_mean && self.with_std {
-                let scaled = out.plain(known);
-                if !self.learn_plain(values, w, scaled) {
+        match x {
+            Row::Plain(values) if self.with_mean && self.with_std && self.knows(values) => {
+                if !self.learn_plain(values, w, before.plain(values.len()), after.plain(values.len())) {
                     return Err(Fault::overflow(NAME));
                 }
                 self.moments.swap(&mut self.spare);
-                return Ok(());
+                Ok(())
+            }
+            _ => {
+                self.transform(x, before, scratch);
+                self.learn_and_transform(x, w, after, scratch)
             }
         }
-        self.learn(x, w, scratch)?;
-        self.transform(x, out, scratch);
-        Ok(())
     }
 
     fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -345,10 +376,12 @@ impl Transformer for StandardScaler {
                     self.moments.grow(values.len());
                 }
                 if !self.moments.shared_count.is_nan() && values.len() == self.moments.means.len() {
-                    let mut scaled = scratch.take_numbers();
-                    scaled.resize(values.len(), 0.0);
-                    let sound = self.learn_plain(values, w, &mut scaled);
-                    scratch.give_numbers(scaled);
+                    let (mut before, mut after) = (scratch.take_numbers(), scratch.take_numbers());
+                    before.resize(values.len(), 0.0);
+                    after.resize(values.len(), 0.0);
+                    let sound = self.learn_plain(values, w, &mut before, &mut after);
+                    scratch.give_numbers(before);
+                    scratch.give_numbers(after);
                     sound
                 } else {
                     self.learn_mixed(x, w)
