@@ -233,6 +233,15 @@ def test_notebooks_show_steps_parameters_and_what_was_learned() -> None:
     assert "&lt;b&gt;" in Majority(smoothing="<b>")._repr_html_()  # type: ignore[arg-type]
 
 
+def test_a_parameter_is_fixed_when_the_model_is_made() -> None:
+    model = linear_model.LogisticRegression(l2=0.5)
+    model.l2 = 0.5
+    with pytest.raises(AttributeError, match=r"LogisticRegression: l2 is fixed .* clone\(l2=…\)"):
+        model.l2 = 1.0
+    model.remark = "mine"
+    assert (model.l2, model.remark) == (0.5, "mine")
+
+
 def test_the_verbs_of_compiled_models_have_words() -> None:
     for verb in ("learn", "step", "predict", "predict_proba", "transform"):
         for form in ("one", "many"):

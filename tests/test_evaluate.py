@@ -479,6 +479,11 @@ def test_rows_that_cannot_be_read():
     assert caught.value.__context__ is None
 
 
+def test_a_matrix_alone_is_no_stream():
+    with pytest.raises(TypeError, match="ndarray alone has no target"):
+        evaluate.prequential(linear_model.LogisticRegression(), np.ones((3, 2)))
+
+
 def test_a_weight_that_is_no_number_is_a_bad_row():
     rows = [({"a": float(i)}, i % 2, "heavy" if i == 7 else 1.0) for i in range(20)]
     with pytest.raises(ValueError, match="row 7: .*weight"):

@@ -486,6 +486,18 @@ class Native(_core.Model):
                 return revive(parameters[name])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            parameters = self._description_dict["parameters"]
+        except InvalidValue:
+            parameters = {}
+        # A change here would change what the model says of itself and not what it does.
+        if name in parameters and describe(value) != parameters[name]:
+            raise AttributeError(
+                f"{type(self).__name__}: {name} is fixed when the model is made; clone({name}=…) makes another"
+            )
+        super().__setattr__(name, value)
+
     def describe(self) -> dict[str, Any]:
         """The whole description as plain data; `millstream.build` makes an equal model of it."""
         return self._description_dict

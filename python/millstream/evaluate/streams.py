@@ -183,6 +183,10 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
             "a stream is (X, y) or an iterable of (x, y) with dicts x or of chunks (X, y), "
             f"got {type(stream).__name__}"
         )
+    if not isinstance(stream, (list, tuple)) and _is_rows(stream):
+        raise InvalidType(
+            f"{type(stream).__name__} alone has no target: a stream is (X, y), and y may be the name of a column"
+        )
     if _is_table(stream):
         X, y, w = (*stream, None)[:3]
         if _is_rows(X) and not _are_dicts(X):
