@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from typing import Any
 
@@ -19,7 +20,9 @@ NAMES = millstream.find()
 @pytest.mark.parametrize("name", NAMES)
 def test_the_python_face_says_what_the_declaration_says(name: str) -> None:
     kind = face(name)
-    assert kind.__name__ == name.rpartition(".")[2]
+    module, _, short = name.rpartition(".")
+    assert kind.__name__ == short
+    assert short in importlib.import_module(f"millstream.{module}").__all__
     assert kind.name == name  # type: ignore[attr-defined]
     assert kind.__doc__
     assert ">>>" in kind.__doc__, f"{name}: the docstring has no example"

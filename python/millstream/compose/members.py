@@ -21,7 +21,10 @@ def gather(who: str, given: Sequence[Any], names: Any = None) -> tuple[list[Any]
     if names is not None:
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise InvalidType(f"{who}: names must be a list of names, got {names!r:.60}")
-        return members, [str(name) for name in names]
+        own = [str(name) for name in names]
+        if len(own) != len(members):
+            raise InvalidValue(f"{who}: names must be one for each of {len(members)} members, got {len(own)}")
+        return members, own
     if all(name is None for name, _ in pairs):
         return members, None
     return members, unique(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from millstream import _frames
 from millstream.base import Features, Model, Native, Predictor, role_of, teach
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
-from millstream.errors import InvalidType, InvalidValue
+from millstream.errors import InvalidType
 
 if TYPE_CHECKING:
     from millstream.compose.union import Union
@@ -138,8 +138,6 @@ class _NativePipeline(Native, Pipeline):
     def __init__(self, *steps: Any, names: Any = None) -> None:
         members, own = gather(_WHO, steps, names)
         refuse_learned(_WHO, members)
-        if own is not None and len(own) != len(members):
-            raise InvalidValue(f"{_WHO}: names must be one for each of {len(members)} steps, got {len(own)}")
         flat, own = _flatten(members, own, live=False)
         super().__init__(steps=flat, names=own)
 
@@ -166,8 +164,6 @@ class _PythonPipeline(Pipeline, Predictor):
 
     def __init__(self, *steps: Any, names: Any = None) -> None:
         members, own = gather(_WHO, steps, names)
-        if own is not None and len(own) != len(members):
-            raise InvalidValue(f"{_WHO}: names must be one for each of {len(members)} steps, got {len(own)}")
         flat, self._names = _flatten(members, own, live=True)
         for step in flat[:-1]:
             if role_of(step) != "transformer":

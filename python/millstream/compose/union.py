@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.base import Features, Native, Transformer, clone_value, role_of, teach
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
-from millstream.errors import InvalidType, InvalidValue
+from millstream.errors import InvalidType
 
 __all__ = ["TransformerUnion", "Union"]
 
@@ -136,8 +136,6 @@ class _NativeUnion(Native, Union):
 class _PythonUnion(Union):
     def __init__(self, *parts: Any, names: Any = None) -> None:
         members, own = gather(_WHO, parts, names)
-        if own is not None and len(own) != len(members):
-            raise InvalidValue(f"{_WHO}: names must be one for each of {len(members)} parts, got {len(own)}")
         self._parts, self._names = _flatten(members, own, live=True)
         for part in self._parts:
             if role_of(part) != "transformer":
