@@ -12,8 +12,11 @@ from millstream.registry import build, nearest
 __all__ = ["called", "find", "gather", "is_native", "refuse_learned"]
 
 
-def gather(who: str, given: Sequence[Any], names: Any = None) -> tuple[list[Any], list[str] | None]:
-    """Members in a row, and their names if any was given: parts one by one, in a list, or as (name, part)."""
+def gather(who: str, what: str, given: Sequence[Any], names: Any = None) -> tuple[list[Any], list[str] | None]:
+    """Members in a row, and their names if any was given: parts one by one, in a list, or as (name, part).
+
+    `what` is the word for them in messages.
+    """
     if len(given) == 1 and isinstance(given[0], (list, tuple)) and not _is_pair(given[0]):
         given = given[0]
     pairs = [item if _is_pair(item) else (None, item) for item in given]
@@ -23,7 +26,7 @@ def gather(who: str, given: Sequence[Any], names: Any = None) -> tuple[list[Any]
             raise InvalidType(f"{who}: names must be a list of names, got {names!r:.60}")
         own = [str(name) for name in names]
         if len(own) != len(members):
-            raise InvalidValue(f"{who}: names must be one for each of {len(members)} members, got {len(own)}")
+            raise InvalidValue(f"{who}: names must be one for each of {len(members)} {what}, got {len(own)}")
         return members, own
     if all(name is None for name, _ in pairs):
         return members, None

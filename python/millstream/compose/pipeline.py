@@ -58,7 +58,7 @@ class Pipeline(Model):
 
     def __new__(cls, *steps: Any, names: Any = None) -> Any:
         if cls is Pipeline:
-            members, _ = gather(_WHO, steps, names)
+            members, _ = gather(_WHO, "steps", steps, names)
             kind: Any = _NativePipeline if all(map(is_native, members)) else _PythonPipeline
             return kind.__new__(kind)
         return super().__new__(cls)
@@ -136,7 +136,7 @@ def _flatten(members: list[Any], names: list[str] | None, live: bool) -> tuple[l
 
 class _NativePipeline(Native, Pipeline):
     def __init__(self, *steps: Any, names: Any = None) -> None:
-        members, own = gather(_WHO, steps, names)
+        members, own = gather(_WHO, "steps", steps, names)
         refuse_learned(_WHO, members)
         flat, own = _flatten(members, own, live=False)
         super().__init__(steps=flat, names=own)
@@ -163,7 +163,7 @@ class _PythonPipeline(Pipeline, Predictor):
     """A pipeline with steps in Python. Native steps that follow each other are one compiled segment."""
 
     def __init__(self, *steps: Any, names: Any = None) -> None:
-        members, own = gather(_WHO, steps, names)
+        members, own = gather(_WHO, "steps", steps, names)
         flat, self._names = _flatten(members, own, live=True)
         for step in flat[:-1]:
             if role_of(step) != "transformer":

@@ -46,7 +46,7 @@ class Union(Transformer):
 
     def __new__(cls, *parts: Any, names: Any = None) -> Any:
         if cls is Union:
-            members, _ = gather(_WHO, parts, names)
+            members, _ = gather(_WHO, "parts", parts, names)
             kind: Any = _NativeUnion if all(map(is_native, members)) else _PythonUnion
             return kind.__new__(kind)
         return super().__new__(cls)
@@ -112,7 +112,7 @@ def _can_dissolve(union: Union, live: bool) -> bool:
 
 class _NativeUnion(Native, Union):
     def __init__(self, *parts: Any, names: Any = None) -> None:
-        members, own = gather(_WHO, parts, names)
+        members, own = gather(_WHO, "parts", parts, names)
         refuse_learned(_WHO, members)
         flat, own = _flatten(members, own, live=False)
         super().__init__(parts=flat, names=own)
@@ -135,7 +135,7 @@ class _NativeUnion(Native, Union):
 
 class _PythonUnion(Union):
     def __init__(self, *parts: Any, names: Any = None) -> None:
-        members, own = gather(_WHO, parts, names)
+        members, own = gather(_WHO, "parts", parts, names)
         self._parts, self._names = _flatten(members, own, live=True)
         for part in self._parts:
             if role_of(part) != "transformer":
