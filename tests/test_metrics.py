@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import sklearn.metrics as peer
 
 import millstream
 from millstream import linear_model, metrics
-from millstream.errors import MillstreamError
+from millstream.errors import InvalidState, MillstreamError
 from streams import ARGUMENTS
 
 RNG = np.random.default_rng(7)
@@ -404,3 +406,19 @@ def test_parameters_are_attributes() -> None:
     assert metric.metric.pos_val == "a"
     with pytest.raises(AttributeError):
         metric.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["ROCAUC", "PRAUC"])
+def test_a_forged_histogram_that_would_overflow_is_refused(name: str) -> None:
+    metric = getattr(metrics, name)()
+    for truth in (True, False):
+        metric.update(truth, {True: 0.9, False: 0.1}, 3.0)
+        metric.update(truth, {True: 0.2, False: 0.8}, 5.0)
+    data = metric.to_bytes()
+    payload = data[20:-4]
+    for weight in (3.0, 5.0):
+        assert payload.count(struct.pack(">Bd", 0xCB, weight)) == 2
+        payload = payload.replace(struct.pack(">Bd", 0xCB, weight), struct.pack(">Bd", 0xCB, 1.7e308))
+    body = data[:20] + payload
+    with pytest.raises(InvalidState, match=f"metrics.{name}: .*a sum is not valid"):
+        millstream.from_bytes(body + struct.pack("<I", zlib.crc32(body)))

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::Sum;
+use super::sums::{Sum, LIMIT};
 
 const OCTAVES: u32 = 30;
 /// Bins below ½.
@@ -101,7 +101,8 @@ impl Side {
     pub fn is_valid(&self) -> bool {
         let length = self.bins.len();
         let fits = length == BINS || (length == 0 && self.total.count == 0);
-        fits && self.total.is_valid() && self.bins.iter().all(|w| w.is_finite())
+        // Twice, because taking back leaves roundings; NaN is refused too.
+        fits && self.total.is_valid() && self.bins.iter().map(|w| w.abs()).sum::<f64>() <= 2.0 * LIMIT
     }
 }
 
