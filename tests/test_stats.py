@@ -244,3 +244,10 @@ def test_a_shape_that_rounding_has_taken_is_nan(name: str) -> None:
             with contextlib.suppress(OverflowError):
                 statistic.update(x, w)
             assert not math.isinf(statistic.get())
+
+
+def test_what_a_masked_array_hides_is_refused() -> None:
+    statistic = stats.Mean()
+    with pytest.raises(ValueError, match="row 1: .*NaN"):
+        statistic.update_many(np.ma.array([1.0, 9e9], mask=[0, 1]))
+    assert statistic.to_bytes() == stats.Mean().to_bytes()

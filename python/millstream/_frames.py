@@ -61,7 +61,7 @@ def _library(X: Any) -> str:
 def take_apart(X: Any) -> tuple[Any, ...]:
     """What `rows.rs` reads: a matrix, columns, a sparse matrix; or the dicts themselves."""
     if isinstance(X, np.ndarray):
-        return _matrix(_filled(X))
+        return _matrix(filled(X))
     library = _library(X)
     if library == "pandas" and hasattr(X, "columns"):
         columns = [_pandas_column(name, X.iloc[:, place]) for place, name in enumerate(X.columns)]
@@ -82,7 +82,7 @@ def take_apart(X: Any) -> tuple[Any, ...]:
     return ("dicts", X)
 
 
-def _filled(array: Any) -> Any:
+def filled(array: Any) -> Any:
     """What a masked array hides is missing."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
@@ -98,7 +98,7 @@ def _holds_objects(dtype: Any) -> bool:
 def object_rows(X: Any) -> list[Any] | None:
     """The rows as dicts where columns hold Python objects, which may be good in one row and bad in the next."""
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "O":
-        return [dict(enumerate(row)) for row in _filled(X).tolist()]
+        return [dict(enumerate(row)) for row in filled(X).tolist()]
     if _library(X) != "pandas" or not any(map(_holds_objects, X.dtypes)):
         return None
     series = [(name, X.iloc[:, place]) for place, name in enumerate(X.columns)]
@@ -234,7 +234,7 @@ def targets(y: Any) -> Any:
         raise InvalidType(f"y is one value for each row, got {shown(y)}")
     if isinstance(y, np.ndarray):
         if isinstance(y, np.ma.MaskedArray):
-            y = _filled(y.astype(object)) if np.ma.is_masked(y) else y.data
+            y = filled(y.astype(object)) if np.ma.is_masked(y) else y.data
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if y.ndim != 1:
@@ -261,7 +261,7 @@ def weights(w: Any) -> Any:
     if w is None:
         return None
     try:
-        array = np.asarray(_filled(w), dtype=np.float64)
+        array = np.asarray(filled(w), dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidType(f"w is one number for each row, got {shown(w)}") from None
     if array.ndim != 1:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
+from millstream._frames import filled
 from millstream.base import Model, Part, _to_json, describe, revive
 from millstream.errors import InvalidType, InvalidValue
 
@@ -87,7 +88,7 @@ def _unpickle(cls: type[_Measure], data: bytes, attributes: dict[str, Any]) -> _
 def numbers(what: str, values: Any) -> Any:
     """A column of numbers as an array that the core borrows."""
     try:
-        array = np.asarray(values)
+        array = np.asarray(filled(values))
         if array.dtype.kind not in "fiub":
             raise TypeError
         array = array.astype(np.float64, copy=False)
