@@ -263,3 +263,11 @@ def test_many_is_one_many_times_with_missing_and_nominal_values(name: str) -> No
     for x, (_, got) in zip(data, table.iterrows(), strict=True):
         z = one.transform_one(x)
         assert {k: v for k, v in got.items() if not (v is None or v != v)} == z
+
+
+def test_a_huge_weight_on_numbers_close_together_can_still_be_loaded() -> None:
+    scaler = preprocessing.StandardScaler()
+    for x, w in ((0.0, 1.0), (1e-140, 1.0), (1e-140, 1e300)):
+        scaler.learn_one({"a": x}, w=w)
+        assert millstream.from_bytes(scaler.to_bytes()).to_bytes() == scaler.to_bytes()
+    assert math.isfinite(scaler.transform_one({"a": 1.0})["a"])

@@ -226,7 +226,8 @@ fn scale(x: &[f64], means: &[f64], inverse_deviations: &[f64], out: &mut [f64]) 
 #[inline(always)]
 fn inverse_deviation(squares: f64, n: f64) -> f64 {
     let inverse = (n / squares).sqrt();
-    if squares > 1e-290 {
+    // A count as large as weights get can make even such a quotient infinite.
+    if squares > 1e-290 && inverse < f64::INFINITY {
         inverse
     } else {
         0.0
