@@ -67,7 +67,7 @@ $(MADE)/%: requirements/%.txt $(MADE)/python
 
 $(MADE)/build: $(MADE)/run $(RUST)
 	@command -v cc >/dev/null || { echo "a C compiler is missing: sudo apt install gcc"; exit 1; }
-	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup, see rustup.rs"; exit 1; }
+	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then: rustup toolchain install stable"; exit 1; }
 	@echo "building the core, optimised (a few minutes the first time)"
 	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet >$(MADE)/log 2>&1 \
 		|| { cat $(MADE)/log; exit 1; }
