@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.measure import Outcome, Side
 from benchmarks.streams import names
 
-__all__ = ["capymoa_loop", "has_java", "moa", "river", "sgd_classifier", "vw_driver", "vw_lines"]
+__all__ = ["IN_ORDER", "capymoa_loop", "has_java", "moa", "river", "sgd_classifier", "vw_driver", "vw_lines"]
 
 Build = Callable[[], Any]
 PACKAGES = ("numpy", "river", "scikit-learn", "capymoa", "vowpalwabbit", "pandas", "polars", "pyarrow")
@@ -50,16 +50,17 @@ def river(build: Build, rows: list[dict[str, float]], y: list[Any], name: str = 
     return Side(name, len(y), prepare)
 
 
-def sgd_classifier(X: Any, y: Any) -> Side:
-    """scikit-learn's SGDClassifier learning alone, all rows in one call and in their order; they come scaled."""
+def sgd_classifier(X: Any, y: Any, **settings: Any) -> Side:
+    """scikit-learn's SGDClassifier learning alone, all rows in one call; they come scaled.
+
+    By default as users call it: with a penalty, and shuffled, which costs it much of its time.
+    """
     from sklearn.linear_model import SGDClassifier
 
     classes = np.unique(y)
 
     def prepare() -> Callable[[], Outcome]:
-        model = SGDClassifier(
-            loss="log_loss", penalty=None, learning_rate="constant", eta0=0.01, shuffle=False, random_state=1
-        )
+        model = SGDClassifier(loss="log_loss", random_state=1, **settings)
 
         def run() -> Outcome:
             model.partial_fit(X, y, classes=classes)
@@ -67,7 +68,12 @@ def sgd_classifier(X: Any, y: Any) -> Side:
 
         return run
 
-    return Side("scikit-learn SGDClassifier, learning alone", len(y), prepare)
+    how = ", in order, no penalty" if settings else ""
+    return Side(f"scikit-learn SGDClassifier, learning alone{how}", len(y), prepare)
+
+
+#: A stream in its order, and our update: what SGDClassifier does beside shuffling and shrinking weights.
+IN_ORDER = {"penalty": None, "learning_rate": "constant", "eta0": 0.01, "shuffle": False}
 
 
 @cache

@@ -55,6 +55,7 @@ def matrix(size: float) -> Comparison:
         ours.step_many(scaled_logistic, X, y, "millstream, step_many", scored=few),
         peers.river(river_scaled_logistic, streams.as_dicts(X[:few]), y[:few].astype(bool).tolist()),
         peers.sgd_classifier(scaled, y),
+        peers.sgd_classifier(scaled, y, **peers.IN_ORDER),
         peers.vw_lines(scaled, y, few),
         peers.vw_driver(scaled, y, 5 * few),
     ]
@@ -83,6 +84,7 @@ def matrix_prequential(size: float) -> Comparison:
             ours.prequential(scaled_logistic, X, y),
             peers.river(river_scaled_logistic, streams.as_dicts(X[:few]), y[:few].astype(bool).tolist()),
             peers.sgd_classifier(streams.standardised(X), y),
+            peers.sgd_classifier(streams.standardised(X), y, **peers.IN_ORDER),
         ],
         {"River": 100, "scikit-learn SGDClassifier, learning alone": 2},
     )

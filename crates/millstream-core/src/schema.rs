@@ -168,6 +168,15 @@ impl Schema {
         }
     }
 
+    /// The text that names a slot, if it is named by text.
+    #[inline]
+    pub fn text(&self, slot: usize) -> Option<&str> {
+        match self.names.get(slot.checked_sub(self.numbered as usize)?)? {
+            Name::Text(text) => Some(text),
+            Name::Number(_) => None,
+        }
+    }
+
     /// The slot of a feature named by text, without making a `Name`.
     #[inline]
     pub fn slot_of_text(&self, text: &str) -> Option<u32> {

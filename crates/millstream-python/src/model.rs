@@ -47,12 +47,13 @@ impl Inner {
         self.keys.follow(py, model.schema())?;
         let entries = model.labels().entries();
         self.labels.truncate(entries.len());
-        for (code, label) in entries.iter().enumerate() {
-            let object = label.as_ref().map(|label| show_label(py, label).map(Bound::unbind)).transpose()?;
+        // The first code may have waited for its label; the others are met in order.
+        for code in (0..entries.len().min(1)).chain(self.labels.len().max(1)..entries.len()) {
+            let label =
+                entries[code].as_ref().map(|label| show_label(py, label).map(Bound::unbind)).transpose()?;
             match self.labels.get_mut(code) {
-                Some(known) if known.is_none() => *known = object,
-                Some(_) => {}
-                None => self.labels.push(object),
+                Some(known) => *known = label,
+                None => self.labels.push(label),
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ use millstream_core::table::{Column, SparseTable, Table};
 use millstream_core::Fault;
 use numpy::ndarray::{ArrayView1, ArrayView2, Axis};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use rustc_hash::FxHashSet;
@@ -40,35 +41,71 @@ impl Keys {
     }
 
     #[inline]
-    fn is_at(&self, slot: usize, key: &Bound<'_, PyAny>) -> bool {
-        self.0.get(slot).is_some_and(|known| known.as_ptr() == key.as_ptr())
+    fn is_at(&self, slot: usize, key: *mut ffi::PyObject) -> bool {
+        self.0.get(slot).is_some_and(|known| known.as_ptr() == key)
     }
 }
 
 /// Read a dict against a schema. False if it holds something whose reading would run Python code, which must
 /// not happen under a model's lock: the caller lets go of the lock and makes a plain dict of it first.
+///
+/// Through the C interface, with borrowed keys and values: in the stable ABI every count of a reference is a
+/// call, four for each item. Features mostly come in the order of their slots, so the next one is expected:
+/// comparing names is quicker than looking them up.
 #[inline]
+#[allow(unsafe_code)]
 pub fn read_dict(dict: &Bound<'_, PyDict>, schema: &Schema, keys: &Keys, draft: &mut Draft) -> PyResult<bool> {
+    let py = dict.py();
     draft.begin(schema);
     let kinds = schema.kinds();
     let mut expected = 0;
-    for (key, value) in dict.iter() {
-        if keys.is_at(expected, &key) && kinds[expected] == Kind::Number {
-            if let Ok(float) = value.cast_exact::<PyFloat>() {
-                let number = float.value();
+    let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: `dict` is a dict and the GIL is held, so `PyDict_Next` may be called; no Python code runs in this
+    // loop (`read_item` reads only exact ints, floats, strings, bools and None), so the dict does not change
+    // under it and keeps the keys and values alive that are borrowed here. `PyFloat_AsDouble` is only called
+    // on a float, where it cannot fail.
+    unsafe {
+        while ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0 {
+            if ffi::PyFloat_CheckExact(value) != 0
+                && kinds.get(expected) == Some(&Kind::Number)
+                && (keys.is_at(expected, key) || is_text(key, schema.text(expected)))
+            {
+                let number = ffi::PyFloat_AsDouble(value);
                 if number.is_finite() {
                     draft.set_number(expected as u32, number);
                     expected += 1;
                     continue;
                 }
             }
-        }
-        match read_item(&key, &value, expected, schema, keys, draft)? {
-            Some(next) => expected = next,
-            None => return Ok(false),
+            let (key, value) = (Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value));
+            match read_item(&key, &value, expected, schema, keys, draft)? {
+                Some(next) => expected = next,
+                None => return Ok(false),
+            }
         }
     }
     Ok(true)
+}
+
+/// Whether a Python object is this text.
+///
+/// # Safety
+/// `object` is a live Python object and the GIL is held.
+#[inline]
+#[allow(unsafe_code)]
+unsafe fn is_text(object: *mut ffi::PyObject, text: Option<&str>) -> bool {
+    let Some(text) = text else { return false };
+    if ffi::PyUnicode_CheckExact(object) == 0 {
+        return false;
+    }
+    let mut size = 0;
+    let bytes = ffi::PyUnicode_AsUTF8AndSize(object, &mut size);
+    if bytes.is_null() {
+        // Text that is no valid Unicode is refused, with words, where it is read as a name.
+        ffi::PyErr_Clear();
+        return false;
+    }
+    std::slice::from_raw_parts(bytes.cast::<u8>(), size as usize) == text.as_bytes()
 }
 
 /// Any item of a dict; gives the slot to expect next, or None if Python code would have to run.
@@ -103,7 +140,7 @@ fn read_item(
         return Ok(None);
     };
     let slot = match text {
-        _ if keys.is_at(expected, key) => Some(expected as u32),
+        _ if keys.is_at(expected, key.as_ptr()) => Some(expected as u32),
         Ok(text) => schema.slot_of_text(read_text(text).or_raise(py)?),
         Err(_) => schema.slot(&read_name(key)?),
     };
