@@ -176,6 +176,7 @@ pub struct ClassOutcome {
 
 impl ClassOutcome {
     /// What a prediction by class code came to. A prediction without probabilities has NaN for all of them.
+    #[inline]
     pub fn new(truth: u32, prediction: &Prediction, previous: Option<u32>, positive: u32) -> Self {
         let mut outcome = ClassOutcome {
             truth,

@@ -23,6 +23,8 @@ pub struct Meter {
     updates: u64,
     /// Whether the positive class was asked for.
     chosen: bool,
+    /// Whether the metric takes numbers.
+    numeric: bool,
     /// Codes here by the codes of the model that is watched; `UNKNOWN` where it is not known yet.
     translation: Vec<u32>,
 }
@@ -55,6 +57,7 @@ impl Clone for Meter {
             previous: self.previous,
             updates: self.updates,
             chosen: self.chosen,
+            numeric: self.numeric,
             translation: self.translation.clone(),
         }
     }
@@ -70,6 +73,7 @@ impl Meter {
             return Err(Fault::wrong_type(format!("{name}: a {role} is not a metric")));
         };
         let chosen = !wanted_positive(&description).is_null();
+        let numeric = metric.takes_numbers();
         Ok(Meter {
             description,
             labels: Labels::default(),
@@ -77,6 +81,7 @@ impl Meter {
             previous: None,
             updates: 0,
             chosen,
+            numeric,
             translation: Vec::new(),
         })
     }
@@ -210,6 +215,7 @@ impl Meter {
 
     /// Tell it what a model predicted; `labels` are the model's, and know the truth. Returns the outcome in
     /// the codes of this meter, for those who keep a window of them; none if the weight is 0.
+    #[inline]
     pub fn observe(
         &mut self,
         labels: &Labels,
@@ -221,7 +227,7 @@ impl Meter {
         if w == 0.0 {
             return Ok(None);
         }
-        if self.metric.takes_numbers() {
+        if self.numeric {
             return Err(super::wants_numbers(self.name()));
         }
         let seen = self.translation.len() == labels.len()
@@ -242,9 +248,12 @@ impl Meter {
         }
         // The codes are the model's own where the meter has watched it from the start.
         let code = self.code_of(truth).unwrap_or(truth);
-        let positive = self.metric.positive();
-        let its_positive = self.translation.iter().position(|&code| code == positive);
-        let its_positive = its_positive.map_or(UNKNOWN, |code| code as u32);
+        let its_positive = if prediction.probabilities.is_empty() {
+            UNKNOWN
+        } else {
+            let positive = self.metric.positive();
+            self.translation.iter().position(|&code| code == positive).map_or(UNKNOWN, |code| code as u32)
+        };
         let mut outcome = ClassOutcome::new(truth, prediction, self.previous, its_positive);
         outcome.truth = code;
         outcome.predicted = prediction.class.and_then(|class| self.code_of(class));
@@ -259,6 +268,7 @@ impl Meter {
         Ok(Some(outcome))
     }
 
+    #[inline]
     fn code_of(&self, code: u32) -> Option<u32> {
         self.translation.get(code as usize).copied().filter(|&code| code != UNKNOWN)
     }
@@ -269,6 +279,7 @@ impl Meter {
         Ok(())
     }
 
+    #[inline]
     fn count(&mut self, truth: u32, outcome: &Outcome, w: f64) -> Result<()> {
         self.metric.update(outcome, w)?;
         self.previous = Some(truth);
@@ -278,7 +289,7 @@ impl Meter {
 
     fn check_given(&self, truth: &Label, given: Given<'_>) -> Result<()> {
         let refuse = |message: String| Err(Fault::value(format!("{}: {message}", self.name())));
-        if self.metric.takes_numbers() {
+        if self.numeric {
             return Err(super::wants_numbers(self.name()));
         }
         let probability = |p: f64| (-1e-9..=1.0 + 1e-9).contains(&p);
