@@ -223,29 +223,42 @@ impl Meter {
         prediction: &Prediction,
         w: f64,
     ) -> Result<Option<Outcome>> {
-        self.check_weight(w)?;
-        if w == 0.0 {
-            return Ok(None);
-        }
-        if self.numeric {
-            return Err(super::wants_numbers(self.name()));
+        if self.numeric || !(w > 0.0 && w < f64::INFINITY) {
+            self.check_weight(w)?;
+            return if w == 0.0 { Ok(None) } else { Err(super::wants_numbers(self.name())) };
         }
         let seen = self.translation.len() == labels.len()
             && self.code_of(truth).is_some()
             && prediction.class.is_none_or(|class| self.code_of(class).is_some());
-        let before = (!seen).then(|| (self.labels.clone(), self.translation.clone()));
-        if !seen {
-            self.translation.resize(labels.len(), UNKNOWN);
-            self.admit(labels, truth)?;
-            for code in 0..labels.len() as u32 {
-                if labels.get(code).is_some()
-                    && (prediction.class == Some(code) || (code as usize) < prediction.probabilities.len())
-                {
-                    self.admit(labels, code)?;
-                }
-            }
-            self.metric.know(&self.labels);
+        if seen {
+            self.observe_known(truth, prediction, w).map(Some)
+        } else {
+            self.observe_new(labels, truth, prediction, w).map(Some)
         }
+    }
+
+    /// `observe` where classes are named that it has not met; it forgets them again if it refuses.
+    #[cold]
+    fn observe_new(&mut self, labels: &Labels, truth: u32, prediction: &Prediction, w: f64) -> Result<Outcome> {
+        let before = (self.labels.clone(), self.translation.clone());
+        self.translation.resize(labels.len(), UNKNOWN);
+        self.admit(labels, truth)?;
+        for code in 0..labels.len() as u32 {
+            if labels.get(code).is_some()
+                && (prediction.class == Some(code) || (code as usize) < prediction.probabilities.len())
+            {
+                self.admit(labels, code)?;
+            }
+        }
+        self.metric.know(&self.labels);
+        self.observe_known(truth, prediction, w).inspect_err(|_| {
+            (self.labels, self.translation) = before;
+            self.metric.know(&self.labels);
+        })
+    }
+
+    #[inline]
+    fn observe_known(&mut self, truth: u32, prediction: &Prediction, w: f64) -> Result<Outcome> {
         // The codes are the model's own where the meter has watched it from the start.
         let code = self.code_of(truth).unwrap_or(truth);
         let its_positive = if prediction.probabilities.is_empty() {
@@ -258,14 +271,8 @@ impl Meter {
         outcome.truth = code;
         outcome.predicted = prediction.class.and_then(|class| self.code_of(class));
         let outcome = Outcome::Class(outcome);
-        self.count(code, &outcome, w).inspect_err(|_| {
-            if let Some((labels, translation)) = before {
-                self.labels = labels;
-                self.translation = translation;
-                self.metric.know(&self.labels);
-            }
-        })?;
-        Ok(Some(outcome))
+        self.count(code, &outcome, w)?;
+        Ok(outcome)
     }
 
     #[inline]

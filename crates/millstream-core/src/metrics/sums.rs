@@ -16,6 +16,7 @@ pub struct Sum {
 
 impl Sum {
     /// Whether `w` may be added, or taken back if it is negative.
+    #[inline]
     pub fn check(&self, who: &str, w: f64) -> Result<()> {
         if w < 0.0 && self.count == 0 {
             return Err(Fault::value(format!("{who}: cannot take back an outcome that it was not told")));
@@ -28,6 +29,7 @@ impl Sum {
         }
     }
 
+    #[inline]
     pub fn add(&mut self, w: f64) {
         if w < 0.0 {
             self.count = self.count.saturating_sub(1);
