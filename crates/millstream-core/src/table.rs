@@ -55,7 +55,6 @@ const NONE: u32 = u32::MAX;
 
 /// Reads the rows of one table for one model.
 pub struct Reader<'t> {
-    table: &'t dyn Table,
     columns: &'t [Column],
     /// The slot of each column.
     slots: Vec<u32>,
@@ -84,7 +83,6 @@ impl<'t> Reader<'t> {
             )));
         }
         Ok(Reader {
-            table,
             columns,
             slots: vec![NONE; columns.len()],
             direct: false,
@@ -258,10 +256,6 @@ impl<'t> Reader<'t> {
         for codes in &mut self.codes {
             codes.fill(NONE);
         }
-    }
-
-    pub fn height(&self) -> usize {
-        self.table.height()
     }
 }
 
