@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         preprocessing,
         registry,
         stats,
+        stream,
     )
 
 #: Loaded when first used, so that `import millstream` is quick.
@@ -46,6 +47,7 @@ _MODULES = (
     "preprocessing",
     "registry",
     "stats",
+    "stream",
 )
 
 __all__ = [*_MODULES, "__version__", "build", "find", "from_bytes", "load"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._sparse import Sparse
 from millstream.errors import InvalidType, InvalidValue
 
 _PLAIN = (float, int, str, type(None))
@@ -72,6 +73,8 @@ def take_apart(X: Any) -> tuple[Any, ...]:
         return ("columns", [_arrow_column(n, X.column(i)) for i, n in enumerate(X.column_names)], X.num_rows)
     if library == "scipy" and hasattr(X, "tocsr"):
         return _sparse(X)
+    if isinstance(X, Sparse):
+        return ("sparse", X.starts, X.indices, _numbers("sparse rows", X.values), X.width)
     if isinstance(X, (Mapping, str, bytes)) or not isinstance(X, Iterable):
         raise InvalidType(f"rows are a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
     if isinstance(X, Sequence) and X and isinstance(X[0], (list, tuple, np.ndarray)):

@@ -75,7 +75,8 @@ def prequential(
     stream
         `(X, y)` or `(X, y, w)` with a NumPy matrix, a pandas, polars or Arrow frame or a SciPy sparse matrix;
         `y` may be the name of a column. Or an iterable of examples `(x, y)` or `(x, y, w)` with dicts x, such as
-        River's datasets and endless generators. Or an iterable of chunks `(X, y)`.
+        River's datasets and endless generators. Or an iterable of chunks `(X, y)`. Or a `stream.Stream`, whose
+        event and label times are used unless others are given; `delay=0` gives labels at once.
     metrics
         Names ("Accuracy"), classes or instances from `metrics`, one or a list; also objects of your own with
         `update(y_true, y_pred)` and `get()`. An instance is updated in place if there is one model. By default
@@ -130,7 +131,7 @@ def prequential(
     """
     models, several = named_models(model)
     role = common_role(models)
-    times = Times(time, label_time, delay)
+    times = Times.of_stream(stream, time, label_time, delay)
     for what, value, least in (
         ("window", window, 1),
         ("warmup", warmup, 0),

@@ -16,6 +16,7 @@ import numpy as np
 from millstream import _frames
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.times import Times
+from millstream.stream.base import Stream
 
 __all__ = ["Chunk", "Group", "chunks", "length"]
 
@@ -178,6 +179,9 @@ def _is_one(item: Any) -> bool:
 
 def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Iterator[Chunk]:
     """Cut a stream into chunks: (X, y), (X, y, w), or an iterable of such or of examples (x, y), (x, y, w)."""
+    if isinstance(stream, Stream):
+        yield from _of_stream(stream, times, limit, gathered)
+        return
     if isinstance(stream, (str, bytes, Mapping)) or not isinstance(stream, Iterable):
         raise InvalidType(
             "a stream is (X, y) or an iterable of (x, y) with dicts x or of chunks (X, y), "
@@ -230,6 +234,23 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
         yield _gathered(rows, times)
 
 
+def _of_stream(stream: Stream, times: Times, limit: int | None, gathered: int) -> Iterator[Chunk]:
+    left = limit
+    for chunk in stream.chunks():
+        if left is not None:
+            chunk = chunk.cut(0, min(left, len(chunk)))
+            left -= len(chunk)
+        if chunk.y is None:
+            raise InvalidType("a stream to learn from needs a target: name its column with target=")
+        if isinstance(chunk.X, list):
+            columns = (chunk.X, chunk.y) if chunk.w is None else (chunk.X, chunk.y, chunk.w)
+            yield from chunks(columns, times, None, gathered)
+        else:
+            yield _table(chunk.X, chunk.y, chunk.w, times, None, chunk)
+        if left == 0:
+            return
+
+
 def _is_rows(X: Any) -> bool:
     if isinstance(X, np.ndarray) or _frames._library(X) in ("pandas", "polars", "pyarrow", "scipy"):
         return True
@@ -240,10 +261,13 @@ def _are_dicts(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and (not X or isinstance(X[0], Mapping))
 
 
-def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None) -> Chunk:
+def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None, source: Any = None) -> Chunk:
     if isinstance(y, str):
         X, y = take_column(X, y)
-    X, now, due = times.of_table(X)
+    if times.given:
+        now, due = times.of_chunk(source)
+    else:
+        X, now, due = times.of_table(X)
     parts = _frames.take_apart(X)
     y, w = _frames.targets(y), _frames.weights(w)
     size = height(parts)

@@ -23,9 +23,13 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class Times:
-    """How the times of a stream are found: the arguments `time`, `label_time` and `delay` of `prequential`."""
+    """How the times of a stream are found: the arguments `time`, `label_time` and `delay` of `prequential`.
 
-    def __init__(self, time: Any, label_time: Any, delay: Any) -> None:
+    With `given`, a chunk of the stream itself holds when its examples happened and when their labels came.
+    """
+
+    def __init__(self, time: Any, label_time: Any, delay: Any, *, given: bool = False) -> None:
+        self.given = given
         self.time, self.label_time = time, label_time
         self.rows = 0
         self.kind: str | None = None
@@ -43,6 +47,22 @@ class Times:
             raise InvalidValue("a delay by time needs time: the name of the column that holds it")
         if time is None and not self.per_example and delay is not None and not _is_count(delay):
             raise InvalidValue(f"delay must be a whole number of rows, at least 0, got {delay!r}")
+
+    @classmethod
+    def of_stream(cls, stream: Any, time: Any, label_time: Any, delay: Any) -> Times:
+        """What the caller asks for, or else what the stream knows of its times."""
+        known_time = getattr(stream, "time", None)
+        if time is None and label_time is None and known_time is not None:
+            if delay is None and stream.has_label_time:
+                return cls(known_time, stream.label_time, None, given=True)
+            if delay is not None and not _is_count(delay):
+                return cls(known_time, None, delay, given=True)
+        return cls(time, label_time, delay)
+
+    def of_chunk(self, chunk: Any) -> tuple[Any, Any]:
+        """The times of a chunk that holds them."""
+        other = chunk.label_time if self.label_time is not None else None
+        return self._keys(_array(chunk.time), other)
 
     @property
     def timed(self) -> bool:

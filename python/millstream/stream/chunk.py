@@ -1,0 +1,85 @@
+"""Some consecutive examples of a stream, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from millstream import _frames
+from millstream._sparse import Sparse
+from millstream.errors import InvalidValue
+
+__all__ = ["Chunk", "Sparse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some consecutive examples: features, and columns of equal length beside them.
+
+    `X` is an Arrow table, a NumPy matrix of numbers, a `Sparse`, or a list of dicts. `y`, `w`, `time` and
+    `label_time` are NumPy or Arrow arrays or lists, or None where the stream has none.
+    """
+
+    X: Any
+    y: Any = None
+    w: Any = None
+    time: Any = None
+    label_time: Any = None
+
+    def __len__(self) -> int:
+        return height(self.X)
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """The columns beside the features, those that are there."""
+        named = {"y": self.y, "w": self.w, "time": self.time, "label_time": self.label_time}
+        return {name: column for name, column in named.items() if column is not None}
+
+    def cut(self, start: int, stop: int) -> Chunk:
+        """The examples from `start` to `stop`; nothing is copied."""
+        if (start, stop) == (0, len(self)):
+            return self
+        beside = {name: _cut(column, start, stop) for name, column in self.beside.items()}
+        return replace(self, X=_cut(self.X, start, stop), **beside)
+
+    def take(self, places: Any) -> Chunk:
+        """The examples at `places` (an array of whole numbers), in that order."""
+        beside = {name: _take(column, places) for name, column in self.beside.items()}
+        return replace(self, X=_take(self.X, places), **beside)
+
+    def examples(self) -> Iterator[tuple[dict[Any, Any], Any]]:
+        """Each example as a dict and its target (None if there is none)."""
+        ys = [None] * len(self) if self.y is None else _list(self.y)
+        yield from zip(_frames.dicts(self.X), ys, strict=True)
+
+    def __post_init__(self) -> None:
+        rows = height(self.X)
+        for name, column in self.beside.items():
+            if len(column) != rows:
+                raise InvalidValue(f"stream: {name} has {len(column)} values for {rows} rows")
+
+
+def height(X: Any) -> int:
+    """How many rows there are."""
+    return int(X.num_rows) if hasattr(X, "num_rows") else len(X)
+
+
+def _cut(column: Any, start: int, stop: int) -> Any:
+    if isinstance(column, Sparse):
+        return column.cut(start, stop)
+    return column.slice(start, stop - start) if _frames._library(column) == "pyarrow" else column[start:stop]
+
+
+def _take(column: Any, places: Any) -> Any:
+    if isinstance(column, list):
+        return [column[place] for place in places.tolist()]
+    if isinstance(column, Sparse) or _frames._library(column) == "pyarrow":
+        return column.take(places)
+    return column[places]
+
+
+def _list(column: Any) -> list[Any]:
+    if hasattr(column, "to_pylist"):
+        return list(column.to_pylist())
+    return list(column.tolist()) if hasattr(column, "tolist") else list(column)
