@@ -1,0 +1,155 @@
+"""The kinds of columns, and how a column of any Arrow type becomes one of its kind.
+
+A kind is found in the first rows, or stated. A value that does not fit its column's kind is a fault of its row:
+`as_kind` gives the column with nothing in such places, and where they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as arrow
+import pyarrow.compute as compute
+
+__all__ = ["KINDS", "as_kind", "as_time", "kind_of"]
+
+#: What a column can be stated to be. A text is left as it is; a nominal value is one of some.
+KINDS = ("number", "nominal", "text", "time")
+
+#: The kind of a column that has been all missing so far.
+UNKNOWN = "unknown"
+
+_EPOCH_UNIT = 1_000_000
+
+
+def kind_of(kind: arrow.DataType) -> str | None:
+    """The kind of an Arrow type; None if no feature can be of that type."""
+    types = arrow.types
+    if types.is_null(kind):
+        return UNKNOWN
+    if types.is_dictionary(kind) or _is_text(kind):
+        return "nominal"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_timestamp(kind) or types.is_date(kind) or types.is_time(kind) or types.is_duration(kind):
+        return "time"
+    return None
+
+
+def as_kind(column: Any, kind: str, stated: bool) -> tuple[Any, Any]:
+    """A column in the form of its kind, and the places of values that are not of that kind, or None.
+
+    What is stated is converted: a number that is stated to be nominal is written out, a text that is stated to be
+    a number is read. What was only found in earlier rows must be found again.
+    """
+    found = kind_of(column.type)
+    if found == UNKNOWN or column.null_count == len(column):
+        return arrow.nulls(len(column), _missing_type(kind)), None
+    if kind in ("nominal", "text"):
+        if found != "nominal" and not stated:
+            return arrow.nulls(len(column), arrow.string()), _present(column)
+        return _texts(column, kind), None
+    if found == "nominal" and arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if kind == "number":
+        if found == "number":
+            return column, None
+        if found == "nominal" and stated:
+            return _read(column, arrow.float64())
+        return arrow.nulls(len(column), arrow.float64()), _present(column)
+    times, bad = as_time(column)
+    return _seconds(times), bad
+
+
+def as_time(column: Any) -> tuple[Any, Any]:
+    """Times as Arrow timestamps or numbers; texts are read as ISO 8601."""
+    found = kind_of(column.type)
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if found == "nominal":
+        return _read(column, arrow.timestamp("us"))
+    if arrow.types.is_date(column.type):
+        return column.cast(arrow.timestamp("ms")), None
+    return column, None
+
+
+def missing(column: Any) -> Any:
+    """The places of nulls and NaNs, or None."""
+    if column.null_count == 0 and not arrow.types.is_floating(column.type):
+        return None
+    places = np.flatnonzero(compute.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False))
+    return places if len(places) else None
+
+
+def _is_text(kind: arrow.DataType) -> bool:
+    types = arrow.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _missing_type(kind: str) -> arrow.DataType:
+    if kind == "nominal":
+        return arrow.dictionary(arrow.int32(), arrow.string())
+    return arrow.string() if kind == "text" else arrow.float64()
+
+
+def _present(column: Any) -> Any:
+    return np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _texts(column: Any, kind: str) -> Any:
+    if arrow.types.is_dictionary(column.type):
+        if not _is_text(column.type.value_type):
+            texts = column.dictionary.cast(arrow.string())
+            column = arrow.DictionaryArray.from_arrays(column.indices, texts)
+        return column if kind == "nominal" else column.cast(arrow.string())
+    if not _is_text(column.type):
+        column = column.cast(arrow.string())
+    return compute.dictionary_encode(column) if kind == "nominal" else column
+
+
+def _read(column: Any, kind: arrow.DataType) -> tuple[Any, Any]:
+    """Texts as numbers or times. Only where one cannot be read are they read one by one, to find out which."""
+    column = compute.utf8_trim_whitespace(column)
+    try:
+        return column.cast(kind), None
+    except arrow.ArrowInvalid:
+        pass
+    try:
+        return _without_zone(column, kind), None
+    except arrow.ArrowInvalid:
+        pass
+    values, bad = [], []
+    for place, text in enumerate(column):
+        value = None
+        try:
+            value = text.cast(kind).as_py()
+        except arrow.ArrowInvalid:
+            try:
+                value = _without_zone(arrow.array([text.as_py()]), kind)[0].as_py()
+            except arrow.ArrowInvalid:
+                bad.append(place)
+        values.append(value)
+    return arrow.array(values, kind), np.array(bad) if bad else None
+
+
+def _without_zone(column: Any, kind: arrow.DataType) -> Any:
+    """Times that are written with a zone, as times in UTC."""
+    if not arrow.types.is_timestamp(kind):
+        raise arrow.ArrowInvalid
+    return column.cast(arrow.timestamp(kind.unit, "UTC")).cast(kind)
+
+
+def _seconds(column: Any) -> Any:
+    """Times as seconds, since 1970 where they have a date."""
+    types = arrow.types
+    if kind_of(column.type) == "number":
+        return column
+    if types.is_timestamp(column.type):
+        # An hour before 1970 or a nanosecond is no reason to refuse a row.
+        micro = column.cast(arrow.timestamp("us", column.type.tz), safe=False)
+    elif types.is_time(column.type):
+        micro = column.cast(arrow.time64("us"), safe=False)
+    else:
+        micro = column.cast(arrow.duration("us"), safe=False)
+    return compute.divide(micro.cast(arrow.int64()).cast(arrow.float64(), safe=False), float(_EPOCH_UNIT))

@@ -1,0 +1,315 @@
+"""The base of all readers whose data come as Arrow tables.
+
+A reader says how its tables are read; here each table becomes a chunk: the target, the weight and the times are
+taken out of the features, every column keeps the kind that it had in the first rows or that was stated, and a row
+that breaks this is an error that names its place, or is set aside and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as arrow
+
+from millstream.errors import InvalidType, InvalidValue, UnknownName
+from millstream.registry import nearest
+from millstream.stream import kinds
+from millstream.stream.base import Stream
+from millstream.stream.chunk import Chunk
+
+__all__ = ["Fault", "Piece", "SetAside", "TableStream"]
+
+#: How many reasons are kept for rows that were set aside.
+REASONS = 5
+
+
+class Fault(NamedTuple):
+    """Something that is no row: it stood before row `row` of its table."""
+
+    row: int
+    words: str
+
+
+class Piece(NamedTuple):
+    """An Arrow table, and what a reader that knows more about it can say.
+
+    `place` gives the words for a row of the table (`"line 7"`); without it rows are counted from the beginning.
+    `faults` are what could not be made rows, in order, each with all the words of its message.
+    """
+
+    table: arrow.Table
+    place: Callable[[int], str] | None = None
+    faults: Sequence[Fault] = ()
+
+
+@dataclass
+class SetAside:
+    """How many rows were set aside in the last pass, and why the first of them were."""
+
+    count: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, words: str) -> None:
+        """One more row; the words of the first few are kept."""
+        self.count += 1
+        if len(self.reasons) < REASONS:
+            self.reasons.append(words)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __str__(self) -> str:
+        more = "; …" if self.count > len(self.reasons) else ""
+        rows = f"{self.count:,} row{'s' * (self.count != 1)} set aside"
+        return f"{rows}: {'; '.join(self.reasons)}{more}" if self.count else rows
+
+
+class TableStream(Stream):
+    """A stream that is read as Arrow tables; the base of the readers of files, data bases and frames.
+
+    A subclass has `tables()` and `source`.
+
+    Parameters
+    ----------
+    target
+        The column to predict. Without it the stream can be predicted on, not learned from.
+    weight
+        The column of sample weights.
+    time
+        The column of event times: timestamps, dates, text in ISO 8601, or numbers.
+    label_time
+        The column of times at which labels came, of the same sort.
+    drop
+        Columns to leave out.
+    types
+        Kinds by column, where they are not as they are found in the first rows: `"number"`, `"nominal"`, `"text"`
+        or `"time"`. A time among the features is the number of seconds since 1970.
+    on_error
+        `"raise"`: a row with a value that is not of its column's kind ends the stream with an error, after the
+        rows before it. `"skip"`: such a row is set aside and counted in `set_aside`.
+    """
+
+    #: Whether columns may be named that the first table does not have, because later ones may.
+    later_columns = False
+    #: Whether a source without any row is an error.
+    must_have_rows = True
+
+    def __init__(
+        self,
+        *,
+        target: str | None = None,
+        weight: str | None = None,
+        time: str | None = None,
+        label_time: str | None = None,
+        drop: Iterable[str] = (),
+        types: Mapping[str, str] | None = None,
+        on_error: str = "raise",
+    ) -> None:
+        self.target, self.weight, self.time, self.label_time = target, weight, time, label_time
+        self.drop = (drop,) if isinstance(drop, str) else tuple(drop)
+        self.types = dict(types or {})
+        self.on_error = on_error
+        self.set_aside = SetAside()
+        self._schema: dict[str, str] | None = None
+        if on_error not in ("raise", "skip"):
+            raise InvalidValue(f"stream: on_error must be 'raise' or 'skip', got {on_error!r}")
+        for name, kind in self.types.items():
+            if kind not in kinds.KINDS:
+                raise InvalidValue(
+                    f"stream: the kind of {name!r} must be one of {_listed(kinds.KINDS)}, got {kind!r}"
+                )
+        if label_time is not None and time is None:
+            raise InvalidValue("stream: label_time needs time, which says when an example happened")
+
+    @property
+    def source(self) -> str:
+        """What is read, in a word for messages: the name of a file, of a table."""
+        return type(self).__name__
+
+    def tables(self) -> Iterator[arrow.Table | Piece]:
+        """The data from the beginning, as Arrow tables with the same columns."""
+        raise NotImplementedError(f"{type(self).__name__} must say how to read its tables: define tables()")
+
+    @property
+    def schema(self) -> dict[str, str]:
+        """The features and their kinds, as stated or as found in the first rows."""
+        if self._schema is None:
+            aside = self.set_aside
+            for _ in self.chunks():
+                break
+            self.set_aside = aside
+        return dict(self._schema or {})
+
+    def chunks(self) -> Iterator[Chunk]:
+        self.set_aside = SetAside()
+        reading = _Reading(self, self.set_aside)
+        for piece in self.tables():
+            chunk, error = reading.chunk(piece if isinstance(piece, Piece) else Piece(piece))
+            self._schema = reading.schema
+            if chunk is not None:
+                yield chunk
+            if error is not None:
+                raise InvalidValue(error)
+        if not reading.row and not self.set_aside and self.must_have_rows:
+            raise InvalidValue(f"{self.source}: there are no rows")
+
+    def __repr__(self) -> str:
+        target = f", target={self.target!r}" if self.target is not None else ""
+        return f"{type(self).__name__}({self.source!r}{target})"
+
+
+class _Reading:
+    """One pass: what is known about the columns so far."""
+
+    def __init__(self, stream: TableStream, aside: SetAside) -> None:
+        self.stream, self.aside = stream, aside
+        self.schema: dict[str, str] = {}
+        self.target: str | None = None
+        #: How many rows came, those set aside included.
+        self.row = 0
+        self.begun = False
+
+    def chunk(self, piece: Piece) -> tuple[Chunk | None, str | None]:
+        """The chunk of a table, if any row is good, and the error that ends the stream, if one does."""
+        stream, table = self.stream, piece.table
+        if not self.begun:
+            self._check_names(table.column_names)
+            self.begun = True
+        faults: dict[int, str] = {}
+        columns, names = [], []
+        beside = {"y": stream.target, "w": stream.weight, "time": stream.time, "label_time": stream.label_time}
+        left_out = {*beside.values(), *stream.drop}
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if name not in left_out:
+                columns.append(self._feature(piece, name, _whole(column), faults))
+                names.append(name)
+        others = {
+            what: self._beside(piece, what, name, faults) for what, name in beside.items() if name is not None
+        }
+        chunk = Chunk(arrow.table(columns, names=names), **others) if columns else _no_features(table, others)
+        chunk, error = self._sorted_out(piece, chunk, faults)
+        self.row += table.num_rows
+        return (chunk if len(chunk) else None), error
+
+    def _check_names(self, known: Sequence[str]) -> None:
+        stream = self.stream
+        if len(set(known)) != len(known):
+            twice = next(name for place, name in enumerate(known) if name in known[:place])
+            raise InvalidValue(f"{stream.source}: column {twice!r} is there twice")
+        for what in ("target", "weight", "time", "label_time"):
+            self._check_name(getattr(stream, what), f" for {what}", known)
+        if not stream.later_columns:
+            for name in stream.drop:
+                self._check_name(name, " to drop", known)
+            for name in stream.types:
+                self._check_name(name, " of types", known)
+
+    def _check_name(self, name: str | None, purpose: str, known: Sequence[str]) -> None:
+        if name is None or name in known:
+            return
+        hint = nearest(name, known) or f"; there are {_listed(known)}"
+        raise UnknownName(f"{self.stream.source}: there is no column {name!r}{purpose}{hint}")
+
+    def _feature(self, piece: Piece, name: str, column: Any, faults: dict[int, str]) -> Any:
+        stated = self.stream.types.get(name)
+        found = kinds.kind_of(column.type)
+        if found is None:
+            raise InvalidType(
+                f"{self.stream.source}: column {name!r} is {column.type}, which is no number, text or time; "
+                f"leave it out with drop=[{name!r}]"
+            )
+        if column.null_count == len(column):
+            found = kinds.UNKNOWN
+        kind = stated or self.schema.get(name, kinds.UNKNOWN)
+        if kind == kinds.UNKNOWN:
+            kind = found
+        self.schema[name] = kind
+        converted, bad = kinds.as_kind(column, kind, stated is not None)
+        self._note(piece, name, column, bad, f"must be {_a(kind)}", faults)
+        return converted
+
+    def _beside(self, piece: Piece, what: str, name: str, faults: dict[int, str]) -> Any:
+        table = piece.table
+        place = table.schema.get_field_index(name)
+        column = _whole(table.column(place)) if place >= 0 else arrow.nulls(table.num_rows)
+        if what in ("time", "label_time"):
+            converted, bad = kinds.as_time(column)
+            self._note(piece, name, column, bad, "must be a time, a date or a number", faults)
+            return converted
+        self._note(piece, name, column, kinds.missing(column), f"a {_WORDS[what]} must be there", faults)
+        if what == "w":
+            converted, bad = kinds.as_kind(column, "number", True)
+            self._note(piece, name, column, bad, "a weight must be a number", faults)
+            return converted
+        return self._target(piece, name, column, faults)
+
+    def _target(self, piece: Piece, name: str, column: Any, faults: dict[int, str]) -> Any:
+        stated = self.stream.types.get(name)
+        if arrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        found = kinds.kind_of(column.type)
+        if found in (None, "time"):
+            raise InvalidType(
+                f"{self.stream.source}: column {name!r} is {column.type}, a target is a label or a number"
+            )
+        kind = stated or self.target or found or kinds.UNKNOWN
+        if column.null_count == len(column):
+            return column
+        self.target = kind
+        converted, bad = kinds.as_kind(column, "text" if kind == "nominal" else kind, stated is not None)
+        self._note(piece, name, column, bad, f"must be {_a(kind)}", faults)
+        return converted
+
+    def _note(self, piece: Piece, name: str, column: Any, bad: Any, rule: str, faults: dict[int, str]) -> None:
+        if bad is None or not len(bad):
+            return
+        keep = REASONS if self.stream.on_error == "skip" else 1
+        for order, row in enumerate(bad.tolist()):
+            if row in faults:
+                continue
+            if order < keep:
+                value = column[row].as_py()
+                got = "nothing" if value is None or value != value else f"{value!r:.60}"
+                place = piece.place(row) if piece.place is not None else f"row {self.row + row}"
+                faults[row] = f"{self.stream.source}, {place}, column {name!r}: {rule}, got {got}"
+            else:
+                faults[row] = ""
+
+    def _sorted_out(self, piece: Piece, chunk: Chunk, faults: dict[int, str]) -> tuple[Chunk, str | None]:
+        """The good rows; before the first fault, if that is an error."""
+        if not faults and not piece.faults:
+            return chunk, None
+        found = sorted([*piece.faults, *(Fault(row, words) for row, words in faults.items())], key=lambda f: f.row)
+        if self.stream.on_error == "raise":
+            return chunk.cut(0, found[0].row), found[0].words
+        for fault in found:
+            self.aside.add(fault.words)
+        if faults:
+            good = np.ones(len(chunk), dtype=bool)
+            good[list(faults)] = False
+            chunk = chunk.take(np.flatnonzero(good))
+        return chunk, None
+
+
+_WORDS = {"y": "target", "w": "weight"}
+
+
+def _whole(column: Any) -> Any:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _no_features(table: arrow.Table, others: dict[str, Any]) -> Chunk:
+    """A chunk whose rows have no features, as many as there are."""
+    return Chunk([{} for _ in range(table.num_rows)], **others)
+
+
+def _a(kind: str) -> str:
+    return "text" if kind in ("nominal", "text") else f"a {kind}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [repr(name) for name in names]
+    return ", ".join(shown[:12]) + (f", … ({len(shown)} in all)" if len(shown) > 12 else "")
