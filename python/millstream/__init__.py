@@ -22,12 +22,14 @@ if TYPE_CHECKING:
         metrics,
         multiclass,
         naive_bayes,
+        notation,
         optim,
         preprocessing,
         registry,
         stats,
         stream,
     )
+    from millstream.notation import parse
 
 #: Loaded when first used, so that `import millstream` is quick.
 _MODULES = (
@@ -43,6 +45,7 @@ _MODULES = (
     "metrics",
     "multiclass",
     "naive_bayes",
+    "notation",
     "optim",
     "preprocessing",
     "registry",
@@ -50,10 +53,12 @@ _MODULES = (
     "stream",
 )
 
-__all__ = [*_MODULES, "__version__", "build", "find", "from_bytes", "load"]
+__all__ = [*_MODULES, "__version__", "build", "find", "from_bytes", "load", "parse"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "parse":
+        return importlib.import_module("millstream.notation").parse
     if name in _MODULES:
         return importlib.import_module(f"millstream.{name}")
     raise AttributeError(f"module 'millstream' has no attribute {name!r}")

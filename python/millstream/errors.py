@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
+from typing import Any
+
 __all__ = [
+    "InvalidNotation",
     "InvalidState",
     "InvalidType",
     "InvalidValue",
@@ -46,7 +50,7 @@ class MillstreamError(Exception):
     def __str__(self) -> str:
         return str(self.args[0])
 
-    def __reduce__(self) -> tuple[type[MillstreamError], tuple[str, int | None]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.row)
 
 
@@ -68,3 +72,38 @@ class NumericOverflow(MillstreamError, OverflowError, ValueError):
 
 class InvalidState(MillstreamError, ValueError):
     """A saved model that cannot be read."""
+
+
+class InvalidNotation(InvalidValue):
+    """A text that describes no part. Its note, which a traceback shows, points at the place."""
+
+    def __init__(self, message: str, text: str, start: int, stop: int, row: int | None = None) -> None:
+        super().__init__(f"notation: {message}", row)
+        self.text, self.start, self.stop = text, start, max(stop, start + 1)
+        self.add_note(self.pointer)
+
+    @property
+    def pointer(self) -> str:
+        """The text around the place, and a line that points at it."""
+        # A long text is shown from a little before the place.
+        first = 0 if self.start < 72 else self.start - 40
+        last = first + 110
+        before, inside = self.text[first : self.start], self.text[self.start : min(self.stop, last)]
+        shown = ("… " if first else "") + before + inside + self.text[self.start + len(inside) : last]
+        shown += " …" if last < len(self.text) else ""
+        plain = "".join(letter if letter.isprintable() else " " for letter in shown)
+        indent = (2 if first else 0) + _columns(before)
+        return f"  {plain}\n  {' ' * indent}{'^' * max(1, _columns(inside))}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle_notation, (str(self), self.text, self.start, self.stop)
+
+
+def _unpickle_notation(message: str, text: str, start: int, stop: int) -> InvalidNotation:
+    return InvalidNotation(message.removeprefix("notation: "), text, start, stop)
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)

@@ -1,0 +1,288 @@
+"""From tree to parts: names are looked up, arguments fitted to parameters, parts built."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from millstream import registry
+from millstream.errors import InvalidNotation, InvalidType, MillstreamError
+from millstream.notation.read import read
+from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
+
+__all__ = ["Vocabulary", "parse"]
+
+#: How messages name the parameter that was refused.
+_MUST_BE = re.compile(r": (\w+) must ")
+
+
+def parse(text: str, role: str | Collection[str] | None = None, vocabulary: Vocabulary | None = None) -> Any:
+    """The part that a text describes: a model, a metric, an optimiser, anything that the registry knows.
+
+    A text is read, never run, and only names from the registry mean something in it. With `role`, the part must be
+    of that role, or of one of those. Errors point at the place and suggest the nearest name.
+
+    >>> import millstream
+    >>> model = millstream.parse("StandardScaler | LogisticRegression(l2=0.001, optimizer=AdaGrad(0.1))")
+    >>> model
+    StandardScaler() | LogisticRegression(optimizer=AdaGrad(), l2=0.001)
+    >>> millstream.parse("StandardScaler | LogisticRegresion")
+    Traceback (most recent call last):
+    millstream.errors.InvalidNotation: notation: no part named 'LogisticRegresion', did you mean \
+'linear_model.LogisticRegression'?
+      StandardScaler | LogisticRegresion
+                       ^^^^^^^^^^^^^^^^^
+    """
+    if not isinstance(text, str):
+        raise InvalidType(f"notation: a model is described by a text, got {type(text).__name__}")
+    tree = read(text)
+    roles = (role,) if isinstance(role, str) else tuple(role or ())
+    built = _Builder(text, vocabulary or Vocabulary()).build(tree, roles, "")
+    if roles and role_of(built) not in roles:
+        due = " or ".join(_article(each) for each in roles)
+        what = _article(found) if (found := role_of(built)) else f"the value {built!r:.40}"
+        raise InvalidNotation(f"expected {due}, got {what}", text, tree.start, tree.stop)
+    return built
+
+
+def role_of(part: Any) -> str | None:
+    """The role of a part; None for what is no part."""
+    role = getattr(part, "role", None)
+    if isinstance(role, str):
+        return role
+    name = getattr(part, "name", None)
+    return registry.entry(name)["role"] if isinstance(name, str) and name in registry.find() else None
+
+
+def _article(role: str) -> str:
+    word = role.replace("_", " ")
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+class Vocabulary:
+    """What may be named: all parts of the registry, and perhaps more.
+
+    Parameters
+    ----------
+    more
+        Full names with the modules that have them, such as `{"synth.SEA": "millstream.synth"}`.
+    methods
+        Methods that may be called on what has been built, such as `take`.
+    """
+
+    def __init__(self, more: Mapping[str, str] | None = None, methods: Collection[str] = ()) -> None:
+        self.more = dict(more or {})
+        self.methods = methods
+        self.short: dict[str, list[str]] = {}
+        for name in dict.fromkeys([*registry.find(), *self.more]):
+            self.short.setdefault(name.rpartition(".")[2], []).append(name)
+
+    @property
+    def names(self) -> list[str]:
+        """All full names."""
+        return [name for names in self.short.values() for name in names]
+
+    def named(self, name: str) -> list[str]:
+        """The full names that a name may mean."""
+        found = self.short.get(name.rpartition(".")[2], [])
+        if "." in name:
+            found = [full for full in found if full == name]
+        return found or self._other_name(name)
+
+    def _other_name(self, name: str) -> list[str]:
+        """Names that a module gives a part besides its own, such as `Discard` for `Drop`."""
+        given, _, short = name.rpartition(".")
+        for module in dict.fromkeys(full.rpartition(".")[0] for full in registry.find()):
+            if given in ("", module):
+                found = getattr(importlib.import_module(f"millstream.{module}"), short, None)
+                full = getattr(found, "name", None)
+                if isinstance(found, type) and isinstance(full, str) and full in registry.find():
+                    return [full]
+        return []
+
+    def role(self, name: str) -> str:
+        """What a full name's part is for."""
+        return "source" if name in self.more else registry.entry(name)["role"]
+
+    def face(self, name: str) -> Callable[..., Any]:
+        """What builds the part of a full name."""
+        if name in self.more:
+            made: Callable[..., Any] = getattr(importlib.import_module(self.more[name]), name.rpartition(".")[2])
+            return made
+        return registry.face(name)
+
+    def expects(self, name: str, parameter: str) -> str:
+        """The words for what a parameter must be."""
+        if name in self.more:
+            return ""
+        declared = registry.entry(name)["parameters"]
+        return next((each["must_be"] for each in declared if each["name"] == parameter), "")
+
+
+class _Builder:
+    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+        self.text, self.vocabulary = text, vocabulary
+
+    def wrong(self, message: str, start: int, stop: int) -> InvalidNotation:
+        return InvalidNotation(message, self.text, start, stop)
+
+    def build(self, node: Node, roles: Collection[str], family: str, argument: bool = False) -> Any:
+        """What a node stands for; `roles` and `family` tell names apart that several parts have."""
+        if isinstance(node, Literal):
+            return node.value
+        if isinstance(node, Call):
+            if node.of is not None:
+                return self.method(node, roles, family)
+            return self.part(node, roles, family, argument)
+        if isinstance(node, Chain):
+            return self.chain(node)
+        if isinstance(node, Items):
+            items = [self.build(item, roles, family, argument) for item in node.items]
+            return tuple(items) if node.is_tuple else items
+        assert isinstance(node, Pairs), "there are no other nodes"
+        return {self.key(key): self.build(value, roles, family, argument) for key, value in node.pairs}
+
+    def key(self, node: Node) -> Any:
+        value = node.value if isinstance(node, Literal) else None
+        if not isinstance(value, (str, int, float)):
+            raise self.wrong("a key is a text or a number", node.start, node.stop)
+        return value
+
+    def chain(self, node: Chain) -> Any:
+        from millstream import base, compose
+
+        members = []
+        for member in node.members:
+            built = self.build(member, ("transformer", "classifier", "regressor"), "")
+            if base.role_of(built) not in ("transformer", "classifier", "regressor"):
+                raise self.wrong(f"{node.sign!r} joins models, got {built!r:.40}", member.start, member.stop)
+            members.append(built)
+        kind: Any = compose.Pipeline if node.sign == "|" else compose.Union
+        return self.attempt(lambda: kind(*members), node, [])
+
+    def part(self, node: Call, roles: Collection[str], family: str, argument: bool) -> Any:
+        name = self.one_name(node, roles, family, argument)
+        face = self.vocabulary.face(name)
+        parameters = _parameters(face)
+        aliases: Mapping[str, str] = getattr(face, "aliases", {})
+        positions = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        many = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        values: dict[str, Any] = {}
+        rest: list[Any] = []
+        for place, given in enumerate(node.arguments):
+            if given.name is None:
+                if not many and place >= len(positions):
+                    raise self.too_many(name, positions, given)
+                parameter = "" if many else positions[place]
+                value = self.argument(name, parameter, given)
+                if many:
+                    rest.append(value)
+                else:
+                    values[parameter] = value
+            else:
+                parameter = self.known(name, aliases.get(given.name, given.name), given, parameters, aliases)
+                if parameter in values:
+                    raise self.wrong(f"{name}: {parameter} is given twice", given.start, given.value.stop)
+                values[parameter] = self.argument(name, parameter, given)
+        for each in parameters:
+            needed = each.default is each.empty and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+            if needed and each.name not in values:
+                raise self.wrong(f"{name}: {each.name} must be given", node.at, node.at + len(node.name))
+        return self.attempt(lambda: face(*rest, **values), node, node.arguments, positions)
+
+    def argument(self, name: str, parameter: str, given: Argument) -> Any:
+        """The value for a parameter; a name that several parts have is told by what the parameter must be."""
+        expected = self.vocabulary.expects(name, parameter)
+        every = {self.vocabulary.role(full) for full in self.vocabulary.names}
+        roles = [role for role in every if role.replace("_", " ") in expected]
+        return self.build(given.value, roles, name.rpartition(".")[0], argument=True)
+
+    def one_name(self, node: Call, roles: Collection[str], family: str, argument: bool) -> str:
+        """The full name that is meant."""
+        found = self.vocabulary.named(node.name)
+        stop = node.at + len(node.name)
+        if not found:
+            hint = registry.nearest(node.name, self.vocabulary.names)
+            if argument and not roles:
+                # The parameter takes no part at all.
+                hint = "; a text stands in quotes"
+            raise self.wrong(f"no part named {node.name!r}{hint}", node.at, stop)
+        for rule in (
+            lambda full: self.vocabulary.role(full) in roles,
+            lambda full: full.rpartition(".")[0] == family,
+        ):
+            if len(found) > 1 and any(map(rule, found)):
+                found = list(filter(rule, found))
+        if len(found) > 1:
+            raise self.wrong(f"{node.name!r} may be {' or '.join(found)}: write it in full", node.at, stop)
+        return found[0]
+
+    def known(
+        self, name: str, given: str, argument: Argument, parameters: Iterable[Any], aliases: Mapping[str, str]
+    ) -> str:
+        """A parameter's name, if there is such a parameter."""
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        known = [parameter.name for parameter in parameters if parameter.kind in kinds]
+        if given in known or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            return given
+        hint = registry.nearest(given, [*known, *aliases])
+        if not hint:
+            hint = f"; it has {', '.join(known)}" if known else "; it has none"
+        raise self.wrong(
+            f"{name}: no parameter named {given!r}{hint}",
+            argument.start,
+            argument.start + len(argument.name or ""),
+        )
+
+    def too_many(self, name: str, positions: list[str], given: Argument) -> InvalidNotation:
+        takes = f"only {', '.join(positions)}" if positions else "no arguments"
+        return self.wrong(f"{name}: takes {takes}", given.value.start, given.value.stop)
+
+    def method(self, node: Call, roles: Collection[str], family: str) -> Any:
+        assert node.of is not None, "a method is of something"
+        built = self.build(node.of, roles, family)
+        stop = node.at + len(node.name)
+        if node.name not in self.vocabulary.methods or not hasattr(built, node.name):
+            what = f"{type(built).__name__} has no method {node.name!r} that may stand here"
+            raise self.wrong(f"{what}{registry.nearest(node.name, self.vocabulary.methods)}", node.at, stop)
+        positional = [self.build(each.value, (), "", True) for each in node.arguments if each.name is None]
+        named = {
+            each.name: self.build(each.value, (), "", True) for each in node.arguments if each.name is not None
+        }
+        return self.attempt(lambda: getattr(built, node.name)(*positional, **named), node, node.arguments)
+
+    def attempt(
+        self, make: Callable[[], Any], node: Node, arguments: list[Argument], positions: Iterable[str] = ()
+    ) -> Any:
+        """Build a part; what it refuses is said at the argument that the message names."""
+        try:
+            return make()
+        except InvalidNotation:
+            raise
+        except (MillstreamError, TypeError, ValueError) as error:
+            start, stop = node.start, node.stop
+            if isinstance(node, Call):
+                start = node.at
+            named = _MUST_BE.search(str(error))
+            names = [each.name or place for each, place in zip(arguments, [*positions, *arguments], strict=False)]
+            if named and named[1] in names:
+                value = arguments[names.index(named[1])].value
+                start, stop = value.start, value.stop
+            raise self.wrong(str(error), start, stop) from None
+
+
+def _parameters(face: Any) -> list[inspect.Parameter]:
+    """The parameters of a class's constructor or of a function."""
+    made = face
+    if isinstance(face, type):
+        # A class that chooses what to make has a `__new__` and no `__init__`.
+        made = next((kind.__dict__["__init__"] for kind in face.__mro__[:-1] if "__init__" in kind.__dict__), None)
+        made = made or face.__new__
+    try:
+        parameters = list(inspect.signature(made).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    return parameters[1:] if isinstance(face, type) else parameters
