@@ -738,7 +738,14 @@ def test_confusion_matrix_and_frames():
     assert result.confusion.to_frame("pandas").shape == (2, 3)
     for kind, library in [("pandas", "pandas"), ("polars", "polars"), ("pyarrow", "pyarrow"), (None, "pandas")]:
         assert type(result.to_frame(kind)).__module__.startswith(library)
-    assert list(result.to_frame().columns) == ["row", "Accuracy", "rolling_Accuracy", "seconds", "memory"]
+    assert list(result.to_frame().columns) == [
+        "row",
+        "Accuracy",
+        "rolling_Accuracy",
+        "seconds",
+        "memory",
+        "waiting",
+    ]
     with pytest.raises(InvalidValue):
         result.to_frame("excel")
 

@@ -5,8 +5,9 @@
 //! same result.
 
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use millstream_core::evaluate::calibration::Bin;
 use millstream_core::evaluate::panel::Panel;
 use millstream_core::evaluate::scores::{Every, Instruments, Scores, MOST_CLASSES};
 use millstream_core::evaluate::{stopped, Arrival, Chunk, Evaluation};
@@ -30,6 +31,8 @@ use crate::targets::{check_length, ManyTargets};
 
 /// How many rows are done between looks for Ctrl-C and ticks of the progress bar.
 const STRIDE: usize = 1 << 16;
+/// A person cannot read faster, and a rolling metric costs a look at its whole window.
+const BETWEEN_TICKS: Duration = Duration::from_millis(100);
 
 struct Run {
     model: Option<Py<Model>>,
@@ -41,17 +44,37 @@ struct Run {
     busy: f64,
 }
 
+/// How a run stands, for the progress bar.
+type Status = (Option<f64>, usize, Option<u64>, usize);
+/// Whether it is of the positive class, that class, and for each bin: rows, weight, predicted, observed.
+type Binned<'py> = (bool, Option<Py<PyAny>>, Bound<'py, PyArray2<f64>>);
 type Confusion<'py> = (Bound<'py, PyList>, Bound<'py, PyArray2<f64>>);
 
 impl Run {
+    fn labels(&self, py: Python<'_>) -> PyResult<Labels> {
+        match &self.model {
+            Some(model) => Ok(model.get().read(py)?.model(py)?.labels().clone()),
+            None => Ok(self.known.clone()),
+        }
+    }
+
+    /// The bins of the calibration, if probabilities were asked for and given.
+    fn calibration<'py>(&self, py: Python<'py>) -> PyResult<Option<Binned<'py>>> {
+        let Some(found) = self.evaluation.scores().calibration() else { return Ok(None) };
+        let labels = self.labels(py)?;
+        let positive = labels.get(1).filter(|_| found.is_of_positive());
+        let positive = positive.map(|label| Ok::<_, PyErr>(show_label(py, label)?.unbind())).transpose()?;
+        let row = |bin: &Bin| vec![bin.rows as f64, bin.weight, bin.predicted, bin.observed];
+        let rows: Vec<Vec<f64>> = found.bins().iter().map(row).collect();
+        let empty = found.bins().iter().all(|bin| bin.rows == 0);
+        Ok(if empty { None } else { Some((found.is_of_positive(), positive, PyArray2::from_vec2(py, &rows)?)) })
+    }
+
     /// The labels of the confusion matrix and its cells, if there are not too many classes. It is kept by the codes
     /// of the model, some of which may wait for a label.
     fn confusion<'py>(&self, py: Python<'py>) -> PyResult<Option<Confusion<'py>>> {
         let Some(found) = self.evaluation.scores().confusion() else { return Ok(None) };
-        let labels = match &self.model {
-            Some(model) => model.get().read(py)?.model(py)?.labels().clone(),
-            None => self.known.clone(),
-        };
+        let labels = self.labels(py)?;
         let known: Vec<usize> = (0..labels.len()).filter(|&code| labels.get(code as u32).is_some()).collect();
         if known.len() > MOST_CLASSES {
             return Ok(None);
@@ -77,12 +100,16 @@ impl Run {
 pub struct Prequential {
     runs: Vec<Run>,
     started: Instant,
+    /// When the progress bar was told last, and rows that it has not been told of.
+    shown: Instant,
+    unshown: usize,
 }
 
 /// What a run's clock and model say, for a model written in Python.
 struct PythonInstruments<'a, 'py> {
     started: Instant,
     model: &'a Bound<'py, PyAny>,
+    waiting: usize,
 }
 
 impl Instruments for PythonInstruments<'_, '_> {
@@ -92,6 +119,10 @@ impl Instruments for PythonInstruments<'_, '_> {
 
     fn memory(&self) -> usize {
         self.model.getattr("memory").and_then(|memory| memory.extract()).unwrap_or(0)
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting
     }
 }
 
@@ -107,7 +138,7 @@ fn times(py: Python<'_>, array: Option<&Bound<'_, PyAny>>, height: usize) -> PyR
 impl Prequential {
     #[new]
     fn new() -> Self {
-        Prequential { runs: Vec::new(), started: Instant::now() }
+        Prequential { runs: Vec::new(), started: Instant::now(), shown: Instant::now(), unshown: 0 }
     }
 
     /// Add a model (None for one written in Python) with its metrics and perhaps a drift detector.
@@ -161,7 +192,7 @@ impl Prequential {
         self.runs[run].evaluation.scores().want() == Want::Probabilities
     }
 
-    /// Go on with the next rows; `tick(rows, value)` is told how far it is.
+    /// Go on with the next rows; `tick(rows, status)` is told now and then how far it is.
     #[pyo3(signature = (rows, y, w, now, due, threads, tick))]
     #[allow(clippy::too_many_arguments)]
     fn feed(
@@ -211,7 +242,13 @@ impl Prequential {
                 return Err(raise(py, &explained));
             }
             if let Some(tick) = tick {
-                tick.call1((to - from, self.value(0)))?;
+                self.unshown += to - from;
+                if self.shown.elapsed() >= BETWEEN_TICKS {
+                    let rows = std::mem::take(&mut self.unshown);
+                    let status = self.status(0);
+                    tick.call1((rows, status))?;
+                    self.shown = Instant::now();
+                }
             }
             py.check_signals()?;
             from = to;
@@ -219,9 +256,14 @@ impl Prequential {
         Ok(())
     }
 
-    /// The first metric of a run as it stands.
-    fn value(&self, run: usize) -> Option<f64> {
-        self.runs.get(run)?.evaluation.scores().panel().meters().first().map(Meter::get)
+    /// How a run stands: its first metric over the window, drift marks, the row of the last of them, and rows
+    /// whose labels have not come.
+    fn status(&mut self, run: usize) -> Status {
+        let Some(run) = self.runs.get_mut(run) else { return (None, 0, None, 0) };
+        let waiting = run.evaluation.waiting();
+        let scores = run.evaluation.scores_mut();
+        let recent = scores.recent().ok().flatten();
+        (recent, scores.marks().len(), scores.marks().last().copied(), waiting)
     }
 
     /// Where the curve of a run has its last point.
@@ -251,7 +293,7 @@ impl Prequential {
     }
 
     /// Score what a model written in Python has predicted for a row whose label has come.
-    #[pyo3(signature = (run, model, row, y, predicted, probabilities, w))]
+    #[pyo3(signature = (run, model, row, y, predicted, probabilities, w, waiting))]
     #[allow(clippy::too_many_arguments)]
     fn observe(
         &mut self,
@@ -263,8 +305,9 @@ impl Prequential {
         predicted: &Bound<'_, PyAny>,
         probabilities: Option<&Bound<'_, PyDict>>,
         w: f64,
+        waiting: usize,
     ) -> PyResult<()> {
-        let instruments = PythonInstruments { started: self.started, model };
+        let instruments = PythonInstruments { started: self.started, model, waiting };
         let run = &mut self.runs[run];
         let scores = run.evaluation.scores_mut();
         if scores.panel().scores_numbers() {
@@ -295,7 +338,7 @@ impl Prequential {
 
     /// The stream of a model written in Python has ended.
     fn finish_scores(&mut self, py: Python<'_>, run: usize, model: &Bound<'_, PyAny>) -> PyResult<()> {
-        let instruments = PythonInstruments { started: self.started, model };
+        let instruments = PythonInstruments { started: self.started, model, waiting: 0 };
         self.runs[run].busy = self.started.elapsed().as_secs_f64();
         self.runs[run].evaluation.scores_mut().finish(&instruments).or_raise(py)
     }
@@ -315,9 +358,18 @@ impl Prequential {
             "memory",
             curve.iter().map(|point| point.memory as u64).collect::<Vec<_>>().into_pyarray(py),
         )?;
+        result.set_item(
+            "waiting",
+            curve.iter().map(|point| point.waiting as u64).collect::<Vec<_>>().into_pyarray(py),
+        )?;
         result.set_item("values", values.into_pyarray(py).reshape([curve.len(), width])?)?;
         result.set_item("drifts", scores.marks().to_vec())?;
         result.set_item("confusion", run.confusion(py)?)?;
+        result.set_item("calibration", run.calibration(py)?)?;
+        let pairs: Vec<Vec<f64>> =
+            scores.sample().pairs().iter().map(|pair| vec![pair.row as f64, pair.truth, pair.predicted]).collect();
+        let sample = if pairs.is_empty() { None } else { Some(PyArray2::from_vec2(py, &pairs)?) };
+        result.set_item("sample", sample)?;
         let counts = scores.counts();
         result.set_item("scored", counts.scored)?;
         result.set_item("warmup", counts.warmup)?;

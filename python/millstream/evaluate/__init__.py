@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.contest import prequential
 from millstream.evaluate.progressive import progressive_val_score
+from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
 
-__all__ = ["Confusion", "Result", "Results", "prequential", "progressive_val_score"]
+__all__ = ["Calibration", "Confusion", "Residuals", "Result", "Results", "prequential", "progressive_val_score"]

@@ -14,9 +14,11 @@ import numpy as np
 
 from millstream import _core, registry
 from millstream.errors import InvalidValue
+from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.choices import chosen_metrics, common_role, named_models
 from millstream.evaluate.loop import PythonRun, stopped
 from millstream.evaluate.progress import Progress
+from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
 from millstream.evaluate.streams import GATHERED, chunks, length
 from millstream.evaluate.times import Times
@@ -224,7 +226,7 @@ class Contest:
         rows = 0
         for engine in self.engines.values():
             engine.start()
-        tick = bar.tick if bar.bar is not None else None
+        tick = bar.tick if bar.wanted else None
         try:
             for chunk in stream:
                 if self.any_native:
@@ -232,7 +234,7 @@ class Contest:
                 for loop in self.loops.values():
                     loop.feed(chunk)
                 if not self.any_native:
-                    bar.tick(chunk.size, self.engines[False].value(0))
+                    bar.count(chunk.size, self.engines[False].status)
                 rows += chunk.size
             self.engines[True].finish(threads)
             for loop in self.loops.values():
@@ -288,6 +290,7 @@ class Contest:
         curve = {"row": curve["row"], **{key: curve[key] for key in metrics}}
         curve |= {f"rolling_{key}": rolling[key] for key in metrics}
         curve |= {"seconds": found["seconds"], "memory": found["memory"].astype(np.int64)}
+        curve["waiting"] = found["waiting"].astype(np.int64)
         drifts = found["drifts"] if loop is None or loop.detector is None else loop.marks
         return Result(
             model=model,
@@ -297,6 +300,8 @@ class Contest:
             bigger_is_better={key: bool(getattr(m, "bigger_is_better", True)) for key, m in metrics.items()},
             curve=curve,
             confusion=Confusion(*found["confusion"]) if self.role == "classifier" and found["confusion"] else None,
+            calibration=Calibration.of(*found["calibration"]) if found["calibration"] else None,
+            residuals=Residuals.of(found["sample"]) if found["sample"] is not None else None,
             drifts=list(drifts),
             rows=self.rows,
             scored=found["scored"],

@@ -146,7 +146,7 @@ class PythonRun:
     def score(self, row: int, y: Any, w: float, answer: tuple[Any, Any]) -> None:
         """Score an example as it was predicted."""
         predicted, probabilities = answer
-        self.engine.observe(self.place, self.model, row, y, predicted, probabilities, w)
+        self.engine.observe(self.place, self.model, row, y, predicted, probabilities, w, len(self.waiting))
         if row >= self.settings.warmup and predicted is not None:
             self.metrics.update(y, predicted, probabilities, w)
             if self.detector is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millstream.errors import InvalidValue
-from millstream.evaluate.result import number
+from millstream.evaluate.frames import number
 
 if TYPE_CHECKING:
     from millstream.evaluate.result import Result

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import millstream
+from millstream.evaluate.frames import amount, number
 from millstream.evaluate.plot import COLOURS
-from millstream.evaluate.result import amount, number
 
 if TYPE_CHECKING:
     from millstream.evaluate.result import Result

@@ -10,50 +10,11 @@ from typing import Any
 import numpy as np
 
 from millstream.errors import InvalidType, InvalidValue
+from millstream.evaluate.calibration import Calibration
+from millstream.evaluate.frames import amount, frame, number, table
+from millstream.evaluate.residuals import Residuals
 
 __all__ = ["Confusion", "Result", "Results"]
-
-
-def frame(columns: Mapping[str, Any], kind: str | None) -> Any:
-    """Columns as a frame of the library that is asked for, or else of the first that is installed."""
-    kinds = ("pandas", "polars", "pyarrow")
-    if kind is not None and kind not in kinds:
-        raise InvalidValue(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
-    for library in kinds if kind is None else (kind,):
-        try:
-            if library == "pandas":
-                import pandas
-
-                return pandas.DataFrame(dict(columns))
-            if library == "polars":
-                import polars
-
-                return polars.DataFrame(dict(columns))
-            import pyarrow
-
-            return pyarrow.table(dict(columns))
-        except ImportError:
-            if kind is not None:
-                raise
-    raise ImportError("to_frame needs pandas, polars or pyarrow: pip install pandas")
-
-
-def number(value: float) -> str:
-    """A value for people: four digits after the point, or what it takes for large and small ones."""
-    if value != value:
-        return "–"
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.4f}"
-    return f"{value:.4g}"
-
-
-def amount(size: float) -> str:
-    """Bytes for people."""
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 @dataclass(frozen=True)
@@ -82,26 +43,14 @@ class Confusion:
         return table(head, rows)
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Text in columns: the first to the left, the others to the right."""
-    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
-    lines = []
-    for row in [head, *rows]:
-        cells = [
-            row[0].ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
 @dataclass
 class Result:
     """What `prequential` found of one model.
 
     `metrics` holds the metrics as objects and `values` their numbers, both by name; `result["Accuracy"]` is a
     short way. `curve` is by column: `row` (labels that had come), each metric over the whole stream, `rolling_…`
-    each over the window, `seconds`, and `memory` of the model in bytes.
+    each over the window, `seconds`, `memory` of the model in bytes, and `waiting`, how many rows had been
+    predicted whose labels had not come.
     """
 
     model: Any
@@ -112,6 +61,10 @@ class Result:
     curve: dict[str, Any]
     #: None for a regressor, and for more than 1,000 classes.
     confusion: Confusion | None
+    #: None unless a metric asks for probabilities (LogLoss, ROCAUC, …).
+    calibration: Calibration | None
+    #: None for a classifier.
+    residuals: Residuals | None
     #: Rows at which the detector found a change.
     drifts: list[int]
     #: Rows of the stream.

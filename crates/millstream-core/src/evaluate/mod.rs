@@ -5,8 +5,10 @@
 //! a row that is refused, by prediction or by learning, is neither scored nor learned. (Dawid, 1984, calls
 //! this the prequential approach; labels that come late are after Grzenda, Gomes and Bifet, 2020.)
 
+pub mod calibration;
 pub mod panel;
 pub mod pending;
+pub mod sample;
 pub mod scores;
 
 use crate::fault::{Fault, Result};
@@ -56,6 +58,7 @@ pub struct Evaluation {
 struct ModelInstruments<'a> {
     model: &'a Model,
     clock: Clock<'a>,
+    pending: Option<&'a Pending>,
 }
 
 impl Instruments for ModelInstruments<'_> {
@@ -65,6 +68,10 @@ impl Instruments for ModelInstruments<'_> {
 
     fn memory(&self) -> usize {
         self.model.memory()
+    }
+
+    fn waiting(&self) -> usize {
+        self.pending.map_or(0, Pending::len)
     }
 }
 
@@ -233,7 +240,7 @@ impl Evaluation {
     }
 
     fn score(&mut self, model: &Model, waiting: Waiting, clock: Clock<'_>) -> Result<()> {
-        let instruments = ModelInstruments { model, clock };
+        let instruments = ModelInstruments { model, clock, pending: Some(&self.pending) };
         let held = self.pending.held(waiting);
         match &held.target {
             Due::Class(label) => {
@@ -256,7 +263,7 @@ impl Evaluation {
         let mut readers: Vec<Option<Reader<'_>>> = layouts.iter().map(|_| None).collect();
         self.learn_due(model, &layouts, &mut readers, None, scratch, clock)?;
         self.pending.tidy();
-        self.scores.finish(&ModelInstruments { model, clock })
+        self.scores.finish(&ModelInstruments { model, clock, pending: None })
     }
 }
 
@@ -312,7 +319,7 @@ impl Sink for Scorer<'_> {
     fn answer(&mut self, model: &Model, row: usize, answer: &Answer) {
         let number = self.offset + (row - self.chunk.from) as u64;
         let w = self.chunk.weights.map_or(1.0, |weights| weights[row]);
-        let instruments = ModelInstruments { model, clock: self.clock };
+        let instruments = ModelInstruments { model, clock: self.clock, pending: None };
         let done = match self.chunk.targets {
             Targets::Classes { distinct, places } => {
                 match self.truth(model.labels(), distinct, places[row] as usize) {

@@ -79,6 +79,12 @@ impl Panel {
         Ok(values)
     }
 
+    /// The first metric over the window.
+    pub fn recent(&mut self) -> Result<Option<f64>> {
+        let first = self.meters.first().zip(self.windows.first_mut());
+        first.map(|(meter, window)| window.value(meter.labels())).transpose()
+    }
+
     pub fn memory(&self) -> usize {
         let windows =
             self.windows.iter().map(|window| window.ring.capacity() * std::mem::size_of::<(Outcome, f64)>());

@@ -1,6 +1,8 @@
 //! What an evaluation keeps of a run: metrics, the curve, the confusion matrix, drift marks, counts.
 
+use crate::evaluate::calibration::Calibration;
 use crate::evaluate::panel::Panel;
+use crate::evaluate::sample::Sample;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
 use crate::role::DriftDetector;
@@ -37,6 +39,8 @@ pub struct Point {
     pub seconds: f64,
     /// Bytes that the model held.
     pub memory: usize,
+    /// Rows whose labels had not come.
+    pub waiting: usize,
     /// Metrics over the whole stream, then over the window.
     pub values: Vec<f64>,
 }
@@ -64,6 +68,9 @@ pub struct Scores {
     /// By the model's code of the true class, then of the predicted one: the weight of such rows. None once
     /// there are more than `MOST_CLASSES`.
     confusion: Option<Vec<Vec<f64>>>,
+    /// Only if probabilities are asked for anyway.
+    calibration: Option<Calibration>,
+    sample: Sample,
     counts: Counts,
     refusals: Vec<(u64, Fault)>,
 }
@@ -72,10 +79,13 @@ pub struct Scores {
 pub trait Instruments {
     fn seconds(&self) -> f64;
     fn memory(&self) -> usize;
+    /// Rows whose labels have not come.
+    fn waiting(&self) -> usize;
 }
 
 impl Scores {
     pub fn new(panel: Panel, detector: Option<Box<dyn DriftDetector>>, warmup: u64, every: Every) -> Self {
+        let calibration = (panel.want() == Want::Probabilities).then(Calibration::default);
         Scores {
             panel,
             detector,
@@ -87,6 +97,8 @@ impl Scores {
             curve: Vec::new(),
             marks: Vec::new(),
             confusion: Some(Vec::new()),
+            calibration,
+            sample: Sample::default(),
             counts: Counts::default(),
             refusals: Vec::new(),
         }
@@ -100,6 +112,11 @@ impl Scores {
         &self.panel
     }
 
+    /// The first metric over the window.
+    pub fn recent(&mut self) -> Result<Option<f64>> {
+        self.panel.recent()
+    }
+
     pub fn curve(&self) -> &[Point] {
         &self.curve
     }
@@ -110,6 +127,15 @@ impl Scores {
 
     pub fn confusion(&self) -> Option<&[Vec<f64>]> {
         self.confusion.as_deref()
+    }
+
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.calibration.as_ref()
+    }
+
+    /// Some of the numbers that were predicted.
+    pub fn sample(&self) -> &Sample {
+        &self.sample
     }
 
     pub fn counts(&self) -> &Counts {
@@ -154,6 +180,9 @@ impl Scores {
             self.panel.class(labels, truth, predicted, w)?;
             self.counts.scored += 1;
             self.confuse(labels, truth, predicted.class, w);
+            if let Some(calibration) = &mut self.calibration {
+                calibration.add(labels.len(), truth, predicted, w);
+            }
             self.detect(row, if predicted.class == Some(truth) { 0.0 } else { 1.0 })?;
         }
         self.advance(instruments)
@@ -180,6 +209,7 @@ impl Scores {
         if self.is_due(row, !predicted.is_nan()) {
             self.panel.number(truth, predicted, w)?;
             self.counts.scored += 1;
+            self.sample.add(row, truth, predicted);
             self.detect(row, (truth - predicted).abs())?;
         }
         self.advance(instruments)
@@ -235,6 +265,7 @@ impl Scores {
             rows: self.rows,
             seconds: instruments.seconds(),
             memory: instruments.memory(),
+            waiting: instruments.waiting(),
             values,
         });
         if self.doubling && self.curve.len() >= MOST_POINTS {

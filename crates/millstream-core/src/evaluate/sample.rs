@@ -1,0 +1,74 @@
+//! Some of the numbers that were predicted, with the truth: enough to draw, however long the stream is.
+//!
+//! Every so many rows one is kept; when the sample is full, every second one is dropped and the step doubles.
+//! So it is spread evenly over the stream and is the same in every run.
+
+/// The most pairs that are kept.
+pub const MOST_PAIRS: usize = 2000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    pub row: u64,
+    pub truth: f64,
+    pub predicted: f64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Sample {
+    pairs: Vec<Pair>,
+    step: u64,
+    until_next: u64,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Sample { pairs: Vec::new(), step: 1, until_next: 1 }
+    }
+}
+
+impl Sample {
+    #[inline]
+    pub fn add(&mut self, row: u64, truth: f64, predicted: f64) {
+        self.until_next -= 1;
+        if self.until_next == 0 {
+            self.keep(Pair { row, truth, predicted });
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, pair: Pair) {
+        self.pairs.push(pair);
+        if self.pairs.len() == MOST_PAIRS {
+            let mut place = 0;
+            self.pairs.retain(|_| {
+                place += 1;
+                place % 2 == 0
+            });
+            self.step *= 2;
+        }
+        self.until_next = self.step;
+    }
+
+    pub fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After 2,000 rows every second is left, 1, 3, …, 1999, and the step is 2: 2001 is next. Full again at
+    /// row 3,999, every second of those is left: 3, 7, …, 3999, and 4,003 is next.
+    #[test]
+    fn it_stays_small_and_even() {
+        let mut sample = Sample::default();
+        for row in 0..5000 {
+            sample.add(row, row as f64, 0.0);
+        }
+        let rows: Vec<u64> = sample.pairs().iter().map(|pair| pair.row).collect();
+        assert_eq!(rows[..3], [3, 7, 11]);
+        assert!(rows.windows(2).all(|pair| pair[1] - pair[0] == 4));
+        assert_eq!(rows.last(), Some(&4999));
+    }
+}
