@@ -75,8 +75,15 @@ def take_apart(X: Any) -> tuple[Any, ...]:
         return _sparse(X)
     if isinstance(X, Sparse):
         return ("sparse", X.starts, X.indices, _numbers("sparse rows", X.values), X.width)
+    if hasattr(X, "label_time") and hasattr(X, "beside"):
+        raise InvalidType("rows are a matrix, a frame or an iterable of dicts, got a chunk: give chunk.X, chunk.y")
     if isinstance(X, (Mapping, str, bytes)) or not isinstance(X, Iterable):
         raise InvalidType(f"rows are a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
+    if hasattr(X, "chunks") and hasattr(X, "has_label_time"):
+        raise InvalidType(
+            "rows are a matrix, a frame or an iterable of dicts, got a stream: evaluate.prequential(model, stream)"
+            " goes through it, or a loop `for chunk in stream.chunks()` with chunk.X and chunk.y"
+        )
     if isinstance(X, Sequence) and X and isinstance(X[0], (list, tuple, np.ndarray)):
         try:
             return _matrix(np.asarray(X))

@@ -16,7 +16,9 @@ import numpy as np
 from millstream import _frames
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.times import Times
+from millstream.stream.ahead import read_ahead
 from millstream.stream.base import Stream
+from millstream.stream.chunk import as_list
 
 __all__ = ["Chunk", "Group", "chunks", "length"]
 
@@ -180,7 +182,8 @@ def _is_one(item: Any) -> bool:
 def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Iterator[Chunk]:
     """Cut a stream into chunks: (X, y), (X, y, w), or an iterable of such or of examples (x, y), (x, y, w)."""
     if isinstance(stream, Stream):
-        yield from _of_stream(stream, times, limit, gathered)
+        ready = _of_stream(stream, times, limit)
+        yield from read_ahead(ready) if stream.reads_ahead else ready
         return
     if isinstance(stream, (str, bytes, Mapping)) or not isinstance(stream, Iterable):
         raise InvalidType(
@@ -234,8 +237,10 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
         yield _gathered(rows, times)
 
 
-def _of_stream(stream: Stream, times: Times, limit: int | None, gathered: int) -> Iterator[Chunk]:
+def _of_stream(stream: Stream, times: Times, limit: int | None) -> Iterator[Chunk]:
     left = limit
+    if left == 0:
+        return
     for chunk in stream.chunks():
         if left is not None:
             chunk = chunk.cut(0, min(left, len(chunk)))
@@ -243,12 +248,27 @@ def _of_stream(stream: Stream, times: Times, limit: int | None, gathered: int) -
         if chunk.y is None:
             raise InvalidType("a stream to learn from needs a target: name its column with target=")
         if isinstance(chunk.X, list):
-            columns = (chunk.X, chunk.y) if chunk.w is None else (chunk.X, chunk.y, chunk.w)
-            yield from chunks(columns, times, None, gathered)
+            yield _dicts(chunk, times)
         else:
             yield _table(chunk.X, chunk.y, chunk.w, times, None, chunk)
         if left == 0:
             return
+
+
+def _dicts(chunk: Any, times: Times) -> Chunk:
+    """A chunk of a stream whose rows are dicts."""
+    ys = as_list(chunk.y)
+    if times.given:
+        X, now, due = times.of_chunk(chunk)
+        rows = _pairs(X)
+    else:
+        rows, now, due = times.of_rows(_pairs(chunk.X), ys)
+    return Gathered(rows, ys, _frames.weights(chunk.w), now, due)
+
+
+def _pairs(rows: Iterable[Any]) -> list[Any]:
+    """The keys and the values of each dict."""
+    return [(tuple(x), tuple(x.values())) if isinstance(x, Mapping) else x for x in rows]
 
 
 def _is_rows(X: Any) -> bool:
@@ -265,7 +285,7 @@ def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None, source: Any 
     if isinstance(y, str):
         X, y = take_column(X, y)
     if times.given:
-        now, due = times.of_chunk(source)
+        X, now, due = times.of_chunk(source)
     else:
         X, now, due = times.of_table(X)
     parts = _frames.take_apart(X)

@@ -52,17 +52,31 @@ class Times:
     def of_stream(cls, stream: Any, time: Any, label_time: Any, delay: Any) -> Times:
         """What the caller asks for, or else what the stream knows of its times."""
         known_time = getattr(stream, "time", None)
-        if time is None and label_time is None and known_time is not None:
+        same = known_time is not None and (time is None or (isinstance(time, str) and time == known_time))
+        known_label_time = getattr(stream, "label_time", None)
+        if same and (label_time is None or (isinstance(label_time, str) and label_time == known_label_time)):
             if delay is None and stream.has_label_time:
-                return cls(known_time, stream.label_time, None, given=True)
-            if delay is not None and not _is_count(delay):
+                return cls(known_time, known_label_time, None, given=True)
+            if delay is not None and label_time is None and not (_is_count(delay) and time is None):
                 return cls(known_time, None, delay, given=True)
         return cls(time, label_time, delay)
 
-    def of_chunk(self, chunk: Any) -> tuple[Any, Any]:
-        """The times of a chunk that holds them."""
-        other = chunk.label_time if self.label_time is not None else None
-        return self._keys(_array(chunk.time), other)
+    def of_chunk(self, chunk: Any) -> tuple[Any, Any, Any]:
+        """The features of a chunk that holds its times, the times, and those of the labels."""
+        X, other = chunk.X, None
+        if self.label_time is not None:
+            other = chunk.label_time
+        elif callable(self.delay):
+            other = [self.delay(x, y) for x, y in chunk.examples()]
+        elif isinstance(self.delay, str):
+            from millstream.evaluate.streams import take_column
+
+            if isinstance(X, list):
+                other = [x.get(self.delay) for x in X]
+                X = [{name: value for name, value in x.items() if name != self.delay} for x in X]
+            else:
+                X, other = take_column(X, self.delay)
+        return (X, *self._keys(_array(chunk.time), other))
 
     @property
     def timed(self) -> bool:

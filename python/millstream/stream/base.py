@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from millstream.errors import InvalidValue
 from millstream.stream.chunk import Chunk
+from millstream.stream.operations import Operations
 
 __all__ = ["ROWS", "Stream"]
 
@@ -19,7 +21,7 @@ __all__ = ["ROWS", "Stream"]
 ROWS = 1 << 14
 
 
-class Stream:
+class Stream(Operations):
     """Examples in order, as chunks of columns; the base of all readers, data sets and generators.
 
     A reader of your own is a subclass with `chunks()`. Iterating gives examples `(x, y)` with dicts x, as River's
@@ -33,6 +35,14 @@ class Stream:
     time: str | None = None
     label_time: str | None = None
 
+    #: Whether `chunks()` begins anew each time; standard input and a generator can be read only once.
+    repeatable: bool = True
+    #: Whether it never ends by itself: a generator, a growing file.
+    endless: bool = False
+    #: Whether a thread may read it while the chunks before are learned. Not for what a person or another program
+    #: is still writing, nor for what belongs to one thread.
+    reads_ahead: bool = False
+
     def chunks(self) -> Iterator[Chunk]:
         """The examples from the beginning, in chunks."""
         raise NotImplementedError(f"{type(self).__name__} must say how to read its chunks: define chunks()")
@@ -43,6 +53,19 @@ class Stream:
         return None
 
     @property
+    def schema(self) -> dict[Any, str]:
+        """The features, each "number" or "nominal", as the first chunk shows them.
+
+        It is empty for sparse rows, whose features are numbers by the thousand.
+        """
+        from millstream.stream.display import kinds_of
+
+        if not self.repeatable:
+            raise InvalidValue(f"{self!r} can be read only once, so its schema is not known before")
+        chunk = next(iter(self.chunks()), None)
+        return {} if chunk is None else kinds_of(chunk.X)
+
+    @property
     def has_label_time(self) -> bool:
         """Whether each example says when it happened and when its label came."""
         return self.time is not None and self.label_time is not None
@@ -50,3 +73,13 @@ class Stream:
     def __iter__(self) -> Iterator[tuple[dict[Any, Any], Any]]:
         for chunk in self.chunks():
             yield from chunk.examples()
+
+    def __repr__(self) -> str:
+        names = {name: getattr(self, name) for name in ("target", "weight", "time", "label_time")}
+        shown = ", ".join(f"{name}={value!r}" for name, value in names.items() if value is not None)
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        from millstream.stream.display import html_of
+
+        return html_of(self)

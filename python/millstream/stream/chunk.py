@@ -50,7 +50,7 @@ class Chunk:
 
     def examples(self) -> Iterator[tuple[dict[Any, Any], Any]]:
         """Each example as a dict and its target (None if there is none)."""
-        ys = [None] * len(self) if self.y is None else _list(self.y)
+        ys = [None] * len(self) if self.y is None else as_list(self.y)
         yield from zip(_frames.dicts(self.X), ys, strict=True)
 
     def __post_init__(self) -> None:
@@ -74,12 +74,18 @@ def _cut(column: Any, start: int, stop: int) -> Any:
 def _take(column: Any, places: Any) -> Any:
     if isinstance(column, list):
         return [column[place] for place in places.tolist()]
-    if isinstance(column, Sparse) or _frames._library(column) == "pyarrow":
+    if isinstance(column, Sparse):
         return column.take(places)
+    if _frames._library(column) == "pyarrow":
+        # Arrow looks for the piece of every single row, unless there is but one.
+        return (column.combine_chunks() if hasattr(column, "combine_chunks") else column).take(places)
+    if _frames._library(column) == "pandas":
+        return column.iloc[places]
     return column[places]
 
 
-def _list(column: Any) -> list[Any]:
+def as_list(column: Any) -> list[Any]:
+    """The values of a column beside the features, as Python's own."""
     if hasattr(column, "to_pylist"):
         return list(column.to_pylist())
     return list(column.tolist()) if hasattr(column, "tolist") else list(column)

@@ -1,0 +1,151 @@
+"""What every stream can do: each verb gives a new stream that reads its source only when it is read itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from millstream.stream.base import Stream
+    from millstream.stream.chunk import Chunk
+    from millstream.stream.split import Split
+
+__all__ = ["Operations"]
+
+
+class Operations:
+    """The verbs of a stream.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from millstream import stream
+    >>> X, y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 0, 1])
+    >>> class Six(stream.Stream):
+    ...     n_samples = 6
+    ...     def chunks(self):
+    ...         yield stream.Chunk(X, y)
+    >>> list(Six().skip(1).take(2))
+    [({0: 2.0, 1: 3.0}, 1), ({0: 4.0, 1: 5.0}, 0)]
+    >>> list(Six().filter(lambda x, y: y == 1).map(lambda x: {"sum": x[0] + x[1]}))
+    [({'sum': 5.0}, 1), ({'sum': 13.0}, 1), ({'sum': 21.0}, 1)]
+    >>> [len(chunk) for chunk in Six().repeat(3).batch(4).chunks()]
+    [4, 4, 4, 4, 2]
+    >>> sorted(x[0] for x, y in Six().shuffle(buffer=3, seed=1))
+    [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    >>> Six().repeat(2).take(7).n_samples
+    7
+    """
+
+    def take(self, n: int) -> Stream:
+        """The first `n` examples; nothing behind them is read."""
+        from millstream.stream.derived import Take
+
+        return Take(self._stream, n)
+
+    def skip(self, n: int) -> Stream:
+        """All but the first `n` examples."""
+        from millstream.stream.derived import Skip
+
+        return Skip(self._stream, n)
+
+    def shuffle(self, buffer: int, seed: int | None = None) -> Stream:
+        """The examples in random order, each exactly once.
+
+        A buffer is filled with the first examples; from then on each new one takes the place of a random one,
+        which is given out. So memory is bounded by the buffer, and an example comes about `buffer` places later
+        than it was, or up to `buffer` earlier: choose it large where the source is sorted. With a `seed`, each
+        pass has the same order; without one, each has its own. Event times are shuffled along with the examples,
+        so what is learned by time should not be shuffled.
+        """
+        from millstream.stream.derived import Shuffle
+
+        return Shuffle(self._stream, buffer, seed)
+
+    def repeat(self, passes: int | None = None) -> Stream:
+        """All examples `passes` times over, one pass after the other; without end if it is None.
+
+        `s.shuffle(1000, seed=1).repeat(3)` has the same order three times; `s.repeat(3).shuffle(1000, seed=1)` has
+        three orders, and mixes the end of a pass with the beginning of the next.
+        """
+        from millstream.stream.derived import Repeat
+
+        return Repeat(self._stream, passes)
+
+    def map(self, function: Callable[[dict[Any, Any]], Mapping[Any, Any]]) -> Stream:
+        """The same examples with other features: `function` is given the dict x of each, and gives a dict.
+
+        This is a call of Python for each example; `map_chunks` is one for thousands. What should be learned
+        along, a scaler, say, belongs into the model.
+        """
+        from millstream.stream.derived import Map
+
+        return Map(self._stream, function)
+
+    def map_chunks(self, function: Callable[[Chunk], Chunk]) -> Stream:
+        """Other examples, or others' features: `function` is given each `stream.Chunk`, and gives a chunk.
+
+        Change columns by `dataclasses.replace(chunk, X=...)`. How a stream is cut into chunks can change at any
+        time, so a function should treat each row by itself.
+        """
+        from millstream.stream.derived import MapChunks
+
+        return MapChunks(self._stream, function)
+
+    def filter(self, predicate: Callable[..., Any]) -> Stream:
+        """The examples for which `predicate(x)`, or `predicate(x, y)` if it takes two arguments, is true."""
+        from millstream.stream.derived import Filter
+
+        return Filter(self._stream, predicate)
+
+    def filter_chunks(self, predicate: Callable[[Chunk], Any]) -> Stream:
+        """The examples for which the array of bools that `predicate(chunk)` gives is true: fast, by columns."""
+        from millstream.stream.derived import FilterChunks
+
+        return FilterChunks(self._stream, predicate)
+
+    def batch(self, n: int) -> Stream:
+        """The same examples in chunks of exactly `n`; the last may be shorter."""
+        from millstream.stream.derived import Batch
+
+        return Batch(self._stream, n)
+
+    def split(self, key: str | int | Callable[[dict[Any, Any]], Any]) -> Split:
+        """A stream for each value of a column or of a function of x: for each device, customer, airport.
+
+        The column itself is left out, since it is the same in all examples of a value; a function leaves all
+        columns where they are.
+
+        Examples
+        --------
+        A model for each device, in one pass:
+
+        >>> from collections import defaultdict
+        >>> from millstream import linear_model, stream
+        >>> class Plant(stream.Stream):
+        ...     def chunks(self):
+        ...         rows = [{"device": "ab"[i % 2], "load": i / 100} for i in range(100)]
+        ...         yield stream.Chunk(rows, [x["load"] * (2 if x["device"] == "a" else -2) for x in rows])
+        >>> models = defaultdict(linear_model.LinearRegression)
+        >>> for device, chunk in Plant().split("device").chunks():
+        ...     models[device].learn_many(chunk.X, chunk.y)
+        0
+        0
+        >>> {device: round(model.predict_one({"load": 0.5}), 1) for device, model in models.items()}
+        {'a': 0.9, 'b': -0.9}
+
+        As a mapping:
+
+        >>> devices = Plant().split("device")
+        >>> list(devices)
+        ['a', 'b']
+        >>> list(devices["b"].take(2))
+        [({'load': 0.01}, -0.02), ({'load': 0.03}, -0.06)]
+        """
+        from millstream.stream.split import Split
+
+        return Split(self._stream, key)
+
+    @property
+    def _stream(self) -> Stream:
+        return cast("Stream", self)
