@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from millstream import evaluate, linear_model, preprocessing, stream
 from millstream.errors import InvalidType, InvalidValue, UnknownName
-from millstream.stream.ahead import read_ahead
 from millstream.stream.joined import joined
+from millstream.stream.prefetch import read_ahead
 
 settings.register_profile("streams", deadline=None, max_examples=50)
 settings.load_profile("streams")

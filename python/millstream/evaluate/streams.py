@@ -16,9 +16,9 @@ import numpy as np
 from millstream import _frames
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.times import Times
-from millstream.stream.ahead import read_ahead
 from millstream.stream.base import Stream
 from millstream.stream.chunk import as_list
+from millstream.stream.prefetch import read_ahead
 
 __all__ = ["Chunk", "Group", "chunks", "length"]
 
