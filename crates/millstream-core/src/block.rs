@@ -78,6 +78,12 @@ impl Predictions {
         }
     }
 
+    /// The probabilities of row `row`; none if they were not wanted.
+    #[inline]
+    pub fn of(&self, row: usize) -> &[f64] {
+        self.probabilities.get(row * self.stride..(row + 1) * self.stride).unwrap_or_default()
+    }
+
     /// Row `row` as a single prediction.
     pub fn get(&self, row: usize, want: Want, out: &mut Prediction) {
         out.class = self.classes[row];

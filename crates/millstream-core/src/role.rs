@@ -178,16 +178,26 @@ impl ClassOutcome {
     /// What a prediction by class code came to. A prediction without probabilities has NaN for all of them.
     #[inline]
     pub fn new(truth: u32, prediction: &Prediction, previous: Option<u32>, positive: u32) -> Self {
+        Self::of(truth, prediction.class, &prediction.probabilities, previous, positive)
+    }
+
+    #[inline]
+    pub fn of(
+        truth: u32,
+        predicted: Option<u32>,
+        probabilities: &[f64],
+        previous: Option<u32>,
+        positive: u32,
+    ) -> Self {
         let mut outcome = ClassOutcome {
             truth,
-            predicted: prediction.class,
+            predicted,
             previous,
             truth_probability: f64::NAN,
             squared_error: f64::NAN,
             positive_probability: f64::NAN,
         };
-        let probabilities = &prediction.probabilities;
-        if probabilities.is_empty() || prediction.class.is_none() {
+        if probabilities.is_empty() || predicted.is_none() {
             return outcome;
         }
         let of = |code: u32| probabilities.get(code as usize).copied().unwrap_or(0.0);
@@ -204,6 +214,16 @@ impl ClassOutcome {
 pub trait Metric: Part {
     /// Weight 0 changes nothing; a negative weight takes back an outcome that was told before.
     fn update(&mut self, outcome: &Outcome, w: f64) -> Result<()>;
+    /// Whether it is sure to take any number of outcomes of weight 1 with class codes below `classes`: then they
+    /// may come by `update_sure`.
+    fn is_sure(&self, _classes: usize) -> bool {
+        false
+    }
+    /// `update` with each, in order, where it is sure. Written here so that it is compiled for each metric, without
+    /// a call through a table of functions for each outcome.
+    fn update_sure(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
+        outcomes.iter().try_for_each(|(outcome, w)| self.update(outcome, *w))
+    }
     /// Finite, also before anything was told.
     fn get(&self) -> f64;
     fn bigger_is_better(&self) -> bool;

@@ -4,8 +4,6 @@
 //! class that was predicted (Guo and others, 2017, "On Calibration of Modern Neural Networks", section 2).
 //! Bins are narrow, so that whoever reads them can merge them as the spread of the probabilities asks.
 
-use crate::row::Prediction;
-
 /// How many bins there are, all of one width.
 pub const BINS: usize = 100;
 
@@ -38,10 +36,10 @@ impl Default for Calibration {
 impl Calibration {
     /// The truth of a row that was scored is known; `classes` is how many codes the model has.
     #[inline]
-    pub fn add(&mut self, classes: usize, truth: u32, predicted: &Prediction, w: f64) {
-        let Some(class) = predicted.class else { return };
-        let of = |code: u32| predicted.probabilities.get(code as usize).copied().unwrap_or(0.0);
-        if predicted.probabilities.is_empty() || w <= 0.0 {
+    pub fn add(&mut self, classes: usize, truth: u32, predicted: Option<u32>, probabilities: &[f64], w: f64) {
+        let Some(class) = predicted else { return };
+        let of = |code: u32| probabilities.get(code as usize).copied().unwrap_or(0.0);
+        if probabilities.is_empty() || w <= 0.0 {
             return;
         }
         self.classes = self.classes.max(classes);
@@ -81,6 +79,7 @@ fn count(bins: &mut [Bin], probability: f64, came_true: bool, w: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::Prediction;
 
     fn said(probabilities: &[f64]) -> Prediction {
         let mut prediction = Prediction { class: None, probabilities: probabilities.to_vec() };
@@ -93,10 +92,10 @@ mod tests {
     #[test]
     fn two_classes_worked_by_hand() {
         let mut calibration = Calibration::default();
-        calibration.add(2, 0, &said(&[0.745, 0.255]), 1.0);
-        calibration.add(2, 1, &said(&[0.745, 0.255]), 3.0);
-        calibration.add(2, 1, &said(&[0.0, 1.0]), 1.0);
-        calibration.add(2, 1, &said(&[]), 1.0);
+        calibration.add(2, 0, said(&[0.745, 0.255]).class, &[0.745, 0.255], 1.0);
+        calibration.add(2, 1, said(&[0.745, 0.255]).class, &[0.745, 0.255], 3.0);
+        calibration.add(2, 1, said(&[0.0, 1.0]).class, &[0.0, 1.0], 1.0);
+        calibration.add(2, 1, said(&[]).class, &[], 1.0);
         assert!(calibration.is_of_positive());
         let bin = calibration.bins()[25];
         assert_eq!((bin.rows, bin.weight, bin.observed), (2, 4.0, 3.0));
@@ -109,8 +108,8 @@ mod tests {
     #[test]
     fn three_classes_worked_by_hand() {
         let mut calibration = Calibration::default();
-        calibration.add(2, 1, &said(&[0.745, 0.255]), 1.0);
-        calibration.add(3, 2, &said(&[0.25, 0.25, 0.5]), 1.0);
+        calibration.add(2, 1, said(&[0.745, 0.255]).class, &[0.745, 0.255], 1.0);
+        calibration.add(3, 2, said(&[0.25, 0.25, 0.5]).class, &[0.25, 0.25, 0.5], 1.0);
         assert!(!calibration.is_of_positive());
         assert_eq!(calibration.bins()[74], Bin { rows: 1, weight: 1.0, predicted: 0.745, observed: 0.0 });
         assert_eq!(calibration.bins()[50], Bin { rows: 1, weight: 1.0, predicted: 0.5, observed: 1.0 });
@@ -120,7 +119,7 @@ mod tests {
     fn nothing_that_a_model_says_panics() {
         let mut calibration = Calibration::default();
         for odd in [f64::NAN, f64::INFINITY, -1.0, 7.0] {
-            calibration.add(2, 1, &Prediction { class: Some(9), probabilities: vec![odd, odd] }, 1.0);
+            calibration.add(2, 1, Some(9), &[odd, odd], 1.0);
         }
         assert!(calibration.bins().iter().all(|bin| bin.predicted.is_finite()));
     }

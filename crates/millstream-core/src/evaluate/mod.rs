@@ -13,7 +13,7 @@ pub mod scores;
 
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
-use crate::model::{Answer, Job, Model, Sink, TableRow, Target, Targets};
+use crate::model::{Answer, Job, Known, Model, Sink, TableRow, Target, Targets};
 use crate::row::Scratch;
 use crate::table::{each_raw, Reader, Table};
 use pending::{Due, Pending, Waiting};
@@ -315,6 +315,19 @@ impl Scorer<'_> {
 }
 
 impl Sink for Scorer<'_> {
+    fn answers(&mut self, model: &Model, row: usize, known: &Known<'_>) -> bool {
+        let (Known::Classes { truths, predictions }, None) = (known, self.chunk.weights) else { return false };
+        let number = self.offset + (row - self.chunk.from) as u64;
+        let instruments = ModelInstruments { model, clock: self.clock, pending: None };
+        match self.scores.classes(number, model.labels(), truths, predictions, &instruments) {
+            Ok(taken) => taken,
+            Err(fault) => {
+                self.refused.push((number, fault));
+                true
+            }
+        }
+    }
+
     #[inline]
     fn answer(&mut self, model: &Model, row: usize, answer: &Answer) {
         let number = self.offset + (row - self.chunk.from) as u64;
@@ -394,7 +407,7 @@ mod tests {
         (model.save().expect("it saves"), evaluation)
     }
 
-    fn values(evaluation: &Evaluation) -> Vec<Vec<f64>> {
+    fn values_of(evaluation: &Evaluation) -> Vec<Vec<f64>> {
         evaluation.scores().curve().iter().map(|point| point.values.clone()).collect()
     }
 
@@ -405,8 +418,47 @@ mod tests {
             for cuts in [vec![1, 2, 3, 60], vec![20, 40, 60], (1..=60).collect()] {
                 let (model, evaluation) = run(arrival, &cuts, None, 0);
                 assert_eq!(model, whole);
-                assert_eq!(values(&evaluation), values(&expected));
+                assert_eq!(values_of(&evaluation), values_of(&expected));
             }
+        }
+    }
+
+    /// Weights of 1 send the rows one by one; without weights they are scored in blocks. 600 rows are more than a
+    /// block, and the window and the points of the curve cut blocks apart.
+    #[test]
+    fn scoring_in_blocks_is_scoring_row_by_row() {
+        let values: Vec<f64> = (0..600).map(|i| f64::from((i * 37) % 23) - 11.0).collect();
+        let distinct = [Label::Text("no".into()), Label::Text("yes".into())];
+        let places: Vec<u32> = (0..600).map(|i| u32::from(values[i] + f64::from(i as u32 % 7) > 3.0)).collect();
+        let table = Line { values, columns: vec![Column::Number(Name::Number(0))] };
+        let ones = vec![1.0; 600];
+        let run = |weights: Option<&[f64]>, window: usize, every: u64, warmup: u64| {
+            let mut model =
+                Model::new(&json!({ "name": "linear_model.LogisticRegression" })).expect("it is declared");
+            let meters = ["Accuracy", "CohenKappa", "LogLoss", "KappaTemporal", "ROCAUC", "F1"]
+                .map(|name| Meter::new(&json!({ "name": format!("metrics.{name}") })).expect("it is declared"));
+            let panel = Panel::new(meters.to_vec(), false, window, every).expect("for classes");
+            let scores = Scores::new(panel, None, warmup, Every::Rows(every));
+            let mut evaluation = Evaluation::new(scores, Arrival::AtOnce, false);
+            let targets = Targets::Classes { distinct: &distinct, places: &places };
+            let mut scratch = Scratch::default();
+            for (from, to) in [(0, 100), (100, 600)] {
+                let chunk = Chunk { table: &table, from, to, targets, weights, times: None };
+                evaluation.feed(&mut model, &chunk, &mut scratch, &|| 0.0).expect("good rows");
+            }
+            evaluation.finish(&mut model, &mut scratch, &|| 0.0).expect("good rows");
+            let meters: Vec<_> =
+                evaluation.scores().panel().meters().iter().map(|meter| meter.save().expect("it saves")).collect();
+            assert!(evaluation.scores().panel().is_sure(model.labels()));
+            let counts = (evaluation.scores().counts().scored, evaluation.scores().rows());
+            let confusion = evaluation.scores().confusion().map(<[Vec<f64>]>::to_vec);
+            (meters, values_of(&evaluation), counts, confusion)
+        };
+        for (window, every, warmup) in [(10, 10, 0), (7, 100, 3), (50, 33, 0), (1000, 1, 0), (100, 5000, 130)] {
+            assert!(
+                run(None, window, every, warmup) == run(Some(&ones), window, every, warmup),
+                "{window} {every}"
+            );
         }
     }
 
@@ -418,8 +470,8 @@ mod tests {
         let (timed, third) = run(Arrival::Timed, &[30, 60], Some((&now, &now)), 0);
         assert_eq!(at_once, next);
         assert_eq!(at_once, timed);
-        assert_eq!(values(&first), values(&second));
-        assert_eq!(values(&first), values(&third));
+        assert_eq!(values_of(&first), values_of(&second));
+        assert_eq!(values_of(&first), values_of(&third));
     }
 
     /// With labels 7 rows late, the first 7 rows find a model that has learned nothing and can say nothing: 53 of

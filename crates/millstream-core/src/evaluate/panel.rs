@@ -5,6 +5,7 @@
 //! up. Where points are dense, outcomes go in and out, and the sums are made anew from the ring each time it
 //! has gone round.
 
+use crate::block::Predictions;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
 use crate::metrics::Meter;
@@ -17,6 +18,8 @@ pub struct Panel {
     want: Want,
     /// Whether numbers are scored, or classes.
     numbers: bool,
+    /// What the rows of a block came to, for the metric at hand.
+    outcomes: Vec<(Outcome, f64)>,
 }
 
 impl Panel {
@@ -31,7 +34,8 @@ impl Panel {
         }
         let probabilities = meters.iter().any(|meter| meter.want() == Want::Probabilities);
         let windows = meters.iter().map(|meter| Window::new(meter.metric(), window, every)).collect();
-        Ok(Panel { meters, windows, want: if probabilities { Want::Probabilities } else { Want::Class }, numbers })
+        let want = if probabilities { Want::Probabilities } else { Want::Class };
+        Ok(Panel { meters, windows, want, numbers, outcomes: Vec::new() })
     }
 
     /// What the model must be asked for.
@@ -54,6 +58,21 @@ impl Panel {
             if let Some(outcome) = meter.observe(labels, truth, predicted, w)? {
                 window.push(outcome, w, meter.labels())?;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether a block of classes may be scored at once: no metric meets anything new or refuses.
+    pub fn is_sure(&self, labels: &Labels) -> bool {
+        self.meters.iter().all(|meter| meter.is_sure(labels))
+    }
+
+    /// Score consecutive rows of weight 1 which all have a prediction, the first of them at `from` of the
+    /// predictions. Metric by metric: each sees the rows in their order.
+    pub fn classes(&mut self, truths: &[u32], predictions: &Predictions, from: usize) -> Result<()> {
+        for (meter, window) in self.meters.iter_mut().zip(&mut self.windows) {
+            meter.observe_block(truths, predictions, from, &mut self.outcomes)?;
+            window.push_all(&self.outcomes, meter.labels())?;
         }
         Ok(())
     }
@@ -129,6 +148,27 @@ impl Window {
             self.metric.update(&old, -weight)?;
         }
         self.metric.update(&outcome, w)
+    }
+
+    /// `push` for each.
+    fn push_all(&mut self, outcomes: &[(Outcome, f64)], labels: &Labels) -> Result<()> {
+        if self.flowing {
+            return outcomes.iter().try_for_each(|&(outcome, w)| self.push(outcome, w, labels));
+        }
+        // Of more than the ring holds, only the last are left in it.
+        let mut left = &outcomes[outcomes.len().saturating_sub(self.size)..];
+        while !left.is_empty() {
+            let full = self.ring.len() == self.size;
+            let place = if full { self.next } else { self.ring.len() };
+            let (now, later) = left.split_at(left.len().min(self.size - place));
+            match full {
+                true => self.ring[place..place + now.len()].copy_from_slice(now),
+                false => self.ring.extend_from_slice(now),
+            }
+            self.next = (place + now.len()) % self.size;
+            left = later;
+        }
+        Ok(())
     }
 
     /// Make the metric anew from the ring, oldest first.

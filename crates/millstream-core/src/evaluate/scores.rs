@@ -1,5 +1,6 @@
 //! What an evaluation keeps of a run: metrics, the curve, the confusion matrix, drift marks, counts.
 
+use crate::block::Predictions;
 use crate::evaluate::calibration::Calibration;
 use crate::evaluate::panel::Panel;
 use crate::evaluate::sample::Sample;
@@ -181,11 +182,48 @@ impl Scores {
             self.counts.scored += 1;
             self.confuse(labels, truth, predicted.class, w);
             if let Some(calibration) = &mut self.calibration {
-                calibration.add(labels.len(), truth, predicted, w);
+                calibration.add(labels.len(), truth, predicted.class, &predicted.probabilities, w);
             }
             self.detect(row, if predicted.class == Some(truth) { 0.0 } else { 1.0 })?;
         }
         self.advance(instruments)
+    }
+
+    /// The labels of consecutive rows have come, all of weight 1 and all with a prediction that `labels` know. The
+    /// same as `class` for each; false if they must be told one by one.
+    pub fn classes(
+        &mut self,
+        row: u64,
+        labels: &Labels,
+        truths: &[u32],
+        predictions: &Predictions,
+        instruments: &dyn Instruments,
+    ) -> Result<bool> {
+        let answered = predictions.classes.get(..truths.len()).is_some_and(|all| all.iter().all(Option::is_some));
+        if row < self.warmup || !answered || self.detector.is_some() || !self.panel.is_sure(labels) {
+            return Ok(false);
+        }
+        let mut from = 0;
+        while from < truths.len() {
+            // A point of the curve lies between two rows.
+            let to =
+                truths.len().min(from.saturating_add(usize::try_from(self.until_point).unwrap_or(usize::MAX)));
+            let part = &truths[from..to];
+            self.panel.classes(part, predictions, from)?;
+            self.counts.scored += part.len() as u64;
+            for (place, &truth) in (from..).zip(part) {
+                let predicted = predictions.classes[place];
+                self.confuse(labels, truth, predicted, 1.0);
+                if let Some(calibration) = &mut self.calibration {
+                    calibration.add(labels.len(), truth, predicted, predictions.of(place), 1.0);
+                }
+            }
+            self.rows += part.len() as u64 - 1;
+            self.until_point -= part.len() as u64 - 1;
+            self.advance(instruments)?;
+            from = to;
+        }
+        Ok(true)
     }
 
     /// The label of `row` has come, which has no weight and is of a class that the model does not know.

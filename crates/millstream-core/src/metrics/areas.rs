@@ -139,6 +139,10 @@ impl Metric for Area {
         Ok(())
     }
 
+    fn is_sure(&self, _classes: usize) -> bool {
+        self.scores.positive.total.has_room() && self.scores.negative.total.has_room()
+    }
+
     fn get(&self) -> f64 {
         self.areas().0
     }

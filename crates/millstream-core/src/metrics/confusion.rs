@@ -312,6 +312,18 @@ impl Metric for Confusion {
         Ok(())
     }
 
+    fn is_sure(&self, classes: usize) -> bool {
+        self.state.total.has_room() && classes <= MOST_CLASSES as usize
+    }
+
+    fn update_sure(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
+        for (outcome, w) in outcomes {
+            let Outcome::Class(outcome) = outcome else { return Err(wants_labels(self.name)) };
+            self.state.add(outcome, *w, self.score == Score::Matrix);
+        }
+        Ok(())
+    }
+
     fn get(&self) -> f64 {
         let total = self.state.total.value;
         let accuracy = share(self.correct(), total);

@@ -64,6 +64,10 @@ impl Metric for KappaTemporal {
         Ok(())
     }
 
+    fn is_sure(&self, _classes: usize) -> bool {
+        self.total.has_room()
+    }
+
     fn get(&self) -> f64 {
         let accuracy = share(self.correct.value, self.total.value);
         let persistence = share(self.persistent.value, self.total.value);

@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::{share, Sum};
+use super::sums::{share, Sum, LIMIT};
 use super::{overflow, wants_labels, wants_numbers};
 use crate::fault::{Fault, Result};
 use crate::parameter::Arguments;
@@ -74,6 +74,7 @@ struct State {
 }
 
 impl MeanMetric {
+    #[inline]
     fn of(&self, outcome: &Outcome) -> Result<f64> {
         let (truth, predicted) = match (*outcome, self.takes_numbers()) {
             (Outcome::Number { truth, predicted }, true) => (truth, predicted),
@@ -139,6 +140,20 @@ impl Metric for MeanMetric {
         }
         self.state.weight.add(w);
         self.state.total = if self.state.weight.count == 0 { 0.0 } else { total };
+        Ok(())
+    }
+
+    fn is_sure(&self, _classes: usize) -> bool {
+        // An outcome adds at most −ln 1e-15.
+        !self.takes_numbers() && self.state.weight.has_room() && self.state.total < 0.5 * LIMIT
+    }
+
+    fn update_sure(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
+        for (outcome, w) in outcomes {
+            self.state.total += w * self.of(outcome)?;
+            self.state.weight.value += w;
+        }
+        self.state.weight.count = self.state.weight.count.saturating_add(outcomes.len() as u64);
         Ok(())
     }
 

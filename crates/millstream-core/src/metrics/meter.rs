@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::block::Predictions;
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
 use crate::registry::{self, Built};
@@ -235,6 +236,42 @@ impl Meter {
         } else {
             self.observe_new(labels, truth, prediction, w).map(Some)
         }
+    }
+
+    /// Whether `observe_block` may be called: nothing in it is new, and nothing can be refused.
+    pub fn is_sure(&self, labels: &Labels) -> bool {
+        !self.numeric
+            && self.translation.len() == labels.len()
+            && !self.translation.contains(&UNKNOWN)
+            && self.metric.is_sure(self.labels.len())
+    }
+
+    /// `observe` for rows of weight 1 that all have a prediction; `outcomes` gets what they came to.
+    pub fn observe_block(
+        &mut self,
+        truths: &[u32],
+        predictions: &Predictions,
+        from: usize,
+        outcomes: &mut Vec<(Outcome, f64)>,
+    ) -> Result<()> {
+        let positive = self.metric.positive();
+        let positive =
+            self.translation.iter().position(|&code| code == positive).map_or(UNKNOWN, |code| code as u32);
+        outcomes.clear();
+        let mut previous = self.previous;
+        for (row, &truth) in (from..).zip(truths) {
+            let predicted = predictions.classes.get(row).copied().flatten();
+            let mut outcome = ClassOutcome::of(truth, predicted, predictions.of(row), previous, positive);
+            let code = self.translation.get(truth as usize).copied().unwrap_or(truth);
+            outcome.truth = code;
+            outcome.predicted = predicted.and_then(|class| self.translation.get(class as usize).copied());
+            previous = Some(code);
+            outcomes.push((Outcome::Class(outcome), 1.0));
+        }
+        self.metric.update_sure(outcomes)?;
+        self.previous = previous;
+        self.updates = self.updates.saturating_add(truths.len() as u64);
+        Ok(())
     }
 
     /// `observe` where classes are named that it has not met; it forgets them again if it refuses.

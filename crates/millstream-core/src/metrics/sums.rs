@@ -29,6 +29,11 @@ impl Sum {
         }
     }
 
+    /// Whether outcomes of weight 1 are sure to be added, however many a block has.
+    pub fn has_room(&self) -> bool {
+        self.value < 0.5 * LIMIT
+    }
+
     #[inline]
     pub fn add(&mut self, w: f64) {
         if w < 0.0 {

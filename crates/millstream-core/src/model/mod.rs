@@ -17,7 +17,7 @@ use crate::state::{self, Saved};
 mod run;
 mod source;
 
-pub use run::{Job, NoSink, Sink, Tally};
+pub use run::{Job, Known, NoSink, Sink, Tally};
 pub use source::{Source, TableRow, Target, Targets};
 
 #[derive(Clone)]
