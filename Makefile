@@ -37,15 +37,17 @@ bench: $(MADE)/build $(MADE)/bench ## measure beside River, scikit-learn, MOA, V
 	@command -v java >/dev/null || echo "MOA is left out: it needs Java (sudo apt install default-jre-headless)"
 	@$(BIN)/python -m benchmarks.run --write $(ARGS)
 
-docs: $(MADE)/build ## write the reference and the glossary from the registry, check all links
+docs: $(MADE)/build $(MADE)/docs ## write the reference, draw the pictures, check all links, make the site in build/docs
 	@$(BIN)/python docs/build.py
+	@$(BIN)/python docs/pictures.py
+	@$(BIN)/python docs/render.py
 
 build: $(MADE)/build ## build optimised, into .venv
 
 wheel: $(MADE)/build ## make a wheel in dist/ for Python 3.11 and newer
 	@$(BIN)/maturin build --release --locked --out dist
 
-lock: $(MADE)/dev $(MADE)/bench ## write requirements/*.txt anew from what is installed in .venv
+lock: $(MADE)/dev $(MADE)/bench $(MADE)/docs ## write requirements/*.txt anew from what is installed in .venv
 	@$(BIN)/python requirements/lock.py
 
 clean: ## remove all that was made

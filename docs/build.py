@@ -1,24 +1,38 @@
-"""Write docs/reference.md and docs/names.md from the registry, and check every link: `make docs`."""
+"""Write docs/reference.md, docs/reference/ and docs/names.md, and check every link: the first step of `make docs`.
+
+The parts come from the registry, and the rest from the public names of the package's modules, so what is added to
+either is in the reference at the next run.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import json
+import pkgutil
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import millstream
 from millstream.registry import Entry, entry, face, find
 
 TOP = Path(__file__).resolve().parent.parent
 REFERENCE = TOP / "docs" / "reference.md"
+MODULES = TOP / "docs" / "reference"
 NAMES = TOP / "docs" / "names.md"
 
-#: Modules whose public functions and classes are listed beside the parts of the registry.
-OTHERS = ("registry", "base", "evaluate", "compat", "errors")
+#: The command line has a page of its own.
+ELSEWHERE = ("cli",)
+
+
+def modules() -> list[str]:
+    """The public modules of the package."""
+    found = (module.name for module in pkgutil.iter_modules(millstream.__path__))
+    return sorted(name for name in found if not name.startswith("_") and name not in ELSEWHERE)
 
 
 def sections(docstring: str) -> dict[str, str]:
@@ -40,6 +54,10 @@ def _example(text: str) -> str:
     return f"```pycon\n{text}\n```"
 
 
+def _references(text: str) -> str:
+    return "**References.** " + text
+
+
 def _parameters(declared: Entry) -> Iterator[str]:
     if not declared["parameters"]:
         return
@@ -59,7 +77,7 @@ def describe_part(name: str) -> str:
     declared = entry(name)
     parts = sections(inspect.getdoc(face(name)) or "")
     lines = [
-        f"### {name}",
+        f"## {name}",
         f"*{declared['role'].replace('_', ' ')}*",
         parts.pop(""),
         "\n".join(_parameters(declared)),
@@ -72,14 +90,83 @@ def describe_part(name: str) -> str:
 
 def describe_object(module: str, name: str, thing: Any) -> str:
     """A function or a class that is not in the registry."""
+    if thing.__name__ != name:
+        return f"## {module}.{name}\n\nAnother name of `{module}.{thing.__name__}`."
     parts = sections(inspect.getdoc(thing) or "")
-    title = f"### {module}.{name}"
-    lines = [title, parts.pop("")]
-    if inspect.isfunction(thing):
-        lines.insert(1, f"```python\n{name}{inspect.signature(thing)}\n```")
+    lines = [f"## {module}.{name}", _signature(name, thing), parts.pop("")]
     for heading, body in parts.items():
-        lines.append(_example(body) if heading == "Examples" else f"**{heading}**\n\n{_definitions(body)}")
+        if heading == "Examples":
+            lines.append(_example(body))
+        elif heading == "References":
+            lines.append(_references(body))
+        else:
+            lines.append(f"**{heading}**\n\n{_definitions(body)}")
+    if inspect.isclass(thing) and not issubclass(thing, BaseException):
+        lines += _methods(thing)
     return "\n\n".join(line for line in lines if line)
+
+
+def _signature(name: str, thing: Any) -> str:
+    """How it is called, without the types, which are a click away in the source."""
+    if inspect.isclass(thing) and (issubclass(thing, BaseException) or _is_abstract(thing)):
+        return ""
+    try:
+        signature = inspect.signature(thing)
+    except (ValueError, TypeError):
+        return ""
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    if any(" at 0x" in repr(parameter.default) for parameter in bare):
+        return ""
+    called = f"{name}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
+    if len(called) > 100:
+        shown, star = [], False
+        for parameter in bare:
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not star:
+                shown.append("*")
+            star = star or parameter.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL)
+            shown.append(str(parameter))
+        called = f"{name}(\n" + "".join(f"    {each},\n" for each in shown) + ")"
+    return f"```python\n{called}\n```"
+
+
+def _is_abstract(kind: type) -> bool:
+    """Whether nobody calls it: a base class without parameters, or a record that functions give back."""
+    return dataclasses.is_dataclass(kind) or kind.__module__ == "millstream.base"
+
+
+def _fields(kind: type) -> dict[str, str]:
+    """The fields of a record, with the words of the comment before each."""
+    if not dataclasses.is_dataclass(kind):
+        return {}
+    source = inspect.getsource(kind)
+    words = {name: text for text, name in re.findall(r"#: (.*)\n    (\w+):", source)}
+    return {field.name: words.get(field.name, "") for field in dataclasses.fields(kind)}
+
+
+def _methods(kind: type) -> Iterator[str]:
+    """Fields, and the first words of each public method and property that the class or a hidden base defines."""
+    rows = [f"| `{name}` | {words} |" for name, words in _fields(kind).items()]
+    hidden = (each for each in kind.__mro__ if each.__name__[0] == "_" or each.__module__ == "millstream._core")
+    owners = [kind, *hidden]
+    for name in sorted({name for owner in owners for name in vars(owner) if not name.startswith("_")}):
+        thing = inspect.getattr_static(kind, name)
+        called = getattr(kind, name)
+        words = inspect.getdoc(called) or ""
+        if isinstance(thing, property):
+            shown = name
+        elif callable(called):
+            try:
+                parameters = [each for each in inspect.signature(called).parameters if each != "self"]
+            except (ValueError, TypeError):
+                parameters = []
+            shown = f"{name}({', '.join(parameters)})"
+        else:
+            continue
+        if words and name not in _fields(kind) and words != inspect.getdoc(type(called)):
+            first = " ".join(words.split("\n\n")[0].split()).replace("|", "\\|")
+            rows.append(f"| `{shown}` | {first} |")
+    if rows:
+        yield "| name | |\n|---|---|\n" + "\n".join(rows)
 
 
 def _definitions(body: str) -> str:
@@ -90,31 +177,79 @@ def _definitions(body: str) -> str:
             lines[-1] += f" {line.strip()}"
         elif line:
             lines.append(f"- `{line}`:")
-    return "\n".join(lines)
+    return "\n".join(line.removesuffix(":") if line.endswith("`:") else line for line in lines)
 
 
-def reference() -> str:
-    """The whole page."""
-    modules: dict[str, list[str]] = {}
-    for name in find():
-        modules.setdefault(name.rpartition(".")[0], []).append(name)
-    lines = [
-        "# Reference",
-        "Written by `make docs` from the registry and the docstrings. The same from a shell: `millstream list`, "
-        "`millstream describe NAME`.",
-    ]
-    for module, names in sorted(modules.items()):
-        lines.append(f"## {module}")
-        lines.append(inspect.getdoc(importlib.import_module(f"millstream.{module}")) or "")
-        lines += [describe_part(name) for name in names]
-    for module in OTHERS:
+def contents() -> dict[str, tuple[list[str], list[str]]]:
+    """For each module: the names of its parts, and its other public functions and classes."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    parts = find()
+    for module in modules():
         loaded = importlib.import_module(f"millstream.{module}")
-        things = {name: getattr(loaded, name) for name in loaded.__all__}
-        public = [name for name, thing in things.items() if inspect.isfunction(thing) or inspect.isclass(thing)]
-        if public:
-            lines += [f"## {module}", inspect.getdoc(loaded) or ""]
-            lines += [describe_object(module, name, getattr(loaded, name)) for name in public]
-    return "\n\n".join(lines) + "\n"
+        own = [name for name in parts if name.rpartition(".")[0] == module]
+        known = {name.rpartition(".")[2] for name in own}
+        others = [
+            name
+            for name in getattr(loaded, "__all__", ())
+            if name not in known and (inspect.isfunction(thing := getattr(loaded, name)) or inspect.isclass(thing))
+        ]
+        if own or others:
+            found[module] = (own, others)
+    return found
+
+
+def linked(text: str, home: str, places: dict[str, str]) -> str:
+    """Names of parts in the prose as links to their words; code stays as it is."""
+
+    def link(match: re.Match[str]) -> str:
+        module = places.get(match[1])
+        if module is None:
+            return match[0]
+        page = "" if module == home else f"{module}.md"
+        return f"[{match[0]}]({page}#{anchor(match[1])})"
+
+    pieces = re.split(r"(^```.*?^```|^#+ .*?$)", text, flags=re.DOTALL | re.MULTILINE)
+    pattern = r"(?<!\[)`([A-Za-z_]+\.[A-Za-z_0-9]+)(?:\([^`]*\))?`"
+    return "".join(piece if piece.startswith(("```", "#")) else re.sub(pattern, link, piece) for piece in pieces)
+
+
+def reference() -> dict[Path, str]:
+    """All pages of the reference: what each module has, and a page for each module."""
+    modules = contents()
+    places = {name: module for module, (parts, _) in modules.items() for name in parts}
+    places |= {f"{module}.{name}": module for module, (_, others) in modules.items() for name in others}
+    index = [
+        "# Reference",
+        "Every part, with its parameters, an example that runs as a test, and its paper. Written by `make docs` "
+        "from the registry and the docstrings. From a shell: `millstream list`, `millstream describe NAME`.",
+    ]
+    pages: dict[Path, str] = {}
+    for module, (parts, others) in modules.items():
+        loaded = importlib.import_module(f"millstream.{module}")
+        words = sections(inspect.getdoc(loaded) or "")
+        example = words.get("Examples")
+        page = [f"# {module}", words[""], _example(example) if example else ""]
+        page += [describe_part(name) for name in parts]
+        page += [describe_object(module, name, getattr(loaded, name)) for name in others]
+        pages[MODULES / f"{module}.md"] = linked("\n\n".join(text for text in page if text) + "\n", module, places)
+        rows = ["| name | |", "|---|---|"]
+        rows += [_row(module, name, entry(name)["words"]) for name in parts]
+        rows += [_row(module, f"{module}.{name}", _first_words(getattr(loaded, name))) for name in others]
+        first = words[""].split("\n\n")[0].replace("\n", " ")
+        index += [f"## [{module}](reference/{module}.md)", first, "\n".join(rows)]
+    pages[REFERENCE] = "\n\n".join(index) + "\n"
+    return pages
+
+
+def _row(module: str, name: str, words: str) -> str:
+    words = words.replace("|", "\\|")
+    return f"| [`{name.rpartition('.')[2]}`](reference/{module}.md#{anchor(name)}) | {words} |"
+
+
+def _first_words(thing: Any) -> str:
+    """The first sentence of a docstring."""
+    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=[a-z`)])\. |\.$", text)[0]
 
 
 def glossary() -> str:
@@ -140,19 +275,24 @@ def glossary() -> str:
 
 def pages() -> list[Path]:
     """Every page of the project."""
-    return sorted(
-        path for folder in (".", "docs", "benchmarks", "examples") for path in (TOP / folder).glob("*.md")
-    )
+    folders = (".", "docs", "docs/reference", "benchmarks", "examples")
+    return sorted(path for folder in folders for path in (TOP / folder).glob("*.md"))
+
+
+def anchor(heading: str) -> str:
+    """What a heading is called in a link."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def anchors(page: Path) -> set[str]:
     """The anchors that the headings of a page make."""
-    headings = re.findall(r"^#+ (.+)$", _without_code(page.read_text()), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return {anchor(heading) for heading in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)}
 
 
 def _without_code(text: str) -> str:
-    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    # What is shown by a link may itself be code: [`Stream`](stream.md).
+    return re.sub(r"```.*?```|(?<!\[)`[^`\n]*`", "", text, flags=re.DOTALL)
 
 
 def broken_links() -> list[str]:
@@ -162,28 +302,36 @@ def broken_links() -> list[str]:
         for target in re.findall(r"\]\(([^)\s]+)\)", _without_code(page.read_text())):
             if re.match(r"[a-z]+:", target):
                 continue
-            path, _, anchor = target.partition("#")
+            path, _, place = target.partition("#")
             aim = (page.parent / path) if path else page
-            if not aim.exists() or (anchor and anchor not in anchors(aim)):
+            if not aim.exists() or (place and place not in anchors(aim)):
                 broken.append(f"{page.relative_to(TOP)}: {target}")
     return broken
 
 
 def undocumented() -> list[str]:
-    """Parts without words."""
-    return [name for name in find() if not inspect.getdoc(face(name))]
+    """Parts and public names without words."""
+    missing = [name for name in find() if not inspect.getdoc(face(name))]
+    for module, (_, others) in contents().items():
+        loaded = importlib.import_module(f"millstream.{module}")
+        missing += [f"{module}.{name}" for name in others if not inspect.getdoc(getattr(loaded, name))]
+    return missing
 
 
 def main() -> int:
-    """Write and check; the number of complaints is the exit code."""
-    REFERENCE.write_text(reference())
-    NAMES.write_text(glossary())
+    """Write and check; the exit code says whether there were complaints."""
+    written = {**reference(), NAMES: glossary()}
+    MODULES.mkdir(exist_ok=True)
+    for gone in set(MODULES.glob("*.md")) - set(written):
+        gone.unlink()
+    for page, text in written.items():
+        page.write_text(text)
     complaints = [f"a link leads nowhere: {link}" for link in broken_links()]
     complaints += [f"no docstring: {name}" for name in undocumented()]
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     if not complaints:
-        print(f"docs/reference.md and docs/names.md: {len(find())} parts; the links of {len(pages())} pages hold")
+        print(f"the reference and the glossary: {len(find())} parts; the links of {len(pages())} pages hold")
     return min(len(complaints), 1)
 
 

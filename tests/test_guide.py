@@ -1,0 +1,61 @@
+"""The guide: its pictures can be drawn anew, and its site is made without a warning."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parent.parent
+DOCS = TOP / "docs"
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_pictures_can_be_drawn_anew_and_are_all_shown(tmp_path):
+    pictures = script("pictures")
+    drawn = pictures.main(tmp_path / "first", rows=1000)
+    assert {path.name for path in drawn} == {path.name for path in (DOCS / "pictures").iterdir()}
+    assert all(path.read_text().rstrip().endswith("</svg>") for path in drawn)
+    shown = {name for page in DOCS.glob("*.md") for name in re.findall(r"\(pictures/(\S+?)\)", page.read_text())}
+    assert shown == {path.name for path in drawn}
+    again = pictures.main(tmp_path / "second", rows=1000)
+    assert [path.read_bytes() for path in drawn] == [path.read_bytes() for path in again]
+
+
+@pytest.mark.slow
+def test_the_site_is_made_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx")
+    pytest.importorskip("myst_parser")
+    pytest.importorskip("furo")
+    command = [sys.executable, DOCS / "render.py", tmp_path / "site"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    front = (tmp_path / "site" / "index.html").read_text()
+    for page in DOCS.glob("*.md"):
+        assert (tmp_path / "site" / f"{page.stem}.html").exists()
+        assert page.stem == "index" or f'href="{page.stem}.html"' in front
+    # Pages link to each other, not to files of the repository.
+    pages = list((tmp_path / "site").glob("**/*.html"))
+    assert [page for page in pages if re.search(r'href="[^":]*\.(md|py)["#]', page.read_text())] == []
+
+
+def test_links_are_turned_for_the_site():
+    render = script("render")
+    known = {
+        DOCS / "index.md": "index.md",
+        DOCS / "a" / "b.md": "a/b.md",
+        TOP / "examples/spam.py": "examples/spam.md",
+    }
+    text = "[up](../index.md#top) [same](b.md) [example](../../examples/spam.py) [gone](../../Makefile) [web](http://x)"
+    turned = render.turned(text, DOCS / "a" / "b.md", "a/b.md", known)
+    assert turned == "[up](../index.md#top) [same](b.md) [example](../examples/spam.md) gone [web](http://x)"
+    assert render.turned("```\n[x](y.md)\n```", DOCS / "a" / "b.md", "a/b.md", known) == "```\n[x](y.md)\n```"
