@@ -9,6 +9,7 @@
 //! | feature names, class labels | `schema`, `labels` |
 //! | learner + names + labels, whole-or-nothing | `model` |
 //! | saved files | `state` |
+//! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 
 pub mod baseline;
 pub mod block;
@@ -34,5 +35,6 @@ pub mod schema;
 pub mod state;
 pub mod stats;
 pub mod table;
+pub mod text;
 
 pub use fault::{Fault, FaultKind, Result};

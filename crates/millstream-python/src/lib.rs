@@ -12,6 +12,7 @@ mod prequential;
 mod rows;
 mod statistic;
 mod targets;
+mod text;
 
 use pyo3::prelude::*;
 
@@ -29,6 +30,8 @@ mod _core {
     use crate::prequential::Prequential;
     #[pymodule_export]
     use crate::statistic::Statistic;
+    #[pymodule_export]
+    use crate::text::{hash_feature, hash_words, TextReader};
 
     /// The registry in JSON: names, roles, words, parameters.
     #[pyfunction]

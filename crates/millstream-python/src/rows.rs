@@ -299,7 +299,28 @@ fn scatter<T: AsFloat>(
 pub enum Lent<'py> {
     Matrix { array: Matrix<'py>, columns: Vec<Column> },
     Columns { arrays: Vec<Numbers<'py>>, columns: Vec<Column>, height: usize },
-    Sparse { starts: Vec<usize>, indices: Vec<u32>, values: Vec<f64>, width: usize },
+    Sparse { starts: Vec<usize>, indices: Held<'py, u32>, values: Held<'py, f64>, width: usize },
+}
+
+/// Numbers that lie in Python's memory as the core wants them, or a copy that does.
+pub enum Held<'py, T: Element> {
+    Lent(PyReadonlyArray1<'py, T>),
+    Copied(Vec<T>),
+}
+
+impl<T: Element> Held<'_, T> {
+    fn as_slice(&self) -> &[T] {
+        match self {
+            // What does not lie in one piece was copied.
+            Held::Lent(array) => array.as_slice().unwrap_or_default(),
+            Held::Copied(numbers) => numbers,
+        }
+    }
+}
+
+fn in_one_piece<'py, T: Element>(array: &Bound<'py, PyAny>) -> Option<Held<'py, T>> {
+    let array = array.cast::<PyArray1<T>>().ok()?.try_readonly().ok()?;
+    array.as_slice().is_ok().then_some(Held::Lent(array))
 }
 
 impl<'py> Lent<'py> {
@@ -363,22 +384,30 @@ impl<'py> Lent<'py> {
             numbers.into_iter().map(|number| usize::try_from(number).map_err(|_| unreadable())).collect()
         };
         let starts = whole(1)?;
-        let indices = whole(2)?;
+        let array = parts.get_item(2)?;
+        let indices = match in_one_piece(&array) {
+            Some(indices) => indices,
+            None => {
+                let narrow = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+                Held::Copied(whole(2)?.into_iter().map(narrow).collect())
+            }
+        };
         let array = parts.get_item(3)?;
-        let numbers = borrow_column(&array)
-            .ok_or_else(|| raise(py, &Fault::wrong_type(format!("cannot read values of {}", shown(&array)))))?;
-        let values: Vec<f64> =
-            each_type!(Numbers::&numbers, array => array.as_array().iter().map(|x| x.as_float()).collect());
+        let values = match in_one_piece(&array) {
+            Some(values) => values,
+            None => {
+                let numbers = borrow_column(&array).ok_or_else(|| {
+                    raise(py, &Fault::wrong_type(format!("cannot read values of {}", shown(&array))))
+                })?;
+                Held::Copied(
+                    each_type!(Numbers::&numbers, array => array.as_array().iter().map(|x| x.as_float()).collect()),
+                )
+            }
+        };
         let width: usize = parts.get_item(4)?.extract()?;
-        let bounded = starts.last() == Some(&values.len()) && starts.windows(2).all(|pair| pair[0] <= pair[1]);
-        let inside = indices.len() == values.len() && indices.iter().all(|&index| index < width);
-        let ascending = bounded
-            && inside
-            && starts.windows(2).all(|pair| indices[pair[0]..pair[1]].windows(2).all(|two| two[0] < two[1]));
-        if !ascending || width > u32::MAX as usize {
+        if width > u32::MAX as usize || !is_sound(&starts, indices.as_slice(), values.as_slice().len(), width) {
             return Err(raise(py, &Fault::value("a sparse matrix with indices out of order or out of range")));
         }
-        let indices = indices.into_iter().map(|index| index as u32).collect();
         Ok(Lent::Sparse { starts, indices, values, width })
     }
 
@@ -406,10 +435,26 @@ impl<'py> Lent<'py> {
                 columns: &[],
                 views: Vec::new(),
                 direct: None,
-                sparse: Some(SparseTable { starts, indices, values, width: *width }),
+                sparse: Some(SparseTable {
+                    starts,
+                    indices: indices.as_slice(),
+                    values: values.as_slice(),
+                    width: *width,
+                }),
             },
         }
     }
+}
+
+/// Whether rows begin where the one before ends, and columns ascend within each and are below `width`.
+fn is_sound(starts: &[usize], indices: &[u32], values: usize, width: usize) -> bool {
+    let bounded = starts.last() == Some(&values) && starts.windows(2).all(|pair| pair[0] <= pair[1]);
+    bounded
+        && indices.len() == values
+        && starts.windows(2).all(|pair| {
+            let row = &indices[pair[0]..pair[1]];
+            row.last().is_none_or(|&last| (last as usize) < width) && row.windows(2).all(|two| two[0] < two[1])
+        })
 }
 
 macro_rules! into_view {

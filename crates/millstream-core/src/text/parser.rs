@@ -1,0 +1,158 @@
+//! Bytes to lines to rows.
+
+use super::block::Block;
+
+/// A line longer than this is taken for a file that has no lines.
+const LONGEST: usize = 1 << 26;
+/// How many refused lines are described; the rest is counted.
+const MOST_DESCRIBED: usize = 20;
+
+/// What is wrong with a line, and where: the place is counted in bytes from 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    pub place: usize,
+    pub message: String,
+}
+
+impl Problem {
+    #[cold]
+    pub fn new<T>(place: usize, message: impl Into<String>) -> Result<T, Box<Problem>> {
+        Err(Box::new(Problem { place, message: message.into() }))
+    }
+}
+
+/// How a line becomes a row.
+pub trait Format {
+    /// Read the line `bytes[start..end]` into the block and close its row; the bytes after `end` are the lines that
+    /// follow, which may be looked at but are not part of it. What is pushed before a problem is taken back.
+    fn line(&mut self, bytes: &[u8], start: usize, end: usize, out: &mut Block) -> Result<(), Box<Problem>>;
+}
+
+/// A line that could not be read. Lines and columns are counted from 1, columns in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    pub line: u64,
+    pub column: usize,
+    pub message: String,
+}
+
+/// Reads a file in pieces of any size; how it is cut changes nothing.
+#[derive(Debug)]
+pub struct Parser<F> {
+    format: F,
+    /// Whether lines that cannot be read are counted, or the first one stops.
+    set_aside: bool,
+    /// The beginning of a line whose end has not come.
+    tail: Vec<u8>,
+    /// Lines so far.
+    line: u64,
+    refusals: Vec<Refusal>,
+    refused: u64,
+    stopped: bool,
+}
+
+impl<F: Format> Parser<F> {
+    pub fn new(format: F, set_aside: bool) -> Self {
+        Parser { format, set_aside, tail: Vec::new(), line: 0, refusals: Vec::new(), refused: 0, stopped: false }
+    }
+
+    /// Lines that were refused, the first of them described.
+    pub fn refused(&self) -> (u64, &[Refusal]) {
+        (self.refused, &self.refusals)
+    }
+
+    /// Whether a line was refused and the rest of the file is not read.
+    pub fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    pub fn format(&self) -> &F {
+        &self.format
+    }
+
+    pub fn format_mut(&mut self) -> &mut F {
+        &mut self.format
+    }
+
+    /// Go on with the next bytes of the file; `last` if no more will come.
+    pub fn parse(&mut self, bytes: &[u8], last: bool, out: &mut Block) {
+        if self.stopped {
+            return;
+        }
+        let mut bytes = bytes;
+        if self.line == 0 && self.tail.is_empty() {
+            // The byte order mark of UTF-8, which some editors write.
+            bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        }
+        let mut start = 0;
+        if !self.tail.is_empty() {
+            match memchr::memchr(b'\n', bytes) {
+                Some(end) => {
+                    let mut line = std::mem::take(&mut self.tail);
+                    line.extend_from_slice(&bytes[..end]);
+                    self.read(&line, 0, line.len(), out);
+                    line.clear();
+                    self.tail = line;
+                    start = end + 1;
+                }
+                None => {
+                    self.keep(bytes);
+                    start = bytes.len();
+                }
+            }
+        }
+        while !self.stopped {
+            let Some(length) = bytes.get(start..).and_then(|rest| memchr::memchr(b'\n', rest)) else { break };
+            self.read(bytes, start, start + length, out);
+            start += length + 1;
+        }
+        if !self.stopped {
+            self.keep(bytes.get(start..).unwrap_or_default());
+        }
+        if last && !self.stopped && !self.tail.is_empty() {
+            let line = std::mem::take(&mut self.tail);
+            self.read(&line, 0, line.len(), out);
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.tail.len() + bytes.len() > LONGEST {
+            let message = format!("a line may have up to {LONGEST} bytes: is this text?");
+            self.line += 1;
+            self.refuse(0, message);
+            self.stopped = true;
+        } else {
+            self.tail.extend_from_slice(bytes);
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8], start: usize, end: usize, out: &mut Block) {
+        self.line += 1;
+        let end = if end > start && bytes[end - 1] == b'\r' { end - 1 } else { end };
+        if bytes[start..end].iter().all(|&byte| byte == b' ' || byte == b'\t') {
+            return;
+        }
+        if let Err(problem) = self.format.line(bytes, start, end, out) {
+            out.abandon();
+            self.refuse(problem.place.saturating_sub(start), problem.message);
+        }
+    }
+
+    fn refuse(&mut self, place: usize, message: String) {
+        self.refused += 1;
+        if self.refusals.len() < MOST_DESCRIBED {
+            self.refusals.push(Refusal { line: self.line, column: place + 1, message });
+        }
+        self.stopped |= !self.set_aside;
+    }
+}
+
+/// A piece of a line for a message.
+pub fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    format!("'{}'", short.escape_debug())
+}

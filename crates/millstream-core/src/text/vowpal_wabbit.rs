@@ -1,0 +1,288 @@
+//! The text format of Vowpal Wabbit.
+//!
+//! `[label [importance [base]]] ['tag]|[namespace[:scale]] feature[:value] … |…`
+//!
+//! A feature's column is the hash of its name with the hash of its namespace as seed, cut to `bits`, exactly as VW
+//! has it by default (`--hash strings`): murmur3, but a name that is a whole number is that number added to the seed.
+//! Also VW's: a value that is no number is hashed with the name as seed and counts 1; a feature without a name takes
+//! the columns from the namespace's own on; a word that touches the first bar is the tag; what stands before a tab
+//! in front of the bar is dropped. What VW only warns about (a label that is no number, a value NaN, a colon too
+//! many) is refused here, with its place.
+
+use super::block::Block;
+use super::murmur::{murmur3, murmur3_word};
+use super::number::number;
+use super::parser::{shown, Format, Problem};
+use super::scan::{first_mark, low_bytes, name_end, word_at};
+
+/// The column of the constant feature, before it is cut to size.
+const CONSTANT: u32 = 11_650_396;
+
+/// The hash of a name under a seed, as VW's `--hash strings`.
+pub fn hash_name(name: &[u8], seed: u64) -> u64 {
+    if name.iter().all(u8::is_ascii_digit) {
+        let value =
+            name.iter().fold(0u64, |value, &digit| value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
+        return value.wrapping_add(seed);
+    }
+    u64::from(murmur3(name, seed as u32))
+}
+
+#[derive(Clone, Debug)]
+pub struct VowpalWabbit {
+    mask: u64,
+    constant: bool,
+}
+
+impl VowpalWabbit {
+    /// Columns of `bits` bits, 1 to 28; each row may have the constant feature.
+    pub fn new(bits: u32, constant: bool) -> Self {
+        VowpalWabbit { mask: (1 << bits.clamp(1, 28)) - 1, constant }
+    }
+
+    /// How many columns there are.
+    pub fn width(&self) -> usize {
+        self.mask as usize + 1
+    }
+
+    /// Label, weight and tag: what stands before the first bar.
+    fn head<'a>(&self, bytes: &'a [u8], start: usize, bar: usize) -> Result<Head<'a>, Box<Problem>> {
+        let head = &bytes[start..bar];
+        let from = memchr::memrchr(b'\t', head).map_or(0, |tab| tab + 1);
+        let mut fields = [(0, &head[..0]); 4];
+        let mut count = 0;
+        let mut at = from;
+        for field in head[from..].split(|&byte| byte == b' ') {
+            if !field.is_empty() {
+                if count == fields.len() {
+                    return Problem::new(start + at, "more than a label, an importance, a base and a tag");
+                }
+                fields[count] = (start + at, field);
+                count += 1;
+            }
+            at += field.len() + 1;
+        }
+        let mut tag: &[u8] = b"";
+        if let Some(&(place, last)) = fields[..count].last() {
+            if last[0] == b'\'' || place + last.len() == bar {
+                tag = last.strip_prefix(b"'").unwrap_or(last);
+                count -= 1;
+            }
+        }
+        let field = |place: usize, what: &str, absent: f64| match fields[..count].get(place) {
+            None => Ok(absent),
+            Some(&(place, text)) => match number(text).filter(|number| number.is_finite()) {
+                Some(number) => Ok(number),
+                None => Problem::new(place, format!("the {what} must be a number, got {}", shown(text))),
+            },
+        };
+        let label = field(0, "label", f64::NAN)?;
+        let weight = field(1, "importance", 1.0)?;
+        if weight < 0.0 {
+            return Problem::new(fields[1].0, format!("the importance must not be negative, got {weight}"));
+        }
+        if field(2, "base", 0.0)? != 0.0 {
+            return Problem::new(
+                fields[2].0,
+                format!("a base other than 0 is not supported, got {}", shown(fields[2].1)),
+            );
+        }
+        if count > 3 {
+            return Problem::new(fields[3].0, format!("a tag begins with ', got {}", shown(fields[3].1)));
+        }
+        Ok(Head { label, weight, tag })
+    }
+
+    /// The name of a namespace and its scale, from just after a bar. Gives where they end.
+    fn namespace(&self, bytes: &[u8], at: usize, end: usize) -> Result<(u64, f64, usize), Box<Problem>> {
+        let name = name_end(bytes, at, end);
+        if name == at {
+            return match bytes[at..end].first() {
+                Some(b':') => Problem::new(at, "a namespace must have a name before ':'"),
+                _ => Ok((0, 1.0, at)),
+            };
+        }
+        let seed = hash_name(&bytes[at..name], 0);
+        if name == end || bytes[name] != b':' {
+            return Ok((seed, 1.0, name));
+        }
+        let stop = name_end(bytes, name + 1, end);
+        let text = &bytes[name + 1..stop];
+        match number(text).filter(|scale| scale.is_finite()) {
+            Some(_) if stop < end && bytes[stop] == b':' => Problem::new(stop, "a second ':' in a namespace"),
+            Some(scale) => Ok((seed, scale, stop)),
+            None => {
+                Problem::new(name + 1, format!("the scale of a namespace must be a number, got {}", shown(text)))
+            }
+        }
+    }
+
+    /// A feature with a value, from its colon on: column, value, and where it ends.
+    #[inline]
+    fn valued(
+        &self,
+        bytes: &[u8],
+        column: u64,
+        colon: usize,
+        end: usize,
+    ) -> Result<(u64, f64, usize), Box<Problem>> {
+        let stop = name_end(bytes, colon + 1, end);
+        let text = &bytes[colon + 1..stop];
+        if stop < end && bytes[stop] == b':' {
+            return Problem::new(stop, "a second ':' in a feature");
+        }
+        match number(text) {
+            Some(value) if value.is_finite() => Ok((column, value, stop)),
+            Some(value) => Problem::new(colon + 1, format!("a value must be finite, got {value}")),
+            None if text.is_empty() => Ok((column, 1.0, stop)),
+            None => Ok((hash_name(text, column), 1.0, stop)),
+        }
+    }
+}
+
+struct Head<'a> {
+    label: f64,
+    weight: f64,
+    tag: &'a [u8],
+}
+
+impl Format for VowpalWabbit {
+    fn line(&mut self, bytes: &[u8], start: usize, end: usize, out: &mut Block) -> Result<(), Box<Problem>> {
+        let Some(bar) = memchr::memchr(b'|', &bytes[start..end]).map(|place| start + place) else {
+            return Problem::new(
+                start,
+                format!("a line must have a bar '|' before its features, got {}", shown(&bytes[start..end])),
+            );
+        };
+        let head = self.head(bytes, start, bar)?;
+        let mut at = bar;
+        while at < end {
+            // At a bar.
+            let (seed, scale, mut here) = self.namespace(bytes, at + 1, end)?;
+            let mut nameless = 0;
+            loop {
+                while here < end && matches!(bytes[here], b' ' | b'\t') {
+                    here += 1;
+                }
+                if here >= end || bytes[here] == b'|' {
+                    break;
+                }
+                let word = word_at(bytes, here);
+                let mut length = first_mark(word);
+                let plain = length < 8
+                    && (here + length >= end || matches!(bytes[here + length], b' ' | b'\t' | b':' | b'|'));
+                let digit = bytes[here].is_ascii_digit();
+                let mut column = if plain && !digit && length > 0 {
+                    length = length.min(end - here);
+                    u64::from(murmur3_word(low_bytes(word, length), length, seed as u32))
+                } else {
+                    length = name_end(bytes, here, end) - here;
+                    if length == 0 {
+                        nameless += 1;
+                        seed.wrapping_add(nameless - 1)
+                    } else {
+                        hash_name(&bytes[here..here + length], seed)
+                    }
+                };
+                here += length;
+                let mut value = scale;
+                if here < end && bytes[here] == b':' {
+                    let number;
+                    (column, number, here) = self.valued(bytes, column, here, end)?;
+                    value *= number;
+                }
+                if value != 0.0 {
+                    out.push((column & self.mask) as u32, value);
+                }
+            }
+            at = here;
+        }
+        if self.constant {
+            out.push(CONSTANT & self.mask as u32, 1.0);
+        }
+        out.close(head.label, head.weight, head.tag);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Parser;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(text: &[u8], bits: u32, constant: bool) -> (Block, Parser<VowpalWabbit>) {
+        let mut parser = Parser::new(VowpalWabbit::new(bits, constant), true);
+        let mut block = Block::default();
+        parser.parse(text, true, &mut block);
+        (block, parser)
+    }
+
+    /// The numbers are those that VW 9.11 gives for the same lines.
+    #[test]
+    fn columns_are_those_of_vowpal_wabbit() {
+        let (block, parser) =
+            parsed(b"1 |a b c:2\n-1 2 'tag| 123 b\n\r\n|a:2 b:3 123\r\n0.5 t|12 5 x |a b:foo :3 e:0", 18, false);
+        assert_eq!(parser.refused().0, 0);
+        assert_eq!(block.starts, [0, 2, 4, 6, 10]);
+        assert_eq!(block.indices[..6], [120_964, 144_016, 123, 163_331, 92_717, 144_016]);
+        assert_eq!(block.values[..6], [2.0, 1.0, 1.0, 1.0, 2.0, 6.0]);
+        // The namespace's own column, 1009084850 cut to 18 bits, is that of the feature without a name.
+        assert_eq!(block.indices[6..], [17, 1_009_084_850 & 0x3ffff, 98_015, 167_920]);
+        assert_eq!(block.values[6..], [1.0, 3.0, 1.0, 1.0]);
+        assert!(block.labels[2].is_nan());
+        assert_eq!((block.labels[0], block.labels[1], block.labels[3]), (1.0, -1.0, 0.5));
+        assert_eq!((block.weights, block.tags), (vec![1.0, 2.0, 1.0, 1.0], b"tagt".to_vec()));
+    }
+
+    #[test]
+    fn refusals_name_the_place() {
+        for (line, column, message) in [
+            ("x |a b", 1, "the label must be a number, got 'x'"),
+            ("1 -2 |a b", 3, "the importance must not be negative"),
+            ("1 1 0.5 |a b", 5, "a base other than 0"),
+            ("1 2 3 4 5 |a", 9, "more than a label"),
+            ("1 |a b:nan", 8, "a value must be finite"),
+            ("1 |a b:1e999", 8, "a value must be finite"),
+            ("1 |a b:1:2", 9, "a second ':'"),
+            ("1 |a:x b", 6, "the scale of a namespace"),
+            ("1 |:2 b", 4, "a namespace must have a name"),
+            ("a,b,c", 1, "a line must have a bar"),
+        ] {
+            let (block, parser) = parsed(format!("1 |a b\n{line}\n1 |a b\n").as_bytes(), 18, true);
+            let (refused, described) = parser.refused();
+            assert_eq!((refused, block.len()), (1, 2), "{line}");
+            assert_eq!((described[0].line, described[0].column), (2, column), "{line}: {}", described[0].message);
+            assert!(described[0].message.starts_with(message), "{line}: {}", described[0].message);
+        }
+    }
+
+    proptest! {
+        /// Any bytes, cut anywhere: the same rows as uncut, and no panic.
+        #[test]
+        fn how_the_bytes_are_cut_changes_nothing(
+            text in prop::collection::vec(prop_oneof![
+                prop::sample::select(b"1 |a:b.\n\r\t'-e25".to_vec()), any::<u8>()
+            ], 0..300),
+            cuts in prop::collection::vec(0..300usize, 0..5),
+        ) {
+            let (whole, parser) = parsed(&text, 20, true);
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let mut pieces = Parser::new(VowpalWabbit::new(20, true), true);
+            let mut block = Block::default();
+            for pair in cuts.windows(2) {
+                pieces.parse(&text[pair[0]..pair[1]], false, &mut block);
+            }
+            pieces.parse(b"", true, &mut block);
+            prop_assert_eq!(pieces.refused(), parser.refused());
+            prop_assert_eq!(&block.starts, &whole.starts);
+            prop_assert_eq!(&block.indices, &whole.indices);
+            prop_assert_eq!(&block.tags, &whole.tags);
+            let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+            prop_assert_eq!(bits(&block.values), bits(&whole.values));
+            prop_assert_eq!(bits(&block.labels), bits(&whole.labels));
+        }
+    }
+}

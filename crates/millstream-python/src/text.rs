@@ -1,0 +1,138 @@
+//! `millstream._core.TextReader` and `hash_words`: text to sparse rows, without the GIL.
+
+use millstream_core::text::{hash_name, Block, Libsvm, Norm, Parser, Refusal, VowpalWabbit, Words};
+use millstream_core::Fault;
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use crate::errors::{raise, read_text, OrRaise};
+
+enum Format {
+    VowpalWabbit(Parser<VowpalWabbit>),
+    Libsvm(Parser<Libsvm>),
+}
+
+/// Reads a file in one of the sparse text formats, piece by piece.
+#[pyclass(module = "millstream._core")]
+pub struct TextReader {
+    format: Format,
+    /// Rows and entries of the last block: the next one will need about as much room.
+    room: (usize, usize),
+    columns: Option<u32>,
+    /// The most columns that were seen, for formats that do not say.
+    width: usize,
+}
+
+type Arrays<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    usize,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyArray1<i64>>,
+);
+
+fn whole_numbers<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyArray1<i64>> {
+    PyArray1::from_iter(py, numbers.iter().map(|&number| number as i64))
+}
+
+#[pymethods]
+impl TextReader {
+    #[staticmethod]
+    fn vowpal_wabbit(bits: u32, constant: bool, set_aside: bool) -> Self {
+        let parser = Parser::new(VowpalWabbit::new(bits, constant), set_aside);
+        let width = parser.format().width();
+        TextReader { format: Format::VowpalWabbit(parser), room: (0, 0), columns: None, width }
+    }
+
+    /// `base` is what the first column is called; None to find that out.
+    #[staticmethod]
+    fn libsvm(base: Option<u32>, columns: Option<u32>, set_aside: bool) -> Self {
+        let parser = Parser::new(Libsvm::new(base, columns), set_aside);
+        TextReader { format: Format::Libsvm(parser), room: (0, 0), columns, width: 0 }
+    }
+
+    /// The rows of the next bytes: starts, indices, values, width, labels, weights, tags and where they end.
+    fn parse<'py>(&mut self, py: Python<'py>, bytes: &[u8], last: bool) -> Arrays<'py> {
+        let mut block = Block::with_room(self.room.0, self.room.1);
+        let format = &mut self.format;
+        py.detach(|| match format {
+            Format::VowpalWabbit(parser) => parser.parse(bytes, last, &mut block),
+            Format::Libsvm(parser) => {
+                parser.format_mut().look(bytes);
+                parser.parse(bytes, last, &mut block);
+            }
+        });
+        self.width = self.columns.map_or(self.width.max(block.width), |columns| columns as usize);
+        self.room = (block.len(), block.indices.len());
+        (
+            whole_numbers(py, &block.starts),
+            block.indices.into_pyarray(py),
+            block.values.into_pyarray(py),
+            self.width,
+            block.labels.into_pyarray(py),
+            block.weights.into_pyarray(py),
+            PyBytes::new(py, &block.tags),
+            whole_numbers(py, &block.tag_ends),
+        )
+    }
+
+    /// Whether a line was refused and the rest is not read.
+    fn stopped(&self) -> bool {
+        match &self.format {
+            Format::VowpalWabbit(parser) => parser.stopped(),
+            Format::Libsvm(parser) => parser.stopped(),
+        }
+    }
+
+    /// How many lines were refused, and line, column and reason of the first of them.
+    fn refused(&self) -> (u64, Vec<(u64, usize, String)>) {
+        let (count, described) = match &self.format {
+            Format::VowpalWabbit(parser) => parser.refused(),
+            Format::Libsvm(parser) => parser.refused(),
+        };
+        let tuple = |refusal: &Refusal| (refusal.line, refusal.column, refusal.message.clone());
+        (count, described.iter().map(tuple).collect())
+    }
+}
+
+/// The hash of a name under the hash of its namespace, as Vowpal Wabbit's `--hash strings`.
+#[pyfunction]
+pub fn hash_feature(name: &[u8], namespace: u64) -> u64 {
+    hash_name(name, namespace)
+}
+
+/// Texts as rows of hashed words: starts, indices, values.
+#[pyfunction]
+#[pyo3(signature = (texts, *, n_features, ngrams, lowercase, binary, alternate_sign, norm))]
+#[allow(clippy::too_many_arguments)]
+pub fn hash_words<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyList>,
+    n_features: u32,
+    ngrams: (usize, usize),
+    lowercase: bool,
+    binary: bool,
+    alternate_sign: bool,
+    norm: Option<&str>,
+) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>)> {
+    let mut words = Words::new(n_features.max(1), ngrams, lowercase);
+    (words.binary, words.alternate_sign) = (binary, alternate_sign);
+    words.norm = match norm {
+        Some("l1") => Norm::L1,
+        Some("l2") => Norm::L2,
+        _ => Norm::None,
+    };
+    let mut block = Block::with_room(texts.len(), 0);
+    for text in texts.iter() {
+        let text = text.cast::<PyString>().map_err(|_| {
+            raise(py, &Fault::wrong_type(format!("a text is a str, got {}", crate::errors::shown(&text))))
+        })?;
+        let text = read_text(text).or_raise(py)?;
+        words.row(text, &mut block);
+    }
+    Ok((whole_numbers(py, &block.starts), block.indices.into_pyarray(py), block.values.into_pyarray(py)))
+}
