@@ -17,8 +17,7 @@ enum Format {
 #[pyclass(module = "millstream._core")]
 pub struct TextReader {
     format: Format,
-    /// Rows and entries of the last block: the next one will need about as much room.
-    room: (usize, usize),
+    block: Block,
     columns: Option<u32>,
     /// The most columns that were seen, for formats that do not say.
     width: usize,
@@ -45,29 +44,34 @@ impl TextReader {
     fn vowpal_wabbit(bits: u32, constant: bool, set_aside: bool) -> Self {
         let parser = Parser::new(VowpalWabbit::new(bits, constant), set_aside);
         let width = parser.format().width();
-        TextReader { format: Format::VowpalWabbit(parser), room: (0, 0), columns: None, width }
+        TextReader { format: Format::VowpalWabbit(parser), block: Block::with_room(0, 0), columns: None, width }
     }
 
     /// `base` is what the first column is called; None to find that out.
     #[staticmethod]
     fn libsvm(base: Option<u32>, columns: Option<u32>, set_aside: bool) -> Self {
         let parser = Parser::new(Libsvm::new(base, columns), set_aside);
-        TextReader { format: Format::Libsvm(parser), room: (0, 0), columns, width: 0 }
+        TextReader { format: Format::Libsvm(parser), block: Block::with_room(0, 0), columns, width: 0 }
     }
 
-    /// The rows of the next bytes: starts, indices, values, width, labels, weights, tags and where they end.
-    fn parse<'py>(&mut self, py: Python<'py>, bytes: &[u8], last: bool) -> Arrays<'py> {
-        let mut block = Block::with_room(self.room.0, self.room.1);
-        let format = &mut self.format;
+    /// Read the next bytes; gives how many rows and entries wait to be taken.
+    fn parse(&mut self, py: Python<'_>, data: &[u8], last: bool) -> (usize, usize) {
+        let (format, block) = (&mut self.format, &mut self.block);
         py.detach(|| match format {
-            Format::VowpalWabbit(parser) => parser.parse(bytes, last, &mut block),
+            Format::VowpalWabbit(parser) => parser.parse(data, last, block),
             Format::Libsvm(parser) => {
-                parser.format_mut().look(bytes);
-                parser.parse(bytes, last, &mut block);
+                parser.format_mut().look(data);
+                parser.parse(data, last, block);
             }
         });
+        (block.len(), block.indices.len())
+    }
+
+    /// The rows that wait: starts, indices, values, width, labels, weights, tags and where they end.
+    fn take<'py>(&mut self, py: Python<'py>) -> Arrays<'py> {
+        let next = Block::with_room(self.block.len(), self.block.indices.len());
+        let block = std::mem::replace(&mut self.block, next);
         self.width = self.columns.map_or(self.width.max(block.width), |columns| columns as usize);
-        self.room = (block.len(), block.indices.len());
         (
             whole_numbers(py, &block.starts),
             block.indices.into_pyarray(py),

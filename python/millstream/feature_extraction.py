@@ -1,0 +1,150 @@
+"""From raw text to features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from millstream import _core, _frames
+from millstream._sparse import Sparse
+from millstream.errors import InvalidType, InvalidValue
+
+if TYPE_CHECKING:
+    from millstream.stream.chunk import Chunk
+
+__all__ = ["HashingVectorizer"]
+
+_WHO = "feature_extraction.HashingVectorizer"
+
+
+class HashingVectorizer:
+    """Texts to counts of their words, hashed into a fixed number of columns.
+
+    Choose it for any text: mails, tickets, titles. It learns nothing and remembers no words, so a model behind it
+    has a fixed size however many new words come. Words that share a column are the price; with 2¹⁸ columns and
+    ordinary texts it is small.
+
+    `transform_many` gives sparse rows for the `*_many` verbs of models. The vectorizer itself can be given to
+    `stream.map_chunks`, and then replaces the column of texts in each chunk.
+
+    Columns, signs and numbers are those of scikit-learn's `HashingVectorizer`, whose default is 2²⁰ columns. What
+    counts as a letter differs only for combining marks, which here belong to the word.
+
+    Parameters
+    ----------
+    n_features
+        How many columns there are.
+    ngram_range
+        The fewest and the most consecutive words that make one feature: (1, 2) is words and pairs of words.
+    lowercase
+        Whether "Free" and "free" are one word.
+    binary
+        Whether a word counts once, however often it comes.
+    alternate_sign
+        Whether half of the words count −1, so that words that share a column cancel out on average.
+    norm
+        What a row is divided by: `"l2"`, its length, so that long and short texts weigh the same; `"l1"`, the sum
+        of its sizes; None, nothing.
+    column
+        The column of texts, where chunks of a stream have more than one.
+
+    Examples
+    --------
+    >>> from millstream import feature_extraction, linear_model
+    >>> texts = ["win money now", "lunch at noon", "money money win", "see you at lunch"] * 20
+    >>> spam = [True, False, True, False] * 20
+    >>> words = feature_extraction.HashingVectorizer()
+    >>> model = linear_model.LogisticRegression()
+    >>> model.learn_many(words.transform_many(texts), spam)
+    0
+    >>> model.predict_many(words.transform_many(["win a lunch", "win some money"])).tolist()
+    [False, True]
+
+    One text as a dict:
+
+    >>> feature_extraction.HashingVectorizer(norm=None).transform_one("Money, money!")
+    {120506: -2.0}
+
+    References
+    ----------
+    Weinberger, K., Dasgupta, A., Langford, J., Smola, A. and Attenberg, J. (2009). Feature hashing for large scale
+    multitask learning.
+    """
+
+    def __init__(
+        self,
+        n_features: int = 2**18,
+        ngram_range: tuple[int, int] = (1, 1),
+        lowercase: bool = True,
+        binary: bool = False,
+        alternate_sign: bool = True,
+        norm: str | None = "l2",
+        column: str | int | None = None,
+    ) -> None:
+        if not isinstance(n_features, int) or not 1 <= n_features <= 2**28:
+            raise InvalidValue(f"{_WHO}: n_features must be in [1, 2**28], got {n_features!r}")
+        low, high = ngram_range
+        if not 1 <= low <= high <= 16:
+            raise InvalidValue(
+                f"{_WHO}: ngram_range must be (low, high) with 1 <= low <= high <= 16, got {ngram_range}"
+            )
+        if norm not in ("l1", "l2", None):
+            raise InvalidValue(f"{_WHO}: norm must be 'l1', 'l2' or None, got {norm!r}")
+        self.n_features, self.ngram_range, self.lowercase = n_features, (int(low), int(high)), lowercase
+        self.binary, self.alternate_sign, self.norm, self.column = binary, alternate_sign, norm, column
+
+    def transform_many(self, texts: Iterable[str]) -> Sparse:
+        """A sparse row for each text."""
+        if isinstance(texts, (str, bytes)):
+            raise InvalidType(f"{_WHO}: texts are a list of str, got one str")
+        if hasattr(texts, "to_pylist"):
+            texts = texts.to_pylist()
+        starts, indices, values = _core.hash_words(
+            ["" if text is None else text for text in texts],
+            n_features=self.n_features,
+            ngrams=self.ngram_range,
+            lowercase=self.lowercase,
+            binary=self.binary,
+            alternate_sign=self.alternate_sign,
+            norm=self.norm,
+        )
+        return Sparse(starts, indices, values, self.n_features)
+
+    def transform_one(self, text: str) -> dict[int, float]:
+        """The columns of one text that are not 0, as a dict."""
+        row = self.transform_many([text])
+        return dict(zip(row.indices.tolist(), row.values.tolist(), strict=True))
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """A chunk of a stream with its column of texts replaced by sparse rows."""
+        return replace(chunk, X=self.transform_many(self._texts(chunk.X)))
+
+    def _texts(self, X: Any) -> Any:
+        if isinstance(X, list):
+            return [self._text(x) for x in X]
+        if hasattr(X, "column_names"):
+            name = self.column
+            if name is None and len(X.column_names) == 1:
+                name = X.column_names[0]
+            if name not in X.column_names:
+                raise self._absent(list(X.column_names))
+            return X.column(name).to_pylist()
+        return [self._text(x) for x in _frames.dicts(X)]
+
+    def _text(self, x: Any) -> Any:
+        if not isinstance(x, Mapping):
+            return x
+        if self.column is None and len(x) == 1:
+            return next(iter(x.values()))
+        if self.column not in x:
+            raise self._absent(list(x))
+        return x[self.column]
+
+    def _absent(self, known: list[Any]) -> InvalidValue:
+        return InvalidValue(f"{_WHO}: column must be one of {known}, got {self.column!r}")
+
+    def __repr__(self) -> str:
+        return (
+            f"HashingVectorizer(n_features={self.n_features}, ngram_range={self.ngram_range}, norm={self.norm!r})"
+        )
