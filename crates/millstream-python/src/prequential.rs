@@ -19,7 +19,7 @@ use millstream_core::role::DriftDetector;
 use millstream_core::row::{Prediction, Scratch, Want};
 use millstream_core::table::Table;
 use millstream_core::Fault;
-use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -48,6 +48,7 @@ struct Run {
 type Status = (Option<f64>, usize, Option<u64>, usize);
 /// Whether it is of the positive class, that class, and for each bin: rows, weight, predicted, observed.
 type Binned<'py> = (bool, Option<Py<PyAny>>, Bound<'py, PyArray2<f64>>);
+type Recorded<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 type Confusion<'py> = (Bound<'py, PyList>, Bound<'py, PyArray2<f64>>);
 
 impl Run {
@@ -142,7 +143,7 @@ impl Prequential {
     }
 
     /// Add a model (None for one written in Python) with its metrics and perhaps a drift detector.
-    #[pyo3(signature = (model, metrics, detector, *, numbers, window, warmup, every, doubling, delay, timed, skip))]
+    #[pyo3(signature = (model, metrics, detector, *, numbers, window, warmup, every, doubling, delay, timed, skip, record))]
     #[allow(clippy::too_many_arguments)]
     fn add(
         &mut self,
@@ -158,6 +159,7 @@ impl Prequential {
         delay: u64,
         timed: bool,
         skip: bool,
+        record: bool,
     ) -> PyResult<()> {
         let mut meters = Vec::new();
         for bytes in &metrics {
@@ -171,7 +173,10 @@ impl Prequential {
             (false, 0) => Arrival::AtOnce,
             (false, delay) => Arrival::AfterRows(delay),
         };
-        let evaluation = Evaluation::new(Scores::new(panel, detector, warmup, every), arrival, skip);
+        let mut evaluation = Evaluation::new(Scores::new(panel, detector, warmup, every), arrival, skip);
+        if record {
+            evaluation.keep_answers();
+        }
         self.runs.push(Run {
             model,
             evaluation,
@@ -282,6 +287,28 @@ impl Prequential {
         let failed =
             self.each(py, threads, &|evaluation, model, scratch, clock| evaluation.finish(model, scratch, clock))?;
         failed.map_or(Ok(()), |(_, fault)| Err(raise(py, &fault)))
+    }
+
+    /// The run is broken off: nothing more is learned, and the curves end here.
+    fn stop(&mut self, py: Python<'_>) -> PyResult<()> {
+        let failed = self.each(py, 1, &|evaluation, model, _, clock| evaluation.stop(model, clock))?;
+        failed.map_or(Ok(()), |(_, fault)| Err(raise(py, &fault)))
+    }
+
+    /// Rows of the stream so far.
+    fn rows(&self, run: usize) -> u64 {
+        self.runs[run].evaluation.rows()
+    }
+
+    /// What a run answered since the last call: codes of classes (-1 for none) with the probability of each, or
+    /// numbers (NaN for none).
+    fn answers<'py>(&mut self, py: Python<'py>, run: usize) -> Recorded<'py> {
+        let answers = self.runs[run].evaluation.answers();
+        (
+            answers.classes.into_pyarray(py),
+            answers.numbers.into_pyarray(py),
+            answers.probabilities.into_pyarray(py),
+        )
     }
 
     /// A row that could not be read was set aside.

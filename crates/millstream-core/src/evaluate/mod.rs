@@ -8,15 +8,17 @@
 pub mod calibration;
 pub mod panel;
 pub mod pending;
+pub mod record;
 pub mod sample;
 pub mod scores;
 
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
 use crate::model::{Answer, Job, Known, Model, Sink, TableRow, Target, Targets};
-use crate::row::Scratch;
+use crate::row::{Scratch, Want};
 use crate::table::{each_raw, Reader, Table};
 use pending::{Due, Pending, Waiting};
+use record::{Answers, Record};
 use scores::{Instruments, Scores};
 
 /// When the label of a row comes.
@@ -53,6 +55,8 @@ pub struct Evaluation {
     set_aside: bool,
     /// Rows of the stream so far.
     rows: u64,
+    /// Where answers are kept, if that is asked for.
+    record: Option<Record>,
 }
 
 struct ModelInstruments<'a> {
@@ -78,7 +82,25 @@ impl Instruments for ModelInstruments<'_> {
 impl Evaluation {
     /// `set_aside`: whether rows that are refused are counted, or stop the run.
     pub fn new(scores: Scores, arrival: Arrival, set_aside: bool) -> Self {
-        Evaluation { scores, pending: Pending::default(), arrival, set_aside, rows: 0 }
+        Evaluation { scores, pending: Pending::default(), arrival, set_aside, rows: 0, record: None }
+    }
+
+    /// Keep each answer, until `answers` fetches it.
+    pub fn keep_answers(&mut self) {
+        self.record = Some(Record::new(self.scores.panel().scores_numbers()));
+    }
+
+    /// The answers to the rows since the last call, up to the last that has one.
+    pub fn answers(&mut self) -> Answers {
+        self.record.as_mut().map(|record| record.take(self.rows)).unwrap_or_default()
+    }
+
+    fn want(&self) -> Want {
+        if self.record.is_some() {
+            Want::Probabilities
+        } else {
+            self.scores.want()
+        }
     }
 
     pub fn scores(&self) -> &Scores {
@@ -148,12 +170,19 @@ impl Evaluation {
             to: chunk.to,
             targets: chunk.targets,
             weights: chunk.weights,
-            predicting: Some(self.scores.want()),
+            predicting: Some(self.want()),
             learning: true,
             set_aside: self.set_aside,
         };
-        let mut scorer =
-            Scorer { scores: &mut self.scores, chunk, offset, truths: Vec::new(), clock, refused: Vec::new() };
+        let mut scorer = Scorer {
+            scores: &mut self.scores,
+            record: self.record.as_mut(),
+            chunk,
+            offset,
+            truths: Vec::new(),
+            clock,
+            refused: Vec::new(),
+        };
         let done = model.run(&job, scratch, &mut scorer);
         let refused = std::mem::take(&mut scorer.refused);
         self.rows += (chunk.to - chunk.from) as u64;
@@ -179,7 +208,7 @@ impl Evaluation {
         let layouts = self.pending.layouts();
         let mut readers: Vec<Option<Reader<'_>>> = layouts.iter().map(|_| None).collect();
         let mut answer = Answer::default();
-        let want = self.scores.want();
+        let want = self.want();
         each_raw(chunk.table, chunk.from, chunk.to, |row, raw| {
             let number = self.rows;
             let (now, due) = match (self.arrival, chunk.times) {
@@ -196,6 +225,9 @@ impl Evaluation {
             let mut source = TableRow { reader, raw };
             if let Err(fault) = model.predict(&mut source, want, &mut answer, scratch) {
                 return self.refuse(number, fault);
+            }
+            if let Some(record) = &mut self.record {
+                record.put(number, &answer);
             }
             let target = match chunk.targets.at(row) {
                 Ok(Target::Class(label)) => Due::Class(label.clone()),
@@ -263,7 +295,12 @@ impl Evaluation {
         let mut readers: Vec<Option<Reader<'_>>> = layouts.iter().map(|_| None).collect();
         self.learn_due(model, &layouts, &mut readers, None, scratch, clock)?;
         self.pending.tidy();
-        self.scores.finish(&ModelInstruments { model, clock, pending: None })
+        self.stop(model, clock)
+    }
+
+    /// The run ends before the stream does: labels that have not come are not waited for.
+    pub fn stop(&mut self, model: &Model, clock: Clock<'_>) -> Result<()> {
+        self.scores.finish(&ModelInstruments { model, clock, pending: Some(&self.pending) })
     }
 }
 
@@ -294,6 +331,7 @@ pub fn stopped(row: u64, fault: &Fault) -> Fault {
 /// Scores each row as the model gives its answer.
 struct Scorer<'a> {
     scores: &'a mut Scores,
+    record: Option<&'a mut Record>,
     chunk: &'a Chunk<'a>,
     offset: u64,
     /// The model's code of each distinct label of the chunk.
@@ -316,6 +354,9 @@ impl Scorer<'_> {
 
 impl Sink for Scorer<'_> {
     fn answers(&mut self, model: &Model, row: usize, known: &Known<'_>) -> bool {
+        if self.record.is_some() {
+            return false;
+        }
         let (Known::Classes { truths, predictions }, None) = (known, self.chunk.weights) else { return false };
         let number = self.offset + (row - self.chunk.from) as u64;
         let instruments = ModelInstruments { model, clock: self.clock, pending: None };
@@ -331,6 +372,9 @@ impl Sink for Scorer<'_> {
     #[inline]
     fn answer(&mut self, model: &Model, row: usize, answer: &Answer) {
         let number = self.offset + (row - self.chunk.from) as u64;
+        if let Some(record) = &mut self.record {
+            record.put(number, answer);
+        }
         let w = self.chunk.weights.map_or(1.0, |weights| weights[row]);
         let instruments = ModelInstruments { model, clock: self.clock, pending: None };
         let done = match self.chunk.targets {
