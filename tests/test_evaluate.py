@@ -813,6 +813,7 @@ def test_progress_is_silent_unless_asked_for(capsys):
 
 def test_memory_is_that_of_the_rows_in_flight():
     from millstream.evaluate.contest import Contest, Settings
+    from millstream.evaluate.interrupts import Interrupts
     from millstream.evaluate.progress import Progress
     from millstream.evaluate.streams import chunks
     from millstream.evaluate.times import Times
@@ -823,7 +824,7 @@ def test_memory_is_that_of_the_rows_in_flight():
         settings = Settings(100, 0, 1000, True, 500, False, "raise")
         contest = Contest({"a": model()}, "classifier", {"Accuracy": metrics.Accuracy()}, None, settings)
         stream = chunks(((X, y) for _ in range(rounds)), Times(None, None, 500), None, 1)
-        contest.run(stream, 1, Progress(False, None, ""))
+        contest.run([stream], 1, Progress(False, None, ""), Interrupts(False))
         held.append(contest.engines[True].waiting(0)[1])
     assert held[0] == held[1] < 200_000
 

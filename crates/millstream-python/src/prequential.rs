@@ -143,7 +143,7 @@ impl Prequential {
     }
 
     /// Add a model (None for one written in Python) with its metrics and perhaps a drift detector.
-    #[pyo3(signature = (model, metrics, detector, *, numbers, window, warmup, every, doubling, delay, timed, skip, record))]
+    #[pyo3(signature = (model, metrics, detector, *, numbers, window, warmup, every, doubling, delay, timed, skip))]
     #[allow(clippy::too_many_arguments)]
     fn add(
         &mut self,
@@ -159,7 +159,6 @@ impl Prequential {
         delay: u64,
         timed: bool,
         skip: bool,
-        record: bool,
     ) -> PyResult<()> {
         let mut meters = Vec::new();
         for bytes in &metrics {
@@ -173,10 +172,7 @@ impl Prequential {
             (false, 0) => Arrival::AtOnce,
             (false, delay) => Arrival::AfterRows(delay),
         };
-        let mut evaluation = Evaluation::new(Scores::new(panel, detector, warmup, every), arrival, skip);
-        if record {
-            evaluation.keep_answers();
-        }
+        let evaluation = Evaluation::new(Scores::new(panel, detector, warmup, every), arrival, skip);
         self.runs.push(Run {
             model,
             evaluation,
@@ -298,6 +294,11 @@ impl Prequential {
     /// Rows of the stream so far.
     fn rows(&self, run: usize) -> u64 {
         self.runs[run].evaluation.rows()
+    }
+
+    /// Keep each answer of all runs, until `answers` fetches it.
+    fn keep_answers(&mut self) {
+        self.runs.iter_mut().for_each(|run| run.evaluation.keep_answers());
     }
 
     /// What a run answered since the last call: codes of classes (-1 for none) with the probability of each, or

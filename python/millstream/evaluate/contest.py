@@ -6,7 +6,7 @@ import copy
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,11 +16,13 @@ from millstream import _core, registry
 from millstream.errors import InvalidValue
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.choices import chosen_metrics, common_role, named_models
+from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.loop import PythonRun, stopped
+from millstream.evaluate.predictions import Predictions, Sink, decoded
 from millstream.evaluate.progress import Progress
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
-from millstream.evaluate.streams import GATHERED, chunks, length
+from millstream.evaluate.streams import GATHERED, Chunk, chunks, length
 from millstream.evaluate.times import Times
 
 __all__ = ["prequential"]
@@ -61,6 +63,9 @@ def prequential(
     limit: int | None = None,
     threads: int | None = None,
     progress: bool | None = None,
+    passes: int = 1,
+    predictions: Sink | None = None,
+    on_interrupt: str = "raise",
 ) -> Any:
     """Predict each example of a stream, score the prediction, then learn the example.
 
@@ -108,6 +113,15 @@ def prequential(
         The most threads to use for several models; by default one for each processor.
     progress
         Whether to show a progress bar; by default if standard error is a terminal.
+    passes
+        How often to go through the stream. At the end of a pass the labels that are left come. From the second
+        pass on rows are scored that have been learned before, so the metrics flatter.
+    predictions
+        A function that is given each prediction as the run goes, chunk by chunk: a dict of the columns `row`,
+        `truth`, `prediction` and, of classifiers, `probability`, which is that of the class that was predicted.
+        Several models have columns `prediction <name>` each. A row without an answer has None or NaN.
+    on_interrupt
+        At Ctrl-C: "raise" KeyboardInterrupt, or "return" the result so far, which then has `interrupted`.
 
     Returns
     -------
@@ -140,6 +154,7 @@ def prequential(
         ("every", every, 1),
         ("limit", limit, 0),
         ("threads", threads, 1),
+        ("passes", passes, 1),
     ):
         if value is not None and (
             isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
@@ -147,7 +162,12 @@ def prequential(
             raise InvalidValue(f"{what} must be a whole number, at least {least}, got {value!r}")
     if on_error not in ("raise", "skip"):
         raise InvalidValue(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+    if on_interrupt not in ("raise", "return"):
+        raise InvalidValue(f"on_interrupt must be 'raise' or 'return', got {on_interrupt!r}")
+    if passes > 1 and (isinstance(stream, Iterator) or not getattr(stream, "repeatable", True)):
+        raise InvalidValue(f"{passes} passes need a stream that can be read again, got {type(stream).__name__}")
     total = length(stream, limit)
+    total = None if total is None else total * passes
     spacing = every or (100 if total is None else max(1, math.ceil(total / POINTS)))
     settings = Settings(
         int(window),
@@ -159,10 +179,15 @@ def prequential(
         on_error,
     )
     contest = Contest(models, role, chosen_metrics(metrics, role), detector, settings)
+    if predictions is not None:
+        contest.keep_predictions(predictions)
     first = next(iter(contest.names), "")
-    with Progress(progress, total, first) as bar:
-        contest.run(chunks(stream, times, limit, contest.gathered), threads or os.cpu_count() or 1, bar)
+    with Progress(progress, total, first) as bar, Interrupts(on_interrupt == "return") as interrupts:
+        passing = (chunks(stream, times, limit, contest.gathered) for _ in range(passes))
+        contest.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
+    if passes > 1:
+        told["passes"] = passes
     results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
     return Results(results) if several else next(iter(results.values()))
 
@@ -215,43 +240,89 @@ class Contest:
                 )
             counts[native] += 1
         self.any_native = counts[True] > 0
+        self.predictions: Predictions | None = None
+        self.interrupted = False
+        self.rows = 0
 
     @property
     def gathered(self) -> int:
         """How many examples are gathered: one at a time if all is Python, so that nothing waits."""
         return GATHERED if self.any_native else 1
 
-    def run(self, stream: Iterable[Any], threads: int, bar: Progress) -> None:
-        """Go through the stream."""
-        rows = 0
+    def keep_predictions(self, sink: Sink) -> None:
+        """Hand each prediction over to a sink."""
+        self.predictions = Predictions(sink, list(self.models), self.role)
+        self.engines[True].keep_answers()
+        for loop in self.loops.values():
+            loop.keep_answers()
+
+    def run(self, passes: Iterable[Iterable[Chunk]], threads: int, bar: Progress, interrupts: Interrupts) -> None:
+        """Go through the stream, as often as there are passes."""
         for engine in self.engines.values():
             engine.start()
         tick = bar.tick if bar.wanted else None
         try:
-            for chunk in stream:
-                if self.any_native:
-                    self._feed(chunk, rows, threads, tick)
+            for stream in passes:
+                for chunk in interrupts.reading(stream):
+                    self._take(chunk, threads, tick, interrupts)
+                    if not self.any_native:
+                        bar.count(chunk.size, self.engines[False].status)
+                self.engines[True].finish(threads)
                 for loop in self.loops.values():
-                    loop.feed(chunk)
-                if not self.any_native:
-                    bar.count(chunk.size, self.engines[False].status)
-                rows += chunk.size
-            self.engines[True].finish(threads)
+                    loop.finish()
+        except KeyboardInterrupt:
+            if not interrupts.wanted:
+                raise
+            self.interrupted = True
+            self.engines[True].stop()
             for loop in self.loops.values():
-                loop.finish()
+                loop.stop()
         finally:
             # Also after an error: the metrics stand where the models stand.
-            self.rows = rows
             for name, metrics in self.metrics.items():
                 native, place = self.places[name]
                 known = [metric for metric in metrics.values() if isinstance(metric, _core.Metric)]
                 for metric, state in zip(known, self.engines[native].metrics(place), strict=True):
                     metric._load(state)
 
-    def _feed(self, chunk: Any, rows: int, threads: int, tick: Any) -> None:
+    def _take(self, chunk: Chunk, threads: int, tick: Any, interrupts: Interrupts) -> None:
+        """One chunk through all models, and their predictions to whom they may concern."""
+        before = self.rows
+        whole = False
+        try:
+            if self.any_native and self.loops:
+                self._feed(chunk, before, threads, tick)
+            elif self.any_native:
+                # Native code looks for signals between stretches of rows, where all models stand at the same row.
+                with interrupts.allowed():
+                    self._feed(chunk, before, threads, tick)
+            for loop in self.loops.values():
+                loop.feed(chunk, interrupts if len(self.models) == 1 else None)
+            whole = True
+        finally:
+            counts = [self.engines[True].rows(0)] if self.any_native else []
+            self.rows = min(counts + [loop.rows for loop in self.loops.values()])
+            if self.predictions is not None:
+                self._give(self.predictions, chunk, chunk.size if whole else self.rows - before, whole)
+
+    def _give(self, predictions: Predictions, chunk: Chunk, done: int, whole: bool) -> None:
+        answers = {}
+        for name, model in self.models.items():
+            native, place = self.places[name]
+            if native:
+                answers[name] = decoded(self.engines[True].answers(place), model._labels(), self.role)
+            else:
+                answers[name] = self.loops[name].answers()
+        if not whole:
+            # A row that ends the run has no answer, and those behind it were not looked at.
+            done = min(done, *(len(predicted) for predicted, _ in answers.values()), done)
+        predictions.give(chunk.y, answers, done)
+
+    def _feed(self, chunk: Chunk, rows: int, threads: int, tick: Any) -> None:
         engine = self.engines[True]
         for start, stop, parts, error in chunk.groups():
-            if error is not None:
+            if parts is None:
+                assert error is not None, "a row that cannot be read has a reason"
                 if self.settings.on_error == "raise":
                     raise stopped(error, rows + start)
                 engine.unreadable(str(error))
@@ -313,6 +384,8 @@ class Contest:
             seconds=found["busy"],
             memory=memory_of(model),
             settings=settings,
+            interrupted=self.interrupted,
+            waiting=self.engines[True].waiting(place)[0] if loop is None else len(loop.waiting),
         )
 
 

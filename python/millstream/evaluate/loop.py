@@ -8,8 +8,11 @@ import math
 from collections import deque
 from typing import Any
 
+import numpy as np
+
 from millstream import _core
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.streams import Chunk
 from millstream.evaluate.times import NO_TIME
 
@@ -84,11 +87,33 @@ class PythonRun:
         self.marks: list[int] = []
         self.curve: dict[int, tuple[list[float], list[float]]] = {}
         self.waiting: list[tuple[int, int, tuple[Any, ...]]] = []
+        #: The answers that have not been handed over, by row; None if nobody wants them.
+        self.kept: dict[int, tuple[Any, Any]] | None = None
+        self.handed = 0
 
-    def feed(self, chunk: Chunk) -> None:
-        """Go on with the next examples."""
+    def keep_answers(self) -> None:
+        """Keep each answer, until `answers` fetches it."""
+        self.kept = {}
+        self.proba = self.model.role == "classifier"
+
+    def answers(self) -> tuple[Any, Any]:
+        """What was predicted since the last call, up to the last row that has an answer, and the probabilities."""
+        kept = self.kept or {}
+        rows = range(self.handed, max(kept, default=self.handed - 1) + 1)
+        self.handed, self.kept = self.rows, {}
+        found = [kept.get(row, (None, None)) for row in rows]
+        probabilities = [math.nan if not proba else proba.get(answer, math.nan) for answer, proba in found]
+        predicted = [answer for answer, _ in found]
+        if self.model.role == "regressor":
+            predicted = [math.nan if answer is None else float(answer) for answer in predicted]
+        return predicted, np.array(probabilities, dtype=np.float64)
+
+    def feed(self, chunk: Chunk, interrupts: Interrupts | None = None) -> None:
+        """Go on with the next examples; between two of them the run may be interrupted."""
         late = chunk.now is not None or self.settings.delay > 0
         for place, (x, y, w) in enumerate(chunk.examples()):
+            if interrupts is not None and interrupts.asked:
+                raise KeyboardInterrupt
             row = self.rows
             self.rows += 1
             now, due = row, row + self.settings.delay
@@ -101,6 +126,8 @@ class PythonRun:
                 self.learn_due(now)
             try:
                 answer = self.predict(x)
+                if self.kept is not None:
+                    self.kept[row] = answer
                 if late:
                     heapq.heappush(self.waiting, (due, row, (dict(x), y, w, answer)))
                 else:
@@ -122,6 +149,10 @@ class PythonRun:
     def finish(self) -> None:
         """The stream has ended."""
         self.learn_due(None)
+        self.stop()
+
+    def stop(self) -> None:
+        """The run ends here, whether the stream does or not."""
         self.engine.finish_scores(self.place, self.model)
         self.record()
 

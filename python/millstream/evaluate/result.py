@@ -86,6 +86,10 @@ class Result:
     #: Bytes that the model holds at the end.
     memory: int
     settings: dict[str, Any] = field(default_factory=dict)
+    #: Whether the run was broken off before the stream had ended.
+    interrupted: bool = False
+    #: Rows whose labels had not come when the run was broken off; they were not learned.
+    waiting: int = 0
 
     @property
     def throughput(self) -> float:
