@@ -17,8 +17,8 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(MADE)/build ## learn a drifting stream, print a table, write a report page
-	@$(BIN)/python examples/quick_start.py
+demo: $(MADE)/build $(MADE)/data ## learn a year of flights as they came, compare models, write a report page
+	@$(BIN)/python -m millstream.demo
 
 test: lint ## lint, then all tests of Rust and Python
 	@cargo test --locked --quiet -p millstream-core

@@ -1,6 +1,6 @@
 """Three models on one drifting stream: which is best, and when does it break?
 
-Half of the way through, the weights that make the classes change. Run it with `make demo`.
+Half of the way through, the weights that make the classes change.
 """
 
 from __future__ import annotations
