@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         registry,
         stats,
         stream,
+        synth,
     )
     from millstream.notation import parse
 
@@ -55,6 +56,7 @@ _MODULES = (
     "registry",
     "stats",
     "stream",
+    "synth",
 )
 
 __all__ = [*_MODULES, "__version__", "build", "find", "from_bytes", "load", "parse"]

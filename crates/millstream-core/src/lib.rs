@@ -10,12 +10,14 @@
 //! | learner + names + labels, whole-or-nothing | `model` |
 //! | saved files | `state` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
+//! | streams with a known truth | `synth`; randomness from a seed: `random`, `elementary` |
 
 pub mod baseline;
 pub mod block;
 pub mod compose;
 pub mod draft;
 pub mod drift;
+pub mod elementary;
 pub mod evaluate;
 pub mod fault;
 pub mod labels;
@@ -28,12 +30,14 @@ pub mod naive_bayes;
 pub mod optim;
 pub mod parameter;
 pub mod preprocessing;
+pub mod random;
 pub mod registry;
 pub mod role;
 pub mod row;
 pub mod schema;
 pub mod state;
 pub mod stats;
+pub mod synth;
 pub mod table;
 pub mod text;
 

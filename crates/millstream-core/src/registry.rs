@@ -10,9 +10,10 @@ use crate::fault::{Fault, Result};
 use crate::losses::Loss;
 use crate::optim::{Optimizer, Schedule};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
-use crate::role::{Classifier, DriftDetector, Metric, Regressor, Statistic, Transformer};
+use crate::role::{Classifier, DriftDetector, Generator, Metric, Regressor, Statistic, Transformer};
 use crate::{
     baseline, compose, drift, linear_model, losses, metrics, multiclass, naive_bayes, optim, preprocessing, stats,
+    synth,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +27,14 @@ pub enum Role {
     Optimizer,
     Loss,
     Schedule,
+    /// An endless stream of examples.
+    Generator,
     /// Takes the role of what it wraps (a pipeline).
     Wrapper,
 }
 
 impl Role {
-    pub const ALL: [Role; 10] = [
+    pub const ALL: [Role; 11] = [
         Role::Classifier,
         Role::Regressor,
         Role::Transformer,
@@ -41,6 +44,7 @@ impl Role {
         Role::Optimizer,
         Role::Loss,
         Role::Schedule,
+        Role::Generator,
         Role::Wrapper,
     ];
 
@@ -55,6 +59,7 @@ impl Role {
             Role::Optimizer => "optimizer",
             Role::Loss => "loss",
             Role::Schedule => "schedule",
+            Role::Generator => "generator",
             Role::Wrapper => "wrapper",
         }
     }
@@ -71,6 +76,7 @@ pub enum Built {
     Optimizer(Optimizer),
     Loss(Loss),
     Schedule(Schedule),
+    Generator(Box<dyn Generator>),
 }
 
 pub struct Declaration {
@@ -175,6 +181,8 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &stats::SKEW,
     &stats::SUM,
     &stats::VAR,
+    &synth::random_rbf::DECLARATION,
+    &synth::sea::DECLARATION,
 ];
 
 pub fn find(name: &str) -> Result<&'static Declaration> {

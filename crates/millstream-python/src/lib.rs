@@ -5,6 +5,7 @@ mod answers;
 mod bench;
 mod detector;
 mod errors;
+mod generator;
 mod labels;
 mod metric;
 mod model;
@@ -22,6 +23,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::detector::DriftDetector;
+    #[pymodule_export]
+    use crate::generator::Generator;
     #[pymodule_export]
     use crate::metric::Metric;
     #[pymodule_export]

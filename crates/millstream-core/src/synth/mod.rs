@@ -1,0 +1,76 @@
+//! Generators: endless streams with a known truth, as the literature defines them.
+//!
+//! | you look for | it is in |
+//! |---|---|
+//! | what a generator must do | `role::Generator` |
+//! | what its examples look like | `form` |
+//! | one generator | the file of its name |
+//!
+//! A generator writes rows into a block that the caller owns. All randomness comes from `random`, all elementary
+//! functions from `elementary`, so that a seed gives the same stream on every platform. Rows are drawn one after
+//! the other: how they are cut into blocks changes nothing.
+
+mod form;
+pub mod random_rbf;
+pub mod sea;
+
+pub use form::Form;
+
+use crate::fault::Result;
+use crate::parameter::{Arguments, Default, Kind, Parameter};
+
+/// The purposes of one seed: what is fixed before the first example, and the examples.
+const MODEL: u64 = 0;
+const SAMPLE: u64 = 1;
+
+const ANY_SEED: Kind = Kind::Integer { low: 0, high: i64::MAX };
+
+/// The parameter that all generators have.
+const SEED: Parameter = Parameter::new(
+    "seed",
+    ANY_SEED,
+    Default::Integer(1),
+    "where the random numbers start; the same seed gives the same stream",
+);
+
+const NOISE_PERCENTAGE: &str = "the share of examples whose class is another than the rule's";
+
+fn seed(arguments: &Arguments<'_>) -> Result<u64> {
+    Ok(arguments.size("seed")? as u64)
+}
+
+/// The seed of what is fixed before the first example: its own, or that of the examples.
+fn seed_model(arguments: &Arguments<'_>) -> Result<u64> {
+    if arguments.value("seed_model")?.is_null() {
+        return seed(arguments);
+    }
+    Ok(arguments.size("seed_model")? as u64)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use crate::registry::{build_resolved, resolve, Built};
+    use crate::role::Generator;
+
+    /// The generator of a description in JSON.
+    pub fn built(description: &str) -> Box<dyn Generator> {
+        let resolved = resolve(&serde_json::from_str(description).unwrap()).unwrap();
+        match build_resolved(&resolved).unwrap() {
+            Built::Generator(generator) => generator,
+            _ => panic!("not a generator"),
+        }
+    }
+
+    pub fn rule(description: &str, x: &[f64]) -> Option<f64> {
+        built(description).rule(x)
+    }
+
+    /// The mean of the first targets, which for two classes is the share of class 1.
+    pub fn mean_targets(description: &str, n: usize) -> f64 {
+        let mut stream = built(description);
+        let mut x = vec![0.0; n * stream.form().width()];
+        let mut y = vec![0.0; n];
+        stream.fill(&mut x, &mut y);
+        y.iter().sum::<f64>() / n as f64
+    }
+}
