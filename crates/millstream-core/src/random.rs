@@ -116,7 +116,7 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 /// Where the tail begins, and the area of each of 256 layers.
-const R: f64 = 3.654_152_885_361_008_8;
+const R: f64 = 3.654_152_885_361_009;
 const V: f64 = 0.004_928_673_233_974_655;
 
 struct Ziggurat {

@@ -13,8 +13,8 @@ class SEA(Generator):
     """Two classes by a sum of two features, the best known test of abrupt drift.
 
     Three features are uniform in [0, 10). The class is 1 where the first two sum to more than a threshold; the
-    third means nothing. Choose it for a first look at how a model meets a change: a linear model can learn each variant
-    perfectly, and the variants differ only in the threshold.
+    third means nothing. Choose it for a first look at how a model meets a change: a linear model can learn each
+    variant perfectly, and the variants differ only in the threshold.
 
     The paper has 10 % of noise and four blocks of 12,500 examples with variants 0 to 3, abruptly one after the
     other. Its class 1 is the side up to the threshold; here, as in MOA and River, it is the side above.
