@@ -232,7 +232,7 @@ mod tests {
         }
         assert_eq!(counts[1], 0);
         for (count, wanted) in counts.iter().zip([10_000, 0, 50_000, 20_000]) {
-            assert!((count - wanted as i32).abs() < 600, "{counts:?}");
+            assert!((count - wanted).abs() < 600, "{counts:?}");
         }
         assert!((0..1000).all(|_| random.below(3) < 3));
     }
