@@ -210,13 +210,16 @@ impl ClassOutcome {
     }
 }
 
+/// The square of such a number, and a sum of many, is far from the largest.
+pub const SURE_NUMBER: f64 = 1e100;
+
 /// A metric is a function of weighted sums: a window takes an outcome back by a negative weight, and fading
 /// gives newer outcomes larger weights. So each is written once and is plain, rolling or fading.
 pub trait Metric: Part {
     /// Weight 0 changes nothing; a negative weight takes back an outcome that was told before.
     fn update(&mut self, outcome: &Outcome, w: f64) -> Result<()>;
-    /// Whether it is sure to take any number of outcomes of weight 1 with class codes below `classes`: then they
-    /// may come by `update_sure`.
+    /// Whether it is sure to take a block of outcomes of weight 1, with class codes below `classes` or numbers up to
+    /// `SURE_NUMBER`: then they may come by `update_sure`.
     fn is_sure(&self, _classes: usize) -> bool {
         false
     }

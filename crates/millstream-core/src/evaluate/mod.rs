@@ -354,19 +354,23 @@ impl Scorer<'_> {
 
 impl Sink for Scorer<'_> {
     fn answers(&mut self, model: &Model, row: usize, known: &Known<'_>) -> bool {
-        if self.record.is_some() {
+        if self.record.is_some() || self.chunk.weights.is_some() {
             return false;
         }
-        let (Known::Classes { truths, predictions }, None) = (known, self.chunk.weights) else { return false };
         let number = self.offset + (row - self.chunk.from) as u64;
         let instruments = ModelInstruments { model, clock: self.clock, pending: None };
-        match self.scores.classes(number, model.labels(), truths, predictions, &instruments) {
-            Ok(taken) => taken,
-            Err(fault) => {
-                self.refused.push((number, fault));
-                true
+        let taken = match known {
+            Known::Classes { truths, predictions } => {
+                self.scores.classes(number, model.labels(), truths, predictions, &instruments)
             }
-        }
+            Known::Numbers { truths, predictions } => {
+                self.scores.numbers(number, truths, predictions, &instruments)
+            }
+        };
+        taken.unwrap_or_else(|fault| {
+            self.refused.push((number, fault));
+            true
+        })
     }
 
     #[inline]
@@ -503,6 +507,43 @@ mod tests {
                 run(None, window, every, warmup) == run(Some(&ones), window, every, warmup),
                 "{window} {every}"
             );
+        }
+    }
+
+    #[test]
+    fn numbers_in_blocks_are_numbers_row_by_row() {
+        let values: Vec<f64> = (0..600).map(|i| f64::from((i * 37) % 23) - 11.0).collect();
+        // One number in a later block is too large to be sure of.
+        let truths: Vec<f64> =
+            (0..600).map(|i| if i == 400 { 1e120 } else { 3.0 * values[i] - f64::from(i as u32 % 5) }).collect();
+        let table = Line { values, columns: vec![Column::Number(Name::Number(0))] };
+        let ones = vec![1.0; 600];
+        let run = |weights: Option<&[f64]>, window: usize, every: u64| {
+            let mut model = Model::new(&json!({
+                "name": "linear_model.LinearRegression", "parameters": { "clip_gradient": 10.0 }
+            }))
+            .expect("it is declared");
+            let meters = ["MAE", "RMSE", "R2"]
+                .map(|name| Meter::new(&json!({ "name": format!("metrics.{name}") })).expect("it is declared"));
+            let panel = Panel::new(meters.to_vec(), true, window, every).expect("for numbers");
+            let mut evaluation =
+                Evaluation::new(Scores::new(panel, None, 2, Every::Rows(every)), Arrival::AtOnce, true);
+            let chunk = Chunk {
+                table: &table,
+                from: 0,
+                to: 600,
+                targets: Targets::Numbers(&truths),
+                weights,
+                times: None,
+            };
+            evaluation.feed(&mut model, &chunk, &mut Scratch::default(), &|| 0.0).expect("good rows");
+            assert_eq!(evaluation.scores().counts().scored, 598);
+            let meters: Vec<_> =
+                evaluation.scores().panel().meters().iter().map(|meter| meter.save().expect("it saves")).collect();
+            (meters, values_of(&evaluation), evaluation.scores().sample().pairs().to_vec())
+        };
+        for (window, every) in [(10, 10), (7, 100), (1000, 33)] {
+            assert!(run(None, window, every) == run(Some(&ones), window, every), "{window} {every}");
         }
     }
 

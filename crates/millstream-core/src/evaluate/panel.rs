@@ -77,6 +77,20 @@ impl Panel {
         Ok(())
     }
 
+    /// Whether a block of numbers up to `SURE_NUMBER` may be scored at once.
+    pub fn is_sure_of_numbers(&self) -> bool {
+        self.meters.iter().all(Meter::is_sure_of_numbers)
+    }
+
+    /// Score consecutive numbers of weight 1.
+    pub fn numbers(&mut self, truths: &[f64], predictions: &[f64]) -> Result<()> {
+        for (meter, window) in self.meters.iter_mut().zip(&mut self.windows) {
+            meter.observe_numbers(truths, predictions, &mut self.outcomes)?;
+            window.push_all(&self.outcomes, meter.labels())?;
+        }
+        Ok(())
+    }
+
     /// Score a number.
     #[inline]
     pub fn number(&mut self, truth: f64, predicted: f64, w: f64) -> Result<()> {

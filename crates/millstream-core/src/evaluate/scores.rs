@@ -6,7 +6,7 @@ use crate::evaluate::panel::Panel;
 use crate::evaluate::sample::Sample;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
-use crate::role::DriftDetector;
+use crate::role::{DriftDetector, SURE_NUMBER};
 use crate::row::{Prediction, Want};
 
 /// How many points a curve of unknown length may have before every second one is dropped.
@@ -218,12 +218,51 @@ impl Scores {
                     calibration.add(labels.len(), truth, predicted, predictions.of(place), 1.0);
                 }
             }
-            self.rows += part.len() as u64 - 1;
-            self.until_point -= part.len() as u64 - 1;
-            self.advance(instruments)?;
+            self.advance_by(part.len() as u64, instruments)?;
             from = to;
         }
         Ok(true)
+    }
+
+    /// The numbers of consecutive rows have come, all of weight 1. The same as `number` for each; false if they
+    /// must be told one by one.
+    pub fn numbers(
+        &mut self,
+        row: u64,
+        truths: &[f64],
+        predictions: &[f64],
+        instruments: &dyn Instruments,
+    ) -> Result<bool> {
+        let small = |numbers: &[f64]| numbers.iter().all(|number| number.abs() <= SURE_NUMBER);
+        let sure = self.panel.is_sure_of_numbers() && small(truths) && small(predictions);
+        if row < self.warmup || self.detector.is_some() || !sure {
+            return Ok(false);
+        }
+        let mut from = 0;
+        while from < truths.len() {
+            let to = self.until_next_point(from, truths.len());
+            let (part, predicted) = (&truths[from..to], &predictions[from..to]);
+            self.panel.numbers(part, predicted)?;
+            self.counts.scored += part.len() as u64;
+            for (place, (&truth, &predicted)) in part.iter().zip(predicted).enumerate() {
+                self.sample.add(row + (from + place) as u64, truth, predicted);
+            }
+            self.advance_by(part.len() as u64, instruments)?;
+            from = to;
+        }
+        Ok(true)
+    }
+
+    /// How far a block may be scored at once: a point of the curve lies between two rows.
+    fn until_next_point(&self, from: usize, to: usize) -> usize {
+        to.min(from.saturating_add(usize::try_from(self.until_point).unwrap_or(usize::MAX)))
+    }
+
+    /// So many rows, which do not go beyond the next point of the curve.
+    fn advance_by(&mut self, rows: u64, instruments: &dyn Instruments) -> Result<()> {
+        self.rows += rows - 1;
+        self.until_point -= rows - 1;
+        self.advance(instruments)
     }
 
     /// The label of `row` has come, which has no weight and is of a class that the model does not know.

@@ -144,8 +144,9 @@ impl Metric for MeanMetric {
     }
 
     fn is_sure(&self, _classes: usize) -> bool {
-        // An outcome adds at most −ln 1e-15.
-        !self.takes_numbers() && self.state.weight.has_room() && self.state.total < 0.5 * LIMIT
+        // Of a truth near 0 an error can be any percentage; all else adds at most (2 SURE_NUMBER)².
+        let bounded = !matches!(self.error, Error::Percentage | Error::SymmetricPercentage);
+        bounded && self.state.weight.has_room() && self.state.total < 0.5 * LIMIT
     }
 
     fn update_sure(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {

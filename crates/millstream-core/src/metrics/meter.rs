@@ -238,6 +238,26 @@ impl Meter {
         }
     }
 
+    /// Whether `observe_numbers` may be called: nothing can be refused.
+    pub fn is_sure_of_numbers(&self) -> bool {
+        self.numeric && self.metric.is_sure(0)
+    }
+
+    /// `update_number` for rows of weight 1 up to `SURE_NUMBER`; `outcomes` gets what they came to.
+    pub fn observe_numbers(
+        &mut self,
+        truths: &[f64],
+        predictions: &[f64],
+        outcomes: &mut Vec<(Outcome, f64)>,
+    ) -> Result<()> {
+        outcomes.clear();
+        let pairs = truths.iter().zip(predictions);
+        outcomes.extend(pairs.map(|(&truth, &predicted)| (Outcome::Number { truth, predicted }, 1.0)));
+        self.metric.update_sure(outcomes)?;
+        self.updates = self.updates.saturating_add(truths.len() as u64);
+        Ok(())
+    }
+
     /// Whether `observe_block` may be called: nothing in it is new, and nothing can be refused.
     pub fn is_sure(&self, labels: &Labels) -> bool {
         !self.numeric

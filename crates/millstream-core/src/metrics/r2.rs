@@ -5,11 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::Sum;
+use super::sums::{Sum, LIMIT};
 use super::{overflow, wants_numbers};
 use crate::fault::{Fault, Result};
 use crate::registry::{Built, Declaration, Role};
-use crate::role::{Metric, Outcome, Part};
+use crate::role::{Metric, Outcome, Part, SURE_NUMBER};
 use crate::state::{pack, require, unpack};
 
 const NAME: &str = "metrics.R2";
@@ -80,6 +80,14 @@ impl Metric for Determination {
         }
         *self = next;
         Ok(())
+    }
+
+    fn is_sure(&self, _classes: usize) -> bool {
+        // The mean of numbers up to SURE_NUMBER is no larger; a stranger's state may begin with another.
+        self.weight.has_room()
+            && self.mean.abs() <= SURE_NUMBER
+            && self.spread < 0.5 * LIMIT
+            && self.residual < 0.5 * LIMIT
     }
 
     fn get(&self) -> f64 {
