@@ -14,6 +14,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,14 @@ def _example(text: str) -> str:
 
 
 def _references(text: str) -> str:
-    return "**References.** " + text
+    """A list of papers: each begins with its authors and a year."""
+    papers: list[str] = []
+    for line in text.splitlines():
+        if papers and not re.match(r"[^a-z].*?\(\d{4}", line):
+            papers[-1] += f" {line.strip()}"
+        elif line:
+            papers.append(line)
+    return "**References**\n\n" + "\n".join(f"- {paper}" for paper in papers)
 
 
 def _parameters(declared: Entry) -> Iterator[str]:
@@ -67,7 +75,8 @@ def _parameters(declared: Entry) -> Iterator[str]:
         default = parameter["default"]
         if isinstance(default, dict) and set(default) == {"name"}:
             default = default["name"]
-        shown = "required" if parameter["required"] else f"`{json.dumps(default)}`"
+        plain = f"{default:g}" if isinstance(default, float) and abs(default) >= 1e6 else json.dumps(default)
+        shown = "required" if parameter["required"] else f"`{plain}`"
         cells = (f"`{parameter['name']}`", parameter["must_be"], shown, parameter["words"])
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
@@ -83,8 +92,8 @@ def describe_part(name: str) -> str:
         "\n".join(_parameters(declared)),
     ]
     parts.pop("Parameters", None)
-    for heading, body in parts.items():
-        lines.append(_example(body) if heading == "Examples" else f"**{heading}.** {body}")
+    written = {"Examples": _example, "References": _references}
+    lines += [written.get(heading, f"**{heading}.** {{}}".format)(body) for heading, body in parts.items()]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -94,13 +103,9 @@ def describe_object(module: str, name: str, thing: Any) -> str:
         return f"## {module}.{name}\n\nAnother name of `{module}.{thing.__name__}`."
     parts = sections(inspect.getdoc(thing) or "")
     lines = [f"## {module}.{name}", _signature(name, thing), parts.pop("")]
+    written = {"Examples": _example, "References": _references}
     for heading, body in parts.items():
-        if heading == "Examples":
-            lines.append(_example(body))
-        elif heading == "References":
-            lines.append(_references(body))
-        else:
-            lines.append(f"**{heading}**\n\n{_definitions(body)}")
+        lines.append(written[heading](body) if heading in written else f"**{heading}**\n\n{_definitions(body)}")
     if inspect.isclass(thing) and not issubclass(thing, BaseException):
         lines += _methods(thing)
     return "\n\n".join(line for line in lines if line)
@@ -144,10 +149,12 @@ def _fields(kind: type) -> dict[str, str]:
 
 
 def _methods(kind: type) -> Iterator[str]:
-    """Fields, and the first words of each public method and property that the class or a hidden base defines."""
+    """Fields, and the first words of the public methods and properties that no other class of the reference has."""
     rows = [f"| `{name}` | {words} |" for name, words in _fields(kind).items()]
-    hidden = (each for each in kind.__mro__ if each.__name__[0] == "_" or each.__module__ == "millstream._core")
-    owners = [kind, *hidden]
+    shown = {getattr(importlib.import_module(f"millstream.{module}"), name) for module, name in public()}
+    ours = (each for each in kind.__mro__ if each.__module__.startswith("millstream."))
+    above = shown.intersection(kind.__mro__) - {kind}
+    owners = [each for each in ours if each is kind or not any(issubclass(other, each) for other in above)]
     for name in sorted({name for owner in owners for name in vars(owner) if not name.startswith("_")}):
         thing = inspect.getattr_static(kind, name)
         called = getattr(kind, name)
@@ -178,6 +185,12 @@ def _definitions(body: str) -> str:
         elif line:
             lines.append(f"- `{line}`:")
     return "\n".join(line.removesuffix(":") if line.endswith("`:") else line for line in lines)
+
+
+@cache
+def public() -> list[tuple[str, str]]:
+    """The public functions and classes that are in no registry."""
+    return [(module, name) for module, (_, others) in contents().items() for name in others]
 
 
 def contents() -> dict[str, tuple[list[str], list[str]]]:
@@ -234,7 +247,7 @@ def reference() -> dict[Path, str]:
         pages[MODULES / f"{module}.md"] = linked("\n\n".join(text for text in page if text) + "\n", module, places)
         rows = ["| name | |", "|---|---|"]
         rows += [_row(module, name, entry(name)["words"]) for name in parts]
-        rows += [_row(module, f"{module}.{name}", _first_words(getattr(loaded, name))) for name in others]
+        rows += [_row(module, f"{module}.{name}", _first_words(name, getattr(loaded, name))) for name in others]
         first = words[""].split("\n\n")[0].replace("\n", " ")
         index += [f"## [{module}](reference/{module}.md)", first, "\n".join(rows)]
     pages[REFERENCE] = "\n\n".join(index) + "\n"
@@ -246,8 +259,10 @@ def _row(module: str, name: str, words: str) -> str:
     return f"| [`{name.rpartition('.')[2]}`](reference/{module}.md#{anchor(name)}) | {words} |"
 
 
-def _first_words(thing: Any) -> str:
+def _first_words(name: str, thing: Any) -> str:
     """The first sentence of a docstring."""
+    if thing.__name__ != name:
+        return f"Another name of {thing.__name__}"
     text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
     return re.split(r"(?<=[a-z`)])\. |\.$", text)[0]
 
@@ -312,9 +327,9 @@ def broken_links() -> list[str]:
 def undocumented() -> list[str]:
     """Parts and public names without words."""
     missing = [name for name in find() if not inspect.getdoc(face(name))]
-    for module, (_, others) in contents().items():
-        loaded = importlib.import_module(f"millstream.{module}")
-        missing += [f"{module}.{name}" for name in others if not inspect.getdoc(getattr(loaded, name))]
+    for module, name in public():
+        if not inspect.getdoc(getattr(importlib.import_module(f"millstream.{module}"), name)):
+            missing.append(f"{module}.{name}")
     return missing
 
 

@@ -97,19 +97,23 @@ def examples_page(folder: Path) -> str:
 
 
 def tree(folder: Path) -> str:
-    """The side bar: the pages in the order in which the front page links them, then the modules."""
-    linked = re.findall(r"\]\(([\w/]+)\.md", (folder / "index.md").read_text())
-    order = list(dict.fromkeys(name for name in linked if "/" not in name))
-    found = {page.stem for page in folder.glob("*.md")} - {"index"}
-    if missing := found - set(order):
+    """The side bar: the pages under the headings of the front page, in its order."""
+    text, listed = "", {"index"}
+    for section in (folder / "index.md").read_text().split("\n## ")[1:]:
+        names = [name for name in re.findall(r"\]\((\w+)\.md\)", section) if name not in listed]
+        listed |= set(names)
+        text += _toctree(names, f":caption: {section.partition(chr(10))[0]}\n") if names else ""
+    if missing := {page.stem for page in folder.glob("*.md")} - listed:
         raise SystemExit(f"docs/index.md links no {', '.join(sorted(missing))}")
-    text = f"\n```{{toctree}}\n:hidden:\n\n{chr(10).join(order)}\n```\n"
     for parent in ("reference", "examples"):
-        children = sorted(page.stem for page in (folder / parent).glob("*.md"))
-        names = "\n".join(f"{parent}/{child}" for child in children)
+        children = sorted(f"{parent}/{page.stem}" for page in (folder / parent).glob("*.md"))
         with (folder / f"{parent}.md").open("a") as page:
-            page.write(f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
+            page.write(_toctree(children))
     return text
+
+
+def _toctree(names: list[str], options: str = "") -> str:
+    return f"\n```{{toctree}}\n:hidden:\n{options}\n{chr(10).join(names)}\n```\n"
 
 
 def main(out: str = "build/docs") -> int:
