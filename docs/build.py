@@ -136,7 +136,7 @@ def _signature(name: str, thing: Any) -> str:
 
 def _is_abstract(kind: type) -> bool:
     """Whether nobody calls it: a base class without parameters, or a record that functions give back."""
-    return dataclasses.is_dataclass(kind) or kind.__module__ == "millstream.base"
+    return any(_fields(kind).values()) or kind.__module__ == "millstream.base"
 
 
 def _fields(kind: type) -> dict[str, str]:
@@ -150,7 +150,8 @@ def _fields(kind: type) -> dict[str, str]:
 
 def _methods(kind: type) -> Iterator[str]:
     """Fields, and the first words of the public methods and properties that no other class of the reference has."""
-    rows = [f"| `{name}` | {words} |" for name, words in _fields(kind).items()]
+    fields = _fields(kind)
+    rows = [f"| `{name}` | {words} |" for name, words in fields.items() if any(fields.values())]
     shown = {getattr(importlib.import_module(f"millstream.{module}"), name) for module, name in public()}
     ours = (each for each in kind.__mro__ if each.__module__.startswith("millstream."))
     above = shown.intersection(kind.__mro__) - {kind}
@@ -169,7 +170,7 @@ def _methods(kind: type) -> Iterator[str]:
             shown = f"{name}({', '.join(parameters)})"
         else:
             continue
-        if words and name not in _fields(kind) and words != inspect.getdoc(type(called)):
+        if words and name not in fields and words != inspect.getdoc(type(called)):
             first = " ".join(words.split("\n\n")[0].split()).replace("|", "\\|")
             rows.append(f"| `{shown}` | {first} |")
     if rows:
