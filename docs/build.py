@@ -26,8 +26,8 @@ REFERENCE = TOP / "docs" / "reference.md"
 MODULES = TOP / "docs" / "reference"
 NAMES = TOP / "docs" / "names.md"
 
-#: The command line has a page of its own.
-ELSEWHERE = ("cli",)
+#: The command line has a page of its own; the demo is what `millstream demo` runs.
+ELSEWHERE = ("cli", "demo")
 
 
 def modules() -> list[str]:
