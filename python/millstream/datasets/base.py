@@ -66,8 +66,8 @@ def find(task: str | None = None) -> list[str]:
     """The names of all data sets, or of those for a task.
 
     >>> from millstream import datasets
-    >>> "Flights" in datasets.find()
-    True
+    >>> datasets.find("regression")
+    ['Diabetes']
     """
     from millstream import datasets
 
