@@ -431,7 +431,6 @@ impl Prequential {
 
     /// Do the same work with each model, on several threads.
     fn each(&mut self, py: Python<'_>, threads: usize, work: &Work<'_>) -> PyResult<Option<(String, Fault)>> {
-        let started = self.started;
         let models: Vec<Py<Model>> =
             self.runs.iter().filter_map(|run| run.model.as_ref().map(|model| model.clone_ref(py))).collect();
         // Two evaluations in two threads must take their locks in one order.
@@ -454,8 +453,9 @@ impl Prequential {
             let jobs = Mutex::new(jobs.into_iter());
             let labour = || loop {
                 let Some((run, model, fault)) = jobs.lock().ok().and_then(|mut jobs| jobs.next()) else { return };
-                let begun = Instant::now();
-                let clock = || started.elapsed().as_secs_f64();
+                // A model's seconds are its own: not those of reading, nor of the models beside it.
+                let (begun, before) = (Instant::now(), run.busy);
+                let clock = || before + begun.elapsed().as_secs_f64();
                 *fault = work(&mut run.evaluation, model, &mut run.scratch, &clock).err();
                 run.busy += begun.elapsed().as_secs_f64();
             };

@@ -7,5 +7,15 @@ from millstream.evaluate.contest import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
+from millstream.evaluate.weights import Weights
 
-__all__ = ["Calibration", "Confusion", "Residuals", "Result", "Results", "prequential", "progressive_val_score"]
+__all__ = [
+    "Calibration",
+    "Confusion",
+    "Residuals",
+    "Result",
+    "Results",
+    "Weights",
+    "prequential",
+    "progressive_val_score",
+]

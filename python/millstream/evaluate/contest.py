@@ -24,6 +24,7 @@ from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
 from millstream.evaluate.streams import GATHERED, Chunk, chunks, length
 from millstream.evaluate.times import Times
+from millstream.stream.base import Stream
 
 __all__ = ["prequential"]
 
@@ -188,8 +189,15 @@ def prequential(
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
     if passes > 1:
         told["passes"] = passes
+    told["detector"] = None if detector is None else repr(detector)
+    told["stream"] = repr(stream) if isinstance(stream, Stream) and "__repr__" in _members(stream) else None
     results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
     return Results(results) if several else next(iter(results.values()))
+
+
+def _members(thing: object) -> set[str]:
+    """What the classes of a thing define, but for those that all things have."""
+    return {name for kind in type(thing).__mro__[:-1] for name in vars(kind)}
 
 
 class Contest:

@@ -1,9 +1,13 @@
-"""The curve of an evaluation, drawn with matplotlib."""
+"""Drawings of an evaluation, with matplotlib."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from millstream.errors import InvalidValue
 from millstream.evaluate.frames import number
@@ -11,47 +15,197 @@ from millstream.evaluate.frames import number
 if TYPE_CHECKING:
     from millstream.evaluate.result import Result
 
-__all__ = ["COLOURS", "plot"]
+__all__ = ["COLOURS", "KINDS", "plot", "save"]
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
+KINDS = ("metric", "confusion", "calibration", "residuals", "weights", "waiting", "speed", "memory")
+_SUFFIXES = (".png", ".svg", ".pdf")
+_MARK = "#B00020"
+#: Kinds that are square, and those of which a comparison draws one for each model.
+_SQUARE = ("confusion", "calibration", "residuals")
+_ALONE = ("confusion", "residuals", "weights")
+_MOST_CLASSES, _MOST_FEATURES = 30, 20
 
 
-def plot(results: Mapping[str, Result], metric: str | None, ax: Any) -> Any:
-    """Rolling curves, whole-stream curves thin and dashed, drift marks."""
+def plot(results: Mapping[str, Result], metric: str | None, ax: Any, kind: str = "metric") -> Any:
+    """One drawing of one model or of several."""
     try:
         import matplotlib.pyplot as pyplot
-        from matplotlib.ticker import FuncFormatter
     except ImportError:
         raise ImportError("plot() needs matplotlib: pip install matplotlib; to_html() draws without it") from None
+    results, metric, kind = _chosen(results, metric, kind)
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=_size(kind), layout="constrained")
+    _draw(results, metric, ax, kind)
+    return ax
+
+
+def save(results: Mapping[str, Result], path: str | PathLike[str], metric: str | None, kind: str) -> None:
+    """The same into a file, by its suffix; no window is opened and no state of pyplot is touched."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise InvalidValue(f"a plot is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "save_plot() needs matplotlib: pip install matplotlib; to_html() draws without it"
+        ) from None
+    results, metric, kind = _chosen(results, metric, kind)
+    figure = Figure(figsize=_size(kind), layout="constrained")
+    _draw(results, metric, figure.subplots(), kind)
+    figure.savefig(path, dpi=160)
+
+
+def _size(kind: str) -> tuple[float, float]:
+    return (5.6, 5.2) if kind in _SQUARE else (8.0, 4.0)
+
+
+def _chosen(results: Mapping[str, Result], metric: str | None, kind: str) -> tuple[Mapping[str, Result], str, str]:
+    """Check what is asked for; `plot("confusion")` is understood too."""
+    if not results:
+        raise InvalidValue("there is no model to draw")
     first = next(iter(results.values()))
+    if metric in KINDS and metric not in first.values:
+        metric, kind = None, str(metric)
+    if kind not in KINDS:
+        raise InvalidValue(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     metric = metric or next(iter(first.values))
     if metric not in first.values:
         raise InvalidValue(f"metric must be one of {', '.join(first.values)}, got {metric!r}")
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=(8, 4), layout="constrained")
-    window = first.settings.get("window", 0)
+    if kind in _ALONE and len(results) > 1:
+        raise InvalidValue(f"a plot of kind {kind!r} is of one model: results[{next(iter(results))!r}].plot(…)")
+    missing = {
+        "confusion": first.confusion,
+        "calibration": next((r.calibration for r in results.values() if r.calibration is not None), None),
+        "residuals": first.residuals,
+        "weights": first.weights if kind == "weights" else None,
+    }
+    if kind in missing and missing[kind] is None:
+        why = {
+            "confusion": "a regressor, or a model of very many classes, has no confusion matrix",
+            "calibration": "no metric asked for probabilities; add one that does, such as LogLoss",
+            "residuals": "a classifier has none",
+            "weights": "the model has no weights to tell",
+        }
+        raise InvalidValue(f"there is nothing to draw of kind {kind!r}: {why[kind]}")
+    return results, metric, kind
+
+
+def _draw(results: Mapping[str, Result], metric: str, ax: Any, kind: str) -> None:
+    first = next(iter(results.values()))
+    ax.set_title(first.name if len(results) == 1 else "test, then train", loc="left", fontsize=11)
+    if kind in ("metric", "waiting", "speed", "memory"):
+        _over_rows(results, metric, ax, kind)
+    elif kind == "confusion":
+        _confusion(first, ax)
+    elif kind == "calibration":
+        _calibration(results, ax)
+    elif kind == "residuals":
+        _residuals(first, ax)
+    else:
+        _weights(first, ax)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _over_rows(results: Mapping[str, Result], metric: str, ax: Any, kind: str) -> None:
+    from matplotlib.ticker import FuncFormatter
+
     for place, (name, result) in enumerate(results.items()):
         colour = COLOURS[place % len(COLOURS)]
-        drawn = result.drawn
-        rows = result.curve["row"][drawn]
-        label = f"last {window:,} rows" if len(results) == 1 else f"{name}  {number(result.values[metric])}"
-        ax.plot(rows, result.curve[f"rolling_{metric}"][drawn], color=colour, linewidth=1.6, label=label)
-        whole = f"whole stream  {number(result.values[metric])}" if len(results) == 1 else None
-        dashed = {"linewidth": 0.9, "linestyle": (0, (4, 2)), "alpha": 0.75}
-        ax.plot(rows, result.curve[metric][drawn], color=colour, label=whole, **dashed)
-        for mark, row in enumerate(result.drifts):
-            marked = "drift" if mark == 0 and len(results) == 1 else None
-            ax.axvline(
-                row, color="#B00020" if len(results) == 1 else colour, linewidth=0.8, alpha=0.55, label=marked
-            )
+        if kind == "metric":
+            _metric(result, name, metric, ax, colour, len(results) == 1)
+            continue
+        curve = result.curve
+        values = curve["seconds"] if kind == "speed" else curve[kind]
+        if kind == "speed":
+            passed = np.diff(values, prepend=0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = np.where(passed > 0, np.diff(curve["row"], prepend=0) / passed, np.nan)
+        ax.plot(curve["row"], values, color=colour, linewidth=1.4, label=name)
+        ax.set_ylim(bottom=0)
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    words = {"metric": metric, "waiting": "labels waited for", "speed": "rows per second", "memory": "bytes"}
     ax.set_xlabel("rows")
-    ax.set_ylabel(metric)
-    ax.set_title(first.name if len(results) == 1 else "test, then train", loc="left", fontsize=11)
+    ax.set_ylabel(words[kind])
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     ax.grid(axis="y", color="#00000018", linewidth=0.8)
     ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
     ax.margins(x=0.01)
-    ax.legend(frameon=False, fontsize=9)
-    return ax
+    if kind == "metric" or len(results) > 1:
+        ax.legend(frameon=False, fontsize=9)
+
+
+def _metric(result: Result, name: str, metric: str, ax: Any, colour: str, alone: bool) -> None:
+    drawn, value = result.drawn, number(result.values[metric])
+    rows = result.curve["row"][drawn]
+    label = f"last {result.settings.get('window', 0):,} rows" if alone else f"{name}  {value}"
+    ax.plot(rows, result.curve[f"rolling_{metric}"][drawn], color=colour, linewidth=1.6, label=label)
+    dashed = {"linewidth": 0.9, "linestyle": (0, (4, 2)), "alpha": 0.75}
+    whole = f"whole stream  {value}" if alone else None
+    ax.plot(rows, result.curve[metric][drawn], color=colour, label=whole, **dashed)
+    if result.drifts:
+        # One collection: thousands of marks are drawn at once.
+        marks = {"color": _MARK if alone else colour, "linewidth": 0.8, "alpha": 0.55}
+        found = f"drift ({len(result.drifts):,})" if alone else None
+        ax.vlines(result.drifts, 0, 1, transform=ax.get_xaxis_transform(), label=found, **marks)
+
+
+def _confusion(result: Result, ax: Any) -> None:
+    found: Any = result.confusion
+    matrix, labels = np.asarray(found.matrix), list(found.labels)
+    if len(labels) > _MOST_CLASSES:
+        order = np.argsort(-matrix.sum(axis=1), kind="stable")[:_MOST_CLASSES]
+        matrix, labels = matrix[np.ix_(order, order)], [labels[place] for place in order]
+    totals = matrix.sum(axis=1, keepdims=True)
+    share = matrix / np.where(totals > 0, totals, 1.0)
+    ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0)
+    names = [str(label)[:16] for label in labels]
+    ax.set_xticks(range(len(names)), names, rotation=0 if len(names) <= 6 else 90)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_xlabel("predicted")
+    ax.set_ylabel("truth")
+    if len(names) <= 12:
+        for place, cell in np.ndenumerate(matrix):
+            ink = "white" if share[place] > 0.6 else "black"
+            ax.text(place[1], place[0], f"{cell:,.6g}", ha="center", va="center", fontsize=8, color=ink)
+
+
+def _calibration(results: Mapping[str, Result], ax: Any) -> None:
+    ax.plot([0, 1], [0, 1], color="#808080", linewidth=0.9, linestyle=(0, (4, 3)))
+    about = ""
+    for place, (name, result) in enumerate(results.items()):
+        found = result.calibration
+        if found is None:
+            continue
+        about = found.about
+        known = found.counts > 0
+        colour = COLOURS[place % len(COLOURS)]
+        sizes = 12 + 90 * found.counts[known] / found.counts.max()
+        label = f"{name}, ECE {number(found.ece)}"
+        ax.plot(found.predicted[known], found.observed[known], color=colour, linewidth=1.4, label=label)
+        ax.scatter(found.predicted[known], found.observed[known], s=sizes, color=colour, zorder=3)
+    ax.set_xlabel(about)
+    ax.set_ylabel("how often it came true")
+    ax.set_aspect("equal")
+    ax.grid(color="#00000018", linewidth=0.8)
+    ax.legend(frameon=False, fontsize=9, loc="upper left")
+
+
+def _residuals(result: Result, ax: Any) -> None:
+    found: Any = result.residuals
+    ax.scatter(found.truth, found.predicted, s=7, alpha=0.35, color=COLOURS[0], linewidths=0)
+    low, high = float(found.truth.min()), float(found.truth.max())
+    ax.plot([low, high], [low, high], color="#808080", linewidth=0.9, linestyle=(0, (4, 3)))
+    ax.set_xlabel("truth")
+    ax.set_ylabel("prediction")
+
+
+def _weights(result: Result, ax: Any) -> None:
+    found: Any = result.weights
+    names, values = found.names[:_MOST_FEATURES][::-1], found.values[:_MOST_FEATURES][::-1]
+    ax.barh(range(len(names)), values, color=[COLOURS[0] if value >= 0 else COLOURS[1] for value in values])
+    ax.set_yticks(range(len(names)), [name[:32] for name in names], fontsize=8)
+    ax.axvline(0, color="#808080", linewidth=0.8)
+    ax.set_xlabel(found.about, fontsize=9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -13,6 +13,7 @@ from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.frames import amount, frame, number, table
 from millstream.evaluate.residuals import Residuals
+from millstream.evaluate.weights import Weights, weights_of
 
 __all__ = ["Confusion", "Result", "Results"]
 
@@ -113,17 +114,40 @@ class Result:
         """The curve as a frame of "pandas", "polars" or "pyarrow"; by default the first that is installed."""
         return frame(self.curve, kind)
 
-    def plot(self, metric: str | None = None, ax: Any = None) -> Any:
-        """Draw the curve with matplotlib: rolling, whole stream, drift marks. Returns the axes."""
+    @property
+    def weights(self) -> Weights | None:
+        """What the model has learned of its features by now: weights or importances; None if it cannot tell."""
+        return weights_of(self.model)
+
+    def plot(self, metric: str | None = None, ax: Any = None, *, kind: str = "metric") -> Any:
+        """Draw with matplotlib; returns the axes.
+
+        `kind` is "metric" (rolling, whole stream, drift marks), "confusion", "calibration", "residuals",
+        "weights", "waiting", "speed" or "memory".
+        """
         from millstream.evaluate.plot import plot
 
-        return plot({self.name: self}, metric, ax)
+        return plot({self.name: self}, metric, ax, kind)
 
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page of its own: curve, metrics, confusion matrix, settings; written to `path` if given."""
+    def save_plot(self, path: str | PathLike[str], metric: str | None = None, *, kind: str = "metric") -> None:
+        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        from millstream.evaluate.plot import save
+
+        save({self.name: self}, path, metric, kind)
+
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        command: str | Sequence[str] | None = None,
+        title: str | None = None,
+    ) -> str:
+        """A page of its own: curves, confusion matrix, calibration, weights, speed, how to get it again.
+
+        Written to `path` if given. `command` is told on the page as that which made it.
+        """
         from millstream.evaluate.report import page, write
 
-        return write(page({self.name: self}), path)
+        return write(page({self.name: self}, command, title), path)
 
     def _repr_html_(self) -> str:
         from millstream.evaluate.report import fragment
@@ -193,17 +217,31 @@ class Results(Mapping[str, Result]):
         columns |= {key: np.concatenate([result.curve[key] for result in results]) for key in results[0].curve}
         return frame(columns, kind)
 
-    def plot(self, metric: str | None = None, ax: Any = None) -> Any:
-        """Draw the rolling curves of all models with matplotlib. Returns the axes."""
+    def plot(self, metric: str | None = None, ax: Any = None, *, kind: str = "metric") -> Any:
+        """Draw all models with matplotlib; `kind` as of a single result. Returns the axes."""
         from millstream.evaluate.plot import plot
 
-        return plot(self._results, metric, ax)
+        return plot(self._results, metric, ax, kind)
 
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page that needs nothing else: curves, ranking, settings. Written to `path` if given."""
+    def save_plot(self, path: str | PathLike[str], metric: str | None = None, *, kind: str = "metric") -> None:
+        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        from millstream.evaluate.plot import save
+
+        save(self._results, path, metric, kind)
+
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        command: str | Sequence[str] | None = None,
+        title: str | None = None,
+    ) -> str:
+        """A page that needs nothing else: ranking, curves together, each model folded. Written to `path` if given.
+
+        `command` is told on the page as that which made it.
+        """
         from millstream.evaluate.report import page, write
 
-        return write(page(self._results), path)
+        return write(page(self._results, command, title), path)
 
     def _repr_html_(self) -> str:
         from millstream.evaluate.report import fragment

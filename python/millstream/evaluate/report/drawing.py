@@ -1,0 +1,149 @@
+"""Drawings as SVG, without a library: lines over rows, a reliability diagram, a cloud of points."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Chart", "Line", "few", "short", "square", "ticks", "trace"]
+
+#: The most points of one line: a screen is no wider.
+_MOST_POINTS = 600
+#: The side of the box in which lines are drawn, and how near marks must lie to be one.
+_SIDE = 2000.0
+_MARK_WIDTH = 5.0
+
+
+def ticks(low: float, high: float, count: int) -> list[float]:
+    """Round numbers from `low` to `high`."""
+    rough = (high - low) / count
+    if not (math.isfinite(rough) and rough > 0):
+        return [low]
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next((power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough), rough)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [step * place for place in range(first, min(last, first + 50) + 1)]
+
+
+def short(value: float) -> str:
+    """A number for an axis: 0.25, 1,500, 20k, 1.5M."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if size <= abs(value) < 1e15:
+            return f"{value / (1e3 if unit == 'k' else size):.4g}{unit}"
+    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e4 else f"{value:.4g}"
+
+
+def few(rows: Any, values: Any) -> tuple[Any, Any]:
+    """A curve with few points: of each stretch the least and the greatest, so that no spike is lost."""
+    known = np.isfinite(values)
+    rows, values = np.asarray(rows)[known], np.asarray(values)[known]
+    if len(rows) <= _MOST_POINTS:
+        return rows, values
+    kept = {0, len(rows) - 1}
+    for places in np.array_split(np.arange(len(rows)), _MOST_POINTS // 2):
+        kept |= {int(places[values[places].argmin()]), int(places[values[places].argmax()])}
+    order = sorted(kept)
+    return rows[order], values[order]
+
+
+@dataclass
+class Line:
+    """One line: where, in which colour, and of which kind ("rolling", "whole")."""
+
+    rows: Any
+    values: Any
+    kind: str = "rolling"
+    colour: int = 0
+
+
+@dataclass
+class Chart:
+    """Lines over a common width, with a scale to the left.
+
+    The lines stretch with the page and the words beside them do not, so it can be read on a phone and on paper.
+    """
+
+    lines: Sequence[Line]
+    label: str
+    #: Rows to mark over the whole height, and rows by colour to mark at the foot.
+    marks: Sequence[int] = ()
+    flags: Sequence[tuple[int, Sequence[int]]] = ()
+    #: Which values set the scale, all if there are none: the first points of a curve are of few rows and would
+    #: flatten the rest.
+    scale: Sequence[float] = ()
+    from_zero: bool = False
+    shown: Callable[[float], str] = short
+    #: "tall", "middle" or "low".
+    size: str = "tall"
+
+    def draw(self) -> str:
+        """The drawing, or a word where there is nothing to draw."""
+        lines = [Line(*few(line.rows, line.values), line.kind, line.colour) for line in self.lines]
+        lines = [line for line in lines if len(line.rows)]
+        values = [value for value in self.scale if math.isfinite(value)]
+        values = values or [value for line in lines for value in line.values.tolist()]
+        if not values or not lines:
+            return '<p class="note">There is nothing to draw yet.</p>'
+        low, high = min(values), max(values)
+        margin = (high - low) * 0.08 or abs(high) * 0.05 or 0.5
+        low, high = (0.0, high + margin) if self.from_zero and low >= 0 else (low - margin, high + margin)
+        last = max(float(line.rows[-1]) for line in lines) or 1.0
+        if not math.isfinite(_SIDE * (high - low)):
+            return '<p class="note">The values are too large to draw.</p>'
+
+        def across(row: Any) -> Any:
+            return _SIDE * np.asarray(row, dtype=np.float64) / last
+
+        def down(value: Any) -> Any:
+            return _SIDE * (high - np.clip(value, low, high)) / (high - low)
+
+        parts, words = [], []
+        for tick in ticks(low, high, 4 if self.size == "low" else 6):
+            y = float(down(tick))
+            parts.append(f'<path class="grid" d="M0 {y:.0f}H{_SIDE:g}"/>')
+            words.append(f'<span class="y" style="top: {y / _SIDE:.2%}">{html.escape(self.shown(tick))}</span>')
+        words += [
+            f'<span class="x" style="left: {tick / last:.2%}">{short(tick)}</span>' for tick in ticks(0, last, 5)
+        ]
+        parts.append(uprights(across(self.marks), 0, _SIDE, "drift"))
+        for level, (colour, rows) in enumerate(self.flags):
+            foot = _SIDE - 40 * level
+            parts.append(uprights(across(rows), foot - 34, foot, f"flag c{colour}"))
+        for line in sorted(lines, key=lambda line: line.kind == "rolling"):
+            x, points = across(line.rows), trace(across(line.rows), down(line.values))
+            kind = line.kind
+            if kind == "area":
+                parts.append(
+                    f'<polygon class="area" points="{x[0]:.0f},{_SIDE:g} {points} {x[-1]:.0f},{_SIDE:g}"/>'
+                )
+                kind = "rolling"
+            parts.append(f'<polyline class="{kind} c{line.colour}" points="{points}"/>')
+        form = f'viewBox="0 0 {_SIDE:g} {_SIDE:g}" preserveAspectRatio="none" aria-hidden="true"'
+        box = f"<svg {form}>{''.join(parts)}</svg>"
+        label = html.escape(self.label)
+        return f'<div class="plot {self.size}" role="img" aria-label="{label}">{box}{"".join(words)}</div>'
+
+
+def uprights(places: Any, top: float, bottom: float, kind: str) -> str:
+    """Upright marks as one path; where they crowd, one for each place that can be told apart."""
+    crowd = dict.fromkeys((np.round(np.atleast_1d(places) / _MARK_WIDTH) * _MARK_WIDTH).tolist())
+    path = "".join(f"M{x:.0f} {top:g}V{bottom:g}" for x in crowd)
+    return f'<path class="{kind}" d="{path}"/>' if path else ""
+
+
+def trace(x: Any, y: Any) -> str:
+    """Points as SVG writes them."""
+    return " ".join(f"{a:.4g},{b:.4g}" for a, b in zip(np.atleast_1d(x), np.atleast_1d(y), strict=True))
+
+
+def square(parts: Iterable[str], width: float, height: float, label: str) -> str:
+    """A drawing that keeps its form, with a name for those who cannot see it."""
+    return (
+        f'<svg class="square" viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{html.escape(label)}">'
+        f"{''.join(parts)}</svg>"
+    )

@@ -1,0 +1,216 @@
+"""The page: which sections there are, and in which order."""
+
+from __future__ import annotations
+
+import html
+import secrets
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millstream.evaluate.frames import amount, number
+from millstream.evaluate.report import figures, squares, tables
+from millstream.evaluate.report.reproduce import reproduce
+from millstream.evaluate.report.style import frame_style, style
+
+if TYPE_CHECKING:
+    from millstream.evaluate.result import Result
+
+__all__ = ["fragment", "page", "write"]
+
+#: Beyond so many models those at the end of the ranking have no section of their own.
+_MOST_MODELS = 20
+#: So many classes have a matrix that fits beside something else.
+_NARROW = 4
+
+
+def page(
+    results: Mapping[str, Result], command: str | Sequence[str] | None = None, title: str | None = None
+) -> str:
+    """The whole page."""
+    shown = html.escape(title or _title(results))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{shown}</title>\n<style>\n{frame_style()}</style></head>\n"
+        f"<body>{fragment(results, command, title, 'm')}</body></html>\n"
+    )
+
+
+def write(text: str, path: str | PathLike[str] | None) -> str:
+    """Write a page if there is a path, whole or not at all; give it back."""
+    if path is not None:
+        target = Path(path)
+        if target.exists() and not target.is_file():
+            # A pipe or /dev/stdout is written to, not replaced; a directory says so itself.
+            target.write_text(text, encoding="utf-8")
+            return text
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    return text
+
+
+def _title(results: Mapping[str, Result]) -> str:
+    return next(iter(results)) if len(results) == 1 else f"{len(results)} models compared"
+
+
+def fragment(
+    results: Mapping[str, Result],
+    command: str | Sequence[str] | None = None,
+    title: str | None = None,
+    prefix: str | None = None,
+) -> str:
+    """The page without its frame, for a notebook."""
+    if not results:
+        return "<p>no models</p>"
+    # Choices of two outputs of one notebook must not mix.
+    prefix = prefix or f"m{secrets.token_hex(4)}"
+    first = next(iter(results.values()))
+    parts = [f"<h1>{html.escape(title or _title(results))}</h1>"]
+    if len(results) == 1:
+        parts.append(f'<p class="sub">{_counts(first)}</p>')
+        parts.append(_tiles(first))
+        parts.append(_one(first, prefix))
+        parts.append(_section("Metrics", tables.metrics(first)))
+    else:
+        from millstream.evaluate.result import Results
+
+        ranked = Results(dict(results)).ranked()
+        best = ranked[0]
+        metric = next(iter(best.values))
+        parts.append(
+            f'<p class="sub">{first.rows:,} rows. Best by {html.escape(metric)}: '
+            f"<strong>{html.escape(best.name)}</strong> with {number(best.values[metric])}.</p>"
+        )
+        parts.append(_section("Ranking", tables.ranking(results, ranked)))
+        parts.append(_over_time(results, f"{prefix}a"))
+        parts.append(_section("Speed and memory", _costs(results)))
+        parts += [_folded(result, f"{prefix}-{place}") for place, result in enumerate(ranked[:_MOST_MODELS])]
+    parts.append(_section("How to get this again", reproduce(results, command)))
+    return f'<div class="ms"><style>{style(len(first.values))}</style>{"".join(parts)}</div>'
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{html.escape(title)}</h2>{body}</section>"
+
+
+def _counts(result: Result) -> str:
+    counts = (("warm-up", result.warmup), ("unanswered", result.unanswered), ("set aside", result.skipped))
+    notes = [f"{result.rows:,} rows", f"{result.scored:,} scored"]
+    return " · ".join(notes + [f"{count:,} {what}" for what, count in counts if count])
+
+
+def _tiles(result: Result) -> str:
+    """What one wants to know first."""
+    window = result.settings.get("window", 0)
+    tiles = []
+    for name in list(result.values)[:2]:
+        recent = result.curve[f"rolling_{name}"]
+        small = f"last {window:,}: {number(recent[-1])}" if len(recent) else ""
+        tiles.append((name, number(result.values[name]), small))
+    if result.calibration is not None:
+        tiles.append(("Calibration error", number(result.calibration.ece), "expected (ECE)"))
+    if result.drifts:
+        tiles.append(("Drifts found", f"{len(result.drifts):,}", f"last: row {result.drifts[-1]:,}"))
+    if len(result.curve["waiting"]) and result.curve["waiting"].max() > 0:
+        tiles.append(("Waiting labels", f"{result.curve['waiting'].max():,}", "rows at most"))
+    tiles.append(("Speed", _rounded(result.throughput), f"rows/s in {result.seconds:.3g} s"))
+    tiles.append(("Memory", amount(result.memory), "at the end"))
+    made = "".join(
+        f'<div class="tile"><dt>{tables.cut(name, 40)}</dt><dd>{value}<span class="small">{more}</span></dd></div>'
+        for name, value, more in tiles
+    )
+    return f'<dl class="tiles">{made}</dl>'
+
+
+def _rounded(value: float) -> str:
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= 10 * size or (unit == "M" and value >= size):
+            return f"{value / size:.3g}{unit}"
+    return f"{value:,.0f}"
+
+
+def _over_time(results: Mapping[str, Result], prefix: str) -> str:
+    """All metrics over the stream, one at a time; on paper one below the other."""
+    first = next(iter(results.values()))
+    if len(first.curve["row"]) < 2:
+        return ""
+    names = list(first.values)
+    if len(names) == 1:
+        return _section(f"{names[0]} over time", figures.curve(results, names[0]))
+    choices = "".join(
+        f'<input type="radio" name="{prefix}" id="{prefix}{place}"{" checked" * (place == 0)}>'
+        f'<label for="{prefix}{place}">{tables.cut(name, 40)}</label>'
+        for place, name in enumerate(names)
+    )
+    panels = "".join(
+        f'<div><h3 class="hidden">{tables.cut(name, 40)}</h3>{figures.curve(results, name)}</div>'
+        for name in names
+    )
+    tabs = f'<legend class="hidden">metric</legend>{choices}<div class="panels">{panels}</div>'
+    return _section("Over time", f'<fieldset class="tabs">{tabs}</fieldset>')
+
+
+def _costs(results: Mapping[str, Result]) -> str:
+    return f'<div class="pair"><div>{figures.speed(results)}</div><div>{figures.memory(results)}</div></div>'
+
+
+def _one(result: Result, prefix: str) -> str:
+    """What is told of one model."""
+    results = {result.name: result}
+    parts = [_over_time(results, prefix)]
+    waiting = result.curve["waiting"]
+    if len(waiting) > 1 and waiting.max() > 0:
+        parts.append(_section("Labels that were waited for", figures.waiting(result)))
+    parts.append(_beside(result))
+    if len(result.curve["row"]) > 1:
+        parts.append(_section("Speed and memory", _costs(results)))
+    if result.drifts:
+        parts.append(_section("Drift", _drifts(result)))
+    if result.refusals:
+        parts.append(_section("Rows that were set aside", tables.refusals(result)))
+    return "".join(parts)
+
+
+def _beside(result: Result) -> str:
+    """What is narrow, in two columns: what was learned to the left, how good it is to the right."""
+    left, right, above = [], [], ""
+    if result.confusion is not None and len(result.confusion.labels):
+        matrix = _section("Confusion matrix", tables.confusion(result))
+        if len(result.confusion.labels) > _NARROW:
+            above = matrix
+        else:
+            left.append(matrix)
+    if (weights := result.weights) is not None:
+        left.append(_section("Features", tables.bars(weights)))
+    if result.calibration is not None:
+        right.append(_section("Calibration", squares.reliability(result.calibration)))
+    if result.residuals is not None:
+        right.append(_section("Predicted and true", squares.residuals(result.residuals)))
+    if not right and len(left) == 2:
+        right.append(left.pop())
+    columns = "".join(f"<div>{''.join(column)}</div>" for column in (left, right) if column)
+    return above + (f'<div class="pair">{columns}</div>' if columns else "")
+
+
+def _drifts(result: Result) -> str:
+    most = 60
+    rows = ", ".join(f"{row:,}" for row in result.drifts[:most])
+    more = f" and {len(result.drifts) - most:,} more" if len(result.drifts) > most else ""
+    detector = result.settings.get("detector")
+    by = f" by {tables.cut(detector, 120)}" if detector else ""
+    return f"<p>Found{by} at row {rows}{more}.</p>"
+
+
+def _folded(result: Result, prefix: str) -> str:
+    """A model of a comparison, to be opened."""
+    metric = next(iter(result.values))
+    head = f"{tables.cut(result.name, 80)}<span>{tables.cut(metric, 40)} {number(result.values[metric])}</span>"
+    body = f'<p class="sub">{_counts(result)}</p>{_tiles(result)}{_one(result, prefix)}'
+    return f'<details class="model"><summary>{head}</summary>{body}</details>'

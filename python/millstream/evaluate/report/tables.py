@@ -1,0 +1,203 @@
+"""The tables of the page: metrics, ranking, confusion matrix, weights."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from millstream.evaluate.frames import amount, number
+from millstream.evaluate.plot import COLOURS
+
+if TYPE_CHECKING:
+    from millstream.evaluate.result import Result
+    from millstream.evaluate.weights import Weights
+
+__all__ = ["bars", "brief", "confusion", "cut", "metrics", "ranking", "refusals", "table"]
+
+#: Beyond so many classes the matrix shows the most frequent ones, and one for all others.
+_MOST_CLASSES = 12
+_MOST_FEATURES = 20
+_MOST_PAIRS = 8
+
+
+def cut(text: Any, most: int) -> str:
+    """A text of anyone's, harmless, and not longer than it should be."""
+    text = str(text)
+    return html.escape(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", name: str = "") -> str:
+    """A table that scrolls by itself where it is too wide; the first cell of a row names it. Cells are HTML."""
+    top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
+    body = "".join(
+        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in rows
+    )
+    return scrolling(f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>', name)
+
+
+def scrolling(body: str, name: str) -> str:
+    """Keyboards can scroll it too."""
+    label = html.escape(name or "table")
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{body}</div>'
+
+
+def brief(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
+    """The numbers behind a drawing, folded."""
+    return f"<details><summary>{html.escape(name)}</summary>{table(head, rows, kind, name)}</details>"
+
+
+def metrics(result: Result) -> str:
+    """Each metric over the whole stream and over the window."""
+    rows = []
+    for name, value in result.values.items():
+        recent = result.curve[f"rolling_{name}"]
+        better, arrow = ("more", "↑") if result.bigger_is_better[name] else ("less", "↓")
+        title = f'{cut(name, 60)} <span class="note" title="{better} is better">{arrow}</span>'
+        rows.append([title, number(value), number(recent[-1]) if len(recent) else "–"])
+    head = ["metric", "whole stream", f"last {result.settings.get('window', 0):,}"]
+    return table(head, rows, "wide", "metrics")
+
+
+def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
+    """All models, best first."""
+    places = {name: place for place, name in enumerate(results)}
+    head = [
+        "model",
+        *(cut(name, 40) for name in ranked[0].values),
+        "ECE",
+        "drifts",
+        "rows/s",
+        "memory",
+        "set aside",
+    ]
+    rows = []
+    for result in ranked:
+        colour = f'<i class="key c{places[result.name] % len(COLOURS)}"></i>'
+        calibration = result.calibration
+        rows.append(
+            [
+                f"{colour}{cut(result.name, 60)}",
+                *map(number, result.values.values()),
+                "–" if calibration is None else number(calibration.ece),
+                f"{len(result.drifts):,}",
+                f"{result.throughput:,.0f}",
+                amount(result.memory),
+                f"{result.skipped:,}",
+            ]
+        )
+    # A column in which nobody has anything says nothing.
+    kept = [
+        place
+        for place in range(len(head))
+        if head[place] not in ("ECE", "drifts", "set aside") or any(row[place] not in ("–", "0") for row in rows)
+    ]
+    made = table(
+        [head[place] for place in kept], [[row[place] for place in kept] for row in rows], "wide", "ranking"
+    )
+    return made.replace("<tbody><tr>", '<tbody><tr class="best">', 1)
+
+
+def confusion(result: Result) -> str:
+    """The matrix by class, shaded by row; of very many classes the most frequent ones."""
+    found: Any = result.confusion
+    labels, matrix = list(found.labels), np.asarray(found.matrix)
+    note = ""
+    pairs = ""
+    if len(labels) > _MOST_CLASSES:
+        note = f'<p class="note">The {_MOST_CLASSES - 1} most frequent of {len(labels):,} classes.</p>'
+        pairs = _confused(labels, matrix)
+        order = np.argsort(-matrix.sum(axis=1), kind="stable")[: _MOST_CLASSES - 1]
+        groups = np.full(len(labels), _MOST_CLASSES - 1)
+        groups[order] = np.arange(len(order))
+        folded = np.zeros((_MOST_CLASSES, _MOST_CLASSES))
+        np.add.at(folded, (groups[:, None], groups[None, :]), matrix)
+        labels, matrix = [*(labels[place] for place in order), "others"], folded
+    return _matrix(labels, matrix, bool(note)) + note + pairs
+
+
+def _matrix(labels: Sequence[Any], matrix: Any, folded: bool) -> str:
+    names = [cut(label, 14) for label in labels]
+    rows: list[str] = []
+    for place, (name, cells) in enumerate(zip(names, matrix, strict=True)):
+        total = float(cells.sum())
+        mixed = folded and place == len(names) - 1
+        shaded = "".join(
+            f'<td class="right" style="background: {_shade("heat", cell, total)}">{_cell(cell)}</td>'
+            if other == place and not mixed
+            else f'<td style="background: {_shade("minus", cell, total)}">{_cell(cell)}</td>'
+            for other, cell in enumerate(cells.tolist())
+        )
+        share = f"{cells[place] / total:.1%}" if total and not mixed else "–"
+        rows.append(f'<tr><th scope="row">{name}</th>{shaded}<td>{share}</td></tr>')
+    sums = matrix.sum(axis=0)
+    precisions = "".join(
+        f"<td>{matrix[place, place] / sums[place]:.1%}</td>"
+        if sums[place] and not (folded and place == len(names) - 1)
+        else "<td>–</td>"
+        for place in range(len(names))
+    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    foot = f'<tr><th scope="row">precision</th>{precisions}<td></td></tr>'
+    body = (
+        f'<table class="heat"><thead><tr><th scope="col">truth ↓ predicted →</th>{head}<th scope="col">recall</th>'
+        f"</tr></thead><tbody>{''.join(rows)}{foot}</tbody></table>"
+    )
+    return scrolling(body, "confusion matrix")
+
+
+def _shade(colour: str, cell: float, total: float) -> str:
+    """Of a root, so that the few that went wrong can be seen; never so dark that the number cannot be read."""
+    return f"rgba(var(--{colour}), {0.5 * (cell / (total or 1.0)) ** 0.5:.2f})"
+
+
+def _cell(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) and value < 1e9 else f"{value:,.4g}"
+
+
+def _confused(labels: Sequence[Any], matrix: Any) -> str:
+    """The pairs of classes that are taken for each other most often."""
+    wrong = matrix - np.diag(np.diag(matrix))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
+    rows = [
+        [cut(labels[truth], 30), cut(labels[predicted], 30), _cell(float(wrong[truth, predicted]))]
+        for truth, predicted in zip(*np.unravel_index(order, wrong.shape), strict=True)
+        if wrong[truth, predicted] > 0
+    ]
+    if not rows:
+        return ""
+    return f'<h3 style="margin-top: 1rem">Most confused</h3>{table(["truth", "taken for", "rows"], rows)}'
+
+
+def bars(weights: Weights) -> str:
+    """The weights of the greatest size, as bars from the middle, or from the left if they have no sign."""
+    values = weights.values[:_MOST_FEATURES].tolist()
+    greatest = max((abs(value) for value in values), default=0.0) or 1.0
+    half = 50.0 if weights.signed else 100.0
+    rows = []
+    for name, value in zip(weights.names, values, strict=False):
+        size = half * abs(value) / greatest
+        start = (half - size if value < 0 else half) if weights.signed else 0.0
+        kind = ' class="minus"' if value < 0 else ""
+        bar = f'<span class="bar"><i{kind} style="left: {start:.1f}%; width: {size:.1f}%"></i></span>'
+        rows.append(
+            f'<tr><th scope="row" title="{cut(name, 200)}">{cut(name, 60)}</th><td aria-hidden="true">{bar}</td>'
+            f"<td>{number(value)}</td></tr>"
+        )
+    rest = len(weights.names) - len(rows)
+    shown = f" The {len(rows)} largest of {len(weights.names):,}." if rest > 0 else ""
+    note = html.escape(weights.about[:1].upper() + weights.about[1:])
+    return (
+        f'<table class="bars" aria-label="{html.escape(weights.about)}"><tbody>{"".join(rows)}</tbody></table>'
+        f'<p class="note">{note}.{shown}</p>'
+    )
+
+
+def refusals(result: Result) -> str:
+    """The first rows that were set aside."""
+    rows = [[f"{row:,}", cut(reason, 300)] for row, reason in result.refusals]
+    more = result.skipped - len(rows)
+    note = f'<p class="note">And {more:,} more.</p>' if more > 0 else ""
+    return table(["row", "reason"], rows, "words", "rows that were set aside") + note
