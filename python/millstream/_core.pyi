@@ -172,6 +172,7 @@ def hash_words(
     alternate_sign: bool,
     norm: str | None,
 ) -> tuple[Any, Any, Any]: ...
+
 class Generator:
     def __init__(self, description: str) -> None: ...
     @property

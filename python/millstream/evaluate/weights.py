@@ -27,7 +27,7 @@ class Weights:
     >>> rows = [({"x": float(i % 10), "kind": "ab"[i % 2]}, i % 10 > 4) for i in range(1000)]
     >>> result = evaluate.prequential(linear_model.LogisticRegression(), rows)
     >>> result.weights.names
-    ['x', 'kind=b', 'kind=a']
+    ['kind=a', 'x', 'kind=b']
     """
 
     names: list[str]

@@ -85,7 +85,7 @@ def fragment(
         best = ranked[0]
         metric = next(iter(best.values))
         parts.append(
-            f'<p class="sub">{first.rows:,} rows. Best by {html.escape(metric)}: '
+            f'<p class="sub">{first.rows:,} rows{", stopped before the end" * first.interrupted}. Best by {html.escape(metric)}: '
             f"<strong>{html.escape(best.name)}</strong> with {number(best.values[metric])}.</p>"
         )
         parts.append(_section("Ranking", tables.ranking(results, ranked)))
@@ -103,7 +103,8 @@ def _section(title: str, body: str) -> str:
 def _counts(result: Result) -> str:
     counts = (("warm-up", result.warmup), ("unanswered", result.unanswered), ("set aside", result.skipped))
     notes = [f"{result.rows:,} rows", f"{result.scored:,} scored"]
-    return " · ".join(notes + [f"{count:,} {what}" for what, count in counts if count])
+    notes += [f"{count:,} {what}" for what, count in counts if count]
+    return " · ".join(notes + ["stopped before the end"] * result.interrupted)
 
 
 def _tiles(result: Result) -> str:
