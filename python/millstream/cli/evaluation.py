@@ -1,0 +1,197 @@
+"""What `run` and `compare` have in common: options, the pass over the stream, what is written at the end."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from millstream import notation
+from millstream.cli.errors import UsageError
+from millstream.cli.options import Option, count, delay, positive
+from millstream.cli.show import counted, remark, warn
+from millstream.cli.watched import Watched
+from millstream.cli.writers import ENDINGS, Writer, check_place
+from millstream.errors import MillstreamError
+
+__all__ = ["EVALUATION_OPTIONS", "OUTPUT_OPTIONS", "Recorder", "check_places", "evaluated", "save", "write_pictures"]
+
+EVALUATION_OPTIONS = (
+    Option(
+        ("--metric",),
+        "how predictions are scored, several times for several; Accuracy and CohenKappa, or MAE and R2, by default",
+        value="METRIC",
+        many=True,
+        complete="metric",
+    ),
+    Option(
+        ("--delay",),
+        "how long a label takes to come: rows (500), or with --time a time (30min, 1.5h, 2d)",
+        value="DELAY",
+        kind=delay,
+    ),
+    Option(("--window",), "rows that the rolling metrics look at", value="ROWS", kind=positive, default=1000),
+    Option(("--warmup",), "rows at the beginning that are learned and not scored", value="ROWS", kind=count),
+    Option(("--every",), "rows between points of the curve", value="ROWS", kind=positive),
+    Option(("--detector",), 'a drift detector on the errors, such as "PageHinkley(threshold=100)"', value="DETECTOR"),
+    Option(("--passes",), "how often to go through the source", value="N", kind=positive, default=1),
+    Option(("--threads",), "the most threads for several models", value="N", kind=positive),
+)
+
+OUTPUT_OPTIONS = (
+    Option(("--report",), "write a page with curves and tables", value="FILE.html", complete="file"),
+    Option(("--plot",), "draw the curve", value="FILE.png|svg|pdf", complete="file"),
+    Option(
+        ("--predictions",),
+        "write each prediction as it is made: row, truth, prediction, probability of the predicted class",
+        value="FILE.csv|parquet|jsonl",
+        complete="file",
+    ),
+)
+
+
+def check_places(given: Namespace) -> None:
+    """Refuse what cannot be written before anything is learned."""
+    check_place(given.report, (".html", ".htm"), what="--report")
+    check_place(given.plot, (".png", ".svg", ".pdf"), what="--plot")
+    check_place(given.predictions, ENDINGS, what="--predictions")
+    check_place(getattr(given, "save", None), what="--save")
+    if given.plot:
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            raise UsageError("--plot needs matplotlib: pip install matplotlib; --report draws without it") from None
+
+
+class Recorder:
+    """Writes predictions as they come. Where the disk fills, the run goes on, and the end says so."""
+
+    def __init__(self, path: str) -> None:
+        self.writer = Writer(path)
+        self.error: OSError | None = None
+
+    def __call__(self, columns: Mapping[str, Any]) -> None:
+        if self.error is not None:
+            return
+        try:
+            self.writer.write(columns)
+        except OSError as error:
+            self.error = error
+            warn(f"--predictions: {self.writer.path}: {error.strerror or error}; the run goes on without")
+
+    def close(self) -> None:
+        """Write what is left."""
+        try:
+            self.writer.close()
+        except OSError as error:
+            self.error = self.error or error
+
+
+def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> Any:
+    """The result of one run over the stream."""
+    from millstream import evaluate
+
+    metrics = [notation.parse(text, role="metric") for text in given.metric or ()]
+    detector = notation.parse(given.detector, role="drift_detector") if given.detector else None
+    try:
+        return evaluate.prequential(
+            models,
+            stream,
+            metrics or None,
+            delay=given.delay,
+            window=given.window,
+            warmup=given.warmup or 0,
+            every=given.every,
+            detector=detector,
+            on_error=given.on_error,
+            limit=given.limit,
+            threads=given.threads,
+            progress=False if given.quiet or given.json else None,
+            passes=given.passes,
+            predictions=recorder,
+            on_interrupt="return",
+        )
+    finally:
+        if recorder is not None:
+            recorder.close()
+
+
+def save(model: Any, path: str, quiet: bool = False) -> bool:
+    """Save a model; where that fails, say so and try to keep it elsewhere. Whether it is where it should be."""
+    try:
+        model.save(path)
+    except (OSError, MillstreamError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        kept = _kept_elsewhere(model, path)
+        old = "; the file that was there is as it was" if Path(path).is_file() else ""
+        warn(f"--save: {path}: {reason}{old}{kept}")
+        return False
+    remark(f"saved in {path}", quiet)
+    return True
+
+
+def _kept_elsewhere(model: Any, path: str) -> str:
+    try:
+        other = Path(tempfile.mkdtemp(prefix="millstream-")) / Path(path).name
+        model.save(other)
+    except (OSError, MillstreamError):
+        return ""
+    return f". The model is in {other} instead"
+
+
+def write_pictures(result: Any, given: Namespace) -> tuple[dict[str, str], bool]:
+    """Write the page and the plot that were asked for: where they are, and whether all went well."""
+    written: dict[str, str] = {}
+    well = True
+    for what, path, write in (("report", given.report, _page), ("plot", given.plot, _plot)):
+        if path is None:
+            continue
+        try:
+            write(result, path)
+            written[what] = path
+        except OSError as error:
+            warn(f"--{what}: {path}: {error.strerror or error}")
+            well = False
+    return written, well
+
+
+def _page(result: Any, path: str) -> None:
+    result.to_html(path, command=command_line())
+
+
+def _plot(result: Any, path: str) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    axes = result.plot()
+    axes.figure.savefig(path, dpi=150)
+
+
+def command_line() -> str:
+    """The command as it could be typed again."""
+    import shlex
+
+    return shlex.join(["millstream", *sys.argv[1:]])
+
+
+def remarks_on(result: Any, stream: Watched) -> list[str]:
+    """What there is to say about the rows themselves."""
+    said = []
+    aside = getattr(stream.source, "set_aside", None)
+    if aside is not None and getattr(aside, "count", 0):
+        said.append(str(aside))
+    if result.refusals:
+        row, reason = result.refusals[0]
+        said.append(f"{counted(result.skipped, 'row')} refused; the first was row {row}: {reason}")
+    return said
+
+
+def only_value(stream: Watched) -> str | None:
+    """What to say of a target that never changes."""
+    if not stream.only or stream.rows < 2:
+        return None
+    name = f"target {stream.target!r}" if stream.target else "target"
+    return f"the {name} is {stream.only[0]!r} in all {stream.rows:,} rows: there is nothing to learn"

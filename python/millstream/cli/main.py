@@ -1,0 +1,79 @@
+"""From the words of a command line to an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+from millstream.cli.commands import COMMANDS
+from millstream.cli.errors import UsageError
+from millstream.cli.options import DATA_ERROR, INTERRUPTED, OK, USAGE
+from millstream.cli.parser import parser_of
+from millstream.errors import InvalidNotation, MillstreamError, UnknownName
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code."""
+    try:
+        given = parser_of(COMMANDS).parse_args(arguments)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else USAGE
+    debugging = given.debug or os.environ.get("MILLSTREAM_DEBUG", "") not in ("", "0")
+    command = next(command for command in COMMANDS if command.name == given.command)
+    try:
+        with _Terminable():
+            code = command.main(given)
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader has gone, as with `| head`. Python would complain when it flushes standard output at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        if debugging:
+            raise
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        if debugging:
+            raise
+        code, lines = explained(error)
+        print("\n".join(lines), file=sys.stderr)
+        return code
+
+
+def explained(error: Exception) -> tuple[int, list[str]]:
+    """The exit code for an error, and what to say of it."""
+    if isinstance(error, InvalidNotation):
+        return USAGE, [str(error).removeprefix("notation: "), error.pointer]
+    if isinstance(error, UsageError | UnknownName):
+        return USAGE, [str(error)]
+    if isinstance(error, MillstreamError):
+        return DATA_ERROR, [str(error)]
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str | os.PathLike) else ""
+        return DATA_ERROR, [f"{name}{error.strerror[0].lower()}{error.strerror[1:]}"]
+    if isinstance(error, ImportError | MemoryError):
+        return DATA_ERROR, [str(error) or "there is not enough memory"]
+    hint = "this is a bug in millstream, or in a part of your own; --debug shows where"
+    return DATA_ERROR, [f"{type(error).__name__}: {error}", hint]
+
+
+class _Terminable:
+    """Inside, the signal that asks a program to end does what Ctrl-C does, so that nothing is lost."""
+
+    def __enter__(self) -> None:
+        self.before = None
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.getsignal(signal.SIGTERM)
+            if self.before is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def __exit__(self, *_: object) -> None:
+        if self.before is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)

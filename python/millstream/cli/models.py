@@ -1,0 +1,85 @@
+"""MODEL on a command line: a text, a saved file, or what suits the target."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from millstream import _frames, notation
+from millstream._sparse import Sparse
+from millstream.cli.errors import UsageError
+from millstream.cli.options import Option
+from millstream.cli.watched import Watched, distinct
+from millstream.errors import InvalidState, InvalidType, InvalidValue
+from millstream.registry import load
+
+__all__ = ["MODEL", "loaded", "model_of", "named", "suitable"]
+
+MODEL = Option(
+    ("--model", "-m"),
+    'the model, such as "StandardScaler | LogisticRegression(l2=0.001)"; millstream list shows the parts',
+    value="MODEL",
+    complete="part",
+)
+
+#: A whole number with no more different values than this is taken for a class.
+_MOST_CLASSES = 20
+
+
+def model_of(text: str) -> Any:
+    """The model that a text describes, or that a file holds."""
+    if re.fullmatch(r"[^()|+]+\.ms", text):
+        return loaded(text)
+    return notation.parse(text, role=("classifier", "regressor"))
+
+
+def named(text: str) -> tuple[str | None, str]:
+    """The name and the text of `name=text`; a plain text has no name."""
+    found = re.fullmatch(r"\s*([^()=|+'\"\[{]+?)\s*=\s*(.+)", text, re.DOTALL)
+    return (found[1], found[2]) if found else (None, text)
+
+
+def loaded(path: str) -> Any:
+    """A saved model."""
+    try:
+        model = load(path)
+    except FileNotFoundError:
+        raise InvalidValue(f"{path}: there is no such file") from None
+    except InvalidState as error:
+        raise InvalidValue(f"{path}: {str(error).removeprefix('millstream: ').removeprefix(f'{path} ')}") from None
+    return model
+
+
+def predictor(path: str) -> Any:
+    """A saved model that predicts."""
+    model = loaded(path)
+    if getattr(model, "role", None) not in ("classifier", "regressor"):
+        raise InvalidType(f"{path}: a {getattr(model, 'role', 'part')} predicts nothing")
+    return model
+
+
+def suitable(stream: Watched) -> tuple[Any, str]:
+    """A model for the target of a stream, and why it was chosen."""
+    first = stream.first()
+    if first is None or first.y is None:
+        raise UsageError("there is no target to choose a model by")
+    text, why = _suitable_for(first.y, isinstance(first.X, Sparse))
+    return notation.parse(text), why
+
+
+def _suitable_for(y: Any, sparse: bool) -> tuple[str, str]:
+    before = "" if sparse else "StandardScaler | "
+    # Of thousands of sparse features most are rare, and need larger steps.
+    steps = "(optimizer=AdaGrad)" if sparse else ""
+    values = distinct(y, _MOST_CLASSES + 1)
+    column = _frames.targets(y)
+    numbers = isinstance(column, np.ndarray) and column.dtype.kind in "fiu"
+    whole = numbers and all(float(value).is_integer() for value in values)
+    if numbers and (not whole or len(values) > (2 if column.dtype.kind == "f" else _MOST_CLASSES)):
+        return f"{before}LinearRegression{steps}", "the target is a number"
+    if len(values) <= 2:
+        return f"{before}LogisticRegression{steps}", "the target has two classes"
+    return f"{before}SoftmaxRegression{steps}", f"the target has {len(values)} classes or more"

@@ -1,0 +1,125 @@
+"""What a command and its options are, declared once."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+__all__ = ["COMMON", "DATA_ERROR", "INTERRUPTED", "OK", "USAGE", "Command", "Option"]
+
+#: Exit codes.
+OK, DATA_ERROR, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option, or one argument if its name begins with no dash."""
+
+    names: tuple[str, ...]
+    words: str
+    #: What stands for its value in the help; an option without is a flag.
+    value: str | None = None
+    kind: Callable[[str], Any] = str
+    default: Any = None
+    choices: tuple[str, ...] | None = None
+    #: Whether it may be given several times.
+    many: bool = False
+    #: Whether an argument may be left out.
+    optional: bool = False
+    #: What a shell completes its value with: "file", "part", "role", "model".
+    complete: str = ""
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is an argument: it has its place and no dash."""
+        return not self.names[0].startswith("-")
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is on or off."""
+        return not self.is_argument and self.value is None
+
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        """Declare it to a parser."""
+        if self.is_flag:
+            parser.add_argument(*self.names, action="store_true", help=self.words)
+            return
+        settings: dict[str, Any] = {"help": self.words, "default": self.default, "type": self.kind}
+        if self.choices:
+            settings["choices"] = self.choices
+        if self.is_argument:
+            settings |= {"metavar": self.value, "nargs": "?" if self.optional else None}
+            parser.add_argument(self.names[0], **{k: v for k, v in settings.items() if v is not None})
+            return
+        if self.many:
+            settings["action"] = "append"
+        if not self.choices:
+            settings["metavar"] = self.value
+        parser.add_argument(*self.names, **settings)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: what it is for, its options, and lines that teach it."""
+
+    name: str
+    words: str
+    about: str
+    options: tuple[Option, ...]
+    #: What each does, and the line without `millstream` in front.
+    examples: tuple[tuple[str, str], ...]
+    main: Callable[[argparse.Namespace], int]
+
+
+def count(text: str) -> int:
+    """A whole number, which may be written as 100_000, 100,000 or 1e5."""
+    try:
+        number = float(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        number = -1.0
+    if not number.is_integer() or number < 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number, at least 0, got {text!r}")
+    return int(number)
+
+
+def positive(text: str) -> int:
+    """A whole number, at least 1."""
+    number = count(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be a whole number, at least 1, got 0")
+    return number
+
+
+_UNITS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days", "w": "weeks", "ms": "milliseconds"}
+
+
+def delay(text: str) -> int | float | timedelta:
+    """Rows, or a time: 500, 30min, 1.5h, 2d."""
+    found = re.fullmatch(r"([\d_.,]+)\s*(ms|s|min|h|d|w)?", text.strip())
+    try:
+        amount = float(found[1].replace(",", "").replace("_", "")) if found else -1.0
+    except ValueError:
+        amount = -1.0
+    if not found or amount < 0:
+        raise argparse.ArgumentTypeError(f"must be rows (500) or a time (30min, 1.5h, 2d), got {text!r}")
+    if found[2]:
+        return timedelta(**{_UNITS[found[2]]: amount})
+    return int(amount) if amount.is_integer() else amount
+
+
+def pair(text: str) -> tuple[str, str]:
+    """A name and a value, name=value."""
+    name, sign, value = text.rpartition("=")
+    if not sign or not name or not value:
+        raise argparse.ArgumentTypeError(f"must be COLUMN=KIND, got {text!r}")
+    return name, value
+
+
+#: For every command.
+COMMON = (Option(("--debug",), "show the traceback of an error, as MILLSTREAM_DEBUG=1 does"),)
+JSON = Option(("--json",), "the result as JSON on standard output, for programs")
+QUIET = Option(("--quiet", "-q"), "no progress and no remarks, only the result")

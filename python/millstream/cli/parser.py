@@ -1,0 +1,76 @@
+"""The commands as an argparse parser whose help teaches."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import millstream
+from millstream.cli.options import COMMON, USAGE, Command
+from millstream.registry import nearest
+
+__all__ = ["parser_of"]
+
+_EXIT_CODES = "exit codes: 0 done, 1 the data or a file was at fault, 2 the command line was, 130 interrupted"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line with the nearest command or option, and where to read more."""
+        message = self._with_hint(message)
+        print(f"{self.prog}: {message}\ntry {self.prog} --help", file=sys.stderr)
+        sys.exit(USAGE)
+
+    def _with_hint(self, message: str) -> str:
+        if message.startswith("unrecognized arguments: "):
+            given = message.removeprefix("unrecognized arguments: ").split()[0]
+            known = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
+            if given.startswith("-"):
+                return f"there is no option {given}{nearest(given.partition('=')[0], known)}"
+            return f"one argument too many: {given!r}"
+        if "invalid choice: " in message and message.startswith("argument command"):
+            given = message.partition("invalid choice: ")[2].partition(" (")[0].strip("'\"")
+            commands = [name for action in self._actions if action.dest == "command" for name in action.choices or ()]
+            return f"there is no command {given!r}{nearest(given, commands)}"
+        return message.removeprefix("argument ")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str, **more: Any) -> None:
+        super().__init__(prog, max_help_position=30, **more)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        # `-q, --quiet` and `--target NAME`, not the value once for each name.
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        names = ", ".join(sorted(action.option_strings, key=len))
+        return f"{names} {self._format_args(action, action.metavar or '')}".rstrip() if action.metavar else names
+
+
+def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = _Parser(
+        prog="millstream",
+        formatter_class=_Formatter,
+        description="Online machine learning: exact one-example-at-a-time learning, at native speed.",
+        epilog='millstream COMMAND --help teaches a command by examples. Begin with "millstream demo", or\n'
+        "  millstream run data.csv --target y\n\n" + _EXIT_CODES,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"millstream {millstream.__version__}")
+    several = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    for command in commands:
+        lines = "\n\n".join(f"  # {words}\n  millstream {line}" for words, line in command.examples)
+        one = several.add_parser(
+            command.name,
+            help=command.words,
+            description=f"{command.words[0].upper()}{command.words[1:]}.\n\n{command.about}",
+            epilog=f"examples:\n{lines}" if lines else None,
+            formatter_class=_Formatter,
+            allow_abbrev=False,
+        )
+        for option in (*command.options, *COMMON):
+            option.add_to(one)
+    return parser

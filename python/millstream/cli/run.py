@@ -1,0 +1,146 @@
+"""`millstream run`: learn a source row by row, and say how well each row was predicted before it was learned."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from millstream.cli import evaluation, show
+from millstream.cli.errors import UsageError
+from millstream.cli.models import MODEL, model_of, predictor, suitable
+from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option
+from millstream.cli.sources import SOURCE_OPTIONS, source_of
+from millstream.cli.watched import Watched
+from millstream.errors import InvalidValue
+
+__all__ = ["COMMAND"]
+
+
+def main(given: Namespace) -> int:
+    """Run it."""
+    evaluation.check_places(given)
+    model, why = _model(given)
+    stream = Watched(source_of(given))
+    if stream.endless and given.limit is None and not given.follow and given.passes > 1:
+        raise UsageError("--passes needs an end: give --limit too")
+    if model is None:
+        model, why = suitable(stream)
+    silent = given.quiet or given.json
+    if why:
+        show.remark(f"{show.text_of(model)}  ({why})", silent)
+    recorder = evaluation.Recorder(given.predictions) if given.predictions else None
+    before = getattr(model, "learned", 0)
+    try:
+        result = evaluation.evaluated(given, model, stream, recorder)
+    except Exception:
+        # What was learned before the bad row is not lost.
+        if given.save and getattr(model, "learned", 0) > before:
+            evaluation.save(model, given.save, silent)
+        raise
+    return _told(given, result, stream, recorder)
+
+
+def _model(given: Namespace) -> tuple[Any, str]:
+    if given.resume and given.model:
+        raise UsageError("--resume goes on with a saved model, so --model makes no sense with it")
+    if given.resume:
+        model = predictor(given.resume)
+        return model, f"from {given.resume}, which has learned {show.counted(model.learned, 'row')}"
+    return (model_of(given.model), "") if given.model else (None, "")
+
+
+def _told(given: Namespace, result: Any, stream: Watched, recorder: evaluation.Recorder | None) -> int:
+    """Show the result, write what was asked for, and find the exit code."""
+    if result.rows == 0:
+        if result.interrupted:
+            raise KeyboardInterrupt
+        raise InvalidValue(f"{given.source}: there are no rows")
+    silent = given.quiet or given.json
+    if not given.json:
+        print(_closing(given, result, stream))
+        print(end="", flush=True)
+    code = OK
+    written, well = evaluation.write_pictures(result, given)
+    if given.save:
+        if evaluation.save(result.model, given.save, silent):
+            written["save"] = given.save
+        else:
+            well = False
+    if recorder is not None:
+        if recorder.error is None:
+            written["predictions"] = given.predictions
+        else:
+            show.warn(f"--predictions: {given.predictions} is not whole: {recorder.error.strerror}")
+            well = False
+    if given.json:
+        data = {"source": given.source, "target": stream.target, **show.result_data(result), "files": written}
+        print(show.as_json(data))
+    for what in ("report", "plot", "predictions"):
+        if what in written:
+            show.remark(f"{what} in {written[what]}", silent)
+    constant = evaluation.only_value(stream)
+    if constant:
+        show.warn(constant)
+    if constant or not well:
+        code = DATA_ERROR
+    if result.interrupted:
+        show.remark(_how_to_go_on(given, result), silent)
+        code = INTERRUPTED
+    return code
+
+
+def _closing(given: Namespace, result: Any, stream: Watched) -> str:
+    target = f" → {stream.target}" if stream.target else ""
+    lines = [show.bold(f"{given.source}{target}") + f"  {show.text_of(result.model)}", ""]
+    rows = [
+        [name, show.number(value), show.number(show.last(result, name))] for name, value in result.values.items()
+    ]
+    lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
+    lines += ["", f"{show.rows_line(result)}; the model holds {show.amount(result.memory)}"]
+    if given.detector:
+        lines.append(show.drift_line(result))
+    lines += evaluation.remarks_on(result, stream)
+    if result.interrupted:
+        lines.append("interrupted: this is the result so far")
+    return "\n".join(lines)
+
+
+def _how_to_go_on(given: Namespace, result: Any) -> str:
+    if not given.save:
+        return "what was learned is gone; with --save it would be kept"
+    done = result.rows + (given.skip or 0)
+    return f"to go on: millstream run {given.source} … --resume {given.save} --skip {done}"
+
+
+COMMAND = Command(
+    "run",
+    "learn a source row by row, scoring each prediction before its row is learned",
+    "Each row is predicted, the prediction is scored when its label comes, and then the row is learned, so that\n"
+    "the result is honest without a test set. Progress is shown on the way; Ctrl-C shows the result so far and\n"
+    "still saves. Without --model, one is chosen that suits the target, and named.",
+    (
+        *SOURCE_OPTIONS,
+        MODEL,
+        *evaluation.EVALUATION_OPTIONS,
+        *evaluation.OUTPUT_OPTIONS,
+        Option(("--save",), "save the model at the end, whole or not at all", value="FILE.ms", complete="file"),
+        Option(("--resume",), "go on with a saved model", value="FILE.ms", complete="file"),
+        JSON,
+        QUIET,
+    ),
+    (
+        ("a model that suits the target", "run flights.csv --target late"),
+        (
+            "a model of your own, a page, and the model saved",
+            'run flights.csv -t late -m "StandardScaler | LogisticRegression(l2=0.001)" --report page.html '
+            "--save late.ms",
+        ),
+        ("go on with it tomorrow", "run tomorrow.csv -t late --resume late.ms --save late.ms"),
+        ("labels that come 500 rows late, or two hours", "run sales.parquet -t sold --delay 500"),
+        ("", "run sales.parquet -t sold --time at --delay 2h"),
+        ("mark where the world changes", 'run "SEA(seed=1)" --limit 100000 --detector "PageHinkley(threshold=20)"'),
+        ("a growing file, or another program's output", "run log.jsonl -t failed --follow --save model.ms"),
+        ("", "run - -t y --format csv --json < data.csv"),
+    ),
+    main,
+)

@@ -1,0 +1,161 @@
+"""What a command says: tables for people, JSON for programs, remarks on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import millstream
+from millstream import notation
+from millstream.errors import MillstreamError
+
+__all__ = ["as_json", "bold", "dim", "remark", "result_data", "text_of"]
+
+
+def _styled(text: str, code: str) -> str:
+    if sys.stdout is None or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\033[{code}m{text}\033[0m"
+
+
+def bold(text: str) -> str:
+    """Text that stands out on a terminal."""
+    return _styled(text, "1")
+
+
+def dim(text: str) -> str:
+    """Text that stands back on a terminal."""
+    return _styled(text, "2")
+
+
+def remark(text: str, quiet: bool = False) -> None:
+    """Say something that is not the result."""
+    if not quiet:
+        print(text, file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Say what went wrong, also to those who want it quiet."""
+    print(text, file=sys.stderr)
+
+
+def as_json(value: Any) -> str:
+    """Plain data as JSON, which has no NaN."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    return str(value)
+
+
+def text_of(model: Any) -> str:
+    """A model as it can be typed."""
+    try:
+        return notation.text(model)
+    except (MillstreamError, TypeError):
+        return repr(model)
+
+
+def amount(size: float) -> str:
+    """Bytes for people."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def number(value: float) -> str:
+    """A value for people: four digits after the point, or what it takes for large and small ones."""
+    if value != value:
+        return "–"
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.4g}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Text in columns: the first to the left, the others to the right."""
+    every = [head, *rows]
+    widths = [max(len(row[place]) for row in every) for place in range(len(head))]
+    lines = []
+    for row in every:
+        cells = [cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in _with(row, widths)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join([bold(lines[0]), *lines[1:]])
+
+
+def _with(row: Sequence[str], widths: Sequence[int]) -> Any:
+    return enumerate(zip(row, widths, strict=True))
+
+
+def last(result: Any, name: str) -> float:
+    """A metric over the window, at the end."""
+    recent = result.curve[f"rolling_{name}"]
+    return float(recent[-1]) if len(recent) else math.nan
+
+
+def counted(count: int, what: str, many: str | None = None) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{count:,} {what if count == 1 else many or what + 's'}"
+
+
+def rows_line(result: Any) -> str:
+    """What became of the rows, and how fast."""
+    parts = [f"{counted(result.rows, 'row')} in {result.seconds:.3g} s ({result.throughput:,.0f} rows/s)"]
+    notes = (
+        ("warm-up", result.warmup),
+        ("before the model could answer", result.unanswered),
+        ("set aside", result.skipped),
+        ("still waiting for their labels", result.waiting),
+    )
+    parts += [f"{count:,} {what}" for what, count in notes if count]
+    return ", ".join(parts)
+
+
+def drift_line(result: Any) -> str:
+    """Where the detector found a change."""
+    shown = ", ".join(f"{row:,}" for row in result.drifts[:8]) + (", …" if len(result.drifts) > 8 else "")
+    return f"drift at row {shown}" if result.drifts else "no drift was found"
+
+
+def result_data(result: Any) -> dict[str, Any]:
+    """A result as plain data."""
+    confusion = result.confusion
+    return {
+        "name": result.name,
+        "model": text_of(result.model),
+        "metrics": {name: {"whole": value, "last": last(result, name)} for name, value in result.values.items()},
+        "rows": result.rows,
+        "scored": result.scored,
+        "learned": result.learned,
+        "warmup": result.warmup,
+        "unanswered": result.unanswered,
+        "set_aside": result.skipped,
+        "refusals": [{"row": row, "reason": reason} for row, reason in result.refusals],
+        "waiting": result.waiting,
+        "interrupted": result.interrupted,
+        "drifts": result.drifts,
+        "confusion": None if confusion is None else {"labels": confusion.labels, "matrix": confusion.matrix},
+        "seconds": result.seconds,
+        "rows_per_second": result.throughput,
+        "memory": result.memory,
+        "settings": result.settings,
+        "version": millstream.__version__,
+    }

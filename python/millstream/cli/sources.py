@@ -1,0 +1,225 @@
+"""SOURCE and the options that go with it: a file of any format, standard input, a data set, a generator."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import re
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from millstream.cli.errors import UsageError
+from millstream.cli.options import Option, count, pair, positive
+from millstream.errors import InvalidNotation, InvalidValue
+from millstream.notation import Vocabulary, parse
+from millstream.registry import nearest
+from millstream.stream import Stream
+
+__all__ = ["SOURCE", "SOURCE_OPTIONS", "source_of", "vocabulary"]
+
+SOURCE = Option(
+    ("source",),
+    'a file (CSV, Parquet, Arrow, JSON lines, ARFF, libsvm, VW, SQLite; gzip and zstd too), "-" for standard input, '
+    'a data set ("Flights") or a generator ("SEA(seed=1)")',
+    value="SOURCE",
+    complete="file",
+)
+
+TARGET = Option(("--target", "-t"), "the column to predict", value="COLUMN")
+
+SOURCE_OPTIONS = (
+    SOURCE,
+    TARGET,
+    Option(("--weight",), "the column of sample weights", value="COLUMN"),
+    Option(("--time",), "the column of event times", value="COLUMN"),
+    Option(("--label-time",), "the column of times at which labels came", value="COLUMN"),
+    Option(("--drop",), "columns to leave out, with commas or several times", value="COLUMNS", many=True),
+    Option(
+        ("--types",),
+        "a column's kind where it is not as found: number, nominal, text or time; several times",
+        value="COLUMN=KIND",
+        kind=pair,
+        many=True,
+    ),
+    Option(("--format",), "the file's format, if its name and beginning do not show it", value="FORMAT"),
+    Option(("--query",), "what to ask a data base", value="SQL"),
+    Option(
+        ("--option",),
+        "an option of the reader, such as delimiter=';'; several times",
+        value="NAME=VALUE",
+        kind=pair,
+        many=True,
+    ),
+    Option(
+        ("--on-error",),
+        "at a row that cannot be read or learned: stop, or set it aside and count it",
+        value="WHAT",
+        choices=("raise", "skip"),
+        default="raise",
+    ),
+    Option(("--follow",), "wait for more at the end of the file, as tail -f does; Ctrl-C ends it"),
+    Option(("--limit",), "the most rows to take", value="ROWS", kind=count),
+    Option(("--skip",), "rows to leave out at the beginning", value="ROWS", kind=count),
+    Option(("--shuffle",), "shuffle with a buffer of so many rows", value="ROWS", kind=positive),
+    Option(("--seed",), "the seed of --shuffle", value="NUMBER", kind=count, default=1),
+)
+
+#: What may be called on a source: `SEA(seed=1).take(1000)`.
+METHODS = ("take", "skip", "shuffle", "repeat", "batch")
+
+_DATA_BASES = (".db", ".sqlite", ".sqlite3")
+
+
+def vocabulary() -> Vocabulary:
+    """What a source may name: data sets, generators, readers."""
+    names = {}
+    for module in ("datasets", "synth"):
+        full = f"millstream.{module}"
+        if importlib.util.find_spec(full) is not None:
+            found = importlib.import_module(full)
+            names |= {f"{module}.{name}": full for name in found.__all__ if isinstance(getattr(found, name), type)}
+    readers = importlib.import_module("millstream.stream").__all__
+    names |= {f"stream.{name}": "millstream.stream" for name in readers if name.startswith("read_")}
+    return Vocabulary(names, METHODS)
+
+
+def source_of(given: Namespace, *, learning: bool = True) -> Stream:
+    """The stream that a command line names."""
+    text = given.source
+    named = _columns(given)
+    if given.label_time and not given.time:
+        raise UsageError("--label-time needs --time: a label comes when an example at or after its time is predicted")
+    found = _file(text, given, named) if _is_file(text, given) else _built(text, given, named)
+    if learning and found.target is None and _is_table(found):
+        raise UsageError(f"which column is to be predicted? Name it with --target{_choice(found)}")
+    if given.skip:
+        found = found.skip(given.skip)
+    if given.shuffle:
+        found = found.shuffle(given.shuffle, seed=given.seed)
+    return found
+
+
+def _is_table(found: Stream) -> bool:
+    from millstream.stream.table import TableStream
+
+    return isinstance(found, TableStream)
+
+
+def _choice(found: Stream) -> str:
+    """The columns that there are, if they can be seen without losing anything."""
+    try:
+        names = list(found.schema) if found.repeatable and not found.endless else []
+    except Exception:
+        names = []
+    return f": {', '.join(map(str, names[:12]))}{', …' if len(names) > 12 else ''}" if names else ""
+
+
+def _columns(given: Namespace) -> dict[str, Any]:
+    """The options that readers take, those that were given."""
+    named: dict[str, Any] = {
+        name: getattr(given, name) for name in ("target", "weight", "time", "label_time") if getattr(given, name)
+    }
+    if given.drop:
+        named["drop"] = [name for names in given.drop for name in names.split(",") if name]
+    if given.types:
+        named["types"] = dict(given.types)
+    if given.on_error != "raise":
+        named["on_error"] = given.on_error
+    if given.follow:
+        named["follow"] = True
+    for name, value in given.option or ():
+        try:
+            named[name] = parse(value)
+        except InvalidNotation:
+            named[name] = value
+    return named
+
+
+def _is_file(text: str, given: Namespace) -> bool:
+    if text == "-" or given.query or given.format or Path(text).exists():
+        return True
+    return "(" not in text and (bool(re.search(r"[/\\]", text)) or bool(re.search(r"\.[A-Za-z]\w*$", text)))
+
+
+def _file(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
+    from millstream import stream
+
+    if text != "-":
+        path = Path(text)
+        if not path.exists():
+            raise InvalidValue(f"{text}: there is no such file{_near_file(path)}")
+        if path.is_dir():
+            raise InvalidValue(f"{text}: this is a directory, not a file")
+        if given.query or path.suffix.lower() in _DATA_BASES:
+            return _data_base(path, given.query, named)
+    return _called(lambda: stream.open(text, format=given.format, **named), text, named)
+
+
+def _near_file(path: Path) -> str:
+    try:
+        names = [other.name for other in path.parent.iterdir()]
+    except OSError:
+        return f"; there is no directory {str(path.parent)!r} either"
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f", did you mean {str(path.parent / near[0])!r}?" if near else ""
+
+
+def _data_base(path: Path, query: str | None, named: dict[str, Any]) -> Stream:
+    import sqlite3
+
+    from millstream import stream
+
+    address = f"{path.absolute().as_uri()}?mode=ro"
+
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(address, uri=True)
+
+    try:
+        connection = connect()
+        found = connection.execute("select name from sqlite_master where type in ('table', 'view') order by name")
+        tables = [str(name) for (name,) in found]
+        connection.close()
+    except sqlite3.Error as error:
+        raise InvalidValue(f"{path}: {error}") from None
+    if query is None and len(tables) != 1:
+        raise UsageError(
+            f"{path}: which rows? --query 'select * from …'; its tables are {', '.join(tables) or 'none'}"
+        )
+    if query is None:
+        quoted = tables[0].replace('"', '""')
+        query = f'select * from "{quoted}"'
+    return _called(lambda: stream.read_sql(query, connect, **named), str(path), named)
+
+
+def _called(make: Callable[[], Stream], text: str, named: dict[str, Any]) -> Stream:
+    try:
+        return make()
+    except TypeError as error:
+        found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        if not found:
+            raise
+        raise UsageError(f"{text}: its reader does not take {found[1]!r}") from None
+
+
+def _built(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
+    """A data set or a generator; its own columns are known."""
+    words = vocabulary()
+    try:
+        built = parse(text, vocabulary=words)
+    except InvalidNotation as error:
+        if "no part named" in str(error) and re.fullmatch(r"\w+", text):
+            sources = [name for name in words.more if not name.startswith("stream.")]
+            raise UsageError(f"{text}: no file and no data set or generator is named so{nearest(text, sources)}") from None
+        raise
+    if not isinstance(built, Stream):
+        raise UsageError(f"{text}: a source is a file, a data set or a generator, not {type(built).__name__}")
+    target = named.pop("target", None)
+    if target is not None and built.target is not None and target != built.target:
+        raise UsageError(f"{text}: its target is {built.target!r}; --target is for files")
+    named.pop("on_error", None)
+    if named:
+        raise UsageError(f"{text}: --{next(iter(named)).replace('_', '-')} is for files")
+    return built

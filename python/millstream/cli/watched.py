@@ -1,0 +1,72 @@
+"""A stream that is looked at before and while it is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from millstream import _frames
+from millstream.stream.base import Stream
+from millstream.stream.chunk import Chunk
+from millstream.stream.derived import Derived
+
+__all__ = ["Watched"]
+
+
+class Watched(Derived):
+    """The same examples. The first chunk can be seen before, and afterwards whether the target ever changed."""
+
+    def __init__(self, source: Stream) -> None:
+        super().__init__(source)
+        self._rest: Iterator[Chunk] | None = None
+        self._first: Chunk | None = None
+        #: Rows that came.
+        self.rows = 0
+        #: The target's only value so far; None once there was another.
+        self.only: list[Any] | None = []
+
+    def __repr__(self) -> str:
+        return repr(self.source)
+
+    def first(self) -> Chunk | None:
+        """The first chunk, which is still to be read; None if there is none."""
+        if self._rest is None:
+            self._rest = self.source.chunks()
+            self._first = next(self._rest, None)
+        return self._first
+
+    def chunks(self) -> Iterator[Chunk]:
+        first, rest = self._first, self._rest
+        self._first = self._rest = None
+        if rest is None:
+            rest = self.source.chunks()
+        if first is not None:
+            yield self._watch(first)
+        del first
+        for chunk in rest:
+            yield self._watch(chunk)
+
+    def _watch(self, chunk: Chunk) -> Chunk:
+        self.rows += len(chunk)
+        if self.only is not None and chunk.y is not None and len(chunk):
+            values = distinct(chunk.y, 2) + self.only
+            self.only = values[:1] if all(value == values[0] for value in values) else None
+        return chunk
+
+
+def distinct(y: Any, most: int) -> list[Any]:
+    """The different values of a target, up to `most` of them; missing ones are none."""
+    y = _frames.targets(y)
+    if isinstance(y, np.ndarray):
+        if y.dtype.kind == "f":
+            y = y[~np.isnan(y)]
+        return list(np.unique(y)[:most].tolist())
+    found: dict[Any, None] = {}
+    for value in y:
+        if value is not None and value == value:
+            found[value] = None
+            if len(found) == most:
+                break
+    return list(found)

@@ -1,0 +1,143 @@
+"""Columns to a file, as they come: CSV, Parquet, JSON lines by the ending of its name."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from millstream.cli.errors import UsageError
+from millstream.errors import InvalidValue
+
+__all__ = ["Writer", "check_place"]
+
+ENDINGS = (".csv", ".parquet", ".jsonl", ".ndjson")
+
+
+def check_place(path: str | None, endings: tuple[str, ...] = (), *, what: str = "") -> None:
+    """Refuse a file that cannot be written before the work begins, not after it."""
+    if path is None or path == "-":
+        return
+    place = Path(path)
+    if endings and place.suffix.lower() not in endings and not (place.exists() and not place.is_file()):
+        raise UsageError(f"{what}: {path} must end in {' or '.join(endings)}")
+    if place.is_dir():
+        raise InvalidValue(f"{what}: {path} is a directory")
+    if not place.parent.is_dir():
+        raise InvalidValue(f"{what}: there is no directory {str(place.parent)!r}")
+
+
+class Writer:
+    """Writes columns chunk by chunk; the first chunk decides the types. "-" is standard output, as CSV."""
+
+    def __init__(self, path: str, format: str | None = None) -> None:  # noqa: A002
+        self.path = path
+        self.format = format or (Path(path).suffix.lower().removeprefix(".") if path != "-" else "csv")
+        self.rows = 0
+        self.schema: Any = None
+        self.writer: Any = None
+        self.file: Any = None
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Write some more rows."""
+        import pyarrow
+
+        if self.schema is None:
+            # Before the first label has come there is no prediction to tell a type by.
+            other = _type_of(columns["truth"]) if "truth" in columns else pyarrow.string()
+            types = {name: _type_of(values) or other for name, values in columns.items()}
+            self.schema = pyarrow.schema(list(types.items()))
+        arrays = [_array(columns[field.name], field.type) for field in self.schema]
+        self.write_table(pyarrow.Table.from_arrays(arrays, schema=self.schema))
+
+    def write_table(self, table: Any) -> None:
+        """Write the rows of an Arrow table."""
+        if self.writer is None and self.file is None:
+            self._open(table.schema)
+        if self.writer is None:
+            for row in table.to_pylist():
+                self.file.write(json.dumps(_plain(row), ensure_ascii=False).encode() + b"\n")
+        elif self.format == "parquet":
+            self.writer.write_table(table)
+        else:
+            self.writer.write(table)
+        self.rows += table.num_rows
+
+    def _open(self, schema: Any) -> None:
+        if self.path == "-":
+            sys.stdout.flush()
+            self.file = sys.stdout.buffer
+        else:
+            self.file = Path(self.path).open("wb")  # noqa: SIM115
+        if self.format == "parquet":
+            import pyarrow.parquet
+
+            self.writer = pyarrow.parquet.ParquetWriter(self.file, schema)
+        elif self.format == "csv":
+            import pyarrow.csv
+
+            options = pyarrow.csv.WriteOptions(quoting_style="needed")
+            self.writer = pyarrow.csv.CSVWriter(self.file, schema, write_options=options)
+
+    def close(self) -> None:
+        """Write what is left."""
+        writer, file, self.writer = self.writer, self.file, None
+        try:
+            if writer is not None:
+                writer.close()
+        finally:
+            if file is not None:
+                if self.path == "-":
+                    file.flush()
+                else:
+                    file.close()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _type_of(values: Any) -> Any:
+    """The Arrow type for a column, None if nothing tells it; what is neither bool nor number is written as text."""
+    import pyarrow
+
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
+    if kind == "O":
+        kinds = {type(value) for value in values if value is not None}
+        if not kinds:
+            return None
+        kind = {frozenset({bool}): "b", frozenset({int}): "i", frozenset({float}): "f"}.get(frozenset(kinds), "O")
+    return {"b": pyarrow.bool_(), "i": pyarrow.int64(), "u": pyarrow.uint64(), "f": pyarrow.float64()}.get(
+        kind, pyarrow.string()
+    )
+
+
+def _array(values: Any, kind: Any) -> Any:
+    import pyarrow
+
+    if kind == pyarrow.string():
+        return pyarrow.array([None if value is None else str(value) for value in values], kind)
+    try:
+        return pyarrow.array(values, kind, from_pandas=True)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        # A class of another type than the first ones; the column cannot change any more.
+        return pyarrow.array([value if _fits(value, kind) else None for value in values], kind, from_pandas=True)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    import pyarrow
+
+    wanted = {pyarrow.bool_(): bool, pyarrow.int64(): int, pyarrow.float64(): (int, float)}.get(kind, object)
+    return isinstance(value, wanted)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
