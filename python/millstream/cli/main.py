@@ -12,7 +12,7 @@ from millstream.cli.commands import COMMANDS
 from millstream.cli.errors import UsageError
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, OK, USAGE
 from millstream.cli.parser import parser_of
-from millstream.errors import InvalidNotation, MillstreamError, UnknownName
+from millstream.errors import InvalidNotation, MillstreamError
 
 __all__ = ["main"]
 
@@ -20,7 +20,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     try:
-        given = parser_of(COMMANDS).parse_args(arguments)
+        given = parser_of(COMMANDS).parse(arguments)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else USAGE
     debugging = given.debug or os.environ.get("MILLSTREAM_DEBUG", "") not in ("", "0")
@@ -51,7 +51,7 @@ def explained(error: Exception) -> tuple[int, list[str]]:
     """The exit code for an error, and what to say of it."""
     if isinstance(error, InvalidNotation):
         return USAGE, [str(error).removeprefix("notation: "), error.pointer]
-    if isinstance(error, UsageError | UnknownName):
+    if isinstance(error, UsageError):
         return USAGE, [str(error)]
     if isinstance(error, MillstreamError):
         return DATA_ERROR, [str(error)]

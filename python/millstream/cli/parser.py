@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import millstream
@@ -17,6 +17,10 @@ _EXIT_CODES = "exit codes: 0 done, 1 the data or a file was at fault, 2 the comm
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: dict[str, _Parser] = {}
+
     def error(self, message: str) -> NoReturn:
         """One line with the nearest command or option, and where to read more."""
         message = self._with_hint(message)
@@ -24,17 +28,22 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(USAGE)
 
     def _with_hint(self, message: str) -> str:
-        if message.startswith("unrecognized arguments: "):
-            given = message.removeprefix("unrecognized arguments: ").split()[0]
-            known = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
-            if given.startswith("-"):
-                return f"there is no option {given}{nearest(given.partition('=')[0], known)}"
-            return f"one argument too many: {given!r}"
-        if "invalid choice: " in message and message.startswith("argument command"):
+        if "invalid choice: " in message and message.startswith("argument COMMAND"):
             given = message.partition("invalid choice: ")[2].partition(" (")[0].strip("'\"")
-            commands = [name for action in self._actions if action.dest == "command" for name in action.choices or ()]
-            return f"there is no command {given!r}{nearest(given, commands)}"
+            return f"there is no command {given!r}{nearest(given, self.commands)}"
         return message.removeprefix("argument ")
+
+    def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
+        """What was given; of what is not known, the nearest that is."""
+        given, unknown = self.parse_known_args(arguments)
+        if unknown:
+            one = self.commands[given.command]
+            known = [name for action in one._actions for name in action.option_strings if name.startswith("--")]
+            if unknown[0].startswith("-"):
+                name = unknown[0].partition("=")[0]
+                one.error(f"there is no option {name}{nearest(name, known)}")
+            one.error(f"one argument too many: {unknown[0]!r}")
+        return given
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -49,7 +58,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return f"{names} {self._format_args(action, action.metavar or '')}".rstrip() if action.metavar else names
 
 
-def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
+def parser_of(commands: Iterable[Command]) -> _Parser:
     """The parser of all commands."""
     parser = _Parser(
         prog="millstream",
@@ -71,6 +80,7 @@ def parser_of(commands: Iterable[Command]) -> argparse.ArgumentParser:
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
+        parser.commands[command.name] = one
         for option in (*command.options, *COMMON):
             option.add_to(one)
     return parser

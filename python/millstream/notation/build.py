@@ -40,11 +40,12 @@ def parse(text: str, role: str | Collection[str] | None = None, vocabulary: Voca
         raise InvalidType(f"notation: a model is described by a text, got {type(text).__name__}")
     tree = read(text)
     roles = (role,) if isinstance(role, str) else tuple(role or ())
-    built = _Builder(text, vocabulary or Vocabulary()).build(tree, roles, "")
+    builder = _Builder(text, vocabulary or Vocabulary())
+    built = builder.build(tree, roles, "")
     if roles and role_of(built) not in roles:
         due = " or ".join(_article(each) for each in roles)
-        what = _article(found) if (found := role_of(built)) else f"the value {built!r:.40}"
-        raise InvalidNotation(f"expected {due}, got {what}", text, tree.start, tree.stop)
+        message = f"expected {due}, got {_what(built)}{builder.other(built, roles)}"
+        raise builder.wrong(message, tree.start, tree.stop)
     return built
 
 
@@ -60,6 +61,12 @@ def role_of(part: Any) -> str | None:
 def _article(role: str) -> str:
     word = role.replace("_", " ")
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def _what(built: Any) -> str:
+    """What a thing is, for messages."""
+    role = role_of(built)
+    return f"{type(built).__name__}, {_article(role)}" if role else f"the value {built!r:.40}"
 
 
 class Vocabulary:
@@ -158,10 +165,16 @@ class _Builder:
         for member in node.members:
             built = self.build(member, ("transformer", "classifier", "regressor"), "")
             if base.role_of(built) not in ("transformer", "classifier", "regressor"):
-                raise self.wrong(f"{node.sign!r} joins models, got {built!r:.40}", member.start, member.stop)
+                hint = self.other(built, ("transformer", "classifier", "regressor"))
+                raise self.wrong(f"{node.sign!r} joins models, got {_what(built)}{hint}", member.start, member.stop)
             members.append(built)
         kind: Any = compose.Pipeline if node.sign == "|" else compose.Union
         return self.attempt(lambda: kind(*members), node, [])
+
+    def other(self, built: Any, roles: Collection[str]) -> str:
+        """A hint at the part of the right role that is named like one of a wrong role."""
+        names = [full for full in self.vocabulary.names if self.vocabulary.role(full) in roles]
+        return registry.nearest(type(built).__name__, names)
 
     def part(self, node: Call, roles: Collection[str], family: str, argument: bool) -> Any:
         name = self.one_name(node, roles, family, argument)
