@@ -55,5 +55,5 @@ def test_a_wrong_role_names_the_roles(capsys):
 
 
 def test_version_from_a_shell():
-    done = subprocess.run([sys.executable, "-m", "millstream.cli", "--version"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "millstream", "--version"], capture_output=True, text=True)
     assert done.stdout == f"millstream {millstream.__version__}\n"

@@ -17,12 +17,20 @@ from millstream.cli.watched import Watched
 from millstream.cli.writers import ENDINGS, Writer, check_place
 from millstream.errors import MillstreamError
 
-__all__ = ["EVALUATION_OPTIONS", "OUTPUT_OPTIONS", "Recorder", "check_places", "evaluated", "save", "write_pictures"]
+__all__ = [
+    "EVALUATION_OPTIONS",
+    "OUTPUT_OPTIONS",
+    "Recorder",
+    "check_places",
+    "evaluated",
+    "save",
+    "write_pictures",
+]
 
 EVALUATION_OPTIONS = (
     Option(
         ("--metric",),
-        "how predictions are scored, several times for several; Accuracy and CohenKappa, or MAE and R2, by default",
+        "how predictions are scored, several times for several; by default Accuracy and CohenKappa, or MAE and R2",
         value="METRIC",
         many=True,
         complete="metric",
@@ -36,7 +44,9 @@ EVALUATION_OPTIONS = (
     Option(("--window",), "rows that the rolling metrics look at", value="ROWS", kind=positive, default=1000),
     Option(("--warmup",), "rows at the beginning that are learned and not scored", value="ROWS", kind=count),
     Option(("--every",), "rows between points of the curve", value="ROWS", kind=positive),
-    Option(("--detector",), 'a drift detector on the errors, such as "PageHinkley(threshold=100)"', value="DETECTOR"),
+    Option(
+        ("--detector",), 'a drift detector on the errors, such as "PageHinkley(threshold=100)"', value="DETECTOR"
+    ),
     Option(("--passes",), "how often to go through the source", value="N", kind=positive, default=1),
     Option(("--threads",), "the most threads for several models", value="N", kind=positive),
 )
@@ -63,7 +73,9 @@ def check_places(given: Namespace) -> None:
         try:
             import matplotlib  # noqa: F401
         except ImportError:
-            raise UsageError("--plot needs matplotlib: pip install matplotlib; --report draws without it") from None
+            raise UsageError(
+                "--plot needs matplotlib: pip install matplotlib; --report draws without it"
+            ) from None
 
 
 class Recorder:
@@ -181,7 +193,7 @@ def remarks_on(result: Any, stream: Watched) -> list[str]:
     """What there is to say about the rows themselves."""
     said = []
     aside = getattr(stream.source, "set_aside", None)
-    if aside is not None and getattr(aside, "count", 0):
+    if aside is not None and len(aside):
         said.append(str(aside))
     if result.refusals:
         row, reason = result.refusals[0]

@@ -55,7 +55,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         names = ", ".join(sorted(action.option_strings, key=len))
-        return f"{names} {self._format_args(action, action.metavar or '')}".rstrip() if action.metavar else names
+        return f"{names} {self._format_args(action, str(action.metavar))}" if action.metavar else names
 
 
 def parser_of(commands: Iterable[Command]) -> _Parser:

@@ -138,7 +138,10 @@ COMMAND = Command(
         ("go on with it tomorrow", "run tomorrow.csv -t late --resume late.ms --save late.ms"),
         ("labels that come 500 rows late, or two hours", "run sales.parquet -t sold --delay 500"),
         ("", "run sales.parquet -t sold --time at --delay 2h"),
-        ("mark where the world changes", 'run "SEA(seed=1)" --limit 100000 --detector "PageHinkley(threshold=20)"'),
+        (
+            "mark where the world changes",
+            'run "SEA(seed=1)" --limit 100000 --detector "PageHinkley(threshold=20)"',
+        ),
         ("a growing file, or another program's output", "run log.jsonl -t failed --follow --save model.ms"),
         ("", "run - -t y --format csv --json < data.csv"),
     ),

@@ -19,7 +19,12 @@ __all__ = ["as_json", "bold", "dim", "remark", "result_data", "text_of"]
 
 
 def _styled(text: str, code: str) -> str:
-    if sys.stdout is None or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if (
+        sys.stdout is None
+        or not sys.stdout.isatty()
+        or os.environ.get("NO_COLOR")
+        or os.environ.get("TERM") == "dumb"
+    ):
         return text
     return f"\033[{code}m{text}\033[0m"
 

@@ -22,7 +22,7 @@ __all__ = ["SOURCE", "SOURCE_OPTIONS", "source_of", "vocabulary"]
 
 SOURCE = Option(
     ("source",),
-    'a file (CSV, Parquet, Arrow, JSON lines, ARFF, libsvm, VW, SQLite; gzip and zstd too), "-" for standard input, '
+    'a file (CSV, Parquet, Arrow, JSON lines, ARFF, libsvm, VW, SQLite; gzip, zstd), "-" for standard input, '
     'a data set ("Flights") or a generator ("SEA(seed=1)")',
     value="SOURCE",
     complete="file",
@@ -75,7 +75,7 @@ _DATA_BASES = (".db", ".sqlite", ".sqlite3")
 
 def vocabulary() -> Vocabulary:
     """What a source may name: data sets, generators, readers."""
-    names = {}
+    names: dict[str, str] = {}
     for module in ("datasets", "synth"):
         full = f"millstream.{module}"
         if importlib.util.find_spec(full) is not None:
@@ -91,7 +91,9 @@ def source_of(given: Namespace, *, learning: bool = True) -> Stream:
     text = given.source
     named = _columns(given)
     if given.label_time and not given.time:
-        raise UsageError("--label-time needs --time: a label comes when an example at or after its time is predicted")
+        raise UsageError(
+            "--label-time needs --time: a label comes when an example at or after its time is predicted"
+        )
     found = _file(text, given, named) if _is_file(text, given) else _built(text, given, named)
     if learning and found.target is None and _is_table(found):
         raise UsageError(f"which column is to be predicted? Name it with --target{_choice(found)}")
@@ -212,7 +214,9 @@ def _built(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
     except InvalidNotation as error:
         if "no part named" in str(error) and re.fullmatch(r"\w+", text):
             sources = [name for name in words.more if not name.startswith("stream.")]
-            raise UsageError(f"{text}: no file and no data set or generator is named so{nearest(text, sources)}") from None
+            raise UsageError(
+                f"{text}: no file and no data set or generator is named so{nearest(text, sources)}"
+            ) from None
         raise
     if not isinstance(built, Stream):
         raise UsageError(f"{text}: a source is a file, a data set or a generator, not {type(built).__name__}")

@@ -106,7 +106,7 @@ class Writer:
 
 
 def _type_of(values: Any) -> Any:
-    """The Arrow type for a column, None if nothing tells it; what is neither bool nor number is written as text."""
+    """The Arrow type for a column, None if nothing tells it; what is no bool or number is text."""
     import pyarrow
 
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
@@ -135,9 +135,12 @@ def _array(values: Any, kind: Any) -> Any:
 def _fits(value: Any, kind: Any) -> bool:
     import pyarrow
 
-    wanted = {pyarrow.bool_(): bool, pyarrow.int64(): int, pyarrow.float64(): (int, float)}.get(kind, object)
-    return isinstance(value, wanted)
+    if kind == pyarrow.bool_():
+        return isinstance(value, bool)
+    return isinstance(value, int if kind == pyarrow.int64() else (int, float)) and not isinstance(value, bool)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()}
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in row.items()
+    }

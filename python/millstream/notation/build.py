@@ -166,7 +166,9 @@ class _Builder:
             built = self.build(member, ("transformer", "classifier", "regressor"), "")
             if base.role_of(built) not in ("transformer", "classifier", "regressor"):
                 hint = self.other(built, ("transformer", "classifier", "regressor"))
-                raise self.wrong(f"{node.sign!r} joins models, got {_what(built)}{hint}", member.start, member.stop)
+                raise self.wrong(
+                    f"{node.sign!r} joins models, got {_what(built)}{hint}", member.start, member.stop
+                )
             members.append(built)
         kind: Any = compose.Pipeline if node.sign == "|" else compose.Union
         return self.attempt(lambda: kind(*members), node, [])
