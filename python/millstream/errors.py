@@ -12,9 +12,11 @@ __all__ = [
     "InvalidValue",
     "MillstreamError",
     "MissingData",
+    "MissingFile",
     "MissingPackage",
     "NumericOverflow",
     "UnknownName",
+    "Unreadable",
 ]
 
 
@@ -117,3 +119,11 @@ class MissingPackage(MillstreamError, ImportError):
 
 class MissingData(MillstreamError, FileNotFoundError):
     """The files of a data set are not there; the message says how to get them."""
+
+
+class Unreadable(MillstreamError, OSError):
+    """A source that cannot be read, or not to its end: a directory, a file that was cut short."""
+
+
+class MissingFile(Unreadable, FileNotFoundError):
+    """A file that is not there."""

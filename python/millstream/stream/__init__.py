@@ -10,11 +10,17 @@ from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
 
 if TYPE_CHECKING:
-    from millstream.stream.table import TableStream
+    from millstream.stream.csv import read_csv as read_csv
+    from millstream.stream.formats import open as open  # noqa: A004
+    from millstream.stream.formats import read_stdin as read_stdin
+    from millstream.stream.table import TableStream as TableStream
 
 #: Where the readers are; each is loaded when first used, because Arrow takes a while to load.
 _READERS = {
     "TableStream": "table",
+    "open": "formats",
+    "read_csv": "csv",
+    "read_stdin": "formats",
 }
 
 __all__ = ["Chunk", "Sparse", "Stream", *_READERS]

@@ -20,8 +20,6 @@ KINDS = ("number", "nominal", "text", "time")
 #: The kind of a column that has been all missing so far.
 UNKNOWN = "unknown"
 
-_EPOCH_UNIT = 1_000_000
-
 
 def kind_of(kind: arrow.DataType) -> str | None:
     """The kind of an Arrow type; None if no feature can be of that type."""
@@ -109,35 +107,62 @@ def _texts(column: Any, kind: str) -> Any:
 
 
 def _read(column: Any, kind: arrow.DataType) -> tuple[Any, Any]:
-    """Texts as numbers or times. Only where one cannot be read are they read one by one, to find out which."""
-    column = compute.utf8_trim_whitespace(column)
-    try:
-        return column.cast(kind), None
-    except arrow.ArrowInvalid:
-        pass
-    try:
-        return _without_zone(column, kind), None
-    except arrow.ArrowInvalid:
-        pass
-    values, bad = [], []
-    for place, text in enumerate(column):
-        value = None
+    """Texts as numbers or times, and the places of those that are none."""
+    texts = compute.dictionary_encode(compute.utf8_trim_whitespace(column))
+    values, bad = _read_each(texts.dictionary, kind)
+    column = values.take(texts.indices)
+    if not bad:
+        return column, None
+    places = np.flatnonzero(compute.is_in(texts.indices, value_set=arrow.array(bad, texts.indices.type)))
+    return column, places
+
+
+def _read_each(texts: Any, kind: arrow.DataType) -> tuple[Any, list[int]]:
+    ways = (_whole_number, _number, _word) if kind == arrow.float64() else (_time, _time_with_zone)
+    for way in ways:
         try:
-            value = text.cast(kind).as_py()
+            return way(texts), []
         except arrow.ArrowInvalid:
+            continue
+    # Only where one cannot be read are they read one by one, to find out which.
+    values, bad = [], []
+    for place, text in enumerate(texts):
+        value = None
+        for way in ways[-2:]:
             try:
-                value = _without_zone(arrow.array([text.as_py()]), kind)[0].as_py()
+                value = way(arrow.array([text.as_py()]))[0].as_py()
+                break
             except arrow.ArrowInvalid:
-                bad.append(place)
+                continue
+        else:
+            bad.append(place)
         values.append(value)
-    return arrow.array(values, kind), np.array(bad) if bad else None
+    whole = kind == arrow.float64() and all(
+        value is None or (abs(value) < 2**53 and value == value // 1) for value in values
+    )
+    # Labels that are whole numbers stay such beside one that cannot be read.
+    return arrow.array(values, kind).cast(arrow.int64() if whole else kind), bad
 
 
-def _without_zone(column: Any, kind: arrow.DataType) -> Any:
+def _whole_number(texts: Any) -> Any:
+    return texts.cast(arrow.int64())
+
+
+def _number(texts: Any) -> Any:
+    return texts.cast(arrow.float64())
+
+
+def _word(texts: Any) -> Any:
+    return texts.cast(arrow.bool_()).cast(arrow.uint8()).cast(arrow.float64())
+
+
+def _time(texts: Any) -> Any:
+    return texts.cast(arrow.timestamp("us"))
+
+
+def _time_with_zone(texts: Any) -> Any:
     """Times that are written with a zone, as times in UTC."""
-    if not arrow.types.is_timestamp(kind):
-        raise arrow.ArrowInvalid
-    return column.cast(arrow.timestamp(kind.unit, "UTC")).cast(kind)
+    return texts.cast(arrow.timestamp("us", "UTC")).cast(arrow.timestamp("us"))
 
 
 def _seconds(column: Any) -> Any:
@@ -152,4 +177,4 @@ def _seconds(column: Any) -> Any:
         micro = column.cast(arrow.time64("us"), safe=False)
     else:
         micro = column.cast(arrow.duration("us"), safe=False)
-    return compute.divide(micro.cast(arrow.int64()).cast(arrow.float64(), safe=False), float(_EPOCH_UNIT))
+    return compute.divide(micro.cast(arrow.int64()).cast(arrow.float64(), safe=False), 1e6)

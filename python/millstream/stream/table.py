@@ -7,8 +7,9 @@ that breaks this is an error that names its place, or is set aside and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,12 +38,16 @@ class Piece(NamedTuple):
     """An Arrow table, and what a reader that knows more about it can say.
 
     `place` gives the words for a row of the table (`"line 7"`); without it rows are counted from the beginning.
-    `faults` are what could not be made rows, in order, each with all the words of its message.
+    `faults` are what could not be made rows, in order, each with all the words of its message. `texts` are columns
+    that should be numbers or times and are still text, because some value in them could not be read. `names` are
+    those of all columns, where what is dropped was not even read.
     """
 
     table: arrow.Table
     place: Callable[[int], str] | None = None
     faults: Sequence[Fault] = ()
+    texts: Collection[str] = ()
+    names: Sequence[str] | None = None
 
 
 @dataclass
@@ -96,6 +101,8 @@ class TableStream(Stream):
     later_columns = False
     #: Whether a source without any row is an error.
     must_have_rows = True
+    #: What is said then.
+    no_rows = "there are no rows"
 
     def __init__(
         self,
@@ -114,6 +121,7 @@ class TableStream(Stream):
         self.on_error = on_error
         self.set_aside = SetAside()
         self._schema: dict[str, str] | None = None
+        self._begun: Iterator[Chunk] | None = None
         if on_error not in ("raise", "skip"):
             raise InvalidValue(f"stream: on_error must be 'raise' or 'skip', got {on_error!r}")
         for name, kind in self.types.items():
@@ -137,15 +145,26 @@ class TableStream(Stream):
     def schema(self) -> dict[str, str]:
         """The features and their kinds, as stated or as found in the first rows."""
         if self._schema is None:
-            aside = self.set_aside
-            for _ in self.chunks():
-                break
-            self.set_aside = aside
+            first = next(chunks := self._read(), None)
+            if not self.repeatable:
+                self._begun = chunks if first is None else chain([first], chunks)
+            else:
+                chunks.close()
         return dict(self._schema or {})
 
     def chunks(self) -> Iterator[Chunk]:
-        self.set_aside = SetAside()
-        reading = _Reading(self, self.set_aside)
+        if self._begun is not None:
+            chunks, self._begun = self._begun, None
+            return chunks
+        return self._read()
+
+    def hint(self, name: str, known: Sequence[str]) -> str:
+        """What to add to the message that there is no column of that name."""
+        return nearest(name, known) or f"; there are {_listed(known)}"
+
+    def _read(self) -> Generator[Chunk, None, None]:
+        aside = self.set_aside = SetAside()
+        reading = _Reading(self, aside)
         for piece in self.tables():
             chunk, error = reading.chunk(piece if isinstance(piece, Piece) else Piece(piece))
             self._schema = reading.schema
@@ -153,8 +172,8 @@ class TableStream(Stream):
                 yield chunk
             if error is not None:
                 raise InvalidValue(error)
-        if not reading.row and not self.set_aside and self.must_have_rows:
-            raise InvalidValue(f"{self.source}: there are no rows")
+        if not reading.row and not aside and self.must_have_rows:
+            raise InvalidValue(f"{self.source}: {self.no_rows}")
 
     def __repr__(self) -> str:
         target = f", target={self.target!r}" if self.target is not None else ""
@@ -176,7 +195,7 @@ class _Reading:
         """The chunk of a table, if any row is good, and the error that ends the stream, if one does."""
         stream, table = self.stream, piece.table
         if not self.begun:
-            self._check_names(table.column_names)
+            self._check_names(piece.names or table.column_names)
             self.begun = True
         faults: dict[int, str] = {}
         columns, names = [], []
@@ -210,7 +229,7 @@ class _Reading:
     def _check_name(self, name: str | None, purpose: str, known: Sequence[str]) -> None:
         if name is None or name in known:
             return
-        hint = nearest(name, known) or f"; there are {_listed(known)}"
+        hint = self.stream.hint(name, known)
         raise UnknownName(f"{self.stream.source}: there is no column {name!r}{purpose}{hint}")
 
     def _feature(self, piece: Piece, name: str, column: Any, faults: dict[int, str]) -> Any:
@@ -221,13 +240,14 @@ class _Reading:
                 f"{self.stream.source}: column {name!r} is {column.type}, which is no number, text or time; "
                 f"leave it out with drop=[{name!r}]"
             )
+        is_text = name in piece.texts
         if column.null_count == len(column):
             found = kinds.UNKNOWN
         kind = stated or self.schema.get(name, kinds.UNKNOWN)
         if kind == kinds.UNKNOWN:
-            kind = found
+            kind = "number" if is_text else found
         self.schema[name] = kind
-        converted, bad = kinds.as_kind(column, kind, stated is not None)
+        converted, bad = kinds.as_kind(column, kind, stated is not None or is_text)
         self._note(piece, name, column, bad, f"must be {_a(kind)}", faults)
         return converted
 
@@ -241,7 +261,7 @@ class _Reading:
             return converted
         self._note(piece, name, column, kinds.missing(column), f"a {_WORDS[what]} must be there", faults)
         if what == "w":
-            converted, bad = kinds.as_kind(column, "number", True)
+            converted, bad = kinds.as_kind(column, "number", stated=True)
             self._note(piece, name, column, bad, "a weight must be a number", faults)
             return converted
         return self._target(piece, name, column, faults)
@@ -255,11 +275,14 @@ class _Reading:
             raise InvalidType(
                 f"{self.stream.source}: column {name!r} is {column.type}, a target is a label or a number"
             )
-        kind = stated or self.target or found or kinds.UNKNOWN
+        is_text = name in piece.texts
+        kind = stated or self.target or ("number" if is_text else found) or kinds.UNKNOWN
         if column.null_count == len(column):
             return column
         self.target = kind
-        converted, bad = kinds.as_kind(column, "text" if kind == "nominal" else kind, stated is not None)
+        converted, bad = kinds.as_kind(
+            column, "text" if kind == "nominal" else kind, stated is not None or is_text
+        )
         self._note(piece, name, column, bad, f"must be {_a(kind)}", faults)
         return converted
 

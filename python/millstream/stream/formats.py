@@ -1,0 +1,181 @@
+"""Which reader reads what: by the ending of a name, or by how the bytes begin."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import InvalidType, InvalidValue
+from millstream.registry import nearest
+from millstream.stream.base import Stream
+from millstream.stream.compression import SUFFIXES, decompressed
+from millstream.stream.dialect import divides
+from millstream.stream.source import check
+
+__all__ = ["FORMATS", "open", "read_stdin"]
+
+#: The reader of each format and the endings of its files.
+FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "csv": ("read_csv", (".csv", ".tsv", ".tab", ".psv")),
+    "parquet": ("read_parquet", (".parquet", ".pq")),
+    "arrow": ("read_arrow", (".arrow", ".ipc", ".feather", ".arrows")),
+    "json_lines": ("read_json_lines", (".jsonl", ".ndjson", ".json")),
+    "arff": ("read_arff", (".arff",)),
+    "libsvm": ("read_libsvm", (".libsvm", ".svmlight", ".svm")),
+    "vw": ("read_vw", (".vw",)),
+    "sql": ("read_sql", (".db", ".sqlite", ".sqlite3")),
+}
+
+#: Endings that say more than the format.
+_OPTIONS: dict[str, dict[str, Any]] = {".tsv": {"delimiter": "\t"}, ".tab": {"delimiter": "\t"}}
+
+#: Other words for formats.
+_ALIASES = {
+    "jsonl": "json_lines",
+    "ndjson": "json_lines",
+    "json": "json_lines",
+    "tsv": "csv",
+    "svmlight": "libsvm",
+}
+
+_ENDINGS = {ending: name for name, (_, endings) in FORMATS.items() for ending in endings}
+
+#: How the bytes of a format begin.
+_STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), name)
+    for pattern, name in (
+        (rb"PAR1", "parquet"),
+        (rb"ARROW1|FEA1|\xff\xff\xff\xff", "arrow"),
+        (rb"SQLite format 3\0", "sql"),
+        (rb"\s*\{", "json_lines"),
+        (rb"(\s*(%[^\n]*)?\n)*\s*@relation\s", "arff"),
+        (rb"[-+]?[\d.]+(e[-+]?\d+)?(\s+qid:\d+)?(\s+\d+:[-+]?[\d.]+(e[-+]?\d+)?)+\s*(#[^\n]*)?\r?\n", "libsvm"),
+        (rb"([-+]?[\d.]+(e[-+]?\d+)?( [\d.]+){0,2})?( ?'[^\s|]+)?[ \t]*\|[^\s|]*[ \t]+[^\s|]", "vw"),
+    )
+)
+
+
+def open(  # noqa: A001
+    source: Any,
+    *,
+    target: str | None = None,
+    format: str | None = None,  # noqa: A002
+    **options: Any,
+) -> Stream:
+    """Read a file by what it is: by the ending of its name (`.csv`, `.parquet`, `.vw.gz`), or by its first bytes.
+
+    Parameters
+    ----------
+    source
+        A path, `"-"` for standard input, or an open file.
+    target
+        The column to predict. Files of examples with a label (libsvm, Vowpal Wabbit) need none.
+    format
+        One of csv, parquet, arrow, json_lines, arff, libsvm, vw, sql; None to find out.
+    options
+        For the reader of that format, say `read_csv`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from millstream import stream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "people.csv"
+    ...     _ = path.write_text("age,late\\n31,no\\n45,yes\\n")
+    ...     list(stream.open(path, target="late"))
+    [({'age': 31}, 'no'), ({'age': 45}, 'yes')]
+    """
+    from millstream import stream
+
+    name = format
+    if name is None:
+        name, implied = _found(source)
+        options = {**implied, **options}
+    name = _ALIASES.get(name, name)
+    if name not in FORMATS:
+        raise InvalidValue(f"stream: there is no format {name!r}{nearest(name, FORMATS) or _known()}")
+    if target is not None:
+        options["target"] = target
+    reader = getattr(stream, FORMATS[name][0])
+    return reader(source, **options)  # type: ignore[no-any-return]
+
+
+def read_stdin(*, target: str | None = None, format: str | None = None, **options: Any) -> Stream:  # noqa: A002
+    """Read standard input, as `open("-")` does: `cat flights.csv | python script.py`.
+
+    It can be gone through only once. With `follow=True` rows are given as soon as they are there.
+
+    Parameters
+    ----------
+    target, format, options
+        As for `open`.
+
+    Examples
+    --------
+    >>> import io, sys
+    >>> from unittest import mock
+    >>> from millstream import stream
+    >>> with mock.patch("sys.stdin", io.StringIO("x,y\\n1,0\\n2,1\\n")):
+    ...     list(stream.read_stdin(target="y", format="csv"))
+    [({'x': 1}, 0), ({'x': 2}, 1)]
+    """
+    return open("-", target=target, format=format, **options)
+
+
+def _found(source: Any) -> tuple[str, dict[str, Any]]:
+    """The format of a source, and what else its name says."""
+    name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
+    if not isinstance(name, (str, os.PathLike)):
+        if not hasattr(source, "read"):
+            raise InvalidType(f"stream: a source is a path, '-' or an open file, got {type(source).__name__}")
+        name = type(source).__name__
+    endings = [ending.lower() for ending in Path(name).suffixes]
+    while endings and endings[-1] in SUFFIXES:
+        endings.pop()
+    if endings and endings[-1] in _ENDINGS:
+        return _ENDINGS[endings[-1]], dict(_OPTIONS.get(endings[-1], {}))
+    words = "standard input" if name == "-" else str(name)
+    head = _head(source, words)
+    for pattern, found in _STARTS:
+        if pattern.match(head):
+            return found, {}
+    if not head or divides(head):
+        return "csv", {}
+    raise InvalidValue(f"{words}: it does not show what its format is; say it with format= {_known().strip()}")
+
+
+def _head(source: Any, name: str) -> bytes:
+    """The first bytes of a source, which stay to be read."""
+    raw = b""
+    if isinstance(source, (str, os.PathLike)) and source != "-":
+        check(os.fspath(source))
+        with Path(source).open("rb") as file:
+            raw = file.read(1 << 16)
+    else:
+        stream: Any = sys.stdin if source == "-" else source
+        stream = getattr(stream, "buffer", stream)
+        with suppress(OSError, ValueError, AttributeError):
+            if hasattr(stream, "peek"):
+                raw = stream.peek(1 << 16)
+            elif stream.seekable():
+                place = stream.tell()
+                raw = stream.read(1 << 16)
+                stream.seek(place)
+    pieces: Iterator[bytes | None] = iter([raw.encode() if isinstance(raw, str) else raw])
+    head = b""
+    # The beginning of a compressed file is one that was cut short, and only the beginning is wanted.
+    with suppress(InvalidValue, OSError):
+        for piece in decompressed(pieces, name):
+            head += piece or b""
+            if len(head) > 1 << 16:
+                break
+    return head.removeprefix(b"\xef\xbb\xbf")
+
+
+def _known() -> str:
+    return f" (one of {', '.join(FORMATS)})"

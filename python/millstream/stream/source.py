@@ -1,0 +1,211 @@
+"""Where the bytes of a reader come from: a file, standard input, an open file, a file that still grows.
+
+A source gives its bytes in pieces of any size, decompressed, in UTF-8, without a byte order mark. In place of a
+piece it gives None where a growing file began anew.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import select
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import InvalidType, InvalidValue, MissingFile, Unreadable
+from millstream.registry import nearest
+from millstream.stream.compression import decompressed
+
+__all__ = ["Source"]
+
+#: How many bytes are read at once.
+PIECE = 1 << 18
+
+#: How long to wait before looking again whether a file has grown, in seconds.
+PAUSE = 0.05
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+class Source:
+    """A path, `"-"` for standard input, or an open file.
+
+    Parameters
+    ----------
+    given
+        What to read.
+    encoding
+        Of the text; a byte order mark is believed more.
+    follow
+        Whether to wait at the end for more, as `tail -f` does.
+    idle
+        With `follow`, after how many seconds without anything new the stream ends; None for never.
+    """
+
+    def __init__(
+        self, given: Any, *, encoding: str = "utf-8", follow: bool = False, idle: float | None = None
+    ) -> None:
+        self.given, self.follow, self.idle = given, follow, idle
+        try:
+            self.encoding = codecs.lookup(encoding).name
+        except (LookupError, TypeError):
+            raise InvalidValue(f"stream: there is no encoding {encoding!r}") from None
+        if idle is not None and not idle >= 0:
+            raise InvalidValue(f"stream: idle must be at least 0 seconds, got {idle!r}")
+        self.is_path = isinstance(given, (str, os.PathLike)) and given != "-"
+        self.begin: int | None = None
+        if self.is_path:
+            self.given = os.fspath(given)
+            check(self.given)
+        elif given != "-":
+            if not hasattr(given, "read"):
+                raise InvalidType(f"stream: a source is a path, '-' or an open file, got {type(given).__name__}")
+            with suppress(OSError, ValueError, AttributeError):
+                self.begin = given.tell() if given.seekable() else None
+        self.used = False
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        if self.is_path:
+            return str(self.given)
+        if self.given == "-":
+            return "standard input"
+        name = getattr(self.given, "name", None)
+        return name if isinstance(name, str) else type(self.given).__name__
+
+    @property
+    def once(self) -> bool:
+        """Whether it can be read only once."""
+        return not self.is_path and self.begin is None
+
+    @property
+    def waits(self) -> bool:
+        """Whether reading may wait for someone: then it is done in the thread that can be interrupted."""
+        return self.follow or not self.is_path
+
+    def pieces(self) -> Iterator[bytes | None]:
+        """The bytes from the beginning."""
+        if self.once and self.used:
+            raise InvalidValue(f"{self.name} can be read only once")
+        self.used = True
+        if self.is_path:
+            check(self.given)
+            raw = _growing(self.given, self.idle) if self.follow else _file(self.given)
+        elif self.given == "-":
+            raw = _standard_input(self.idle if self.follow else None)
+        else:
+            raw = self._open_file()
+        return _as_utf8(decompressed(raw, self.name), self.encoding, self.name)
+
+    def _open_file(self) -> Iterator[bytes | None]:
+        if self.begin is not None:
+            self.given.seek(self.begin)
+        quiet = time.monotonic()
+        while True:
+            piece = self.given.read(PIECE)
+            if piece:
+                quiet = time.monotonic()
+                yield piece.encode() if isinstance(piece, str) else bytes(piece)
+            elif not self.follow or _is_over(quiet, self.idle):
+                return
+            else:
+                time.sleep(PAUSE)
+
+
+def check(path: str) -> None:
+    """Say in one line why a path cannot be read."""
+    place = Path(path)
+    if place.is_dir():
+        raise Unreadable(f"{path} is a directory, not a file")
+    if place.exists():
+        return
+    folder = place.parent
+    hint = f"; there is no folder {str(folder)!r}"
+    if folder.is_dir():
+        hint = nearest(place.name, [other.name for other in folder.iterdir()])
+    raise MissingFile(f"there is no file {path!r}{hint}")
+
+
+def _is_over(since: float, idle: float | None) -> bool:
+    return idle is not None and time.monotonic() - since >= idle
+
+
+def _file(path: str) -> Iterator[bytes | None]:
+    with Path(path).open("rb", buffering=0) as file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _growing(path: str, idle: float | None) -> Iterator[bytes | None]:
+    """A file, and what is added to it. If it is cut, or another put in its place, that is read from its start."""
+    place = Path(path)
+    file = place.open("rb", buffering=0)
+    try:
+        quiet = time.monotonic()
+        while True:
+            if piece := file.read(PIECE):
+                quiet = time.monotonic()
+                yield piece
+                continue
+            if _is_over(quiet, idle):
+                return
+            # While a file is replaced there may be none for a moment.
+            with suppress(FileNotFoundError):
+                there, here = place.stat(), os.fstat(file.fileno())
+                if (there.st_ino, there.st_dev) != (here.st_ino, here.st_dev):
+                    file.close()
+                    file = place.open("rb", buffering=0)
+                    yield None
+                elif there.st_size < file.tell():
+                    file.seek(0)
+                    yield None
+            time.sleep(PAUSE)
+    finally:
+        file.close()
+
+
+def _standard_input(idle: float | None) -> Iterator[bytes | None]:
+    file = getattr(sys.stdin, "buffer", sys.stdin)
+    read = getattr(file, "read1", file.read)
+    while True:
+        if idle is not None:
+            # Where the input cannot be waited for, it is waited for without end.
+            with suppress(OSError, ValueError):
+                if not select.select([file], [], [], idle)[0]:
+                    return
+        piece = read(PIECE)
+        if not piece:
+            return
+        yield piece.encode() if isinstance(piece, str) else piece
+
+
+def _as_utf8(pieces: Iterator[bytes | None], encoding: str, name: str) -> Iterator[bytes | None]:
+    begun = next(pieces, None) or b""
+    for mark, found in _MARKS:
+        if begun.startswith(mark):
+            encoding = found
+    if encoding in ("utf-8", "ascii"):
+        # UTF-8 that is none is found by the parser, which knows the line.
+        yield begun.removeprefix(codecs.BOM_UTF8)
+        yield from pieces
+        return
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line = 1
+    try:
+        for piece in chain([begun], pieces):
+            if piece is None:
+                decoder.reset()
+                yield None
+                continue
+            text = decoder.decode(piece)
+            line += text.count("\n")
+            yield text.encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError as error:
+        raise InvalidValue(f"{name}, at or after line {line}: not {encoding}: {error}") from None
