@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn choices_have_their_weights() {
         let (choice, mut random) = (Choice::new(&[1.0, 0.0, 5.0, 2.0]), Random::new(7, 1));
-        let mut counts = [0; 4];
+        let mut counts = [0_i32; 4];
         for _ in 0..80_000 {
             counts[choice.draw(&mut random)] += 1;
         }
