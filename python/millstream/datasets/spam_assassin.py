@@ -38,8 +38,8 @@ class SpamAssassin(Dataset):
     one feature is `text`, to be hashed by `feature_extraction.HashingVectorizer`.
 
     By default the text is the subject and the body, as they were sent: neither quoted-printable nor base64 nor
-    HTML is decoded. The other headers name the machines of those who collected the mails, which tells the
-    collections, and so the classes, apart; `headers=True` gives the whole mail nevertheless.
+    HTML is decoded. The other headers name the machines of those who collected the mails, which a model should not
+    learn in place of spam; `headers=True` gives the whole mail nevertheless.
 
     The time is that at which the mail was delivered, from its topmost `Received` header; a sender may write any
     date, and spam does. Mails without that header (135) have the time of their `Date`. A mail whose date cannot be
@@ -87,6 +87,7 @@ class SpamAssassin(Dataset):
     ) -> None:
         self.path = None if path is None else Path(path)
         self.headers, self.download = bool(headers), bool(download)
+        self._mails: list[tuple[datetime.datetime, str, str, str]] | None = None
 
     @property
     def n_samples(self) -> int | None:
@@ -96,13 +97,17 @@ class SpamAssassin(Dataset):
     def chunks(self) -> Iterator[Chunk]:
         import pyarrow
 
-        mails = sorted(_dated(_mails(self._found())))
+        # Read at the first use and kept, in the order of time.
+        mails = self._mails = self._mails or sorted(_dated(_mails(self._found())))
         for start in range(0, len(mails), _ROWS):
             some = mails[start : start + _ROWS]
             texts = [text if self.headers else _subject_and_body(text) for _, _, _, text in some]
             time = np.array([np.datetime64(when.replace(tzinfo=None), "s") for when, _, _, _ in some])
             spam = np.array([collection.startswith("spam") for _, collection, _, _ in some])
             yield Chunk(pyarrow.table({"text": texts}), spam, time=time)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_mails": None}
 
     def _found(self) -> Path:
         """The package's folder or its archive."""
