@@ -337,7 +337,7 @@ def test_lines_away_from_a_terminal(capsys, monkeypatch):
     evaluate.prequential(scaled(), (X, y), delay=100, detector=drift.PageHinkley(threshold=100), progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines
-    assert re.match(r"[\d,]+ of 300,000 \(\d+%\) rows · Accuracy 0\.\d{4} · ", lines[0])
+    assert re.match(r"[\d,]+ of 300,000 rows · Accuracy 0\.\d{4} · ", lines[0])
     assert "100 labels to come" in lines[0] or "99 labels to come" in lines[0]
     assert "rows/s" in lines[0]
     evaluate.prequential(scaled(), ((X[:5000], y[:5000]) for _ in range(40)), progress=False)
@@ -373,7 +373,7 @@ def test_one_line_on_a_terminal(monkeypatch, total):
         bar.live.refresh()
         raise KeyboardInterrupt
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.text)
-    for part in ("50,000 rows", "Accuracy 0.8765", "3 drifts, last at 41,000", "120 labels to come", "rows/s"):
+    for part in ("50,000 ", "Accuracy 0.8765", "3 drifts, last at 41,000", "120 labels to come", "rows/s"):
         assert part in plain
     # The cursor is shown again and the line is wiped.
     assert screen.text.count("\x1b[?25h") == screen.text.count("\x1b[?25l") == 1
@@ -388,4 +388,18 @@ def test_rows_are_counted_by_both_loops():
     bar.tick(5, (None, 0, None, 0))
     assert bar.rows == 15
     assert told == []
-    assert bar.words((float("nan"), 0, None, 0), 1.0)["metric"] == ""
+    assert bar.words((float("nan"), 0, None, 0), 1.0) == [("15 rows", ""), ("15 rows/s", "dim")]
+
+
+def test_a_line_fits_its_terminal():
+    bar = Progress(False, 336_776, "Rolling[Accuracy]")
+    bar.rows = 150_000
+    status = (0.8123, 3, 120_544, 4_812)
+    for room in (130, 109, 69, 49, 40):
+        plain = re.sub(r"(?<!\\)\[[a-z/]*\]", "", bar.line(status, 12.0, room)).replace("\\[", "[")
+        assert len(plain) <= room
+        assert plain.startswith("150,000")
+        assert "Rolling[Accuracy] 0.8123" in plain
+    assert "15 s left" in bar.line(status, 12.0, 130)
+    assert "120,544" in bar.line(status, 12.0, 130)
+    assert "120,544" not in bar.line(status, 12.0, 60)

@@ -15,7 +15,7 @@ from millstream.evaluate.frames import number
 if TYPE_CHECKING:
     from millstream.evaluate.result import Result
 
-__all__ = ["COLOURS", "KINDS", "plot", "save"]
+__all__ = ["COLOURS", "KINDS", "plot", "rates", "save"]
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
@@ -26,6 +26,8 @@ _MARK = "#B00020"
 _SQUARE = ("confusion", "calibration", "residuals")
 _ALONE = ("confusion", "residuals", "weights")
 _MOST_CLASSES, _MOST_FEATURES = 30, 20
+#: How many rows a rate is measured over, at least.
+_STRETCH = 32_768
 
 
 def plot(results: Mapping[str, Result], metric: str | None, ax: Any, kind: str = "metric") -> Any:
@@ -118,12 +120,8 @@ def _over_rows(results: Mapping[str, Result], metric: str, ax: Any, kind: str) -
             _metric(result, name, metric, ax, colour, len(results) == 1)
             continue
         curve = result.curve
-        values = curve["seconds"] if kind == "speed" else curve[kind]
-        if kind == "speed":
-            passed = np.diff(values, prepend=0.0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                values = np.where(passed > 0, np.diff(curve["row"], prepend=0) / passed, np.nan)
-        ax.plot(curve["row"], values, color=colour, linewidth=1.4, label=name)
+        rows, values = rates(curve["row"], curve["seconds"]) if kind == "speed" else (curve["row"], curve[kind])
+        ax.plot(rows, values, color=colour, linewidth=1.4, label=name)
         ax.set_ylim(bottom=0)
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     words = {"metric": metric, "waiting": "labels waited for", "speed": "rows per second", "memory": "bytes"}
@@ -135,6 +133,21 @@ def _over_rows(results: Mapping[str, Result], metric: str, ax: Any, kind: str) -
     ax.margins(x=0.01)
     if kind == "metric" or len(results) > 1:
         ax.legend(frameon=False, fontsize=9)
+
+
+def rates(rows: Any, seconds: Any) -> tuple[Any, Any]:
+    """Rows per second at each point, over a stretch around it.
+
+    A block of rows is predicted at once and scored row by row, so points inside a block lie close in time: the
+    stretch is as long as several blocks, or half of a short stream.
+    """
+    rows, seconds = np.insert(rows.astype(np.float64), 0, 0.0), np.insert(seconds, 0, 0.0)
+    half = min(max(_STRETCH / 2, rows[-1] / 24), rows[-1] / 4)
+    before = np.clip(np.searchsorted(rows, rows - half), 0, None)
+    after = np.minimum(np.searchsorted(rows, rows + half), len(rows) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (rows[after] - rows[before]) / (seconds[after] - seconds[before])
+    return rows, found
 
 
 def _metric(result: Result, name: str, metric: str, ax: Any, colour: str, alone: bool) -> None:

@@ -21,6 +21,8 @@ Status = tuple[float | None, int, int | None, int]
 
 #: Seconds between looks on a terminal; the eye is no faster.
 _REDRAWN = 0.1
+#: From so many columns on a terminal has room for a bar.
+_WIDE = 100
 #: Seconds until the first line elsewhere; each later line comes after twice the time, up to a minute.
 _FIRST_LINE, _SLOWEST = 2.0, 60.0
 
@@ -36,6 +38,7 @@ class Progress:
         self.stream: TextIO | None = sys.stderr
         self.live: Any = None
         self.task: Any = None
+        self.room = 80
         terminal = self.stream is not None and self.stream.isatty()
         #: Whether anything is shown.
         self.wanted = self.stream is not None and (terminal if wanted is None else wanted)
@@ -46,32 +49,25 @@ class Progress:
     def _bar(self) -> Any:
         try:
             from rich.console import Console
-            from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bar
-            from rich.table import Column
         except ImportError:
             return None
-        columns: list[Any] = [SpinnerColumn(), TextColumn("{task.fields[rows]}")]
-        if self.total is not None:
-            columns.append(BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=6, max_width=36)))
-        columns += [
-            TextColumn("[bold]{task.fields[metric]}"),
-            TextColumn("{task.fields[drift]}", style="red"),
-            TextColumn("{task.fields[waiting]}", style="dim"),
-            TextColumn("{task.fields[rate]}", style="dim"),
-            TimeElapsedColumn(),
-        ]
-        if self.total is not None:
-            columns += [TextColumn("left", style="dim"), TimeRemainingColumn()]
         console = Console(file=self.stream)
-        return Bar(*columns, console=console, transient=True, expand=False, redirect_stdout=True)
+        columns: list[Any] = [SpinnerColumn()]
+        # Spinner and clock, with a space beside each.
+        self.room = console.width - 11
+        if self.total is not None and console.width >= _WIDE:
+            columns.append(BarColumn(bar_width=16))
+            self.room -= 17
+        columns += [TextColumn("{task.fields[line]}"), TimeElapsedColumn()]
+        return Bar(*columns, console=console, transient=True)
 
     def __enter__(self) -> Progress:
         self.begun = self.shown = time.perf_counter()
         if self.live is not None:
             self.live.start()
-            empty = {"rows": "0 rows", "rate": "", "metric": "", "drift": "", "waiting": ""}
-            self.task = self.live.add_task("", total=self.total, **empty)
+            self.task = self.live.add_task("", total=self.total, line="0 rows")
         return self
 
     def __exit__(
@@ -95,25 +91,52 @@ class Progress:
         if not self.wanted or now - self.shown < self.pause:
             return
         self.shown = now
-        said = self.words(status, now - self.begun)
         if self.live is not None:
-            self.live.update(self.task, completed=self.rows, **said)
+            line = self.line(status, now - self.begun, self.room)
+            self.live.update(self.task, completed=self.rows, line=line)
             return
         self.pause = min(2 * self.pause, _SLOWEST)
-        share = f" of {self.total:,} ({self.rows / self.total:.0%})" if self.total else ""
-        said["rows"] = f"{self.rows:,}{share} rows"
-        line = " · ".join(part for part in [*said.values(), f"{now - self.begun:.0f} s"] if part)
+        said = [text for text, _ in self.words(status, now - self.begun)]
         if self.stream is not None:
-            print(line, file=self.stream, flush=True)
+            print(" · ".join([*said, f"{now - self.begun:.0f} s"]), file=self.stream, flush=True)
 
-    def words(self, status: Status, seconds: float) -> dict[str, str]:
-        """How the run stands, for people."""
+    def words(self, status: Status, seconds: float, level: int = 0) -> list[tuple[str, str]]:
+        """How the run stands, with styles; the higher the level, the fewer words."""
         value, drifts, last, waiting = status
-        drift = "" if not drifts else f"{drifts:,} drift{'s' * (drifts != 1)}, last at {last:,}"
-        return {
-            "rows": f"{self.rows:,} rows",
-            "metric": "" if value is None or value != value else f"{self.metric} {number(value)}",
-            "drift": drift,
-            "waiting": f"{waiting:,} labels to come" if waiting else "",
-            "rate": f"{self.rows / max(seconds, 1e-9):,.0f} rows/s",
-        }
+        rate = self.rows / max(seconds, 1e-9)
+        share = f" of {self.total:,}" if self.total and level == 0 else ""
+        found = f"{drifts:,} drift{'s' * (drifts != 1)}" + (
+            f", last at {last:,}" if last is not None and level < 2 else ""
+        )
+        said = [
+            (f"{self.rows:,}{share} rows", ""),
+            ("" if value is None or value != value else f"{self.metric} {number(value)}", "bold"),
+            (found if drifts and level < 6 else "", "red"),
+            (
+                f"{waiting:,} {'labels to come' if level < 2 else 'waiting'}" if waiting and level < 4 else "",
+                "cyan",
+            ),
+            (f"{rate:,.0f} rows/s" if level < 5 else "", "dim"),
+        ]
+        if self.total and self.rows and level < 3:
+            said.append((f"{_time(max(0.0, (self.total - self.rows) / rate))} left", "dim"))
+        return [(text, style) for text, style in said if text]
+
+    def line(self, status: Status, seconds: float, room: int) -> str:
+        """As many words as fit into one line, marked up for rich."""
+        for level in range(8):
+            said = self.words(status, seconds, level)
+            if sum(len(text) + 2 for text, _ in said) <= room:
+                break
+        return "  ".join(f"[{style}]{_plain(text)}[/]" if style else _plain(text) for text, style in said)
+
+
+def _plain(text: str) -> str:
+    """The name of a metric may hold what rich would take for a style."""
+    return text.replace("[", "\\[")
+
+
+def _time(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

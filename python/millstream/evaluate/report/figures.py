@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from millstream.evaluate.frames import amount, number
-from millstream.evaluate.plot import COLOURS
+from millstream.evaluate.plot import COLOURS, rates
 from millstream.evaluate.report.drawing import Chart, Line
 from millstream.evaluate.report.tables import brief, cut
 
@@ -103,18 +103,13 @@ def _by(value: Any, otherwise: str) -> str:
 
 
 def speed(results: Mapping[str, Result]) -> str:
-    """Rows per second, point by point."""
-    lines = []
-    for place, result in enumerate(results.values()):
-        rows, seconds = result.curve["row"].astype(float), result.curve["seconds"]
-        # Over some points together: one may be a few microseconds, which a busy machine's clock does not tell.
-        width = max(1, len(rows) // 40)
-        rows, seconds = np.insert(rows, 0, 0.0)[::width], np.insert(seconds, 0, 0.0)[::width]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rate = np.diff(rows) / np.diff(seconds)
-        lines.append(Line(rows[1:], rate, "rolling", place % len(COLOURS)))
-    rates = ", ".join(f"{name} {result.throughput:,.0f}" for name, result in results.items())
-    chart = Chart(lines, f"rows per second: {rates}"[:300], from_zero=True, size="middle").draw()
+    """Rows per second along the stream."""
+    lines = [
+        Line(*rates(result.curve["row"], result.curve["seconds"]), "rolling", place % len(COLOURS))
+        for place, result in enumerate(results.values())
+    ]
+    told = ", ".join(f"{name} {result.throughput:,.0f}" for name, result in results.items())
+    chart = Chart(lines, f"rows per second: {told}"[:300], from_zero=True, size="middle").draw()
     return f"<h3>Rows per second</h3>{chart}"
 
 

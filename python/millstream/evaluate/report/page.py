@@ -84,8 +84,9 @@ def fragment(
         ranked = Results(dict(results)).ranked()
         best = ranked[0]
         metric = next(iter(best.values))
+        rows = f"{first.rows:,} rows{', stopped before the end' * first.interrupted}"
         parts.append(
-            f'<p class="sub">{first.rows:,} rows{", stopped before the end" * first.interrupted}. Best by {html.escape(metric)}: '
+            f'<p class="sub">{rows}. Best by {html.escape(metric)}: '
             f"<strong>{html.escape(best.name)}</strong> with {number(best.values[metric])}.</p>"
         )
         parts.append(_section("Ranking", tables.ranking(results, ranked)))

@@ -119,7 +119,7 @@ def confusion(result: Result) -> str:
 
 
 def _matrix(labels: Sequence[Any], matrix: Any, folded: bool) -> str:
-    names = [cut(label, 14) for label in labels]
+    names = [f'<span title="{cut(label, 200)}">{_ends(label)}</span>' for label in labels]
     rows: list[str] = []
     for place, (name, cells) in enumerate(zip(names, matrix, strict=True)):
         total = float(cells.sum())
@@ -148,6 +148,12 @@ def _matrix(labels: Sequence[Any], matrix: Any, folded: bool) -> str:
     return scrolling(body, "confusion matrix")
 
 
+def _ends(label: Any) -> str:
+    """A short name that keeps both ends: long ones often differ only in the last letters."""
+    text = str(label)
+    return html.escape(text if len(text) <= 14 else f"{text[:7]}…{text[-6:]}")
+
+
 def _shade(colour: str, cell: float, total: float) -> str:
     """Of a root, so that the few that went wrong can be seen; never so dark that the number cannot be read."""
     return f"rgba(var(--{colour}), {0.5 * (cell / (total or 1.0)) ** 0.5:.2f})"
@@ -162,7 +168,7 @@ def _confused(labels: Sequence[Any], matrix: Any) -> str:
     wrong = matrix - np.diag(np.diag(matrix))
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
     rows = [
-        [cut(labels[truth], 30), cut(labels[predicted], 30), _cell(float(wrong[truth, predicted]))]
+        [cut(labels[truth], 60), cut(labels[predicted], 60), _cell(float(wrong[truth, predicted]))]
         for truth, predicted in zip(*np.unravel_index(order, wrong.shape), strict=True)
         if wrong[truth, predicted] > 0
     ]
