@@ -1,5 +1,6 @@
 """Data sets: facts found by other means than those of the code, order, honesty about time, clear lines."""
 
+import html
 import importlib.util
 import io
 import pickle
@@ -230,7 +231,11 @@ def test_every_data_set_says_what_it_is():
         told = each().describe()
         assert all(told[key] for key in ("words", "task", "rows", "n_features", "source", "licence", "citation"))
         assert told["name"] == f"datasets.{name}"
-        assert name in repr(each())
+        assert repr(each()) == f"{name}()"
+        assert told["citation"] in str(each())
+        assert told["licence"] in html.unescape(each()._repr_html_())
+    assert repr(datasets.Flights("arr_delay").take(3)) == "Flights(target='arr_delay').take(3)"
+    assert repr(datasets.SpamAssassin("here", headers=True)) == "SpamAssassin(path='here', headers=True)"
     with pytest.raises(errors.InvalidValue, match="task must be one of classification, regression"):
         datasets.find("clustering")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
+import inspect
 from pathlib import Path
 from typing import Any
 
-from millstream.errors import InvalidValue, MissingPackage
+from millstream.errors import InvalidValue, MillstreamError, MissingPackage
 from millstream.stream.base import Stream
 
 __all__ = ["Dataset", "find", "folder_of"]
@@ -16,6 +18,20 @@ class Dataset(Stream):
     """A named stream whose rows are known beforehand; the base of all data sets.
 
     Nothing is read before it is iterated, and nothing is fetched unless a data set says so and is asked to.
+    Printed, it says where it comes from, under which licence, and whom to cite.
+
+    Examples
+    --------
+    >>> from millstream import datasets
+    >>> print(datasets.Iris())
+    datasets.Iris: the species of irises from the size of sepals and petals
+      task        classification
+      rows        150
+      n_features  4
+      target      species
+      source      UCI machine learning repository, by scikit-learn
+      licence     CC BY 4.0
+      citation    Fisher, R. A. (1936). The use of multiple measurements in taxonomic problems
     """
 
     #: One line of words.
@@ -51,6 +67,17 @@ class Dataset(Stream):
         }
 
     def __repr__(self) -> str:
+        chosen = {
+            name: getattr(self, name)
+            for name, parameter in inspect.signature(type(self)).parameters.items()
+            if getattr(self, name) != parameter.default
+        }
+        words = (
+            f"{name}={(str(value) if isinstance(value, Path) else value)!r}" for name, value in chosen.items()
+        )
+        return f"{type(self).__name__}({', '.join(words)})"
+
+    def __str__(self) -> str:
         told = self.describe()
         title = f"{told.pop('name')}: {told.pop('words')}"
         width = max(map(len, told))
@@ -60,6 +87,14 @@ class Dataset(Stream):
             if value is not None
         ]
         return "\n".join([title, *lines])
+
+    def _repr_html_(self) -> str:
+        try:
+            shown = super()._repr_html_()
+        except MillstreamError as missing:
+            # A data set that is not here still says what it is, and how to get it.
+            shown = f"<p>{html.escape(str(missing))}</p>"
+        return f"<pre>{html.escape(str(self))}</pre>{shown}"
 
 
 def find(task: str | None = None) -> list[str]:
