@@ -10,17 +10,61 @@ from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
 
 if TYPE_CHECKING:
+    from millstream.stream.arff import read_arff as read_arff
+    from millstream.stream.columnar import read_arrow as read_arrow
+    from millstream.stream.columnar import read_parquet as read_parquet
     from millstream.stream.csv import read_csv as read_csv
+    from millstream.stream.examples import from_examples as from_examples
     from millstream.stream.formats import open as open  # noqa: A004
     from millstream.stream.formats import read_stdin as read_stdin
+    from millstream.stream.frames import from_arrow as from_arrow
+    from millstream.stream.frames import from_numpy as from_numpy
+    from millstream.stream.frames import from_pandas as from_pandas
+    from millstream.stream.frames import from_polars as from_polars
+    from millstream.stream.json_lines import read_json_lines as read_json_lines
+    from millstream.stream.river import iter_arff as iter_arff
+    from millstream.stream.river import iter_array as iter_array
+    from millstream.stream.river import iter_csv as iter_csv
+    from millstream.stream.river import iter_frame as iter_frame
+    from millstream.stream.river import iter_libsvm as iter_libsvm
+    from millstream.stream.river import iter_pandas as iter_pandas
+    from millstream.stream.river import iter_polars as iter_polars
+    from millstream.stream.river import iter_sklearn_dataset as iter_sklearn_dataset
+    from millstream.stream.river import iter_sql as iter_sql
+    from millstream.stream.river import shuffle as shuffle
+    from millstream.stream.river import simulate_qa as simulate_qa
+    from millstream.stream.sql import read_sql as read_sql
+    from millstream.stream.sql import read_sqlite as read_sqlite
     from millstream.stream.table import TableStream as TableStream
 
 #: Where the readers are; each is loaded when first used, because Arrow takes a while to load.
 _READERS = {
     "TableStream": "table",
+    "from_arrow": "frames",
+    "from_examples": "examples",
+    "from_numpy": "frames",
+    "from_pandas": "frames",
+    "from_polars": "frames",
+    "iter_arff": "river",
+    "iter_array": "river",
+    "iter_csv": "river",
+    "iter_frame": "river",
+    "iter_libsvm": "river",
+    "iter_pandas": "river",
+    "iter_polars": "river",
+    "iter_sklearn_dataset": "river",
+    "iter_sql": "river",
     "open": "formats",
+    "read_arff": "arff",
+    "read_arrow": "columnar",
     "read_csv": "csv",
+    "read_json_lines": "json_lines",
+    "read_parquet": "columnar",
+    "read_sql": "sql",
+    "read_sqlite": "sql",
     "read_stdin": "formats",
+    "shuffle": "river",
+    "simulate_qa": "river",
 }
 
 __all__ = ["Chunk", "Sparse", "Stream", *_READERS]

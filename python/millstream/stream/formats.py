@@ -28,7 +28,7 @@ FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "arff": ("read_arff", (".arff",)),
     "libsvm": ("read_libsvm", (".libsvm", ".svmlight", ".svm")),
     "vw": ("read_vw", (".vw",)),
-    "sql": ("read_sql", (".db", ".sqlite", ".sqlite3")),
+    "sql": ("read_sqlite", (".db", ".sqlite", ".sqlite3")),
 }
 
 #: Endings that say more than the format.
