@@ -149,7 +149,7 @@ def _fields(kind: type) -> dict[str, str]:
 
 
 def _methods(kind: type) -> Iterator[str]:
-    """Fields, and the first words of the public methods and properties that no other class of the reference has."""
+    """Fields, and the first words of the public methods that no other class of the reference has."""
     fields = _fields(kind)
     rows = [f"| `{name}` | {words} |" for name, words in fields.items() if any(fields.values())]
     shown = {getattr(importlib.import_module(f"millstream.{module}"), name) for module, name in public()}
