@@ -55,6 +55,11 @@ def _example(text: str) -> str:
     return f"```pycon\n{text}\n```"
 
 
+def _prose(text: str) -> str:
+    """Words, in which an example that has no heading is code all the same."""
+    return re.sub(r"^>>> .*(?:\n.+)*", lambda example: _example(example[0]), text, flags=re.MULTILINE)
+
+
 def _references(text: str) -> str:
     """A list of papers: each begins with its authors and a year."""
     papers: list[str] = []
@@ -88,7 +93,7 @@ def describe_part(name: str) -> str:
     lines = [
         f"## {name}",
         f"*{declared['role'].replace('_', ' ')}*",
-        parts.pop(""),
+        _prose(parts.pop("")),
         "\n".join(_parameters(declared)),
     ]
     parts.pop("Parameters", None)
@@ -102,7 +107,7 @@ def describe_object(module: str, name: str, thing: Any) -> str:
     if thing.__name__ != name:
         return f"## {module}.{name}\n\nAnother name of `{module}.{thing.__name__}`."
     parts = sections(inspect.getdoc(thing) or "")
-    lines = [f"## {module}.{name}", _signature(name, thing), parts.pop("")]
+    lines = [f"## {module}.{name}", _signature(name, thing), _prose(parts.pop(""))]
     written = {"Examples": _example, "References": _references}
     for heading, body in parts.items():
         lines.append(written[heading](body) if heading in written else f"**{heading}**\n\n{_definitions(body)}")
@@ -145,13 +150,13 @@ def _fields(kind: type) -> dict[str, str]:
         return {}
     source = inspect.getsource(kind)
     words = {name: text for text, name in re.findall(r"#: (.*)\n    (\w+):", source)}
-    return {field.name: words.get(field.name, "") for field in dataclasses.fields(kind)}
+    return {field.name: words.get(field.name, "") for field in dataclasses.fields(kind) if field.name[0] != "_"}
 
 
 def _methods(kind: type) -> Iterator[str]:
     """Fields, and the first words of the public methods that no other class of the reference has."""
     fields = _fields(kind)
-    rows = [f"| `{name}` | {words} |" for name, words in fields.items() if any(fields.values())]
+    rows = [f"| `{name}` | {words} |" for name, words in fields.items() if words]
     shown = {getattr(importlib.import_module(f"millstream.{module}"), name) for module, name in public()}
     ours = (each for each in kind.__mro__ if each.__module__.startswith("millstream."))
     above = shown.intersection(kind.__mro__) - {kind}
@@ -242,7 +247,7 @@ def reference() -> dict[Path, str]:
         loaded = importlib.import_module(f"millstream.{module}")
         words = sections(inspect.getdoc(loaded) or "")
         example = words.get("Examples")
-        page = [f"# {module}", words[""], _example(example) if example else ""]
+        page = [f"# {module}", _prose(words[""]), _example(example) if example else ""]
         page += [describe_part(name) for name in parts]
         page += [describe_object(module, name, getattr(loaded, name)) for name in others]
         pages[MODULES / f"{module}.md"] = linked("\n\n".join(text for text in page if text) + "\n", module, places)
