@@ -352,3 +352,42 @@ def redescribed(data: bytes, description: Any) -> bytes:
     body = before + b"\xabdescription\xda" + len(text).to_bytes(2, "big") + text + schema + after
     sealed = data[:12] + len(body).to_bytes(8, "little") + body
     return sealed + zlib.crc32(sealed).to_bytes(4, "little")
+
+
+def ridge(X, y, l2, forgetting=1.0, w=None):
+    """The weights of RLS by the normal equations: the constant term first."""
+    X = np.column_stack([np.ones(len(X)), X])
+    age = forgetting ** np.arange(len(X))[::-1] * (1.0 if w is None else w)
+    prior = l2 * forgetting ** len(X) * np.eye(X.shape[1])
+    return np.linalg.solve((X * age[:, None]).T @ X + prior, X.T @ (age * y))
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.98])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rls_is_ridge_regression_on_all_so_far(forgetting, weighted):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 6)) * [1, 10, 0.1, 1, 3, 1]
+    y = X @ rng.normal(size=6) + rng.normal(size=300)
+    w = rng.uniform(0.5, 2.0, size=300) if weighted else None
+    model = linear_model.RLS(l2=0.5, forgetting=forgetting)
+    for n in (1, 5, 300):
+        model = linear_model.RLS(l2=0.5, forgetting=forgetting)
+        model.learn_many(X[:n], y[:n], w=None if w is None else w[:n])
+        expected = ridge(X[:n], y[:n], 0.5, forgetting, None if w is None else w[:n])
+        found = [model.bias, *model.weights.values()]
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_rls_says_when_there_are_too_many_coordinates():
+    model = linear_model.RLS()
+    before = model.to_bytes()
+    with pytest.raises(InvalidValue, match="up to 4096"):
+        model.learn_one(dict.fromkeys(range(5000), 1.0), 1.0)
+    assert model.to_bytes() == before
+
+
+def test_rls_learns_text_without_an_encoder():
+    model = linear_model.RLS(l2=1e-6)
+    for x, y in [({"town": "a"}, 1.0), ({"town": "b"}, 5.0), ({"town": "a", "size": 2.0}, 3.0)]:
+        model.learn_one(x, y)
+    assert model.predict_one({"town": "b", "size": 1.0}) == pytest.approx(6.0, abs=1e-3)

@@ -101,6 +101,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &drift::PAGE_HINKLEY,
     &linear_model::linear_regression::DECLARATION,
     &linear_model::logistic_regression::DECLARATION,
+    &linear_model::rls::DECLARATION,
     &linear_model::softmax_regression::DECLARATION,
     &losses::ABSOLUTE,
     &losses::EPSILON_INSENSITIVE,
