@@ -244,7 +244,7 @@ def test_weights_by_hand():
     assert np.all(np.diff(np.abs(logistic.weights.values)) <= 0)
     assert logistic.weights.signed
     assert "per unit" in logistic.weights.about
-    assert "per deviation" in evaluate.prequential(scaled(), rows).weights.about
+    assert "per standard deviation" in evaluate.prequential(scaled(), rows).weights.about
     assert logistic.weights.to_frame("pandas").shape == (3, 2)
     assert "carrier=UA" in repr(logistic.weights)
     softmax = evaluate.prequential(linear_model.SoftmaxRegression(), rows)
@@ -270,6 +270,15 @@ def test_importances_of_naive_bayes_by_hand():
     assert values["x"] == pytest.approx(0.5)
     assert values["c"] == pytest.approx(1.0)
     assert values["d"] == pytest.approx(0.0)
+
+
+def test_the_stream_is_told_as_a_call():
+    from millstream import datasets
+    from millstream.evaluate.streams import called
+
+    assert called(datasets.Flights()) == "datasets.Flights()"
+    assert called(datasets.Flights(target="arr_delay")) == "datasets.Flights(target='arr_delay')"
+    assert called(datasets.Flights().take(10)) == "datasets.Flights().take(10)"
 
 
 # Plots.

@@ -22,7 +22,7 @@ from millstream.evaluate.predictions import Predictions, Sink, decoded
 from millstream.evaluate.progress import Progress
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
-from millstream.evaluate.streams import GATHERED, Chunk, chunks, length
+from millstream.evaluate.streams import GATHERED, Chunk, called, chunks, length
 from millstream.evaluate.times import Times
 from millstream.stream.base import Stream
 
@@ -183,6 +183,8 @@ def prequential(
     if predictions is not None:
         contest.keep_predictions(predictions)
     first = next(iter(contest.names), "")
+    if len(models) > 1:
+        first = f"{next(iter(models))[:24]}: {first}"
     with Progress(progress, total, first) as bar, Interrupts(on_interrupt == "return") as interrupts:
         passing = (chunks(stream, times, limit, contest.gathered) for _ in range(passes))
         contest.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
@@ -190,14 +192,9 @@ def prequential(
     if passes > 1:
         told["passes"] = passes
     told["detector"] = None if detector is None else repr(detector)
-    told["stream"] = repr(stream) if isinstance(stream, Stream) and "__repr__" in _members(stream) else None
+    told["stream"] = called(stream) if isinstance(stream, Stream) else None
     results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
     return Results(results) if several else next(iter(results.values()))
-
-
-def _members(thing: object) -> set[str]:
-    """What the classes of a thing define, but for those that all things have."""
-    return {name for kind in type(thing).__mro__[:-1] for name in vars(kind)}
 
 
 class Contest:

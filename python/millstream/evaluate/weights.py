@@ -84,16 +84,17 @@ def _last(model: Any) -> tuple[Any, bool]:
 def _found(learned: Any, scaled: bool, classes: Any) -> tuple[dict[str, float], bool, str] | None:
     if not isinstance(learned, Mapping):
         return None
-    per = "deviation" if scaled else "unit"
+    per = "(numbers: per standard deviation)" if scaled else "(numbers: per unit)"
+    towards = f", towards {classes[1]}" if classes is not None and len(classes) == 2 else ""
     if isinstance(learned.get("importances"), Mapping):
         return dict(_flat(learned["importances"])), False, "importance of each feature"
     if isinstance(learned.get("weights"), Mapping):
-        return dict(_flat(learned["weights"])), True, f"weight of each feature, per {per} of it"
+        return dict(_flat(learned["weights"])), True, f"weight of each feature{towards} {per}"
     members = learned.get("classes") or learned.get("members")
     if not isinstance(members, list) or not members or not all(isinstance(each, Mapping) for each in members):
         return None
     if all("weights" in each for each in members):
-        return _of_classes([dict(_flat(each["weights"])) for each in members], per, classes)
+        return _of_classes([dict(_flat(each["weights"])) for each in members], per, towards)
     if all("features" in each for each in members):
         return _association(members), False, "share of each feature's spread that the classes explain (0 to 1)"
     return None
@@ -107,15 +108,14 @@ def _flat(weights: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
             yield str(name), float(value)
 
 
-def _of_classes(members: list[dict[str, float]], per: str, classes: Any) -> tuple[dict[str, float], bool, str]:
+def _of_classes(members: list[dict[str, float]], per: str, towards: str) -> tuple[dict[str, float], bool, str]:
     names = dict.fromkeys(name for member in members for name in member)
     if len(members) == 2:
         first, second = members
         values = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in names}
-        towards = f" towards {classes[1]}" if classes is not None and len(classes) == 2 else ""
-        return values, True, f"weight of each feature{towards}, per {per} of it"
+        return values, True, f"weight of each feature{towards} {per}"
     sizes = {name: float(np.mean([abs(member.get(name, 0.0)) for member in members])) for name in names}
-    return sizes, False, f"mean size of each feature's weights over {len(members)} classes, per {per} of it"
+    return sizes, False, f"mean size of each feature's weights over {len(members)} classes {per}"
 
 
 def _association(members: list[Mapping[str, Any]]) -> dict[str, float]:

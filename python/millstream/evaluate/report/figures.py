@@ -92,7 +92,8 @@ def waiting(result: Result) -> str:
     elif told.get("delay") is not None:
         how = f" Labels came after {cut(_by(told['delay'], 'their own delays'), 60)}."
     mean, most = f"{values.mean():,.0f}", f"{values.max():,}"
-    note = f"On average {mean} rows had been predicted whose labels had not come, at most {most}."
+    # Little's law, with rows as the clock.
+    note = f"On average {mean} labels were waited for, so a label came about {mean} rows late; at most {most}."
     return f'{chart}<p class="note">{note}{how}</p>'
 
 
