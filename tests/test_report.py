@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from millstream import baseline, drift, evaluate, linear_model, multiclass, naive_bayes, preprocessing
+from millstream import baseline, drift, evaluate, linear_model, multiclass, naive_bayes, preprocessing, synth
 from millstream.base import Classifier
 from millstream.errors import InvalidValue
 from millstream.evaluate.progress import Progress
@@ -273,12 +273,9 @@ def test_importances_of_naive_bayes_by_hand():
 
 
 def test_the_stream_is_told_as_a_call():
-    from millstream import datasets
-    from millstream.evaluate.streams import called
-
-    assert called(datasets.Flights()) == "datasets.Flights()"
-    assert called(datasets.Flights(target="arr_delay")) == "datasets.Flights(target='arr_delay')"
-    assert called(datasets.Flights().take(10)) == "datasets.Flights().take(10)"
+    made = evaluate.prequential(scaled(), synth.SEA(seed=1).take(500), "Accuracy")
+    assert f"prequential(model, {synth.SEA(seed=1).take(500)!r}, " in Reader(made.to_html()).text
+    assert "prequential(model, stream, " in Reader(evaluate.prequential(scaled(), stream(100)).to_html()).text
 
 
 # Plots.

@@ -22,7 +22,7 @@ from millstream.evaluate.predictions import Predictions, Sink, decoded
 from millstream.evaluate.progress import Progress
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
-from millstream.evaluate.streams import GATHERED, Chunk, called, chunks, length
+from millstream.evaluate.streams import GATHERED, Chunk, chunks, length
 from millstream.evaluate.times import Times
 from millstream.stream.base import Stream
 
@@ -192,7 +192,7 @@ def prequential(
     if passes > 1:
         told["passes"] = passes
     told["detector"] = None if detector is None else repr(detector)
-    told["stream"] = called(stream) if isinstance(stream, Stream) else None
+    told["stream"] = repr(stream) if isinstance(stream, Stream) else None
     results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
     return Results(results) if several else next(iter(results.values()))
 

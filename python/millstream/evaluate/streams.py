@@ -6,7 +6,6 @@ come one by one are gathered. How a stream is cut changes no result.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from millstream.stream.base import Stream
 from millstream.stream.chunk import as_list
 from millstream.stream.prefetch import read_ahead
 
-__all__ = ["Chunk", "Group", "called", "chunks", "length"]
+__all__ = ["Chunk", "Group", "chunks", "length"]
 
 #: How many examples that come one by one are gathered for a native model.
 GATHERED = 1024
@@ -345,18 +344,3 @@ def take_column(X: Any, name: Any) -> tuple[Any, Any]:
             raise InvalidValue(f"there is no column {name!r} in the stream") from error
         raise
     raise InvalidType(f"{type(X).__name__} has no column {name!r}: give the column itself")
-
-
-def called(stream: Stream) -> str | None:
-    """The call that makes a stream, in one line; None if it cannot be told. Data sets print more than that."""
-    text, source = repr(stream), getattr(stream, "source", None)
-    if "\n" not in text:
-        return text
-    if isinstance(source, Stream):
-        below = called(source)
-        return None if below is None else text.replace(repr(source), below, 1)
-    parameters = inspect.signature(type(stream).__init__).parameters.values()
-    given = [(each.name, getattr(stream, each.name, each.default), each.default) for each in parameters]
-    shown = ", ".join(f"{name}={value!r}" for name, value, default in given if name != "self" and value != default)
-    module = type(stream).__module__.split(".")[1:2]
-    return f"{'.'.join([*module, type(stream).__name__])}({shown})"
