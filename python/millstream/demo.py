@@ -26,8 +26,10 @@ __all__ = ["main", "models"]
 
 #: It gives every flight the share of late ones so far.
 BASELINE = "baseline"
-#: How many flights rolling metrics look at: about those of one day.
-WINDOW = 1_000
+#: How many flights rolling metrics look at: about those of five days.
+WINDOW = 5_000
+#: With fewer flights there is nothing to say.
+LEAST = 1_000
 #: New York's mornings begin about then, in UTC: what is before belongs to the day before.
 _NIGHT = np.timedelta64(9, "h")
 
@@ -56,20 +58,17 @@ class Year:
         departure = np.concatenate([chunk.time for chunk in chunks])[:rows]
         arrival = np.concatenate([chunk.label_time for chunk in chunks])[:rows]
         self.wait = (arrival - departure).astype("timedelta64[m]").astype(np.int64)
-        #: When the first label came, the second, and so on: rows of a result are counted by labels.
-        self.arrivals = np.sort(arrival)
-        self.day = (departure - _NIGHT).astype("datetime64[D]")
-        self.days, counts = np.unique(self.day, return_counts=True)
-        self.late_by_day = np.bincount(np.searchsorted(self.days, self.day), late) / counts
+        # Rows of a result are counted by the labels that have come.
+        order = np.argsort(arrival, kind="stable")
+        self.arrivals, self.late_by_label = arrival[order], late[order]
 
     def day_of_label(self, row: int) -> Any:
         """The day on which so many labels had come."""
-        return (self.arrivals[min(row, self.rows) - 1] - _NIGHT).astype("datetime64[D]")
+        return (self.arrivals[max(0, min(row, self.rows) - 1)] - _NIGHT).astype("datetime64[D]")
 
-    def late_on(self, day: Any) -> float:
-        """The share of flights of a day that were late."""
-        place = min(int(np.searchsorted(self.days, day)), len(self.days) - 1)
-        return float(self.late_by_day[place])
+    def late_until(self, row: int) -> float:
+        """The share of late flights in the window that ends with a label."""
+        return float(self.late_by_label[max(0, row - WINDOW) : row].mean())
 
 
 def _date(day: Any) -> str:
@@ -138,16 +137,18 @@ def _in_words(results: evaluate.Results, at_once: evaluate.Result, year: Year) -
 
 
 def _worst(best: evaluate.Result, year: Year, count: int = 5) -> Table:
-    """The days on which the rolling log loss was highest."""
+    """The times at which the rolling log loss was highest."""
     table = _plain("around", "log loss", "late then")
     rows, losses = best.curve["row"], best.curve["rolling_LogLoss"]
-    shown: list[Any] = []
     # The first twentieth is left out: then everything is new.
-    for place in np.argsort(-losses[len(losses) // 20 :]) + len(losses) // 20:
-        day = year.day_of_label(int(rows[place]) - WINDOW // 2)
-        if len(shown) < count and all(abs(day - other) > np.timedelta64(2, "D") for other in shown):
-            shown.append(day)
-            table.add_row(_date(day), f"{losses[place]:.3f}", _share(year.late_on(day)))
+    first = len(losses) // 20
+    shown: list[int] = []
+    for place in np.argsort(-losses[first:]) + first:
+        row = int(rows[place])
+        if len(shown) < count and all(abs(row - other) >= 2 * WINDOW for other in shown):
+            shown.append(row)
+            day = _date(year.day_of_label(row - WINDOW // 2))
+            table.add_row(day, f"{losses[place]:.3f}", _share(year.late_until(row)))
     return table
 
 
@@ -168,8 +169,8 @@ def _weights(model: Any, count: int = 6) -> Table:
 
 def _rows(text: str) -> int:
     rows = int(text)
-    if rows < WINDOW:
-        raise argparse.ArgumentTypeError(f"must be at least {WINDOW:,}, got {rows:,}")
+    if rows < LEAST:
+        raise argparse.ArgumentTypeError(f"must be at least {LEAST:,}, got {rows:,}")
     return rows
 
 
@@ -214,7 +215,8 @@ def run(rows: int | None, out: Path, console: Console) -> None:
     console.print(_weights(contest["logistic regression"]))
     out.mkdir(parents=True, exist_ok=True)
     page = out / "flights.html"
-    results.to_html(page)
+    command = "millstream demo" + (f" --rows {rows}" if rows else "")
+    results.to_html(page, command, "Flights of 2013 from New York: which will be late?")
     console.print(f"\nThe curves over the year are in [bold]{page}[/]. {time.perf_counter() - began:.1f} seconds.")
 
 
