@@ -24,6 +24,16 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
     "stats.Rolling": {"statistic": {"name": "stats.Mean"}},
     "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},
+    "synth.Drift": {
+        "stream": {"name": "synth.STAGGER"},
+        "drift_stream": {"name": "synth.STAGGER", "parameters": {"classification_function": 2}},
+        "position": 300,
+        "width": 100,
+    },
+    "synth.Imbalance": {"stream": {"name": "synth.LED"}, "shares": [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]},
+    "synth.LabelNoise": {"stream": {"name": "synth.SEA"}},
+    "synth.LED": {"irrelevant_features": True},
+    "synth.Missing": {"stream": {"name": "synth.Agrawal"}},
 }
 
 ROLES = ("classifier", "regressor", "transformer")

@@ -13,6 +13,23 @@ const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// π in two parts, the second being what the first lacks.
 const PI_LOW: f64 = 1.224_646_799_147_353_2e-16;
 
+/// What each term of a series is to the one before: 1/1, 1/2, …; 1/(2·3), 1/(4·5), …; and 1/1, 1/3, … themselves.
+const EXP: [f64; 13] = shares(0.0, 1.0, 0.0);
+const SIN: [f64; 11] = shares(4.0, 2.0, 0.0);
+const LN: [f64; 12] = shares(0.0, 2.0, -1.0);
+
+/// 1 / (a n² + b n + c) for n = 1, 2, ….
+const fn shares<const N: usize>(a: f64, b: f64, c: f64) -> [f64; N] {
+    let mut shares = [0.0; N];
+    let mut place = 0;
+    while place < N {
+        let n = (place + 1) as f64;
+        shares[place] = 1.0 / (a * n * n + b * n + c);
+        place += 1;
+    }
+    shares
+}
+
 /// e to the power of `x`, by 2^k · e^r with |r| <= ln 2 / 2; 0 below -708 and infinite above 709.
 pub fn exp(x: f64) -> f64 {
     if x < -708.0 {
@@ -23,12 +40,7 @@ pub fn exp(x: f64) -> f64 {
     }
     let k = (x / LN_2).round();
     let r = (x - k * LN_2_HIGH) - k * LN_2_LOW;
-    let mut sum = 1.0;
-    let mut place = 13.0;
-    while place > 0.0 {
-        sum = 1.0 + sum * r / place;
-        place -= 1.0;
-    }
+    let sum = EXP.iter().rev().fold(1.0, |sum, share| 1.0 + sum * r * share);
     sum * f64::from_bits(((k as i64 + 1023) as u64) << 52)
 }
 
@@ -43,12 +55,7 @@ pub fn ln(x: f64) -> f64 {
     }
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let square = s * s;
-    let mut sum = 0.0;
-    let mut place = 23.0;
-    while place > 0.0 {
-        sum = sum * square + 1.0 / place;
-        place -= 2.0;
-    }
+    let sum = LN.iter().rev().fold(0.0, |sum, share| sum * square + share);
     let k = exponent as f64;
     k * LN_2_HIGH + (2.0 * s * sum + k * LN_2_LOW)
 }
@@ -58,12 +65,7 @@ pub fn sin(x: f64) -> f64 {
     let k = (x / PI).round();
     let r = (x - k * PI) - k * PI_LOW;
     let square = r * r;
-    let mut sum = 1.0;
-    let mut place = 22.0;
-    while place > 0.0 {
-        sum = 1.0 - sum * square / (place * (place + 1.0));
-        place -= 2.0;
-    }
+    let sum = SIN.iter().rev().fold(1.0, |sum, share| 1.0 - sum * square * share);
     let sine = r * sum;
     if k as i64 % 2 == 0 {
         sine

@@ -70,6 +70,13 @@ pub enum Kind {
     Text,
     /// A list of feature names: texts or whole numbers.
     Names,
+    /// A list of whole numbers within bounds.
+    Integers {
+        low: i64,
+        high: i64,
+    },
+    /// A list of numbers within bounds.
+    Floats(Bounds),
     /// A class label: bool, int or text.
     Label,
     /// Another part: `{"name": …, "parameters": …}`, or its bare name.
@@ -90,6 +97,7 @@ pub enum Default {
     Integer(i64),
     Boolean(bool),
     Text(&'static str),
+    Integers(&'static [i64]),
     /// A part with its own defaults, by name.
     Part(&'static str),
 }
@@ -122,6 +130,10 @@ impl Kind {
             Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
             Kind::Text => "text".into(),
             Kind::Names => "a list of feature names".into(),
+            Kind::Integers { low, high } => {
+                format!("a list, each {}", Kind::Integer { low: *low, high: *high }.words())
+            }
+            Kind::Floats(bounds) => format!("a list of numbers, each {}", bounds.words()),
             Kind::Label => "a class label (bool, int or str)".into(),
             Kind::Part(roles) => {
                 let words = role_words(roles);
@@ -166,6 +178,23 @@ impl Kind {
                     Ok(given.clone())
                 } else {
                     Err(refuse())
+                }
+            }
+            Kind::Integers { low, high } => {
+                let numbers: Option<Vec<i64>> = given.as_array().ok_or_else(refuse)?.iter().map(whole).collect();
+                match numbers {
+                    Some(numbers) if numbers.iter().all(|number| (*low..=*high).contains(number)) => {
+                        Ok(numbers.into())
+                    }
+                    _ => Err(refuse()),
+                }
+            }
+            Kind::Floats(bounds) => {
+                let numbers: Option<Vec<f64>> =
+                    given.as_array().ok_or_else(refuse)?.iter().map(Value::as_f64).collect();
+                match numbers {
+                    Some(numbers) if numbers.iter().all(|&number| bounds.contains(number)) => Ok(numbers.into()),
+                    _ => Err(refuse()),
                 }
             }
             Kind::Label => match given {
@@ -252,6 +281,14 @@ impl<'a> Arguments<'a> {
         usize::try_from(self.integer(name)?).map_err(|_| self.absent(name))
     }
 
+    pub fn integers(&self, name: &str) -> Result<Vec<i64>> {
+        serde_json::from_value(self.value(name)?.clone()).map_err(|_| self.absent(name))
+    }
+
+    pub fn floats(&self, name: &str) -> Result<Vec<f64>> {
+        serde_json::from_value(self.value(name)?.clone()).map_err(|_| self.absent(name))
+    }
+
     pub fn boolean(&self, name: &str) -> Result<bool> {
         self.value(name)?.as_bool().ok_or_else(|| self.absent(name))
     }
@@ -323,6 +360,7 @@ impl Default {
             Default::Integer(number) => number.into(),
             Default::Boolean(flag) => flag.into(),
             Default::Text(text) => text.into(),
+            Default::Integers(numbers) => numbers.into(),
             Default::Part(name) => serde_json::json!({ "name": name }),
         }
     }

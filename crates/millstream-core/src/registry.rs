@@ -182,8 +182,22 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &stats::SKEW,
     &stats::SUM,
     &stats::VAR,
+    &synth::agrawal::DECLARATION,
+    &synth::drift::DECLARATION,
+    &synth::friedman::DECLARATION,
+    &synth::hyperplane::DECLARATION,
+    &synth::imbalance::DECLARATION,
+    &synth::label_noise::DECLARATION,
+    &synth::led::DECLARATION,
+    &synth::missing::DECLARATION,
+    &synth::mixed::DECLARATION,
+    &synth::planes_2d::DECLARATION,
     &synth::random_rbf::DECLARATION,
+    &synth::random_tree::DECLARATION,
     &synth::sea::DECLARATION,
+    &synth::sine::DECLARATION,
+    &synth::stagger::DECLARATION,
+    &synth::waveform::DECLARATION,
 ];
 
 pub fn find(name: &str) -> Result<&'static Declaration> {

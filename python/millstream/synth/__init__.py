@@ -1,20 +1,40 @@
 """Generators: endless streams with a known truth, as the literature defines them, at native speed.
 
-A generator is a stream. Iterating gives `(x, y)`; `evaluate.prequential` takes it as it is. The same seed gives
-the same stream on every platform, however it is cut into chunks.
+A generator is a stream: iterating gives `(x, y)`, `take` makes it end, and `evaluate.prequential` takes it as it
+is. The same seed gives the same stream on every platform, however it is cut into chunks.
 
->>> from itertools import islice
 >>> from millstream import synth
->>> for x, y in islice(synth.SEA(seed=42), 2):
+>>> for x, y in synth.STAGGER(seed=42).take(2):
 ...     print(x, y)
-{0: 1.0469453908445459, 1: 5.922718725416704, 2: 5.27750083269554} 0
-{0: 1.8762124219409637, 1: 5.412805953228555, 2: 7.783967593756056} 0
+{'size': 'small', 'color': 'blue', 'shape': 'square'} 0
+{'size': 'large', 'color': 'red', 'shape': 'square'} 0
 """
 
 from __future__ import annotations
 
 from millstream.synth.base import Generator
-from millstream.synth.clouds import RandomRBF
-from millstream.synth.rules import SEA
+from millstream.synth.clouds import LED, RandomRBF, Waveform
+from millstream.synth.numbers import Friedman, Planes2D
+from millstream.synth.regions import Hyperplane, RandomTree
+from millstream.synth.rules import SEA, STAGGER, Agrawal, Mixed, Sine
+from millstream.synth.wrappers import Drift, Imbalance, LabelNoise, Missing
 
-__all__ = ["SEA", "Generator", "RandomRBF"]
+__all__ = [
+    "LED",
+    "SEA",
+    "STAGGER",
+    "Agrawal",
+    "Drift",
+    "Friedman",
+    "Generator",
+    "Hyperplane",
+    "Imbalance",
+    "LabelNoise",
+    "Missing",
+    "Mixed",
+    "Planes2D",
+    "RandomRBF",
+    "RandomTree",
+    "Sine",
+    "Waveform",
+]

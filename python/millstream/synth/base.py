@@ -38,6 +38,10 @@ class Generator(Described, Stream):
         return _core.Generator(json.dumps(self._description))
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: tuple(v) if isinstance(v, list) else v for name, v in super().parameters.items()}
+
+    @property
     def features(self) -> list[Any]:
         """The names of the features."""
         return [name for name, _ in self._features]

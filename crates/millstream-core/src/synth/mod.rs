@@ -10,14 +10,31 @@
 //! functions from `elementary`, so that a seed gives the same stream on every platform. Rows are drawn one after
 //! the other: how they are cut into blocks changes nothing.
 
+pub mod agrawal;
+mod balance;
+pub mod drift;
 mod form;
+pub mod friedman;
+pub mod hyperplane;
+pub mod imbalance;
+pub mod label_noise;
+pub mod led;
+pub mod missing;
+pub mod mixed;
+pub mod planes_2d;
 pub mod random_rbf;
+pub mod random_tree;
 pub mod sea;
+pub mod sine;
+pub mod stagger;
+pub mod waveform;
 
 pub use form::Form;
 
 use crate::fault::Result;
 use crate::parameter::{Arguments, Default, Kind, Parameter};
+use crate::registry::{Built, Role};
+use crate::role::Generator;
 
 /// The purposes of one seed: what is fixed before the first example, and the examples.
 const MODEL: u64 = 0;
@@ -34,6 +51,36 @@ const SEED: Parameter = Parameter::new(
 );
 
 const NOISE_PERCENTAGE: &str = "the share of examples whose class is another than the rule's";
+
+const SEED_MODEL: Parameter = Parameter::new(
+    "seed_model",
+    Kind::Optional(&ANY_SEED),
+    Default::Null,
+    "the seed of what is fixed before the first example; null for that of the examples",
+);
+
+const BALANCE_CLASSES: Parameter = Parameter::new(
+    "balance_classes",
+    Kind::Boolean,
+    Default::Boolean(false),
+    "whether the two classes take turns, so that they are equally frequent",
+);
+
+/// The stream that a wrapper changes.
+const STREAM: Parameter =
+    Parameter::new("stream", Kind::Part(&[Role::Generator]), Default::Required, "the generator that is changed");
+
+/// The number of a generator's rule.
+const fn classification_function(high: i64, words: &'static str) -> Parameter {
+    Parameter::new("classification_function", Kind::Integer { low: 0, high }, Default::Integer(0), words)
+}
+
+fn generator(arguments: &Arguments<'_>, name: &str) -> Result<Box<dyn Generator>> {
+    match arguments.part(name)? {
+        Built::Generator(generator) => Ok(generator),
+        _ => Err(arguments.absent(name)),
+    }
+}
 
 fn seed(arguments: &Arguments<'_>) -> Result<u64> {
     Ok(arguments.size("seed")? as u64)

@@ -10,7 +10,7 @@
 //! To drift, centroids move by `change_speed` after each example, each in a direction of its own, and turn round at
 //! the faces of the cube.
 
-use super::{seed, seed_model, Form, ANY_SEED, MODEL, SAMPLE, SEED};
+use super::{seed, seed_model, Form, MODEL, SAMPLE, SEED, SEED_MODEL};
 use crate::fault::Fault;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::{Choice, Random};
@@ -26,12 +26,7 @@ pub static DECLARATION: Declaration = Declaration {
     words: "Classes of Gaussian balls around random centroids, which may move",
     parameters: &[
         SEED,
-        Parameter::new(
-            "seed_model",
-            Kind::Optional(&ANY_SEED),
-            Default::Null,
-            "the seed of what is fixed before the first example; null for that of the examples",
-        ),
+        SEED_MODEL,
         Parameter::new(
             "n_classes",
             Kind::Integer { low: 2, high: 10_000 },

@@ -1,0 +1,87 @@
+//! Imbalance: classes in given shares.
+//!
+//! The class of an example is drawn by its share, then examples of the stream are passed over until one of that class
+//! comes. So the features of each class are those of the stream; a stream that moves goes on with those passed over.
+
+use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
+use crate::fault::Fault;
+use crate::parameter::{Bounds, Default, Kind, Parameter};
+use crate::random::{Choice, Random};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::Generator;
+
+/// After so many examples without the wanted class, one of another is let through: the class may not exist.
+const TRIES: usize = 100_000;
+
+pub static DECLARATION: Declaration = Declaration {
+    name: "synth.Imbalance",
+    role: Role::Generator,
+    words: "Another generator with classes in given shares",
+    parameters: &[
+        STREAM,
+        Parameter::new(
+            "shares",
+            Kind::Floats(Bounds::new(0.0, true, 1e9, true)),
+            Default::Required,
+            "a number for each class: how frequent it is, relative to the others",
+        ),
+        SEED,
+    ],
+    build: |arguments| {
+        let stream = generator(arguments, "stream")?;
+        let shares = arguments.floats("shares")?;
+        let (who, classes) = (arguments.who, stream.form().classes);
+        if classes == 0 {
+            return Err(Fault::value(format!("{who}: stream must have classes, not numbers")));
+        }
+        if shares.len() != classes || shares.iter().sum::<f64>() <= 0.0 {
+            return Err(Fault::value(format!(
+                "{who}: shares must be {classes} numbers that are not all 0, got {shares:?}"
+            )));
+        }
+        Ok(Built::Generator(Box::new(Imbalance {
+            stream,
+            choice: Choice::new(&shares),
+            random: Random::new(seed(arguments)?, SAMPLE),
+        })))
+    },
+};
+
+struct Imbalance {
+    stream: Box<dyn Generator>,
+    choice: Choice,
+    random: Random,
+}
+
+impl Generator for Imbalance {
+    fn form(&self) -> &Form {
+        self.stream.form()
+    }
+
+    fn draw(&mut self, x: &mut [f64]) -> f64 {
+        let wanted = self.choice.draw(&mut self.random) as f64;
+        for _ in 1..TRIES {
+            let y = self.stream.draw(x);
+            if y == wanted {
+                return y;
+            }
+        }
+        self.stream.draw(x)
+    }
+
+    fn rule(&self, x: &[f64]) -> Option<f64> {
+        self.stream.rule(x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::synth::tests::mean_targets;
+
+    #[test]
+    fn classes_have_their_shares() {
+        let rare = r#"{"name": "synth.Imbalance", "parameters": {"stream": "synth.SEA", "shares": [99, 1]}}"#;
+        let share = mean_targets(rare, 50_000);
+        assert!((share - 0.01).abs() < 0.002, "{share}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Missing: some values are not there, each by the same chance (missing completely at random; Rubin, 1976).
+
+use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
+use crate::parameter::{Bounds, Default, Kind, Parameter};
+use crate::random::Random;
+use crate::registry::{Built, Declaration, Role};
+use crate::role::Generator;
+
+pub static DECLARATION: Declaration = Declaration {
+    name: "synth.Missing",
+    role: Role::Generator,
+    words: "Another generator with values missing",
+    parameters: &[
+        STREAM,
+        Parameter::new(
+            "probability",
+            Kind::Float(Bounds::UNIT),
+            Default::Float(0.1),
+            "the chance with which each value is missing",
+        ),
+        SEED,
+    ],
+    build: |arguments| {
+        Ok(Built::Generator(Box::new(Missing {
+            stream: generator(arguments, "stream")?,
+            probability: arguments.float("probability")?,
+            random: Random::new(seed(arguments)?, SAMPLE),
+        })))
+    },
+};
+
+struct Missing {
+    stream: Box<dyn Generator>,
+    probability: f64,
+    random: Random,
+}
+
+impl Missing {
+    fn take_out(&mut self, x: &mut [f64]) {
+        for value in x {
+            if self.random.chance(self.probability) {
+                *value = f64::NAN;
+            }
+        }
+    }
+}
+
+impl Generator for Missing {
+    fn form(&self) -> &Form {
+        self.stream.form()
+    }
+
+    fn draw(&mut self, x: &mut [f64]) -> f64 {
+        let y = self.stream.draw(x);
+        self.take_out(x);
+        y
+    }
+
+    fn fill(&mut self, x: &mut [f64], y: &mut [f64]) {
+        self.stream.fill(x, y);
+        self.take_out(x);
+    }
+
+    fn rule(&self, x: &[f64]) -> Option<f64> {
+        self.stream.rule(x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::synth::tests::built;
+
+    #[test]
+    fn values_are_missing_by_their_chance() {
+        let some = r#"{"name": "synth.Missing", "parameters": {"stream": "synth.Agrawal", "probability": 0.2}}"#;
+        let (mut stream, mut x, mut y) = (built(some), vec![0.0; 9 * 10_000], vec![0.0; 10_000]);
+        stream.fill(&mut x, &mut y);
+        let missing = x.iter().filter(|value| value.is_nan()).count();
+        // 18000 with a deviation of 120.
+        assert!((17_500..18_500).contains(&missing), "{missing}");
+        assert!(y.iter().all(|y| y.is_finite()));
+    }
+}

@@ -1,0 +1,189 @@
+"""Generators that change others: drift, wrong labels, rare classes, missing values. They nest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from millstream.synth.base import Generator
+
+__all__ = ["Drift", "Imbalance", "LabelNoise", "Missing"]
+
+
+class Drift(Generator):
+    """One stream turns into another: abruptly, gradually, incrementally, or again and again.
+
+    Each kind is one call, for streams `a` and `b`:
+
+    - abrupt: `Drift(a, b, position=5000, width=0)`. From example 5000 on (counted from 0), all are of `b`.
+    - gradual: `Drift(a, b, position=5000, width=1000)`. The chance of an example of `b` rises along a sigmoid,
+      `1 / (1 + exp(-4 (t - position) / width))`; it is one half at the position.
+    - incremental: `Drift(a, b, position=5000, width=1000, incremental=True)`. Examples lie between the two
+      streams: each is a mean of two examples of one class, the sigmoid being the weight of that of `b`. The
+      concept itself moves, and nothing jumps.
+    - recurring: `Drift(a, b, position=5000, width=0, period=5000)`. `a` returns after 5000 examples, then `b`,
+      and so on; with a width, each change is gradual or incremental.
+
+    For more than two concepts nest it: `Drift(Drift(a, b, 5000), c, 10_000)`. River and MOA count examples from 1.
+
+    Parameters
+    ----------
+    stream
+        The generator that is there at the beginning.
+    drift_stream
+        The generator that takes its place; with the same features.
+    position
+        The example at which both are equally likely.
+    width
+        How many examples the change takes; 0 for an abrupt one.
+    incremental
+        Whether examples lie between the two streams during the change, instead of coming from either.
+    period
+        How many examples later the streams change back, and so on; None for one change.
+    alpha
+        The steepness of the change in degrees, which then gives the width: 1 / tan(alpha).
+    seed
+        Where the random numbers start; the same seed gives the same stream.
+
+    Examples
+    --------
+    >>> from millstream import evaluate, linear_model, synth
+    >>> a, b = synth.Sine(classification_function=0), synth.Sine(classification_function=1)
+    >>> abrupt = synth.Drift(a, b, position=5000, width=0)
+    >>> result = evaluate.prequential(linear_model.LogisticRegression(), abrupt.take(10_000), every=2500)
+    >>> [round(float(value), 2) for value in result.curve["rolling_Accuracy"]]
+    [0.93, 0.96, 0.34, 0.94]
+
+    The share of examples of the second stream around the change:
+
+    >>> gradual = synth.Drift(a, b, position=5000, width=1000)
+    >>> chunk = next(gradual.chunks(10_000))
+    >>> wrong = [a.rule(x) != y for x, y in chunk.examples()]
+    >>> [sum(wrong[start : start + 500]) / 500 for start in (4000, 4500, 5000, 5500)]
+    [0.052, 0.278, 0.738, 0.946]
+
+    References
+    ----------
+    Bifet, Holmes, Pfahringer, Kirkby and Gavaldà, 2009. New ensemble methods for evolving data streams.
+    KDD, 139-148.
+
+    Ksieniewicz and Zyblewski, 2022. Stream-learn: open-source Python library for difficult data stream batch
+    analysis. Neurocomputing, 478, 11-21.
+    """
+
+    name: ClassVar[str] = "synth.Drift"
+
+    def __init__(
+        self,
+        stream: Generator,
+        drift_stream: Generator,
+        position: int = 5000,
+        width: int = 1000,
+        incremental: bool = False,
+        period: int | None = None,
+        alpha: float | None = None,
+        seed: int = 1,
+    ) -> None:
+        super().__init__(
+            stream=stream,
+            drift_stream=drift_stream,
+            position=position,
+            width=width,
+            incremental=incremental,
+            period=period,
+            alpha=alpha,
+            seed=seed,
+        )
+
+
+class LabelNoise(Generator):
+    """Another generator with wrong classes among its examples.
+
+    Parameters
+    ----------
+    stream
+        The generator that is changed; one with classes.
+    probability
+        The chance of another class, each of the others being equally likely.
+    seed
+        Where the random numbers start; the same seed gives the same stream.
+
+    Examples
+    --------
+    >>> from millstream import synth
+    >>> digits = synth.LED(seed=42)
+    >>> noisy = synth.LabelNoise(digits, probability=0.5)
+    >>> [y for _, y in digits.take(8)]
+    [1, 0, 8, 7, 4, 6, 4, 7]
+    >>> [y for _, y in noisy.take(8)]
+    [2, 0, 3, 7, 4, 2, 4, 3]
+
+    References
+    ----------
+    Angluin and Laird, 1988. Learning from noisy examples. Machine Learning, 2(4), 343-370.
+    """
+
+    name: ClassVar[str] = "synth.LabelNoise"
+
+    def __init__(self, stream: Generator, probability: float = 0.1, seed: int = 1) -> None:
+        super().__init__(stream=stream, probability=probability, seed=seed)
+
+
+class Imbalance(Generator):
+    """Another generator with classes in given shares, such as few frauds among many payments.
+
+    Examples of a class that has had its share are passed over. So each class looks as it does in the stream, and
+    only its frequency is another.
+
+    Parameters
+    ----------
+    stream
+        The generator that is changed; one with classes.
+    shares
+        A number for each class: how frequent it is, relative to the others.
+    seed
+        Where the random numbers start; the same seed gives the same stream.
+
+    Examples
+    --------
+    >>> from millstream import synth
+    >>> rare = synth.Imbalance(synth.SEA(seed=42), shares=(99, 1))
+    >>> chunk = next(rare.chunks(10_000))
+    >>> int(chunk.y.sum())
+    111
+    """
+
+    name: ClassVar[str] = "synth.Imbalance"
+
+    def __init__(self, stream: Generator, shares: Sequence[float], seed: int = 1) -> None:
+        super().__init__(stream=stream, shares=shares, seed=seed)
+
+
+class Missing(Generator):
+    """Another generator with values missing, each by the same chance, numbers and nominal values alike.
+
+    A missing value is None in a dict, NaN in a matrix and null in a table.
+
+    Parameters
+    ----------
+    stream
+        The generator that is changed.
+    probability
+        The chance with which each value is missing.
+    seed
+        Where the random numbers start; the same seed gives the same stream.
+
+    Examples
+    --------
+    >>> from millstream import synth
+    >>> for x, y in synth.Missing(synth.STAGGER(seed=42), probability=0.3).take(3):
+    ...     print(x, y)
+    {'size': None, 'color': None, 'shape': 'square'} 0
+    {'size': None, 'color': 'red', 'shape': 'square'} 0
+    {'size': 'large', 'color': 'green', 'shape': 'circle'} 0
+    """
+
+    name: ClassVar[str] = "synth.Missing"
+
+    def __init__(self, stream: Generator, probability: float = 0.1, seed: int = 1) -> None:
+        super().__init__(stream=stream, probability=probability, seed=seed)
