@@ -327,6 +327,28 @@ def test_rows_before_the_damage_are_learned(tmp_path):
     assert model.learned == 16384
 
 
+@pytest.mark.parametrize("reader", [stream.read_parquet, stream.read_arrow])
+def test_bytes_of_strangers(reader):
+    sink = io.BytesIO()
+    if reader is stream.read_parquet:
+        pyarrow.parquet.write_table(TABLE[:40], sink, row_group_size=11)
+    else:
+        with pyarrow.ipc.new_stream(sink, TABLE.schema) as writer:
+            writer.write_table(TABLE[:40], max_chunksize=11)
+    random = np.random.default_rng(5)
+    refused = []
+    for _ in range(200):
+        data = bytearray(sink.getvalue())
+        for place in random.integers(0, len(data), 3):
+            data[place] = random.integers(0, 256)
+        try:
+            list(reader(io.BytesIO(data), target="hot"))
+        except MillstreamError as error:
+            refused.append(str(error))
+    assert len(refused) > 50
+    assert not any("\n" in words for words in refused)
+
+
 def test_nested_columns_are_named(tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"a": [[1, 2]], "y": [1]}), tmp_path / "t.parquet")
     with pytest.raises(InvalidType, match=r"column 'a' is list.* leave it out with drop=\['a'\]"):
@@ -388,6 +410,9 @@ def test_a_bad_line_is_named_or_set_aside(block):
         assert len(list(source)) == 5
         assert source.set_aside.count == 1
         assert "line 5" in str(source.set_aside)
+        shuffled = source.shuffle(3).take(10)
+        assert len(list(shuffled)) == 5
+        assert shuffled.set_aside.count == 1
     source = read_json(good.encode() * 2 + b'{"b": "\xff", "y": true}\n' + good.encode(), target="y")
     with pytest.raises(InvalidValue, match=r"line 3: bad UTF-8 \(byte 0xff\)"):
         list(source)
@@ -415,6 +440,18 @@ def test_json_is_read_the_same_in_any_blocks(block):
     ]
     text = '{"place": "roof", "y": 1}\n{"place": 7, "y": 1}\n{"place": 8, "y": 0}\n'
     assert [x["place"] for x, _ in read_json(text, target="y", block_size=block)] == ["roof", "7", "8"]
+
+
+def test_json_that_grows(tmp_path):
+    path = tmp_path / "feed.jsonl"
+    path.write_text('{"a": 1, "y": 0}\n{"a": 2')
+    found = []
+    for x, y in stream.read_json_lines(path, "y", follow=True, idle=0.2):
+        found.append((x["a"], y))
+        if len(found) == 1:
+            with path.open("a") as file:
+                file.write(', "y": 1}\n{"a": 3, "y": 0}\n')
+    assert found == [(1, 0), (2, 1), (3, 0)]
 
 
 def test_json_that_is_no_json_lines():

@@ -80,7 +80,7 @@ class ColumnFiles(TableStream):
                 for table in self.tables_of(file):
                     yield table
                     rows += table.num_rows
-            except (arrow.ArrowException, OSError) as error:
+            except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
                 if isinstance(error, Unreadable):
                     raise
                 where = f"after row {rows}" if rows else "at its beginning"
@@ -123,7 +123,7 @@ class Parquet(ColumnFiles):
         with ParquetFile(file, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as opened:
             wanted = self.wanted(opened.schema_arrow.names)
             for batch in opened.iter_batches(ROWS, columns=wanted, use_threads=False):
-                yield arrow.Table.from_batches([batch])
+                yield _sound(batch)
 
     @property
     def n_samples(self) -> int | None:
@@ -146,9 +146,15 @@ class Arrow(ColumnFiles):
             reader = _reader(opened, self.source)
             wanted = self.wanted(reader.schema.names)
             for batch in _batches(reader):
-                table = arrow.Table.from_batches([batch]).select(wanted)
+                table = _sound(batch.select(wanted))
                 for start in range(0, table.num_rows, ROWS):
                     yield table.slice(start, ROWS)
+
+
+def _sound(batch: Any) -> arrow.Table:
+    """A table of a batch whose lengths and texts were checked: a file may come from a stranger."""
+    batch.validate(full=True)
+    return arrow.Table.from_batches([batch])
 
 
 def _opened(file: Any) -> Any:

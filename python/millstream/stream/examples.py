@@ -10,7 +10,7 @@ from millstream import _frames
 from millstream.errors import InvalidType, InvalidValue
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
-from millstream.stream.derived import _count
+from millstream.stream.derived import count
 from millstream.stream.display import kinds_of
 
 __all__ = ["Examples", "from_examples"]
@@ -30,7 +30,7 @@ class Examples(Stream):
         if label_time is not None and time is None:
             raise InvalidValue("from_examples: label_time needs time, which says when an example happened")
         self.given = source
-        self.rows = _count("from_examples: rows", rows, 1)
+        self.rows = count("from_examples: rows", rows, 1)
         self.target = "y"
         self.by_time, self.by_label_time = time, label_time
         self.time = None if time is None else _named(time, "time")

@@ -58,7 +58,7 @@ class Operations:
         pass has the same order; without one, each has its own. Event times are shuffled along with the examples,
         so what is learned by time should not be shuffled.
         """
-        from millstream.stream.derived import Shuffle
+        from millstream.stream.shuffled import Shuffle
 
         return Shuffle(self._stream, buffer, seed)
 
@@ -78,7 +78,7 @@ class Operations:
         This is a call of Python for each example; `map_chunks` is one for thousands. What should be learned
         along, a scaler, say, belongs into the model.
         """
-        from millstream.stream.derived import Map
+        from millstream.stream.mapped import Map
 
         return Map(self._stream, function)
 
@@ -88,19 +88,19 @@ class Operations:
         Change columns by `dataclasses.replace(chunk, X=...)`. How a stream is cut into chunks can change at any
         time, so a function should treat each row by itself.
         """
-        from millstream.stream.derived import MapChunks
+        from millstream.stream.mapped import MapChunks
 
         return MapChunks(self._stream, function)
 
     def filter(self, predicate: Callable[..., Any]) -> Stream:
         """The examples for which `predicate(x)`, or `predicate(x, y)` if it takes two arguments, is true."""
-        from millstream.stream.derived import Filter
+        from millstream.stream.mapped import Filter
 
         return Filter(self._stream, predicate)
 
     def filter_chunks(self, predicate: Callable[[Chunk], Any]) -> Stream:
         """The examples for which the array of bools that `predicate(chunk)` gives is true: fast, by columns."""
-        from millstream.stream.derived import FilterChunks
+        from millstream.stream.mapped import FilterChunks
 
         return FilterChunks(self._stream, predicate)
 

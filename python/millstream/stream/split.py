@@ -13,7 +13,7 @@ from millstream import _frames
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk, as_list
-from millstream.stream.derived import Derived
+from millstream.stream.derived import Derived, shown
 
 __all__ = ["KeyStream", "Split"]
 
@@ -113,11 +113,11 @@ class Split(Mapping[Any, Stream]):
         # On an endless stream the search ends where the value is found.
         if value not in self:
             near = _nearest(value, self._values)
-            raise UnknownName(f"stream.split: no example has {_shown(self.key)} {value!r}{near}")
+            raise UnknownName(f"stream.split: no example has {shown(self.key)} {value!r}{near}")
         return KeyStream(self, value)
 
     def __repr__(self) -> str:
-        return f"{self.source!r}.split({_shown(self.key)})"
+        return f"{self.source!r}.split({shown(self.key)})"
 
 
 class KeyStream(Derived):
@@ -143,10 +143,6 @@ class KeyStream(Derived):
 def _nearest(name: Any, names: Iterable[Any]) -> str:
     near = difflib.get_close_matches(str(name), map(str, names), 1)
     return f"; is it {near[0]!r}?" if near else ""
-
-
-def _shown(key: Any) -> str:
-    return getattr(key, "__name__", None) or repr(key)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -1,0 +1,142 @@
+"""The examples of a stream changed, or some of them, by functions of the caller's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from millstream import _frames
+from millstream.errors import InvalidType
+from millstream.stream.base import Stream
+from millstream.stream.chunk import Chunk, as_list
+from millstream.stream.derived import Derived, shown
+
+__all__ = ["Filter", "FilterChunks", "Map", "MapChunks"]
+
+
+class Map(Derived):
+    """The features of each example changed by a function."""
+
+    keeps_features = False
+
+    def __init__(self, source: Stream, function: Callable[[dict[Any, Any]], Mapping[Any, Any]]) -> None:
+        self.function = _callable("map: function", function)
+        super().__init__(source, function)
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.source.chunks():
+            rows: list[Any] = []
+            failure: BaseException | None = None
+            try:
+                rows.extend(map(self._mapped, _frames.dicts(chunk.X)))
+            except BaseException as error:
+                failure = error
+            if rows:
+                yield replace(chunk.cut(0, len(rows)), X=rows)
+            if failure is not None:
+                raise failure
+
+    def _mapped(self, x: dict[Any, Any]) -> Mapping[Any, Any]:
+        changed = self.function(x)
+        if not isinstance(changed, Mapping):
+            who = shown(self.function)
+            raise InvalidType(f"stream.map: {who} must give a dict of features, got {_frames.shown(changed)}")
+        return changed
+
+
+class MapChunks(Derived):
+    """Each chunk changed by a function."""
+
+    keeps_features = False
+
+    def __init__(self, source: Stream, function: Callable[[Chunk], Chunk]) -> None:
+        self.function = _callable("map_chunks: function", function)
+        super().__init__(source, function)
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.source.chunks():
+            changed = self.function(chunk)
+            if not isinstance(changed, Chunk):
+                who, got = shown(self.function), _frames.shown(changed)
+                raise InvalidType(f"stream.map_chunks: {who} must give a stream.Chunk, got {got}")
+            if len(changed):
+                yield changed
+
+    @property
+    def n_samples(self) -> int | None:
+        return None
+
+
+class FilterChunks(Derived):
+    """The examples that a function of the chunk chooses."""
+
+    def __init__(self, source: Stream, predicate: Callable[[Chunk], Any]) -> None:
+        self.predicate = _callable(f"{self.verb}: predicate", predicate)
+        super().__init__(source, predicate)
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.source.chunks():
+            mask = np.asarray(self._mask(chunk))
+            if mask.dtype != bool or mask.shape != (len(chunk),):
+                who, got = shown(self.predicate), f"dtype {mask.dtype} and shape {mask.shape}"
+                raise InvalidType(f"stream.filter_chunks: {who} must give a bool for each row, got {got}")
+            if mask.all():
+                yield chunk
+            elif mask.any():
+                yield chunk.take(np.flatnonzero(mask))
+
+    def _mask(self, chunk: Chunk) -> Any:
+        mask = self.predicate(chunk)
+        return mask.to_pylist() if hasattr(mask, "to_pylist") else mask
+
+    @property
+    def n_samples(self) -> int | None:
+        return None
+
+
+class Filter(FilterChunks):
+    """The examples that a function of the features, or of features and target, chooses."""
+
+    def __init__(self, source: Stream, predicate: Callable[..., Any]) -> None:
+        super().__init__(source, predicate)
+        self.with_target = _takes_two(predicate)
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.source.chunks():
+            chosen: list[bool] = []
+            ys = as_list(chunk.y) if self.with_target and chunk.y is not None else [None] * len(chunk)
+            failure: BaseException | None = None
+            try:
+                for x, y in zip(_frames.dicts(chunk.X), ys, strict=True):
+                    chosen.append(bool(self.predicate(x, y) if self.with_target else self.predicate(x)))
+            except BaseException as error:
+                failure = error
+            if all(chosen):
+                chunk = chunk.cut(0, len(chosen))
+            else:
+                chunk = chunk.take(np.flatnonzero(chosen))
+            if len(chunk):
+                yield chunk
+            if failure is not None:
+                raise failure
+
+
+def _callable(what: str, function: Any) -> Any:
+    if not callable(function):
+        raise InvalidType(f"stream.{what} must be callable, got {_frames.shown(function)}")
+    return function
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether a function must be given two arguments."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in parameters if p.kind in positional and p.default is inspect.Parameter.empty]
+    return len(needed) == 2
