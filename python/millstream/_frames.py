@@ -190,7 +190,8 @@ def _arrow_column(name: Any, column: Any) -> tuple[Any, Any, Any]:
     import pyarrow.compute as compute
 
     if isinstance(column, pyarrow.ChunkedArray):
-        column = column.combine_chunks()
+        # Combining copies, even where there is but one.
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     kind = column.type
     types = pyarrow.types
     number = types.is_integer(kind) or types.is_floating(kind)

@@ -8,6 +8,7 @@ lines. Memory is that of a few blocks, however long the file is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
@@ -19,6 +20,7 @@ from pyarrow import csv
 from millstream.errors import InvalidValue
 from millstream.stream.blocks import Block, Rules, blocks
 from millstream.stream.dialect import fields, named, numbered, sniff_delimiter
+from millstream.stream.kinds import kind_of
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
 from millstream.stream.table import Fault, Piece, TableStream
@@ -32,7 +34,9 @@ MISSING = ("", "NA", "NaN", "nan", "null", "None", "?")
 HEAD = 1 << 20
 
 #: Bytes that are parsed at once. Smaller blocks cost more calls, larger ones leave the cache before they are used.
-BLOCK = 1 << 19
+BLOCK = 1 << 20
+
+_SOMETHING = re.compile(rb"[^\r\n]")
 
 _NOMINAL = arrow.dictionary(arrow.int32(), arrow.string())
 
@@ -227,26 +231,31 @@ class _Parser:
 
         return block, Piece(table, place, faults, texts, self.names)
 
-    def _typed(self, data: bytes, types: Mapping[str, arrow.DataType]) -> tuple[arrow.Table, list[str]] | None:
+    def _typed(
+        self, data: bytes, types: Mapping[str, arrow.DataType]
+    ) -> tuple[arrow.Table, dict[str, str]] | None:
         """The rows with their types; else with wider ones; else as text, where a value is of another kind."""
-        if not data.strip(b"\r\n"):
+        if not _SOMETHING.search(data):
             empty = {name: types.get(name, arrow.null()) for name in self.names if name not in self.stream.drop}
-            return arrow.schema(list(empty.items())).empty_table(), []
-        read = [name for name, kind in types.items() if kind not in (_NOMINAL, arrow.string(), arrow.null())]
-        wider = {name: arrow.float64() if types[name] == arrow.int64() else arrow.string() for name in read}
-        numbers = {name for name in read if wider[name] == arrow.float64() or types[name] == arrow.float64()}
-        ladder: list[tuple[dict[str, arrow.DataType], list[str]]] = [
-            ({}, []),
-            ({name: kind for name, kind in wider.items() if types[name] == arrow.int64()}, []),
-            ({name: wider[name] for name in read if name not in numbers}, [n for n in read if n not in numbers]),
-            (dict.fromkeys(read, arrow.string()), read),
-        ]
-        for change, texts in ladder:
+            return arrow.schema(list(empty.items())).empty_table(), {}
+        for change, texts in self._ways(types):
             try:
                 return self._read(data, {**types, **change}), texts
             except arrow.ArrowInvalid:
                 continue
         return None
+
+    def _ways(
+        self, types: Mapping[str, arrow.DataType]
+    ) -> Iterator[tuple[dict[str, arrow.DataType], dict[str, str]]]:
+        """Other types to try, and the columns that are then still to be read, with their kinds."""
+        yield {}, {}
+        yield {name: arrow.float64() for name, kind in types.items() if kind == arrow.int64()}, {}
+        kinds = {name: kind_of(kind) for name, kind in types.items()}
+        times = {name: kind for name, kind in kinds.items() if kind == "time"}
+        yield dict.fromkeys(times, arrow.string()), times
+        read = {name: kind for name, kind in kinds.items() if kind in ("number", "time")}
+        yield dict.fromkeys(read, arrow.string()), read
 
     def settled(self, block: Block, piece: Piece) -> Piece:
         """A piece whose columns have the types that are known now, in the order of the file.
@@ -273,7 +282,13 @@ class _Parser:
             for name in piece.table.column_names
             if name not in piece.texts
         )
-        return self.parse(block)[1] if late or stale else piece
+        if late or stale:
+            return self.parse(block)[1]
+        for name, kind in self.types.items():
+            # Fractions came: the next blocks need not fail first. A target keeps whole numbers where it has them.
+            if kind == arrow.int64() and name not in (self.stream.target, *self.stream.drop):
+                self.types[name] = arrow.float64() if _is_float(piece, name) else kind
+        return piece
 
     def _read_column(self, block: Block, name: str) -> Any:
         types = dict.fromkeys(self.names, arrow.string())
@@ -340,7 +355,11 @@ def _fits(given: arrow.DataType, wanted: arrow.DataType) -> bool:
     """Whether a column that was read with one type is as good as one that was read with the other."""
     if given == wanted or arrow.types.is_null(given):
         return True
-    return bool(arrow.types.is_floating(given) and arrow.types.is_integer(wanted))
+    return given in (arrow.int64(), arrow.float64()) and wanted in (arrow.int64(), arrow.float64())
+
+
+def _is_float(piece: Piece, name: str) -> bool:
+    return bool(piece.table.schema.field(name).type == arrow.float64())
 
 
 def _not_utf8(cells: Iterable[str]) -> tuple[int, str] | None:

@@ -7,9 +7,10 @@ that breaks this is an error that names its place, or is set aside and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,14 +40,14 @@ class Piece(NamedTuple):
 
     `place` gives the words for a row of the table (`"line 7"`); without it rows are counted from the beginning.
     `faults` are what could not be made rows, in order, each with all the words of its message. `texts` are columns
-    that should be numbers or times and are still text, because some value in them could not be read. `names` are
-    those of all columns, where what is dropped was not even read.
+    that are still text, because some value in them could not be read, with the kind that they should be. `names`
+    are those of all columns, where what is dropped was not even read.
     """
 
     table: arrow.Table
     place: Callable[[int], str] | None = None
     faults: Sequence[Fault] = ()
-    texts: Collection[str] = ()
+    texts: Mapping[str, str] = MappingProxyType({})
     names: Sequence[str] | None = None
 
 
@@ -245,7 +246,7 @@ class _Reading:
             found = kinds.UNKNOWN
         kind = stated or self.schema.get(name, kinds.UNKNOWN)
         if kind == kinds.UNKNOWN:
-            kind = "number" if is_text else found
+            kind = piece.texts.get(name, found)
         self.schema[name] = kind
         converted, bad = kinds.as_kind(column, kind, stated is not None or is_text)
         self._note(piece, name, column, bad, f"must be {_a(kind)}", faults)
@@ -276,7 +277,7 @@ class _Reading:
                 f"{self.stream.source}: column {name!r} is {column.type}, a target is a label or a number"
             )
         is_text = name in piece.texts
-        kind = stated or self.target or ("number" if is_text else found) or kinds.UNKNOWN
+        kind = stated or self.target or piece.texts.get(name, found) or kinds.UNKNOWN
         if column.null_count == len(column):
             return column
         self.target = kind
