@@ -38,7 +38,14 @@ def read(data, **options):
 
 
 SIMPLE = [({"x": 1}, 0), ({"x": 2}, 1)]
-BIG = b"x,y\n" + b"1,0\n2,1\n" * 150_000
+BIG = b"x,y\n" + b"1,0\n2,1\n" * 1000
+
+
+@pytest.fixture
+def short_head(monkeypatch):
+    """Let the first thousand bytes decide what columns are, so that a small file has rows after them."""
+    monkeypatch.setattr("millstream.stream.csv.HEAD", 1000)
+    monkeypatch.setattr("millstream.stream.source.PIECE", 500)
 
 
 @pytest.mark.parametrize(
@@ -101,12 +108,12 @@ def test_the_same_rows_in_many_dresses(data, block_size):
             "BytesIO, line 7, column 'a\\nb': bad UTF-8 (byte 0xe9); if the file is in another encoding, "
             "say which, as in encoding='latin-1'",
         ),
-        (BIG + b"abc,0\n", {}, 300_000, "BytesIO, line 300002, column 'x': must be a number, got 'abc'"),
-        (BIG + b"1,z\n", {}, 300_000, "BytesIO, line 300002, column 'y': must be a number, got 'z'"),
+        (BIG + b"abc,0\n", {}, 2000, "BytesIO, line 2002, column 'x': must be a number, got 'abc'"),
+        (BIG + b"1,z\n", {}, 2000, "BytesIO, line 2002, column 'y': must be a number, got 'z'"),
         (
             gzip.compress(BIG)[:-8],
             {},
-            300_000,
+            2000,
             "BytesIO: the gzip file was cut short; the rows before that were read",
         ),
         (b"x,y\n\xff,1\n", {"encoding": "ascii"}, 0, None),
@@ -120,6 +127,7 @@ def test_the_same_rows_in_many_dresses(data, block_size):
     ],
 )
 @pytest.mark.parametrize("block_size", [None, 7])
+@pytest.mark.usefixtures("short_head")
 def test_what_is_bad_is_named(data, options, n_rows, message, block_size):
     if block_size is not None:
         if len(data) > 1000:
@@ -148,37 +156,61 @@ def test_bad_rows_are_set_aside_and_counted():
         assert read(data, on_error="skip", block_size=block_size)[0] == rows
 
 
+@pytest.mark.usefixtures("short_head")
 def test_values_of_another_kind_later():
     rows, aside, _ = read(BIG + b"abc,0\n3.5,1\n4,z\n", on_error="skip")
     assert rows[-1] == ({"x": 3.5}, 1)
     assert [y for _, y in rows[:2]] == [0, 1]
     assert type(rows[-1][1]) is int
     assert aside.reasons == [
-        "BytesIO, line 300002, column 'x': must be a number, got 'abc'",
-        "BytesIO, line 300004, column 'y': must be a number, got 'z'",
+        "BytesIO, line 2002, column 'x': must be a number, got 'abc'",
+        "BytesIO, line 2004, column 'y': must be a number, got 'z'",
     ]
 
 
+@pytest.mark.usefixtures("short_head")
 def test_whole_numbers_become_fractions_in_silence():
     rows, aside, message = read(BIG + b"1.5,0\n123456789012345678901234567890,1\n")
     assert (message, aside.count) == (None, 0)
     assert [x["x"] for x, _ in rows[-2:]] == [1.5, 123456789012345678901234567890.0]
 
 
-@pytest.mark.parametrize("block_size", [100_000, 1 << 20, 1 << 22])
+@pytest.mark.parametrize("block_size", [100, 1 << 12, 1 << 20])
 @pytest.mark.parametrize(
     ("end", "kind", "last"),
     [(b"1.5,0\n2,1\n", "number", 2), (b"1,0\nabc,1\n", "number", None), (b"abc,0\n1,1\n", "nominal", "1")],
 )
+@pytest.mark.usefixtures("short_head")
 def test_a_column_that_begins_late_is_what_its_first_value_is(block_size, end, kind, last):
     source = stream.read_csv(
-        io.BytesIO(b"x,y\n" + b",0\n,1\n" * 300_000 + end), target="y", on_error="skip", block_size=block_size
+        io.BytesIO(b"x,y\n" + b",0\n,1\n" * 1000 + end), target="y", on_error="skip", block_size=block_size
     )
     *_, chunk = source.chunks()
     assert source.schema == {"x": kind}
     assert source.set_aside.count == (last is None)
     if last is not None:
         assert list(chunk.examples())[-1][0]["x"] == last
+
+
+@pytest.mark.usefixtures("short_head")
+@pytest.mark.parametrize("block_size", [100, 1 << 20])
+@pytest.mark.parametrize(
+    ("cells", "last", "message"),
+    [
+        (b"2020-01-01", b"2020-01-02 10:00:00.5", None),
+        (b"2020-01-01", b"maybe", "must be a time, got 'maybe'"),
+        (b"2020-01-01T10:00:00Z", b"2020-01-01", None),
+        (b"true", b"0", None),
+        (b"true", b"maybe", "must be a number, got 'maybe'"),
+        (b"1.5", b" 2 ", None),
+        (b"1.5", b"1,5", "must be a number, got '1,5'"),
+    ],
+)
+def test_each_kind_of_column_breaks_in_its_way(block_size, cells, last, message):
+    data = b"x;y\n" + (cells + b";0\n") * 300 + last + b";1\n"
+    rows, _, found = read(data, block_size=block_size)
+    assert len(rows) == 300 + (message is None)
+    assert found == (None if message is None else f"BytesIO, line 302, column 'x': {message}")
 
 
 def test_kinds():

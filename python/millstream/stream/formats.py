@@ -40,7 +40,10 @@ _ALIASES = {
     "ndjson": "json_lines",
     "json": "json_lines",
     "tsv": "csv",
+    "feather": "arrow",
+    "ipc": "arrow",
     "svmlight": "libsvm",
+    "sqlite": "sql",
 }
 
 _ENDINGS = {ending: name for name, (_, endings) in FORMATS.items() for ending in endings}
@@ -62,8 +65,8 @@ _STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
 
 def open(  # noqa: A001
     source: Any,
-    *,
     target: str | None = None,
+    *,
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> Stream:
@@ -105,7 +108,7 @@ def open(  # noqa: A001
     return reader(source, **options)  # type: ignore[no-any-return]
 
 
-def read_stdin(*, target: str | None = None, format: str | None = None, **options: Any) -> Stream:  # noqa: A002
+def read_stdin(target: str | None = None, *, format: str | None = None, **options: Any) -> Stream:  # noqa: A002
     """Read standard input, as `open("-")` does: `cat flights.csv | python script.py`.
 
     It can be gone through only once. With `follow=True` rows are given as soon as they are there.

@@ -7,10 +7,9 @@ that breaks this is an error that names its place, or is set aside and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,15 +39,21 @@ class Piece(NamedTuple):
 
     `place` gives the words for a row of the table (`"line 7"`); without it rows are counted from the beginning.
     `faults` are what could not be made rows, in order, each with all the words of its message. `texts` are columns
-    that are still text, because some value in them could not be read, with the kind that they should be. `names`
-    are those of all columns, where what is dropped was not even read.
+    that are still text, because some value in them could not be read; a dict says what kind they should be, else
+    they are numbers. `names` are those of all columns, where what is dropped was not even read.
     """
 
     table: arrow.Table
     place: Callable[[int], str] | None = None
     faults: Sequence[Fault] = ()
-    texts: Mapping[str, str] = MappingProxyType({})
+    texts: Collection[str] = ()
     names: Sequence[str] | None = None
+
+    def kind_of_text(self, name: str) -> str | None:
+        """What a column should be that is still text; None for others."""
+        if name not in self.texts:
+            return None
+        return self.texts[name] if isinstance(self.texts, Mapping) else "number"
 
 
 @dataclass
@@ -246,7 +251,7 @@ class _Reading:
             found = kinds.UNKNOWN
         kind = stated or self.schema.get(name, kinds.UNKNOWN)
         if kind == kinds.UNKNOWN:
-            kind = piece.texts.get(name, found)
+            kind = piece.kind_of_text(name) or found
         self.schema[name] = kind
         converted, bad = kinds.as_kind(column, kind, stated is not None or is_text)
         self._note(piece, name, column, bad, f"must be {_a(kind)}", faults)
@@ -277,7 +282,7 @@ class _Reading:
                 f"{self.stream.source}: column {name!r} is {column.type}, a target is a label or a number"
             )
         is_text = name in piece.texts
-        kind = stated or self.target or piece.texts.get(name, found) or kinds.UNKNOWN
+        kind = stated or self.target or piece.kind_of_text(name) or found or kinds.UNKNOWN
         if column.null_count == len(column):
             return column
         self.target = kind

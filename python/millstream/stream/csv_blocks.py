@@ -1,0 +1,282 @@
+"""One file of separated values: what it looks like, and how each of its blocks becomes rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as arrow
+from pyarrow import csv
+
+from millstream.errors import InvalidValue
+from millstream.stream.blocks import Block, Rules
+from millstream.stream.dialect import fields, named, numbered, sniff_delimiter
+from millstream.stream.kinds import kind_of
+from millstream.stream.table import Fault, Piece, TableStream
+
+__all__ = ["Look", "Parser"]
+
+Types = Mapping[str, arrow.DataType]
+
+_SOMETHING = re.compile(rb"[^\r\n]")
+
+_NOMINAL = arrow.dictionary(arrow.int32(), arrow.string())
+
+
+@dataclass
+class Look:
+    """What a caller says about the look of a file; `read_csv` has the words."""
+
+    delimiter: str | None
+    header: bool
+    names: Sequence[str] | None
+    missing: Sequence[str]
+    quote: str | None
+    decimal: str
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first line has the names that columns get."""
+        return self.header and self.names is None
+
+
+class Parser:
+    """How the blocks of one file are parsed."""
+
+    def __init__(self, stream: TableStream, look: Look, head: bytes) -> None:
+        self.stream, self.look = stream, look
+        newline = b"\r" if b"\r" in head and b"\n" not in head else b"\n"
+        quote = look.quote
+        self.delimiter = look.delimiter or sniff_delimiter(head, quote, newline)
+        self.rules = Rules(quote.encode() if quote else None, self.delimiter.encode(), newline)
+        whole = head[: self.rules.end(head)] or head
+        first = next((record for record in self.rules.records(whole, 1) if record.data.strip()), None)
+        if first is None:
+            raise InvalidValue(f"{stream.source}: the file is empty")
+        self.header = b""
+        self.start, self.line = 0, 1
+        row = fields(first, self.delimiter, quote)
+        if look.has_header:
+            self.header = first.data
+            self.start = whole.index(first.data) + len(first.data)
+            self.line = first.line + first.data.count(newline)
+            self.names = named(row)
+            # The rest of the header's own line is the first thing that the blocks hold.
+        elif look.names is not None:
+            self.names = [str(name) for name in look.names]
+        else:
+            self.names = numbered(len(row))
+        if twice := sorted({name for name in self.names if self.names.count(name) > 1}):
+            raise InvalidValue(f"{stream.source}: column {twice[0]!r} is there twice")
+        self.types = self._types(whole[self.start :])
+        self.unknown = {name for name, kind in self.types.items() if kind == arrow.null()}
+
+    # What the columns are
+
+    def _types(self, data: bytes) -> dict[str, arrow.DataType]:
+        stream = self.stream
+        self.types, self.unknown = {}, set()
+        data = b"\n".join(record for record, _ in self._rows(data, 1, [])) if self._is_odd(data) else data
+        found = self._read(data, {}) if data.strip() else None
+        kinds = {"number": arrow.float64(), "nominal": _NOMINAL, "text": arrow.string()}
+        types = {}
+        beside = (stream.target, stream.time, stream.label_time)
+        for name in self.names:
+            kind = arrow.null() if found is None or name in stream.drop else found.schema.field(name).type
+            stated = stream.types.get(name)
+            if name == stream.weight:
+                kind = arrow.float64()
+            elif stated in kinds:
+                kind = kinds[stated]
+            elif arrow.types.is_string(kind) or arrow.types.is_binary(kind):
+                kind = _NOMINAL
+            types[name] = arrow.string() if kind == _NOMINAL and name in beside else kind
+        return types
+
+    def _is_odd(self, data: bytes) -> bool:
+        try:
+            if data.strip():
+                self._read(data, {})
+        except arrow.ArrowInvalid:
+            return True
+        return False
+
+    # Blocks
+
+    def _read(self, data: bytes, types: Types) -> arrow.Table:
+        look = self.look
+        return csv.read_csv(
+            arrow.BufferReader(data),
+            read_options=csv.ReadOptions(use_threads=False, column_names=self.names, block_size=len(data) + 1),
+            parse_options=csv.ParseOptions(
+                delimiter=self.delimiter,
+                quote_char=look.quote or False,
+                newlines_in_values=look.quote is not None and look.quote.encode() in data,
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=types,
+                null_values=look.missing,
+                strings_can_be_null=True,
+                decimal_point=look.decimal,
+                include_columns=[name for name in self.names if name not in self.stream.drop],
+            ),
+        )
+
+    def parse(self, block: Block) -> tuple[Block, Piece]:
+        """The rows of a block, which may have columns whose type was not known yet."""
+        if block.begins and self.header:
+            block = self._without_header(block)
+        known = {name: kind for name, kind in self.types.items() if name not in self.unknown}
+        faults: list[Fault] = []
+        lines: list[int] | None = None
+        data = block.data
+        piece = None if block.doubtful and self.rules.open_at(data) is not None else self._typed(data, known)
+        if piece is None:
+            kept = list(self._rows(data, block.line, faults))
+            data = b"\n".join(record for record, _ in kept)
+            lines = [line for _, line in kept]
+            piece = self._typed(data, known)
+            if piece is None:
+                raise InvalidValue(f"{self.stream.source}, line {block.line} and after: this cannot be read")
+        table, texts = piece
+
+        def place(row: int) -> str:
+            return f"line {(lines or self._lines(block))[row]}"
+
+        return block, Piece(table, place, faults, texts, self.names)
+
+    def _typed(self, data: bytes, types: Types) -> tuple[arrow.Table, dict[str, str]] | None:
+        """The rows with their types; else with wider ones; else as text, where a value is of another kind."""
+        if not _SOMETHING.search(data):
+            empty = {name: types.get(name, arrow.null()) for name in self.names if name not in self.stream.drop}
+            return arrow.schema(list(empty.items())).empty_table(), {}
+        for change, texts in self._ways(types):
+            try:
+                return self._read(data, {**types, **change}), texts
+            except arrow.ArrowInvalid:
+                continue
+        return None
+
+    def _ways(self, types: Types) -> Iterator[tuple[dict[str, arrow.DataType], dict[str, str]]]:
+        """Other types to try, and the columns that are then still to be read, with their kinds."""
+        yield {}, {}
+        yield {name: arrow.float64() for name, kind in types.items() if kind == arrow.int64()}, {}
+        kinds = {name: kind_of(kind) for name, kind in types.items()}
+        times = {name: kind for name, kind in kinds.items() if kind == "time"}
+        yield dict.fromkeys(times, arrow.string()), times
+        read = {name: kind for name, kind in kinds.items() if kind in ("number", "time")}
+        yield dict.fromkeys(read, arrow.string()), read
+
+    def settled(self, block: Block, piece: Piece) -> Piece:
+        """A piece whose columns have the types that are known now, in the order of the file.
+
+        A column that was all missing so far is what its first value is, so that it does not matter how much of the
+        file was in the block with it.
+        """
+        fresh = {name for name in self.unknown if piece.table.schema.get_field_index(name) >= 0}
+        late = False
+        for name in fresh:
+            column = piece.table.column(name)
+            if column.null_count == len(column):
+                continue
+            texts = self._read_column(block, name)
+            first = next(text for text in texts.to_pylist() if text is not None)
+            self.types[name] = self._type_of(first, name)
+            self.unknown.discard(name)
+            late = True
+        stale = any(
+            name in self.types
+            and name not in self.unknown
+            and self.types[name] != arrow.null()
+            and not _fits(piece.table.schema.field(name).type, self.types[name])
+            for name in piece.table.column_names
+            if name not in piece.texts
+        )
+        if late or stale:
+            return self.parse(block)[1]
+        for name, kind in self.types.items():
+            # Fractions came: the next blocks need not fail first. A target keeps whole numbers where it has them.
+            if kind == arrow.int64() and name not in (self.stream.target, *self.stream.drop):
+                self.types[name] = arrow.float64() if _is_float(piece, name) else kind
+        return piece
+
+    def _read_column(self, block: Block, name: str) -> Any:
+        types = dict.fromkeys(self.names, arrow.string())
+        try:
+            return self._read(block.data, types).column(name)
+        except arrow.ArrowInvalid:
+            kept = b"\n".join(record for record, _ in self._rows(block.data, block.line, []))
+            return self._read(kept, types).column(name)
+
+    def _type_of(self, text: str, name: str) -> arrow.DataType:
+        stream = self.stream
+        column = csv.read_csv(
+            arrow.BufferReader(b'"' + text.replace('"', '""').encode() + b'"\n'),
+            read_options=csv.ReadOptions(column_names=["x"]),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(decimal_point=self.look.decimal),
+        ).column(0)
+        if not arrow.types.is_string(column.type):
+            return column.type
+        return arrow.string() if name in (stream.target, stream.time, stream.label_time) else _NOMINAL
+
+    # What is wrong in a block
+
+    def _rows(self, data: bytes, line: int, faults: list[Fault]) -> Iterator[tuple[bytes, int]]:
+        """The records that can be rows, with their lines; `faults` takes the others."""
+        row, width, source = 0, len(self.names), self.stream.source
+        for record in self.rules.records(data, line):
+            if not record.data:
+                continue
+            found = None
+            cells = fields(record, self.delimiter, self.look.quote)
+            if record.open:
+                found = "a quote is never closed"
+            elif len(cells) != width:
+                whose = "the header has" if self.header else "there should be"
+                found = f"{len(cells)} field{'s' * (len(cells) != 1)} where {whose} {width}"
+            if found is None and (bad := _not_utf8(cells)) is not None:
+                place, letters = bad
+                faults.append(
+                    Fault(
+                        row,
+                        f"{source}, line {record.line}, column {self.names[place]!r}: bad UTF-8 ({letters}); "
+                        "if the file is in another encoding, say which, as in encoding='latin-1'",
+                    )
+                )
+            elif found is not None:
+                faults.append(Fault(row, f"{source}, line {record.line}: {found}"))
+            else:
+                row += 1
+                yield record.data, record.line
+
+    def _lines(self, block: Block) -> list[int]:
+        return [record.line for record in self.rules.records(block.data, block.line) if record.data]
+
+    def _without_header(self, block: Block) -> Block:
+        """A file that was put in the place of another has a header too."""
+        first = next(self.rules.records(block.data, block.line), None)
+        if first is None or first.data != self.header:
+            return block
+        return block._replace(data=block.data[len(first.data) :])
+
+
+def _fits(given: arrow.DataType, wanted: arrow.DataType) -> bool:
+    """Whether a column that was read with one type is as good as one that was read with the other."""
+    if given == wanted or arrow.types.is_null(given):
+        return True
+    return given in (arrow.int64(), arrow.float64()) and wanted in (arrow.int64(), arrow.float64())
+
+
+def _is_float(piece: Piece, name: str) -> bool:
+    return bool(piece.table.schema.field(name).type == arrow.float64())
+
+
+def _not_utf8(cells: Iterable[str]) -> tuple[int, str] | None:
+    for place, cell in enumerate(cells):
+        for letter in cell:
+            if "\udc80" <= letter <= "\udcff":
+                return place, f"byte 0x{ord(letter) - 0xDC00:02x}"
+    return None
