@@ -42,7 +42,8 @@ def page(
 def write(text: str, path: str | PathLike[str] | None) -> str:
     """Write a page if there is a path, whole or not at all; give it back."""
     if path is not None:
-        target = Path(path)
+        # Through a link to what it leads to.
+        target = Path(path).resolve()
         if target.exists() and not target.is_file():
             # A pipe or /dev/stdout is written to, not replaced; a directory says so itself.
             target.write_text(text, encoding="utf-8")
@@ -76,8 +77,10 @@ def fragment(
     if len(results) == 1:
         parts.append(f'<p class="sub">{_counts(first)}</p>')
         parts.append(_tiles(first))
-        parts.append(_one(first, prefix))
-        parts.append(_section("Metrics", tables.metrics(first)))
+        parts.append(_over_time(results, prefix))
+        parts.append(_waiting(first))
+        parts.append(_one(first))
+        parts.append(_section("Metrics", tables.metrics(first) + _hint(first)))
     else:
         from millstream.evaluate.result import Results
 
@@ -91,10 +94,19 @@ def fragment(
         )
         parts.append(_section("Ranking", tables.ranking(results, ranked)))
         parts.append(_over_time(results, f"{prefix}a"))
+        parts.append(_waiting(first))
         parts.append(_section("Speed and memory", _costs(results)))
         parts += [_folded(result, f"{prefix}-{place}") for place, result in enumerate(ranked[:_MOST_MODELS])]
     parts.append(_section("How to get this again", reproduce(results, command)))
     return f'<div class="ms"><style>{style(len(first.values))}</style>{"".join(parts)}</div>'
+
+
+def _hint(result: Result) -> str:
+    if result.confusion is None or result.calibration is not None or not result.scored:
+        return ""
+    return (
+        '<p class="note">A metric of probabilities, such as LogLoss or ROCAUC, adds a section on calibration.</p>'
+    )
 
 
 def _section(title: str, body: str) -> str:
@@ -163,14 +175,10 @@ def _costs(results: Mapping[str, Result]) -> str:
     return f'<div class="pair"><div>{figures.speed(results)}</div><div>{figures.memory(results)}</div></div>'
 
 
-def _one(result: Result, prefix: str) -> str:
-    """What is told of one model."""
+def _one(result: Result) -> str:
+    """What is told of one model besides its curves."""
     results = {result.name: result}
-    parts = [_over_time(results, prefix)]
-    waiting = result.curve["waiting"]
-    if len(waiting) > 1 and waiting.max() > 0:
-        parts.append(_section("Labels that were waited for", figures.waiting(result)))
-    parts.append(_beside(result))
+    parts = [_beside(result)]
     if len(result.curve["row"]) > 1:
         parts.append(_section("Speed and memory", _costs(results)))
     if result.drifts:
@@ -178,6 +186,14 @@ def _one(result: Result, prefix: str) -> str:
     if result.refusals:
         parts.append(_section("Rows that were set aside", tables.refusals(result)))
     return "".join(parts)
+
+
+def _waiting(result: Result) -> str:
+    """Of all models alike: they see one stream."""
+    values = result.curve["waiting"]
+    if len(values) < 2 or values.max() == 0:
+        return ""
+    return _section("Labels that were waited for", figures.waiting(result))
 
 
 def _beside(result: Result) -> str:
@@ -214,5 +230,6 @@ def _folded(result: Result, prefix: str) -> str:
     """A model of a comparison, to be opened."""
     metric = next(iter(result.values))
     head = f"{tables.cut(result.name, 80)}<span>{tables.cut(metric, 40)} {number(result.values[metric])}</span>"
-    body = f'<p class="sub">{_counts(result)}</p>{_tiles(result)}{_one(result, prefix)}'
+    curves = _over_time({result.name: result}, prefix)
+    body = f'<p class="sub">{_counts(result)}</p>{_tiles(result)}{curves}{_one(result)}'
     return f'<details class="model"><summary>{head}</summary>{body}</details>'

@@ -143,6 +143,7 @@ _PRINT = """
   .ms { max-width: none; padding: 0; font-size: 12px; background: none; -webkit-print-color-adjust: exact; }
   .ms { print-color-adjust: exact; }
   .ms section, .ms .tile { break-inside: avoid; border-color: #cfd4da; }
+  .ms section:has(.tabs) { break-inside: auto; }
   .ms .tabs > input, .ms .tabs > label { display: none; }
   .ms .panels > div { display: block !important; break-inside: avoid; margin-bottom: 1rem; }
   .ms .panels h3.hidden { position: static; width: auto; height: auto; clip-path: none; }
@@ -153,7 +154,7 @@ _PRINT = """
   .ms details:not([open]) > summary { display: none; }
   .ms .model:not([open]) > summary { display: block; }
   .ms .model::details-content { content-visibility: visible; }
-  .ms .plot { height: 52mm; }
+  .ms .plot { height: 44mm; }
   .ms .plot.middle, .ms .plot.low { height: 34mm; }
   .ms svg.square { max-width: 80mm; }
   .ms .pair { grid-template-columns: 1fr 1fr; }
