@@ -20,8 +20,7 @@ from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.stream.joined import joined
 from millstream.stream.prefetch import read_ahead
 
-settings.register_profile("streams", deadline=None, max_examples=50)
-settings.load_profile("streams")
+quickly = settings(deadline=None, max_examples=50)
 
 KINDS = ["matrix", "arrow", "sparse", "dicts"]
 
@@ -76,6 +75,7 @@ sizes = st.lists(st.integers(1, 40), max_size=6)
 kinds = st.sampled_from(KINDS)
 
 
+@quickly
 @given(sizes, kinds, st.integers(0, 100))
 def test_take_and_skip_share_a_stream(sizes, kind, n):
     source = Rows(sizes, kind)
@@ -86,6 +86,7 @@ def test_take_and_skip_share_a_stream(sizes, kind, n):
     assert source.skip(n).n_samples == len(everything[n:])
 
 
+@quickly
 @given(sizes, kinds, st.integers(1, 50))
 def test_batches_are_even(sizes, kind, n):
     batched = Rows(sizes, kind).batch(n)
@@ -95,6 +96,7 @@ def test_batches_are_even(sizes, kind, n):
     assert all(1 <= length <= n for length in lengths[-1:])
 
 
+@quickly
 @given(sizes, kinds, st.integers(1, 60), st.integers(0, 5))
 def test_shuffle_gives_each_example_once_whatever_the_cut(sizes, kind, buffer, seed):
     rows = sum(sizes)
@@ -127,6 +129,7 @@ def test_shuffle_of_one_changes_nothing_and_seeds_matter():
     assert abs(np.mean(places) - 9.5) < 1.2
 
 
+@quickly
 @given(sizes, st.integers(0, 4))
 def test_repeat(sizes, passes):
     repeated = Rows(sizes).repeat(passes)

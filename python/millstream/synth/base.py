@@ -26,6 +26,9 @@ class Generator(Described, Stream):
     """
 
     target = "y"
+    endless = True
+    # Examples are drawn without the GIL, so a thread can draw while another learns.
+    reads_ahead = True
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
