@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
-from millstream.cli import listing, run
+from millstream.cli import (
+    bench,
+    compare,
+    completion,
+    demo,
+    generate,
+    inspecting,
+    listing,
+    predict,
+    run,
+)
 
 __all__ = ["COMMANDS"]
 
-COMMANDS = (run.COMMAND, listing.LIST, listing.DESCRIBE)
+COMMANDS = (
+    run.COMMAND,
+    compare.COMMAND,
+    predict.COMMAND,
+    inspecting.COMMAND,
+    listing.LIST,
+    listing.DESCRIBE,
+    generate.COMMAND,
+    bench.COMMAND,
+    demo.COMMAND,
+    completion.COMMAND,
+)

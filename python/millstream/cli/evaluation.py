@@ -7,15 +7,17 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream import notation
 from millstream.cli.errors import UsageError
-from millstream.cli.options import Option, count, delay, positive
+from millstream.cli.options import Option, count, delay, grouped, positive
 from millstream.cli.show import counted, remark, warn
-from millstream.cli.watched import Watched
 from millstream.cli.writers import ENDINGS, Writer, check_place
 from millstream.errors import MillstreamError
+
+if TYPE_CHECKING:
+    from millstream.cli.watched import Watched
 
 __all__ = [
     "EVALUATION_OPTIONS",
@@ -27,7 +29,8 @@ __all__ = [
     "write_pictures",
 ]
 
-EVALUATION_OPTIONS = (
+EVALUATION_OPTIONS = grouped(
+    "scoring",
     Option(
         ("--metric",),
         "how predictions are scored, several times for several; by default Accuracy and CohenKappa, or MAE and R2",
@@ -51,7 +54,8 @@ EVALUATION_OPTIONS = (
     Option(("--threads",), "the most threads for several models", value="N", kind=positive),
 )
 
-OUTPUT_OPTIONS = (
+OUTPUT_OPTIONS = grouped(
+    "output",
     Option(("--report",), "write a page with curves and tables", value="FILE.html", complete="file"),
     Option(("--plot",), "draw the curve", value="FILE.png|svg|pdf", complete="file"),
     Option(

@@ -5,24 +5,32 @@ from __future__ import annotations
 import inspect
 import json
 from argparse import Namespace
+from typing import Any
 
 from millstream import notation, registry
 from millstream.cli.errors import UsageError
 from millstream.cli.options import JSON, OK, Command, Option
 from millstream.cli.show import as_json
+from millstream.cli.sources import vocabulary
 from millstream.errors import MillstreamError
 
 __all__ = ["DESCRIBE", "LIST"]
+
+#: The role of what gives rows. Sources are no parts of models, so they are listed only if asked for.
+SOURCE = "source"
 
 
 def list_parts(given: Namespace) -> int:
     """Show all parts, or those of a role."""
     if given.role and given.which and given.role != given.which:
         raise UsageError(f"one role at a time, got {given.which!r} and {given.role!r}")
+    role = given.role or given.which
     try:
-        entries = [registry.entry(name) for name in registry.find(given.role or given.which)]
+        entries: list[dict[str, Any]] = [dict(registry.entry(name)) for name in registry.find(None if role == SOURCE else role)]
     except MillstreamError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(str(error).replace("role must be one of", f"role must be one of {SOURCE},")) from None
+    if role == SOURCE:
+        entries = _sources()
     if given.json:
         print(as_json(entries))
         return OK
@@ -33,9 +41,19 @@ def list_parts(given: Namespace) -> int:
     return OK
 
 
+def _sources() -> list[dict[str, Any]]:
+    """Data sets, generators and readers."""
+    words = vocabulary()
+    about = {name: (inspect.getdoc(words.face(name)) or "").partition("\n")[0] for name in words.more}
+    return [{"name": name, "role": SOURCE, "words": said.removesuffix(".")} for name, said in about.items()]
+
+
 def describe(given: Namespace) -> int:
     """Show one part, by its short or full name."""
-    found = notation.Vocabulary().named(given.name)
+    words = vocabulary()
+    found = words.named(given.name)
+    if len(found) == 1 and words.role(found[0]) == SOURCE:
+        return _describe_source(found[0], words)
     if len(found) > 1:
         raise UsageError(f"{given.name!r} may be {' or '.join(found)}: write it in full")
     try:
@@ -54,16 +72,31 @@ def describe(given: Namespace) -> int:
     return OK
 
 
+def _describe_source(name: str, words: notation.Vocabulary) -> int:
+    """Show a data set, a generator or a reader."""
+    face = words.face(name)
+    short = name.rpartition(".")[2]
+    parameters = notation.parameters_of(face)
+    shown = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
+    print(f"{name} ({SOURCE})\n\n{short}({shown})\n\n{inspect.getdoc(face) or ''}")
+    return OK
+
+
 LIST = Command(
     "list",
     "all parts that a model can be made of, or those of one role",
-    "Roles are classifier, regressor, transformer, metric, optimizer, loss, schedule, drift_detector, statistic.",
+    "Roles are classifier, regressor, transformer, metric, optimizer, loss, schedule, drift_detector,\n"
+    "statistic; source lists data sets, generators and readers.",
     (
         Option(("which",), "the role", value="ROLE", optional=True, complete="role"),
         Option(("--role",), "the role", value="ROLE", complete="role"),
         JSON,
     ),
-    (("what can classify?", "list classifier"), ("everything, for a program", "list --json")),
+    (
+        ("what can classify?", "list classifier"),
+        ("what gives rows?", "list source"),
+        ("everything, for a program", "list --json"),
+    ),
     list_parts,
 )
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from millstream import _frames, notation
-from millstream._sparse import Sparse
+from millstream import notation
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option
-from millstream.cli.watched import Watched, distinct
 from millstream.errors import InvalidState, InvalidType, InvalidValue
 from millstream.registry import load
+
+if TYPE_CHECKING:
+    from millstream.cli.watched import Watched
 
 __all__ = ["MODEL", "loaded", "model_of", "named", "suitable"]
 
@@ -22,6 +21,7 @@ MODEL = Option(
     'the model, such as "StandardScaler | LogisticRegression(l2=0.001)"; millstream list shows the parts',
     value="MODEL",
     complete="part",
+    group="model",
 )
 
 #: A whole number with no more different values than this is taken for a class.
@@ -62,6 +62,8 @@ def predictor(path: str) -> Any:
 
 def suitable(stream: Watched) -> tuple[Any, str]:
     """A model for the target of a stream, and why it was chosen."""
+    from millstream.stream import Sparse
+
     first = stream.first()
     if first is None or first.y is None:
         raise UsageError("there is no target to choose a model by")
@@ -70,14 +72,18 @@ def suitable(stream: Watched) -> tuple[Any, str]:
 
 
 def _suitable_for(y: Any, sparse: bool) -> tuple[str, str]:
+    from millstream import _frames
+    from millstream.cli.watched import distinct
+
     before = "" if sparse else "StandardScaler | "
     # Of thousands of sparse features most are rare, and need larger steps.
     steps = "(optimizer=AdaGrad)" if sparse else ""
     values = distinct(y, _MOST_CLASSES + 1)
     column = _frames.targets(y)
-    numbers = isinstance(column, np.ndarray) and column.dtype.kind in "fiu"
+    kind = getattr(column, "dtype", None) and column.dtype.kind
+    numbers = kind in ("f", "i", "u")
     whole = numbers and all(float(value).is_integer() for value in values)
-    if numbers and (not whole or len(values) > (2 if column.dtype.kind == "f" else _MOST_CLASSES)):
+    if numbers and (not whole or len(values) > (2 if kind == "f" else _MOST_CLASSES)):
         return f"{before}LinearRegression{steps}", "the target is a number"
     if len(values) <= 2:
         return f"{before}LogisticRegression{steps}", "the target has two classes"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-__all__ = ["COMMON", "DATA_ERROR", "INTERRUPTED", "OK", "USAGE", "Command", "Option"]
+__all__ = ["COMMON", "DATA_ERROR", "INTERRUPTED", "OK", "USAGE", "Command", "Option", "grouped"]
 
 #: Exit codes.
 OK, DATA_ERROR, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -30,6 +30,8 @@ class Option:
     many: bool = False
     #: Whether an argument may be left out.
     optional: bool = False
+    #: The heading that it stands below in the help.
+    group: str = ""
     #: What a shell completes its value with: "file", "part", "role", "model".
     complete: str = ""
 
@@ -43,12 +45,14 @@ class Option:
         """Whether it is on or off."""
         return not self.is_argument and self.value is None
 
-    def add_to(self, parser: argparse.ArgumentParser) -> None:
+    def add_to(self, parser: argparse._ActionsContainer) -> None:
         """Declare it to a parser."""
         if self.is_flag:
             parser.add_argument(*self.names, action="store_true", help=self.words)
             return
-        settings: dict[str, Any] = {"help": self.words, "default": self.default, "type": self.kind}
+        shown = f"{self.default:,}" if isinstance(self.default, int) else self.default
+        words = self.words if self.default is None else f"{self.words} (default {shown})"
+        settings: dict[str, Any] = {"help": words, "default": self.default, "type": self.kind}
         if self.choices:
             settings["choices"] = self.choices
         if self.is_argument:
@@ -57,8 +61,7 @@ class Option:
             return
         if self.many:
             settings["action"] = "append"
-        if not self.choices:
-            settings["metavar"] = self.value
+        settings["metavar"] = "|".join(self.choices) if self.choices else self.value
         parser.add_argument(*self.names, **settings)
 
 
@@ -73,6 +76,11 @@ class Command:
     #: What each does, and the line without `millstream` in front.
     examples: tuple[tuple[str, str], ...]
     main: Callable[[argparse.Namespace], int]
+
+
+def grouped(group: str, *options: Option) -> tuple[Option, ...]:
+    """The options below one heading."""
+    return tuple(replace(option, group=group) for option in options)
 
 
 def count(text: str) -> int:
@@ -119,7 +127,9 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+SOURCE, MODEL, SCORING, OUTPUT = "source", "model", "scoring", "output"
+
 #: For every command.
-COMMON = (Option(("--debug",), "show the traceback of an error, as MILLSTREAM_DEBUG=1 does"),)
-JSON = Option(("--json",), "the result as JSON on standard output, for programs")
-QUIET = Option(("--quiet", "-q"), "no progress and no remarks, only the result")
+COMMON = (Option(("--debug",), "show the traceback of an error, as MILLSTREAM_DEBUG=1 does", group=OUTPUT),)
+JSON = Option(("--json",), "the result as JSON on standard output, for programs", group=OUTPUT)
+QUIET = Option(("--quiet", "-q"), "no progress and no remarks, only the result", group=OUTPUT)

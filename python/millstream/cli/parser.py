@@ -52,9 +52,11 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         # `-q, --quiet` and `--target NAME`, not the value once for each name.
-        if not action.option_strings or action.nargs == 0:
+        if not action.option_strings:
             return super()._format_action_invocation(action)
         names = ", ".join(sorted(action.option_strings, key=len))
+        if action.nargs == 0:
+            return names
         return f"{names} {self._format_args(action, str(action.metavar))}" if action.metavar else names
 
 
@@ -71,16 +73,24 @@ def parser_of(commands: Iterable[Command]) -> _Parser:
     parser.add_argument("--version", action="version", version=f"millstream {millstream.__version__}")
     several = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     for command in commands:
-        lines = "\n\n".join(f"  # {words}\n  millstream {line}" for words, line in command.examples)
+        lines = "\n".join(
+            f"  # {words}\n  millstream {line}" if words else f"  millstream {line}"
+            for words, line in command.examples
+        )
+        arguments = [str(option.value) for option in command.options if option.is_argument]
         one = several.add_parser(
             command.name,
             help=command.words,
+            usage=" ".join(["millstream", command.name, *arguments, "[options]"]),
             description=f"{command.words[0].upper()}{command.words[1:]}.\n\n{command.about}",
             epilog=f"examples:\n{lines}" if lines else None,
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
         parser.commands[command.name] = one
+        groups: dict[str, Any] = {"": one}
         for option in (*command.options, *COMMON):
-            option.add_to(one)
+            if option.group not in groups:
+                groups[option.group] = one.add_argument_group(option.group)
+            option.add_to(groups[option.group])
     return parser

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream.cli import evaluation, show
 from millstream.cli.errors import UsageError
 from millstream.cli.models import MODEL, model_of, predictor, suitable
-from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option
+from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option, grouped
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
-from millstream.cli.watched import Watched
 from millstream.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from millstream.cli.watched import Watched
 
 __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
     """Run it."""
+    from millstream.cli.watched import Watched
+
     evaluation.check_places(given)
     model, why = _model(given)
     stream = Watched(source_of(given))
@@ -121,10 +125,15 @@ COMMAND = Command(
     (
         *SOURCE_OPTIONS,
         MODEL,
+        *grouped(
+            "model",
+            Option(
+                ("--save",), "save the model at the end, whole or not at all", value="FILE.ms", complete="file"
+            ),
+            Option(("--resume",), "go on with a saved model", value="FILE.ms", complete="file"),
+        ),
         *evaluation.EVALUATION_OPTIONS,
         *evaluation.OUTPUT_OPTIONS,
-        Option(("--save",), "save the model at the end, whole or not at all", value="FILE.ms", complete="file"),
-        Option(("--resume",), "go on with a saved model", value="FILE.ms", complete="file"),
         JSON,
         QUIET,
     ),

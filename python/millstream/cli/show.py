@@ -9,8 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 import millstream
 from millstream import notation
 from millstream.errors import MillstreamError
@@ -58,12 +56,11 @@ def as_json(value: Any) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):
+        # Arrays and numbers of NumPy.
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, (str, int, float, bool)) or value is None:

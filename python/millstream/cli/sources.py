@@ -9,14 +9,16 @@ import re
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream.cli.errors import UsageError
-from millstream.cli.options import Option, count, pair, positive
+from millstream.cli.options import Option, count, grouped, pair, positive
 from millstream.errors import InvalidNotation, InvalidValue
 from millstream.notation import Vocabulary, parse
 from millstream.registry import nearest
-from millstream.stream import Stream
+
+if TYPE_CHECKING:
+    from millstream.stream import Stream
 
 __all__ = ["SOURCE", "SOURCE_OPTIONS", "source_of", "vocabulary"]
 
@@ -32,39 +34,42 @@ TARGET = Option(("--target", "-t"), "the column to predict", value="COLUMN")
 
 SOURCE_OPTIONS = (
     SOURCE,
-    TARGET,
-    Option(("--weight",), "the column of sample weights", value="COLUMN"),
-    Option(("--time",), "the column of event times", value="COLUMN"),
-    Option(("--label-time",), "the column of times at which labels came", value="COLUMN"),
-    Option(("--drop",), "columns to leave out, with commas or several times", value="COLUMNS", many=True),
-    Option(
-        ("--types",),
-        "a column's kind where it is not as found: number, nominal, text or time; several times",
-        value="COLUMN=KIND",
-        kind=pair,
-        many=True,
+    *grouped(
+        "source",
+        TARGET,
+        Option(("--weight",), "the column of sample weights", value="COLUMN"),
+        Option(("--time",), "the column of event times", value="COLUMN"),
+        Option(("--label-time",), "the column of times at which labels came", value="COLUMN"),
+        Option(("--drop",), "columns to leave out, with commas or several times", value="COLUMNS", many=True),
+        Option(
+            ("--types",),
+            "a column's kind where it is not as found: number, nominal, text or time; several times",
+            value="COLUMN=KIND",
+            kind=pair,
+            many=True,
+        ),
+        Option(("--format",), "the file's format, if its name and beginning do not show it", value="FORMAT"),
+        Option(("--query",), "what to ask a data base", value="SQL"),
+        Option(
+            ("--option",),
+            "an option of the reader, such as delimiter=';'; several times",
+            value="NAME=VALUE",
+            kind=pair,
+            many=True,
+        ),
+        Option(
+            ("--on-error",),
+            "at a row that cannot be read or learned: stop, or set it aside and count it",
+            value="WHAT",
+            choices=("raise", "skip"),
+            default="raise",
+        ),
+        Option(("--follow",), "wait for more at the end of the file, as tail -f does; Ctrl-C ends it"),
+        Option(("--limit",), "the most rows to take", value="ROWS", kind=count),
+        Option(("--skip",), "rows to leave out at the beginning", value="ROWS", kind=count),
+        Option(("--shuffle",), "shuffle with a buffer of so many rows", value="ROWS", kind=positive),
+        Option(("--seed",), "the seed of --shuffle", value="NUMBER", kind=count, default=1),
     ),
-    Option(("--format",), "the file's format, if its name and beginning do not show it", value="FORMAT"),
-    Option(("--query",), "what to ask a data base", value="SQL"),
-    Option(
-        ("--option",),
-        "an option of the reader, such as delimiter=';'; several times",
-        value="NAME=VALUE",
-        kind=pair,
-        many=True,
-    ),
-    Option(
-        ("--on-error",),
-        "at a row that cannot be read or learned: stop, or set it aside and count it",
-        value="WHAT",
-        choices=("raise", "skip"),
-        default="raise",
-    ),
-    Option(("--follow",), "wait for more at the end of the file, as tail -f does; Ctrl-C ends it"),
-    Option(("--limit",), "the most rows to take", value="ROWS", kind=count),
-    Option(("--skip",), "rows to leave out at the beginning", value="ROWS", kind=count),
-    Option(("--shuffle",), "shuffle with a buffer of so many rows", value="ROWS", kind=positive),
-    Option(("--seed",), "the seed of --shuffle", value="NUMBER", kind=count, default=1),
 )
 
 #: What may be called on a source: `SEA(seed=1).take(1000)`.
@@ -80,10 +85,25 @@ def vocabulary() -> Vocabulary:
         full = f"millstream.{module}"
         if importlib.util.find_spec(full) is not None:
             found = importlib.import_module(full)
-            names |= {f"{module}.{name}": full for name in found.__all__ if isinstance(getattr(found, name), type)}
+            kinds = {name: kind for name in found.__all__ if _is_source(kind := getattr(found, name))}
+            # The base of all generators is none itself.
+            last = [
+                name for name, kind in kinds.items() if not any(_is_below(each, kind) for each in kinds.values())
+            ]
+            names |= {f"{module}.{name}": full for name in last}
     readers = importlib.import_module("millstream.stream").__all__
     names |= {f"stream.{name}": "millstream.stream" for name in readers if name.startswith("read_")}
     return Vocabulary(names, METHODS)
+
+
+def _is_source(kind: Any) -> bool:
+    from millstream.stream import Stream
+
+    return isinstance(kind, type) and issubclass(kind, Stream)
+
+
+def _is_below(kind: type, other: type) -> bool:
+    return kind is not other and issubclass(kind, other)
 
 
 def source_of(given: Namespace, *, learning: bool = True) -> Stream:
@@ -208,6 +228,8 @@ def _called(make: Callable[[], Stream], text: str, named: dict[str, Any]) -> Str
 
 def _built(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
     """A data set or a generator; its own columns are known."""
+    from millstream.stream import Stream
+
     words = vocabulary()
     try:
         built = parse(text, vocabulary=words)

@@ -16,7 +16,7 @@ it may come from a stranger.
 from __future__ import annotations
 
 from millstream.errors import InvalidNotation
-from millstream.notation.build import Vocabulary, parse
+from millstream.notation.build import Vocabulary, parameters_of, parse
 from millstream.notation.write import text
 
-__all__ = ["InvalidNotation", "Vocabulary", "parse", "text"]
+__all__ = ["InvalidNotation", "Vocabulary", "parameters_of", "parse", "text"]

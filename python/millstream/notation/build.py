@@ -13,7 +13,7 @@ from millstream.errors import InvalidNotation, InvalidType, MillstreamError
 from millstream.notation.read import read
 from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
 
-__all__ = ["Vocabulary", "parse"]
+__all__ = ["Vocabulary", "parameters_of", "parse"]
 
 #: How messages name the parameter that was refused.
 _MUST_BE = re.compile(r": (\w+) must ")
@@ -181,7 +181,7 @@ class _Builder:
     def part(self, node: Call, roles: Collection[str], family: str, argument: bool) -> Any:
         name = self.one_name(node, roles, family, argument)
         face = self.vocabulary.face(name)
-        parameters = _parameters(face)
+        parameters = parameters_of(face)
         aliases: Mapping[str, str] = getattr(face, "aliases", {})
         positions = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         many = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -289,7 +289,7 @@ class _Builder:
             raise self.wrong(str(error), start, stop) from None
 
 
-def _parameters(face: Any) -> list[inspect.Parameter]:
+def parameters_of(face: Any) -> list[inspect.Parameter]:
     """The parameters of a class's constructor or of a function."""
     made = face
     if isinstance(face, type):

@@ -1,0 +1,118 @@
+"""`millstream bench`: how fast this machine learns, on made-up rows; beside River, if that is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import time
+from argparse import Namespace
+from typing import Any
+
+from millstream import notation
+from millstream.cli import show
+from millstream.cli.options import JSON, OK, Command, Option, positive
+
+__all__ = ["COMMAND"]
+
+_MODELS = (
+    "StandardScaler | LogisticRegression",
+    "GaussianNB",
+    "StandardScaler | SoftmaxRegression",
+    "StandardScaler | LinearRegression",
+)
+
+#: River is measured on as many rows as take it about a second; its rate does not depend on their number.
+_RIVER_ROWS = 5_000
+
+
+def main(given: Namespace) -> int:
+    """Run it."""
+    from millstream import evaluate
+
+    X, classes, numbers = _rows(given.rows, given.features)
+    measured = []
+    for text in given.model or _MODELS:
+        model = notation.parse(text, role=("classifier", "regressor"))
+        y = numbers if model.role == "regressor" else classes
+        result = max(
+            (evaluate.prequential(model.clone(), (X, y), progress=False) for _ in range(given.repeat)),
+            key=lambda each: each.throughput,
+        )
+        rates = {"model": text, "rows_per_second": result.throughput, "metrics": result.values}
+        river = None if given.no_river else _river(text)
+        if river is not None:
+            rates["river_rows_per_second"] = _rate_of_river(river, X, y)
+        measured.append(rates)
+    if given.json:
+        print(show.as_json({"rows": given.rows, "features": given.features, "models": measured}))
+        return OK
+    print(f"predict, score, learn, one row after the other: {given.rows:,} rows of {given.features} numbers\n")
+    print(_table(measured))
+    return OK
+
+
+def _rows(rows: int, features: int) -> tuple[Any, Any, Any]:
+    import numpy as np
+
+    random = np.random.default_rng(1)
+    X = random.normal(size=(rows, features))
+    scores = X @ random.normal(size=features) + random.normal(size=rows)
+    return X, scores > 0, scores
+
+
+def _table(measured: list[dict[str, Any]]) -> str:
+    beside = any("river_rows_per_second" in each for each in measured)
+    rows = []
+    for each in measured:
+        name, value = next(iter(each["metrics"].items()))
+        row = [each["model"], f"{each['rows_per_second']:,.0f}", f"{name} {show.number(value)}"]
+        if beside:
+            rate = each.get("river_rows_per_second")
+            row += [f"{rate:,.0f}", f"{each['rows_per_second'] / rate:,.0f} ×"] if rate else ["–", "–"]
+        rows.append(row)
+    return show.table(["", "rows/s", "", *(["River, rows/s", "faster"] if beside else [])], rows)
+
+
+def _river(text: str) -> Any:
+    """River's model of the same kind, if there is one and River is installed."""
+    if importlib.util.find_spec("river") is None:
+        return None
+    linear_model, naive_bayes, preprocessing = (
+        importlib.import_module(f"river.{name}") for name in ("linear_model", "naive_bayes", "preprocessing")
+    )
+
+    return {
+        _MODELS[0]: lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+        _MODELS[1]: lambda: naive_bayes.GaussianNB(),
+        _MODELS[2]: lambda: preprocessing.StandardScaler() | linear_model.SoftmaxRegression(),
+        _MODELS[3]: lambda: preprocessing.StandardScaler() | linear_model.LinearRegression(),
+    }.get(text, lambda: None)()
+
+
+def _rate_of_river(model: Any, X: Any, y: Any) -> float:
+    metrics = importlib.import_module("river.metrics")
+    metric = metrics.MAE() if y.dtype.kind == "f" else metrics.Accuracy()
+    rows = [dict(enumerate(row)) for row in X[:_RIVER_ROWS].tolist()]
+    begun = time.perf_counter()
+    for x, target in zip(rows, itertools.islice(y.tolist(), len(rows)), strict=True):
+        metric.update(target, model.predict_one(x))
+        model.learn_one(x, target)
+    return len(rows) / (time.perf_counter() - begun)
+
+
+COMMAND = Command(
+    "bench",
+    "how fast this machine learns",
+    "Made-up rows of numbers, in memory: each is predicted, scored and learned before the next. If River is\n"
+    "installed, its model of the same kind is measured beside.",
+    (
+        Option(("--model", "-m"), "a model to measure; several times", value="MODEL", many=True, complete="part"),
+        Option(("--rows", "-n"), "how many rows", value="ROWS", kind=positive, default=200_000),
+        Option(("--features",), "how many numbers a row has", value="N", kind=positive, default=10),
+        Option(("--repeat",), "the best of so many runs counts", value="N", kind=positive, default=3),
+        Option(("--no-river",), "leave River out"),
+        JSON,
+    ),
+    (("the usual models", "bench"), ("one of your own", 'bench -m "MinMaxScaler | GaussianNB" --features 50')),
+    main,
+)

@@ -1,0 +1,140 @@
+"""`millstream compare`: several models in one pass over a source, ranked."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from millstream.cli import evaluation, show
+from millstream.cli.errors import UsageError
+from millstream.cli.models import MODEL, model_of, named, suitable
+from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option
+from millstream.cli.sources import SOURCE_OPTIONS, source_of
+from millstream.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from millstream.cli.watched import Watched
+
+__all__ = ["COMMAND"]
+
+#: What a model is compared with if nothing is named.
+_BASELINES = {
+    "classifier": ("NoChange", "MajorityClass", "GaussianNB"),
+    "regressor": ("TargetMean",),
+}
+
+
+def main(given: Namespace) -> int:
+    """Run it."""
+    from millstream.cli.watched import Watched
+
+    evaluation.check_places(given)
+    models = _models(given)
+    stream = Watched(source_of(given))
+    if not models:
+        chosen, _ = suitable(stream)
+        models = {text: model_of(text) for text in _BASELINES[chosen.role]} | {show.text_of(chosen): chosen}
+        show.remark("no --model, so what suits the target is compared with baselines", given.quiet or given.json)
+    recorder = evaluation.Recorder(given.predictions) if given.predictions else None
+    results = evaluation.evaluated(given, models, stream, recorder)
+    return _told(given, results, stream, recorder)
+
+
+def _models(given: Namespace) -> dict[str, Any]:
+    models: dict[str, Any] = {}
+    for text in given.model or ():
+        name, description = named(text)
+        model = model_of(description)
+        name = name or description.strip()
+        if name in models:
+            raise UsageError(f"two models are named {name!r}; name=MODEL gives a model another name")
+        models[name] = model
+    roles = {model.role for model in models.values()}
+    if len(roles) > 1:
+        raise UsageError("a classifier and a regressor cannot be compared")
+    return models
+
+
+def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.Recorder | None) -> int:
+    ranked = results.ranked()
+    best = ranked[0]
+    if best.rows == 0:
+        if best.interrupted:
+            raise KeyboardInterrupt
+        raise InvalidValue(f"{given.source}: there are no rows")
+    silent = given.quiet or given.json
+    written, well = evaluation.write_pictures(results, given)
+    if given.save:
+        well &= evaluation.save(best.model, given.save, silent)
+    if recorder is not None:
+        well &= recorder.error is None
+        written["predictions"] = given.predictions
+    if given.json:
+        data = {"source": given.source, "target": stream.target, "best": best.name}
+        print(show.as_json({**data, "models": [show.result_data(each) for each in ranked], "files": written}))
+    else:
+        print(_closing(given, ranked, stream))
+    for what, path in written.items():
+        show.remark(f"{what} in {path}", silent)
+    constant = evaluation.only_value(stream)
+    if constant:
+        show.warn(constant)
+    if best.interrupted:
+        return INTERRUPTED
+    return DATA_ERROR if constant or not well else OK
+
+
+def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
+    best = ranked[0]
+    first = next(iter(best.values))
+    target = f" → {stream.target}" if stream.target else ""
+    head = ["", *best.values, f"{first}, last {given.window:,}", "rows/s", "memory"]
+    rows = [
+        [
+            f"{place}. {result.name}",
+            *map(show.number, result.values.values()),
+            show.number(show.last(result, first)),
+            f"{result.throughput:,.0f}",
+            show.amount(result.memory),
+        ]
+        for place, result in enumerate(ranked, 1)
+    ]
+    lines = [show.bold(f"{given.source}{target}"), "", show.table(head, rows), ""]
+    lines.append(f"{show.counted(best.rows, 'row')}, best by {first}: {best.name}")
+    if given.detector:
+        lines += [f"{result.name}: {show.drift_line(result)}" for result in ranked]
+    lines += evaluation.remarks_on(best, stream)
+    if best.interrupted:
+        lines.append("interrupted: this is the result so far")
+    return "\n".join(lines)
+
+
+COMMAND = Command(
+    "compare",
+    "several models in one pass over a source, ranked",
+    "Each model predicts a row before it learns it, in a thread of its own, and finds what it would find in a\n"
+    "run of its own. The first --metric decides the order. Without --model, one that suits the target is\n"
+    "compared with baselines.",
+    (
+        *SOURCE_OPTIONS,
+        replace(MODEL, many=True, words="a model, or name=MODEL, or a saved file; several times"),
+        Option(("--save",), "save the best model", value="FILE.ms", complete="file", group="model"),
+        *evaluation.EVALUATION_OPTIONS,
+        *evaluation.OUTPUT_OPTIONS,
+        JSON,
+        QUIET,
+    ),
+    (
+        ("is it better than guessing?", "compare flights.csv --target late"),
+        (
+            "two learners, by their own names",
+            'compare flights.csv -t late -m "linear=StandardScaler | LogisticRegression" -m bayes=GaussianNB',
+        ),
+        (
+            "a page with all curves",
+            'compare "SEA(seed=1)" --limit 100000 -m GaussianNB -m NoChange --report page.html',
+        ),
+    ),
+    main,
+)

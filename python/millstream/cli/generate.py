@@ -1,0 +1,124 @@
+"""`millstream generate`: the rows of a source, as a file. Also turns one format into another."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from millstream.cli import show
+from millstream.cli.errors import UsageError
+from millstream.cli.options import OK, QUIET, Command, Option, count
+from millstream.cli.sources import SOURCE_OPTIONS, source_of
+from millstream.cli.writers import ENDINGS, Writer, check_place
+from millstream.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from millstream.stream import Chunk
+
+__all__ = ["COMMAND"]
+
+#: Rows that a generator gives if nothing is said.
+_ROWS = 10_000
+
+
+def main(given: Namespace) -> int:
+    """Run it."""
+    from millstream.cli.text_formats import LINES
+
+    check_place(given.out, (*ENDINGS, *LINES), what="--out")
+    stream = source_of(given, learning=False)
+    rows = given.rows if given.rows is not None else given.limit
+    if rows is None and stream.endless:
+        rows = _ROWS
+    if rows is not None:
+        stream = stream.take(rows)
+    target = stream.target or "target"
+    ending = Path(given.out).suffix.lower()
+    begun = time.perf_counter()
+    made = 0
+    if given.to or ending in LINES:
+        to = f".{given.to.removeprefix('.')}" if given.to else ending
+        made = _as_lines(stream.chunks(), to, given.out, target) if to in LINES else 0
+        if to not in LINES:
+            raise UsageError(f"--to must be one of {', '.join(name.removeprefix('.') for name in LINES)}")
+    else:
+        with Writer(given.out) as writer:
+            for chunk in stream.chunks():
+                writer.write_table(_table(chunk, target))
+            made = writer.rows
+    if not made:
+        raise InvalidValue(f"{given.source}: there are no rows")
+    seconds = time.perf_counter() - begun
+    where = "" if given.out == "-" else f" to {given.out}"
+    show.remark(
+        f"{show.counted(made, 'row')}{where} in {seconds:.3g} s ({made / seconds:,.0f} rows/s)",
+        given.quiet or given.out == "-",
+    )
+    return OK
+
+
+def _as_lines(chunks: Iterator[Chunk], ending: str, out: str, target: str) -> int:
+    from millstream.cli.text_formats import LINES
+
+    made = 0
+    with contextlib.ExitStack() as stack:
+        file = (
+            sys.stdout if out == "-" else stack.enter_context(Path(out).open("w", encoding="utf-8", newline="\n"))
+        )
+        write = LINES[ending](file, target)
+        for chunk in chunks:
+            write(chunk)
+            made += len(chunk)
+    return made
+
+
+def _table(chunk: Chunk, target: str) -> Any:
+    """The features and the target as an Arrow table."""
+    import pyarrow
+
+    from millstream import _frames
+
+    X = chunk.X
+    if hasattr(X, "column_names"):
+        table = X
+    elif hasattr(X, "shape"):
+        table = pyarrow.table({f"x{place}": X[:, place] for place in range(X.shape[1])})
+    else:
+        table = pyarrow.Table.from_pylist([{str(k): v for k, v in row.items()} for row in _frames.dicts(X)])
+    for name, column in chunk.beside.items():
+        own = {"y": target, "w": "weight"}.get(name, name)
+        values = _frames.targets(column) if name == "y" else column
+        table = table.append_column(own, values if hasattr(values, "type") else pyarrow.array(values))
+    return table
+
+
+COMMAND = Command(
+    "generate",
+    "write the rows of a generator, a data set or a file of another format",
+    "The ending of --out decides the format. Generators have no end, so say how many rows.",
+    (
+        *SOURCE_OPTIONS,
+        Option(("--rows", "-n"), "how many rows", value="ROWS", kind=count, group="output"),
+        Option(
+            ("--out",),
+            'where to write; "-" is standard output, as CSV',
+            value="FILE.csv|parquet|jsonl|arff|vw|libsvm",
+            default="-",
+            complete="file",
+            group="output",
+        ),
+        Option(("--to",), "the format on standard output: arff, vw or libsvm", value="FORMAT", group="output"),
+        QUIET,
+    ),
+    (
+        ("a file to try things on", 'generate "SEA(seed=1)" -n 10000 --out sea.csv'),
+        ("a million rows, fast", 'generate "RandomRBF(n_features=10)" -n 1e6 --out rbf.parquet'),
+        ("another format", "generate data.csv --target y --out data.vw"),
+    ),
+    main,
+)

@@ -1,0 +1,103 @@
+"""`millstream inspect`: what is in a saved model."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import millstream
+from millstream.cli import show
+from millstream.cli.models import loaded
+from millstream.cli.options import JSON, OK, Command, Option, count
+
+__all__ = ["COMMAND"]
+
+
+def main(given: Namespace) -> int:
+    """Run it."""
+    part = loaded(given.file)
+    data = _data(part, Path(given.file))
+    if given.json:
+        state = part.inspect() if callable(getattr(part, "inspect", None)) else None
+        print(show.as_json({**data, "description": part.describe(), "state": state}))
+        return OK
+    print(show.bold(data["text"]))
+    facts = [("role", data["role"]), ("learned", _learned(data)), ("features", _names(data["features"]))]
+    facts += [("classes", _names(data["classes"])), ("in memory", show.amount(data["memory"]))]
+    facts += [("on disk", show.amount(data["file_size"]))]
+    facts += [
+        ("written by", f"millstream {data['written_by']}, format {data['format']}; this is {data['version']}")
+    ]
+    if "value" in data:
+        facts.insert(2, ("value", show.number(data["value"])))
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        if value:
+            print(f"{name:<{width}}  {value}")
+    _show_weights(part, given.top)
+    return OK
+
+
+def _data(part: Any, path: Path) -> dict[str, Any]:
+    head = path.read_bytes()[:200]
+    writer = re.search(rb"written_by[\xa0-\xbf]([0-9][\w.+-]*)", head)
+    data: dict[str, Any] = {
+        "file": str(path),
+        "name": part.name,
+        "role": getattr(part, "role", None),
+        "text": show.text_of(part),
+        "learned": getattr(part, "learned", getattr(part, "updates", None)),
+        "features": [str(name) for name in getattr(part, "features", ())],
+        "classes": list(getattr(part, "classes", ())),
+        "memory": part.memory,
+        "file_size": path.stat().st_size,
+        "format": int.from_bytes(head[8:12], "little"),
+        "written_by": writer[1].decode() if writer else None,
+        "version": millstream.__version__,
+    }
+    if callable(getattr(part, "get", None)):
+        data["value"] = float(part.get())
+    return data
+
+
+def _learned(data: dict[str, Any]) -> str:
+    return "" if data["learned"] is None else show.counted(data["learned"], "example")
+
+
+def _names(names: list[Any], most: int = 12) -> str:
+    more = f", … ({len(names):,} in all)" if len(names) > most else f"  ({len(names)})"
+    return ", ".join(str(name) for name in names[:most]) + more if names else ""
+
+
+def _show_weights(part: Any, top: int) -> None:
+    from millstream.evaluate.weights import weights_of
+
+    weights = weights_of(part)
+    if weights is None or not top:
+        return
+    values = [float(value) for value in weights.values]
+    largest = max((abs(value) for value in values), default=0.0) or 1.0
+    rows = [
+        [name, show.number(value), ("█" * max(1, round(20 * abs(value) / largest)) if value else "").ljust(20)]
+        for name, value in zip(weights.names[:top], values, strict=False)
+    ]
+    print(f"\n{weights.about}")
+    print(show.table(["feature", "value", ""], rows))
+    if len(values) > top:
+        print(show.dim(f"… and {len(values) - top:,} more; --top shows more"))
+
+
+COMMAND = Command(
+    "inspect",
+    "what a saved model is, how much it has seen, and what it has learned",
+    "Loads a file that --save wrote, which is safe whoever wrote it, and shows the features of greatest weight.",
+    (
+        Option(("file",), "the saved model", value="FILE.ms", complete="file"),
+        Option(("--top",), "how many features to show", value="N", kind=count, default=20),
+        JSON,
+    ),
+    (("what has it learned?", "inspect late.ms"), ("all of its state, for a program", "inspect late.ms --json")),
+    main,
+)
