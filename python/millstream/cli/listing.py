@@ -26,7 +26,9 @@ def list_parts(given: Namespace) -> int:
         raise UsageError(f"one role at a time, got {given.which!r} and {given.role!r}")
     role = given.role or given.which
     try:
-        entries: list[dict[str, Any]] = [dict(registry.entry(name)) for name in registry.find(None if role == SOURCE else role)]
+        entries: list[dict[str, Any]] = [
+            dict(registry.entry(name)) for name in registry.find(None if role == SOURCE else role)
+        ]
     except MillstreamError as error:
         raise UsageError(str(error).replace("role must be one of", f"role must be one of {SOURCE},")) from None
     if role == SOURCE:
@@ -44,8 +46,9 @@ def list_parts(given: Namespace) -> int:
 def _sources() -> list[dict[str, Any]]:
     """Data sets, generators and readers."""
     words = vocabulary()
+    made = [dict(registry.entry(name)) for name in registry.find() if registry.entry(name)["role"] == "generator"]
     about = {name: (inspect.getdoc(words.face(name)) or "").partition("\n")[0] for name in words.more}
-    return [{"name": name, "role": SOURCE, "words": said.removesuffix(".")} for name, said in about.items()]
+    return [{"name": name, "role": SOURCE, "words": said.removesuffix(".")} for name, said in about.items()] + made
 
 
 def describe(given: Namespace) -> int:

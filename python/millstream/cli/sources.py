@@ -15,7 +15,7 @@ from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, grouped, pair, positive
 from millstream.errors import InvalidNotation, InvalidValue
 from millstream.notation import Vocabulary, parse
-from millstream.registry import nearest
+from millstream.registry import find, nearest
 
 if TYPE_CHECKING:
     from millstream.stream import Stream
@@ -79,7 +79,7 @@ _DATA_BASES = (".db", ".sqlite", ".sqlite3")
 
 
 def vocabulary() -> Vocabulary:
-    """What a source may name: data sets, generators, readers."""
+    """What a source may name: data sets and readers, and what the registry knows, generators above all."""
     names: dict[str, str] = {}
     for module in ("datasets", "synth"):
         full = f"millstream.{module}"
@@ -90,7 +90,7 @@ def vocabulary() -> Vocabulary:
             last = [
                 name for name, kind in kinds.items() if not any(_is_below(each, kind) for each in kinds.values())
             ]
-            names |= {f"{module}.{name}": full for name in last}
+            names |= {f"{module}.{name}": full for name in last if f"{module}.{name}" not in find()}
     readers = importlib.import_module("millstream.stream").__all__
     names |= {f"stream.{name}": "millstream.stream" for name in readers if name.startswith("read_")}
     return Vocabulary(names, METHODS)
@@ -235,7 +235,7 @@ def _built(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
         built = parse(text, vocabulary=words)
     except InvalidNotation as error:
         if "no part named" in str(error) and re.fullmatch(r"\w+", text):
-            sources = [name for name in words.more if not name.startswith("stream.")]
+            sources = [name for name in words.names if name.startswith(("datasets.", "synth."))]
             raise UsageError(
                 f"{text}: no file and no data set or generator is named so{nearest(text, sources)}"
             ) from None
