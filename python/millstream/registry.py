@@ -69,6 +69,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
     whole = {other.lower(): other for other in known}
     short = {other.rpartition(".")[2].lower(): other for other in whole.values()}
     for names in (whole, short):
+        # The beginning of a name is more of a hint than letters in common.
+        begun = [other for other in names if len(name) > 3 and other.startswith(name.lower())]
+        if begun:
+            return f", did you mean {names[min(begun, key=len)]!r}?"
         if near := difflib.get_close_matches(name.lower(), names, n=1):
             return f", did you mean {names[near[0]]!r}?"
     return ""
