@@ -45,10 +45,10 @@ class Flights(Dataset):
     at the origin: `temp`, `dewp` (°F), `humid` (%), `wind_dir` (degrees), `wind_speed`, `wind_gust` (mph),
     `precip` (inches), `pressure` (millibars), `visib` (miles). The weather is what was observed, not what was
     forecast; so it is that of the last clock hour that was over before the departure (a flight at 17:45 gets the
-    row of 16:00, which holds what was measured until 16:51), or of up to three hours earlier where rows are missing.
-    One wind speed of 1048 mph is taken for missing; a gust is missing where there was none. What was recorded later
-    is left out: delays, times and minutes in the air, and the tail number, which is that of the plane that flew and
-    is lacking only where none did.
+    row of 16:00, which holds what was measured until 16:51), or of up to three hours earlier where rows are
+    missing. One wind speed of 1048 mph is taken for missing; a gust is missing where there was none. What was
+    recorded later is left out: delays, times and minutes in the air, and the tail number, which is that of the
+    plane that flew and is lacking only where none did.
 
     **Times** are instants in UTC (NumPy's datetime64). A scheduled arrival is the first moment after the scheduled
     departure at which the clocks at the destination show the scheduled time; the actual one is `arr_delay` minutes
