@@ -127,6 +127,13 @@ impl Hyperplane {
         self.weights.current(settings.optimizer.rule, features) + self.intercept
     }
 
+    /// As `gradient_score`, where the gradient is taken at the current weights; what a step needs of them is then in
+    /// `next`.
+    #[inline]
+    pub fn fetch_score(&self, indices: &[u32], x: &[f64], next: &mut Hyperplane) -> f64 {
+        self.weights.fetch(indices, x, &mut next.weights) + self.intercept
+    }
+
     /// The constant term to predict with.
     #[inline]
     pub fn bias(&self) -> f64 {
@@ -141,8 +148,21 @@ impl Hyperplane {
     /// Write the result of a step down `slope` into `next`; false if it would overflow. Nothing here changes.
     #[inline]
     pub fn propose(&self, settings: &Settings, features: Features<'_>, slope: f64, next: &mut Hyperplane) -> bool {
+        self.propose_from(settings, features, slope, false, next)
+    }
+
+    /// As `propose`; after `fetch_score`, what it fetched is used.
+    #[inline]
+    pub fn propose_from(
+        &self,
+        settings: &Settings,
+        features: Features<'_>,
+        slope: f64,
+        fetched: bool,
+        next: &mut Hyperplane,
+    ) -> bool {
         next.t = self.t + 1.0;
-        let step = Step { t: next.t, slope, penalty: settings.penalty };
+        let step = Step { t: next.t, slope, penalty: settings.penalty, fetched };
         let sound = self.weights.propose(&settings.optimizer, features, step, &mut next.weights);
         next.intercept = match settings.intercept_rate {
             Some(rate) => self.intercept - rate.at(next.t) * slope,

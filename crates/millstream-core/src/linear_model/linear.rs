@@ -136,14 +136,20 @@ impl Linear {
     #[inline]
     fn descend<const PREDICT: bool>(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
         let hyperplane = &mut self.state.hyperplane;
-        let score = hyperplane.gradient_score(&self.settings, features);
+        let at_weights = self.settings.optimizer.rule.look_ahead() == 0.0;
+        let (fetched, score) = match features {
+            Features::Sparse(indices, x) if at_weights => {
+                (true, hyperplane.fetch_score(indices, x, &mut self.spare))
+            }
+            _ => (false, hyperplane.gradient_score(&self.settings, features)),
+        };
         let predicted = match PREDICT {
             false => 0.0,
             true if self.settings.shares_score() => finite(score),
             true => hyperplane.score(features),
         };
         let slope = self.settings.clipped(self.loss.slope(y, score) * w);
-        if !hyperplane.propose(&self.settings, features, slope, &mut self.spare) {
+        if !hyperplane.propose_from(&self.settings, features, slope, fetched, &mut self.spare) {
             return Err(Fault::overflow(&self.settings.who));
         }
         hyperplane.commit(features, &mut self.spare);

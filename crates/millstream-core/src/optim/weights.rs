@@ -41,6 +41,8 @@ pub struct Step {
     pub t: f64,
     pub slope: f64,
     pub penalty: Penalty,
+    /// Whether the proposal already holds what `Weights::fetch` puts there.
+    pub fetched: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -91,6 +93,26 @@ impl Weights {
             0.0 => current,
             rho => current - rho * dot(&self.a, features),
         }
+    }
+
+    /// Fetch what a step of `indices` needs into `next`, all at once: the fetches are what a wide model waits for.
+    /// Gives Σ wᵢ xᵢ, as `current` does where the gradient is taken at the current iterate.
+    #[inline]
+    pub fn fetch(&self, indices: &[u32], x: &[f64], next: &mut Weights) -> f64 {
+        let n = indices.len();
+        fit(&mut next.values, n);
+        let (x, values) = (&x[..n], &mut next.values[..n]);
+        if self.a.is_empty() {
+            gather(&self.values, indices, values);
+        } else {
+            fit(&mut next.a, n);
+            let (all, all_a) = (&self.values[..], &self.a[..self.values.len()]);
+            for ((&place, w), a) in indices.iter().zip(values.iter_mut()).zip(&mut next.a[..n]) {
+                *w = all[place as usize];
+                *a = all_a[place as usize];
+            }
+        }
+        values.iter().zip(x).map(|(w, x)| w * x).sum()
     }
 
     /// Make room for `width` coordinates.
@@ -183,6 +205,9 @@ impl Weights {
             Features::Dense(_) => self.values.len(),
             Features::Sparse(indices, _) => indices.len(),
         };
+        if let (Features::Sparse(indices, x), false) = (features, step.fetched) {
+            self.fetch(indices, x, next);
+        }
         fit(&mut next.values, n);
         fit(&mut next.a, if U::MEMORY > 0 { n } else { 0 });
         fit(&mut next.b, if U::MEMORY > 1 { n } else { 0 });
@@ -191,7 +216,12 @@ impl Weights {
         match (features, penalised) {
             (Features::Dense(x), false) => self.run_dense::<U, false>(update, rate, x, step, next),
             (Features::Dense(x), true) => self.run_dense::<U, true>(update, rate, x, step, next),
-            (Features::Sparse(indices, x), _) => self.run_sparse(update, rate, indices, x, step, next),
+            (Features::Sparse(indices, x), false) => {
+                self.run_sparse::<U, false>(update, rate, indices, x, step, next)
+            }
+            (Features::Sparse(indices, x), true) => {
+                self.run_sparse::<U, true>(update, rate, indices, x, step, next)
+            }
         }
         if averaging {
             for k in 0..n {
@@ -243,7 +273,9 @@ impl Weights {
         }
     }
 
-    fn run_sparse<U: Update>(
+    /// The weights were fetched before: a loop that does nothing but fetch has the most fetches under way at once, and
+    /// the arithmetic here runs in vector registers.
+    fn run_sparse<U: Update, const PENALISED: bool>(
         &self,
         update: U,
         rate: f64,
@@ -252,21 +284,27 @@ impl Weights {
         step: Step,
         next: &mut Weights,
     ) {
-        for (k, (&place, &x)) in indices.iter().zip(x).enumerate() {
-            let place = place as usize;
-            let cell = Cell {
-                w: self.values[place],
-                a: if U::MEMORY > 0 { self.a[place] } else { 0.0 },
-                b: if U::MEMORY > 1 { self.b[place] } else { 0.0 },
-            };
-            let stepped = one::<U, true>(update, rate, cell, x, step);
-            next.values[k] = stepped.w;
-            if U::MEMORY > 0 {
-                next.a[k] = stepped.a;
+        let n = indices.len();
+        let (x, values) = (&x[..n], &mut next.values[..n]);
+        if U::MEMORY == 0 {
+            for (w, &x) in values.iter_mut().zip(x) {
+                *w = one::<U, PENALISED>(update, rate, Cell { w: *w, a: 0.0, b: 0.0 }, x, step).w;
             }
-            if U::MEMORY > 1 {
-                next.b[k] = stepped.b;
+            return;
+        }
+        let a = &mut next.a[..n];
+        if U::MEMORY == 1 {
+            for ((w, a), &x) in values.iter_mut().zip(a).zip(x) {
+                let stepped = one::<U, PENALISED>(update, rate, Cell { w: *w, a: *a, b: 0.0 }, x, step);
+                (*w, *a) = (stepped.w, stepped.a);
             }
+            return;
+        }
+        let b = &mut next.b[..n];
+        gather(&self.b, indices, b);
+        for (((w, a), b), &x) in values.iter_mut().zip(a).zip(b).zip(x) {
+            let stepped = one::<U, PENALISED>(update, rate, Cell { w: *w, a: *a, b: *b }, x, step);
+            (*w, *a, *b) = (stepped.w, stepped.a, stepped.b);
         }
     }
 
@@ -286,6 +324,13 @@ impl Weights {
 
     pub fn memory(&self) -> usize {
         [&self.values, &self.a, &self.b, &self.lag].iter().map(|numbers| numbers.capacity() * 8).sum()
+    }
+}
+
+#[inline]
+fn gather(from: &[f64], indices: &[u32], to: &mut [f64]) {
+    for (to, &place) in to.iter_mut().zip(indices) {
+        *to = from[place as usize];
     }
 }
 

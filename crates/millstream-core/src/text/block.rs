@@ -1,10 +1,10 @@
 //! Rows that were read, as one sparse matrix.
 
-/// How many parts a row's columns are dealt into before they are sorted: a sixth of a hashed row of text then
-/// finds company in its part.
-const PARTS: usize = 64;
-/// Rows up to this length, and parts up to this size, are sorted by insertion.
-const SHORT: usize = 24;
+/// How many parts a row's columns are dealt into before they are sorted. Hashed columns lie evenly, so that of a row
+/// of a hundred words most are then alone in their part.
+const PARTS: usize = 128;
+/// How many entries that count the same are held back; up to here counts of them fit in a byte.
+const HELD: usize = 255;
 
 /// A compressed sparse row matrix with what stands beside it. Columns ascend within a row, each once.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,13 @@ pub struct Block {
     pub tag_ends: Vec<u64>,
     /// One more than the highest column that occurs.
     pub width: usize,
-    scratch: Vec<(u32, f64)>,
+    /// Entries of the open row that all count `same` and are held back. Words of a text do: their columns are sorted
+    /// by themselves, which takes a third of the time, and their values are written without looking at each.
+    held: Vec<u32>,
+    held_count: usize,
+    same: f64,
+    dealt: Vec<u32>,
+    pairs: Vec<(u32, f64)>,
 }
 
 impl Block {
@@ -37,6 +43,7 @@ impl Block {
             ..Block::default()
         };
         block.starts.push(0);
+        block.held.resize(HELD, 0);
         block
     }
 
@@ -49,10 +56,40 @@ impl Block {
         self.labels.is_empty()
     }
 
-    #[inline(always)]
+    #[inline]
     pub fn push(&mut self, index: u32, value: f64) {
+        if self.held_count > 0 {
+            self.release();
+        }
         self.indices.push(index);
         self.values.push(value);
+    }
+
+    /// What entries count that are pushed by `push_same`.
+    pub fn set_same(&mut self, value: f64) {
+        if value != self.same {
+            self.release();
+            self.same = value;
+        }
+    }
+
+    /// Push an entry that counts what `set_same` said.
+    #[inline(always)]
+    pub fn push_same(&mut self, index: u32) {
+        if self.held_count >= self.held.len() {
+            self.release();
+        }
+        self.held[self.held_count] = index;
+        self.held_count += 1;
+    }
+
+    /// Put what is held back behind the other entries of the row.
+    #[cold]
+    fn release(&mut self) {
+        self.indices.extend_from_slice(&self.held[..self.held_count]);
+        self.values.resize(self.indices.len(), self.same);
+        self.held_count = 0;
+        self.held.resize(HELD, 0);
     }
 
     /// Where the open row begins.
@@ -62,8 +99,18 @@ impl Block {
 
     /// The values of the open row, once its columns ascend and those that were pushed more than once are added up.
     pub fn settle(&mut self) -> &mut [f64] {
-        self.put_in_order();
         let open = self.open();
+        // Ones add up exactly, in any order.
+        if self.held_count > 0 && self.indices.len() == open && self.same == 1.0 {
+            self.count_held();
+        } else {
+            if self.held_count > 0 {
+                self.release();
+            }
+            if !self.indices[open..].windows(2).all(|pair| pair[0] < pair[1]) {
+                self.sort_pairs(open);
+            }
+        }
         &mut self.values[open..]
     }
 
@@ -72,7 +119,7 @@ impl Block {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
-        self.put_in_order();
+        self.settle();
         if let Some(&last) = self.indices[self.open()..].last() {
             self.width = self.width.max(last as usize + 1);
         }
@@ -88,23 +135,42 @@ impl Block {
         let open = self.open();
         self.indices.truncate(open);
         self.values.truncate(open);
+        self.held_count = 0;
     }
 
-    fn put_in_order(&mut self) {
-        let open = self.open();
-        let indices = &self.indices[open..];
-        if indices.windows(2).all(|pair| pair[0] < pair[1]) {
-            return;
+    /// Write the columns that are held back in ascending order, each with how often it was pushed.
+    fn count_held(&mut self) {
+        let n = self.held_count;
+        self.dealt.resize(HELD, 0);
+        deal(&self.held[..n], &mut self.dealt);
+        let dealt = &mut self.dealt[..n];
+        insertion_sort(dealt);
+        let open = self.indices.len();
+        self.indices.resize(open + n, 0);
+        self.values.resize(open + n, 1.0);
+        let (indices, values) = (&mut self.indices[open..], &mut self.values[open..]);
+        let (mut last, mut end) = (dealt[0], 0);
+        indices[0] = last;
+        // Choices, not branches: whether a word comes again cannot be predicted.
+        for &index in &dealt[1..] {
+            let again = index == last;
+            end += usize::from(!again);
+            indices[end] = index;
+            values[end] += f64::from(u8::from(again));
+            last = index;
         }
-        if indices.len() <= SHORT {
-            self.scratch.clear();
-            self.scratch.extend(indices.iter().copied().zip(self.values[open..].iter().copied()));
-            insertion_sort(&mut self.scratch);
-        } else {
-            self.deal_and_sort(open);
-        }
+        self.indices.truncate(open + end + 1);
+        self.values.truncate(open + end + 1);
+        self.held_count = 0;
+    }
+
+    fn sort_pairs(&mut self, open: usize) {
+        self.pairs.clear();
+        self.pairs.extend(self.indices[open..].iter().copied().zip(self.values[open..].iter().copied()));
+        // Stable: what shares a column is added up in the order it came.
+        self.pairs.sort_by_key(|&(index, _)| index);
         let mut end = open;
-        for &(index, value) in &self.scratch {
+        for &(index, value) in &self.pairs {
             if end > open && self.indices[end - 1] == index {
                 self.values[end - 1] += value;
             } else {
@@ -116,48 +182,42 @@ impl Block {
         self.indices.truncate(end);
         self.values.truncate(end);
     }
+}
 
-    /// Deal the entries into parts by the highest bits of their columns, then sort each part: hashed columns lie
-    /// evenly, and a few steps of insertion are left. In the order they came among equals.
-    fn deal_and_sort(&mut self, open: usize) {
-        let (indices, values) = (&self.indices[open..], &self.values[open..]);
-        let greatest = indices.iter().fold(0, |most, &index| most | index);
-        let shift = (32 - greatest.leading_zeros()).saturating_sub(PARTS.trailing_zeros());
-        let part = |index: u32| (index >> shift) as usize & (PARTS - 1);
-        let mut counts = [0u32; PARTS];
-        for &index in indices {
-            counts[part(index)] += 1;
-        }
-        let even = counts.iter().all(|&count| count as usize <= SHORT);
-        let mut sum = 0;
-        for count in &mut counts {
-            sum += *count;
-            *count = sum - *count;
-        }
-        self.scratch.clear();
-        self.scratch.resize(indices.len(), (0, 0.0));
-        for (&index, &value) in indices.iter().zip(values) {
-            let place = &mut counts[part(index)];
-            self.scratch[*place as usize] = (index, value);
-            *place += 1;
-        }
-        if even {
-            insertion_sort(&mut self.scratch);
-        } else {
-            self.scratch.sort_by_key(|&(index, _)| index);
-        }
+/// Deal up to `HELD` columns into parts by their highest bits; what is left to sort lies close together.
+fn deal(indices: &[u32], out: &mut [u32]) {
+    let every_bit = indices.iter().fold(0, |bits, &index| bits | index);
+    let shift = (32 - every_bit.leading_zeros()).saturating_sub(PARTS.trailing_zeros());
+    let part = |index: u32| (index >> shift) as usize % PARTS;
+    let mut places = [0u8; PARTS];
+    for &index in indices {
+        places[part(index)] += 1;
+    }
+    // Where each part begins, eight parts at a time: the product has in each byte the sum of those below it.
+    let mut sum = 0u8;
+    for eight in places.as_chunks_mut::<8>().0 {
+        let counts = u64::from_le_bytes(*eight);
+        let sums = counts.wrapping_mul(0x0101_0101_0101_0101);
+        let starts = (sums << 8).wrapping_add(u64::from(sum).wrapping_mul(0x0101_0101_0101_0101));
+        *eight = starts.to_le_bytes();
+        sum = sum.wrapping_add((sums >> 56) as u8);
+    }
+    for &index in indices {
+        let place = &mut places[part(index)];
+        out[*place as usize] = index;
+        *place = place.wrapping_add(1);
     }
 }
 
-fn insertion_sort(entries: &mut [(u32, f64)]) {
-    for end in 1..entries.len() {
-        let entry = entries[end];
+fn insertion_sort(indices: &mut [u32]) {
+    for end in 1..indices.len() {
+        let index = indices[end];
         let mut at = end;
-        while at > 0 && entries[at - 1].0 > entry.0 {
-            entries[at] = entries[at - 1];
+        while at > 0 && indices[at - 1] > index {
+            indices[at] = indices[at - 1];
             at -= 1;
         }
-        entries[at] = entry;
+        indices[at] = index;
     }
 }
 
@@ -182,6 +242,27 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn rows_that_count_the_same_are_as_a_map_would_have_them(
+            entries in prop::collection::vec(prop_oneof![0..8u32, 0..1u32 << 22, any::<u32>()], 0..300),
+            others in prop::collection::vec((0..64u32, -4..4i32), 0..3),
+        ) {
+            let mut block = Block::default();
+            let mut map = std::collections::BTreeMap::new();
+            block.set_same(1.0);
+            for &index in &entries {
+                block.push_same(index);
+                *map.entry(index).or_insert(0.0) += 1.0;
+            }
+            for &(index, value) in &others {
+                block.push(index, f64::from(value));
+                *map.entry(index).or_insert(0.0) += f64::from(value);
+            }
+            block.close(0.0, 1.0, b"");
+            prop_assert_eq!(&block.indices, &map.keys().copied().collect::<Vec<_>>());
+            prop_assert_eq!(&block.values, &map.values().copied().collect::<Vec<_>>());
+        }
+
         #[test]
         fn rows_are_as_a_map_would_have_them(
             entries in prop::collection::vec((prop_oneof![0..8u32, 0..1u32 << 22, any::<u32>()], -4..4i32), 0..200)

@@ -30,16 +30,32 @@ pub fn murmur3(bytes: &[u8], seed: u32) -> u32 {
     finished(hash, bytes.len())
 }
 
-/// The hash of up to eight bytes that are the low ones of `word`, with zeros above them. Choices instead of
-/// branches: the lengths of words in a text cannot be predicted.
+/// The hash of up to eight bytes that are the low ones of `word`, with zeros above them.
 #[inline(always)]
 pub fn murmur3_word(word: u64, length: usize, seed: u32) -> u32 {
-    let first = seed ^ scrambled(word as u32);
+    finished(ended(word, length, seed), length)
+}
+
+/// The hash of eight bytes and up to eight more.
+#[inline(always)]
+pub fn murmur3_words(first: u64, second: u64, length: usize, seed: u32) -> u32 {
+    let hash = turned(seed ^ scrambled(first as u32));
+    let hash = turned(hash ^ scrambled((first >> 32) as u32));
+    finished(ended(second, length, hash), 8 + length)
+}
+
+/// Choices instead of branches: the lengths of words in a text cannot be predicted.
+#[inline(always)]
+fn ended(word: u64, length: usize, hash: u32) -> u32 {
+    let first = hash ^ scrambled(word as u32);
     let hash = if length >= 4 { turned(first) } else { first };
-    // A word of nothing but zeros scrambles to 0, so a short name is left as it is.
+    // Nothing but zeros scrambles to 0, so a short name is left as it is.
     let second = hash ^ scrambled((word >> 32) as u32);
-    let hash = if length >= 8 { turned(second) } else { second };
-    finished(hash, length)
+    if length >= 8 {
+        turned(second)
+    } else {
+        second
+    }
 }
 
 #[cfg(test)]
@@ -70,6 +86,8 @@ mod tests {
             low[..length].copy_from_slice(&bytes[..length]);
             let word = murmur3_word(u64::from_le_bytes(low), length, 77);
             assert_eq!(word, murmur3(&bytes[..length], 77));
+            let words = murmur3_words(u64::from_le_bytes(bytes), u64::from_le_bytes(low), length, 77);
+            assert_eq!(words, murmur3(&[&bytes[..], &bytes[..length]].concat(), 77));
         }
     }
 }

@@ -21,13 +21,18 @@ fn last_word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
+/// The byte at a place below 8.
+#[inline(always)]
+pub fn byte_at(word: u64, place: usize) -> u8 {
+    (word >> (8 * (place as u32 & 7))) as u8
+}
+
 /// The lowest `length` bytes of a word, up to eight.
 #[inline(always)]
 pub fn low_bytes(word: u64, length: usize) -> u64 {
-    if length >= 8 {
-        word
-    } else {
-        word & ((1 << (8 * length)) - 1)
+    match 8 * length as u32 {
+        0 => 0,
+        bits => word & (u64::MAX >> (64 - bits.min(64))),
     }
 }
 

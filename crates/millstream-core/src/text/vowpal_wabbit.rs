@@ -10,10 +10,10 @@
 //! many) is refused here, with its place.
 
 use super::block::Block;
-use super::murmur::{murmur3, murmur3_word};
+use super::murmur::{murmur3, murmur3_word, murmur3_words};
 use super::number::number;
 use super::parser::{shown, Format, Problem};
-use super::scan::{first_mark, low_bytes, name_end, word_at};
+use super::scan::{byte_at, first_mark, low_bytes, name_end, word_at};
 
 /// The column of the constant feature, before it is cut to size.
 const CONSTANT: u32 = 11_650_396;
@@ -117,6 +117,72 @@ impl VowpalWabbit {
         }
     }
 
+    /// The features of a namespace, up to the next bar or the end of the line. Gives where that is.
+    #[inline]
+    fn features(
+        &self,
+        bytes: &[u8],
+        from: usize,
+        end: usize,
+        seed: u64,
+        scale: f64,
+        out: &mut Block,
+    ) -> Result<usize, Box<Problem>> {
+        let mut here = from;
+        let mut nameless = 0;
+        while here < end {
+            let word = word_at(bytes, here);
+            let length = first_mark(word);
+            // Most features are a word of up to fifteen bytes and a blank.
+            if scale != 0.0 && (word as u8).wrapping_sub(b'0') > 9 {
+                if length < 8 && byte_at(word, length) == b' ' {
+                    if length > 0 {
+                        let column = murmur3_word(low_bytes(word, length), length, seed as u32);
+                        out.push_same(column & self.mask as u32);
+                    }
+                    here += length + 1;
+                    continue;
+                }
+                let next = word_at(bytes, here + 8);
+                let more = first_mark(next);
+                if length == 8 && more < 8 && byte_at(next, more) == b' ' {
+                    let column = murmur3_words(word, low_bytes(next, more), more, seed as u32);
+                    out.push_same(column & self.mask as u32);
+                    here += 8 + more + 1;
+                    continue;
+                }
+            }
+            match bytes[here] {
+                b' ' | b'\t' => here += 1,
+                b'|' => return Ok(here),
+                _ => {
+                    let stop = name_end(bytes, here, end);
+                    let mut column = match stop == here {
+                        true => {
+                            nameless += 1;
+                            seed.wrapping_add(nameless - 1)
+                        }
+                        false => hash_name(&bytes[here..stop], seed),
+                    };
+                    here = stop;
+                    let mut value = scale;
+                    if here < end && bytes[here] == b':' {
+                        let number;
+                        (column, number, here) = self.valued(bytes, column, here, end)?;
+                        value *= number;
+                    }
+                    let column = (column & self.mask) as u32;
+                    if value == scale && scale != 0.0 {
+                        out.push_same(column);
+                    } else if value != 0.0 {
+                        out.push(column, value);
+                    }
+                }
+            }
+        }
+        Ok(end)
+    }
+
     /// A feature with a value, from its colon on: column, value, and where it ends.
     #[inline]
     fn valued(
@@ -158,47 +224,13 @@ impl Format for VowpalWabbit {
         let mut at = bar;
         while at < end {
             // At a bar.
-            let (seed, scale, mut here) = self.namespace(bytes, at + 1, end)?;
-            let mut nameless = 0;
-            loop {
-                while here < end && matches!(bytes[here], b' ' | b'\t') {
-                    here += 1;
-                }
-                if here >= end || bytes[here] == b'|' {
-                    break;
-                }
-                let word = word_at(bytes, here);
-                let mut length = first_mark(word);
-                let plain = length < 8
-                    && (here + length >= end || matches!(bytes[here + length], b' ' | b'\t' | b':' | b'|'));
-                let digit = bytes[here].is_ascii_digit();
-                let mut column = if plain && !digit && length > 0 {
-                    length = length.min(end - here);
-                    u64::from(murmur3_word(low_bytes(word, length), length, seed as u32))
-                } else {
-                    length = name_end(bytes, here, end) - here;
-                    if length == 0 {
-                        nameless += 1;
-                        seed.wrapping_add(nameless - 1)
-                    } else {
-                        hash_name(&bytes[here..here + length], seed)
-                    }
-                };
-                here += length;
-                let mut value = scale;
-                if here < end && bytes[here] == b':' {
-                    let number;
-                    (column, number, here) = self.valued(bytes, column, here, end)?;
-                    value *= number;
-                }
-                if value != 0.0 {
-                    out.push((column & self.mask) as u32, value);
-                }
-            }
-            at = here;
+            let (seed, scale, here) = self.namespace(bytes, at + 1, end)?;
+            out.set_same(scale);
+            at = self.features(bytes, here, end, seed, scale, out)?;
         }
+        out.set_same(1.0);
         if self.constant {
-            out.push(CONSTANT & self.mask as u32, 1.0);
+            out.push_same(CONSTANT & self.mask as u32);
         }
         out.close(head.label, head.weight, head.tag);
         Ok(())

@@ -1,0 +1,90 @@
+"""The text format of libsvm and SVMlight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream import _core
+from millstream.errors import InvalidValue
+from millstream.stream.sparse_text import SparseText
+
+__all__ = ["Libsvm", "read_libsvm"]
+
+
+class Libsvm(SparseText):
+    """A file in libsvm's text format; `read_libsvm` makes it."""
+
+    def __init__(
+        self,
+        path: Any,
+        *,
+        n_features: int | None = None,
+        zero_based: bool | str = "auto",
+        labels: str = "auto",
+        on_error: str = "raise",
+        follow: bool = False,
+        idle: float | None = None,
+    ) -> None:
+        if n_features is not None and (not isinstance(n_features, int) or not 1 <= n_features <= 2**28):
+            raise InvalidValue(f"stream.read_libsvm: n_features must be in [1, 2**28], got {n_features!r}")
+        if zero_based not in (True, False, "auto"):
+            raise InvalidValue(f"stream.read_libsvm: zero_based must be True, False or 'auto', got {zero_based!r}")
+        super().__init__(path, labels, on_error, follow, idle)
+        self.n_features, self.zero_based = n_features, zero_based
+
+    def reader(self) -> _core.TextReader:
+        base = None if self.zero_based == "auto" else int(not self.zero_based)
+        return _core.TextReader.libsvm(base, self.n_features, self.on_error == "skip")
+
+
+def read_libsvm(
+    path: Any,
+    *,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+    labels: str = "auto",
+    on_error: str = "raise",
+    follow: bool = False,
+    idle: float | None = None,
+) -> Libsvm:
+    """A stream of a file in the text format of libsvm and SVMlight: `label index:value …`.
+
+    Comments after `#` are left out, and so are queries (`qid:`). Indices may come in any order; where one comes twice
+    its values are added. A line with several labels is refused.
+
+    Parameters
+    ----------
+    path
+        A file, which may be compressed with gzip or zstd; `"-"` for standard input; or an open file.
+    n_features
+        How many columns there are. Without it rows widen as higher indices come, and so do models.
+    zero_based
+        Whether the first column is called 0. `"auto"`: if index 0 occurs in the first piece of the file, else it is 1;
+        an index 0 that comes later is an error. (scikit-learn's `"auto"` reads the whole file to decide.)
+    labels
+        `"auto"`: whole numbers are ints, which are classes to a classifier and numbers to a regressor; `"class"`:
+        another number is an error; `"number"`: always floats.
+    on_error
+        `"raise"`: a line that cannot be read ends the stream with its line and column, after the rows before it;
+        `"skip"`: it is set aside and counted in `set_aside`.
+    follow
+        Whether to wait at the end for more lines, as `tail -f` does.
+    idle
+        With `follow`, after how many seconds without a new line the stream ends; None for never.
+
+    Examples
+    --------
+    >>> import io
+    >>> from millstream import stream
+    >>> list(stream.read_libsvm(io.StringIO("+1 1:0.5 3:2 # first\\n-1 2:1\\n")))
+    [({0: 0.5, 2: 2.0}, 1), ({1: 1.0}, -1)]
+    """
+    return Libsvm(
+        path,
+        n_features=n_features,
+        zero_based=zero_based,
+        labels=labels,
+        on_error=on_error,
+        follow=follow,
+        idle=idle,
+    )

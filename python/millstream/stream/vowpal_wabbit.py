@@ -1,0 +1,98 @@
+"""Vowpal Wabbit's text format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream import _core
+from millstream.errors import InvalidValue
+from millstream.stream.sparse_text import SparseText
+
+__all__ = ["VowpalWabbit", "hash_feature", "read_vw"]
+
+
+class VowpalWabbit(SparseText):
+    """A file in Vowpal Wabbit's text format; `read_vw` makes it."""
+
+    def __init__(
+        self,
+        path: Any,
+        *,
+        bits: int = 18,
+        constant: bool = True,
+        labels: str = "auto",
+        on_error: str = "raise",
+        follow: bool = False,
+        idle: float | None = None,
+    ) -> None:
+        if not isinstance(bits, int) or not 1 <= bits <= 28:
+            raise InvalidValue(f"stream.read_vw: bits must be in [1, 28], got {bits!r}")
+        super().__init__(path, labels, on_error, follow, idle)
+        self.bits, self.constant = bits, constant
+
+    def reader(self) -> _core.TextReader:
+        return _core.TextReader.vowpal_wabbit(self.bits, self.constant, self.on_error == "skip")
+
+
+def read_vw(
+    path: Any,
+    *,
+    bits: int = 18,
+    constant: bool = True,
+    labels: str = "auto",
+    on_error: str = "raise",
+    follow: bool = False,
+    idle: float | None = None,
+) -> VowpalWabbit:
+    """A stream of a file in Vowpal Wabbit's text format.
+
+    A line is `label importance 'tag|namespace:scale feature:value …`, with as many namespaces as you like, all but
+    the bar and the features left out at will. Features are hashed exactly as VW hashes them. Where two of a line share
+    a column, their values are added. A line without a label is an example whose label is NaN: it can be predicted,
+    and a model that should learn it refuses it.
+
+    Parameters
+    ----------
+    path
+        A file, which may be compressed with gzip or zstd; `"-"` for standard input; or an open file.
+    bits
+        There are 2 to the power of `bits` columns, as VW's `-b`.
+    constant
+        Whether each row has VW's constant feature. The linear models have an intercept of their own, which learns at
+        a rate of its own: with the constant, say `intercept=False` to have what VW has.
+    labels
+        `"auto"`: whole numbers are ints, which are classes to a classifier and numbers to a regressor; `"class"`:
+        another number is an error; `"number"`: always floats.
+    on_error
+        `"raise"`: a line that cannot be read ends the stream with its line and column, after the rows before it;
+        `"skip"`: it is set aside and counted in `set_aside`.
+    follow
+        Whether to wait at the end for more lines, as `tail -f` does.
+    idle
+        With `follow`, after how many seconds without a new line the stream ends; None for never.
+
+    Examples
+    --------
+    >>> import io
+    >>> from millstream import evaluate, linear_model, optim, stream
+    >>> text = "1 |words win money now\\n-1 |words lunch at noon\\n" * 50
+    >>> mails = stream.read_vw(io.StringIO(text), bits=22)
+    >>> model = linear_model.LogisticRegression(optimizer=optim.AdaGrad(), intercept=False)
+    >>> result = evaluate.prequential(model, mails)
+    >>> result.model.predict_many(next(mails.chunks()).X)[:2].tolist()
+    [1, -1]
+    """
+    return VowpalWabbit(
+        path, bits=bits, constant=constant, labels=labels, on_error=on_error, follow=follow, idle=idle
+    )
+
+
+def hash_feature(name: str, namespace: str = "", bits: int = 18) -> int:
+    """The column that `read_vw` gives a feature, for looking up its weight.
+
+    >>> from millstream import stream
+    >>> stream.hash_feature("money", "words")
+    182340
+    """
+    seed = _core.hash_feature(namespace.encode(), 0) if namespace else 0
+    return _core.hash_feature(name.encode(), seed) & ((1 << bits) - 1)
