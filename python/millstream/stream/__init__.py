@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from millstream.stream.frames import from_pandas as from_pandas
     from millstream.stream.frames import from_polars as from_polars
     from millstream.stream.json_lines import read_json_lines as read_json_lines
+    from millstream.stream.libsvm import read_libsvm as read_libsvm
     from millstream.stream.river import iter_arff as iter_arff
     from millstream.stream.river import iter_array as iter_array
     from millstream.stream.river import iter_csv as iter_csv
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from millstream.stream.sql import read_sql as read_sql
     from millstream.stream.sql import read_sqlite as read_sqlite
     from millstream.stream.table import TableStream as TableStream
+    from millstream.stream.vowpal_wabbit import hash_feature as hash_feature
+    from millstream.stream.vowpal_wabbit import read_vw as read_vw
 
 #: Where the readers are; each is loaded when first used, because Arrow takes a while to load.
 _READERS = {
@@ -45,6 +48,7 @@ _READERS = {
     "from_numpy": "frames",
     "from_pandas": "frames",
     "from_polars": "frames",
+    "hash_feature": "vowpal_wabbit",
     "iter_arff": "river",
     "iter_array": "river",
     "iter_csv": "river",
@@ -59,10 +63,12 @@ _READERS = {
     "read_arrow": "columnar",
     "read_csv": "csv",
     "read_json_lines": "json_lines",
+    "read_libsvm": "libsvm",
     "read_parquet": "columnar",
     "read_sql": "sql",
     "read_sqlite": "sql",
     "read_stdin": "formats",
+    "read_vw": "vowpal_wabbit",
     "shuffle": "river",
     "simulate_qa": "river",
 }

@@ -49,8 +49,8 @@ def read_libsvm(
 ) -> Libsvm:
     """A stream of a file in the text format of libsvm and SVMlight: `label index:value …`.
 
-    Comments after `#` are left out, and so are queries (`qid:`). Indices may come in any order; where one comes twice
-    its values are added. A line with several labels is refused.
+    Comments after `#` are left out, and so are queries (`qid:`). Indices may come in any order; where one comes
+    twice its values are added. A line with several labels is refused.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def read_libsvm(
     n_features
         How many columns there are. Without it rows widen as higher indices come, and so do models.
     zero_based
-        Whether the first column is called 0. `"auto"`: if index 0 occurs in the first piece of the file, else it is 1;
-        an index 0 that comes later is an error. (scikit-learn's `"auto"` reads the whole file to decide.)
+        Whether the first column is called 0. `"auto"`: if index 0 occurs in the first piece of the file, else it
+        is 1; an index 0 that comes later is an error. (scikit-learn's `"auto"` reads the whole file to decide.)
     labels
         `"auto"`: whole numbers are ints, which are classes to a classifier and numbers to a regressor; `"class"`:
         another number is an error; `"number"`: always floats.

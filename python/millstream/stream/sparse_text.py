@@ -1,7 +1,7 @@
 """The base of the readers of sparse text: bytes to sparse rows, in the core.
 
-Lines are parsed without the GIL, and by a thread of their own while the rows before are learned. A line that cannot
-be read is an error that names its line and column, after the rows before it, or is set aside and counted.
+Lines are parsed without the GIL, and by a thread of their own while the rows before are learned. A line that
+cannot be read is an error that names its line and column, after the rows before it, or is set aside and counted.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ def read_vw(
     """A stream of a file in Vowpal Wabbit's text format.
 
     A line is `label importance 'tag|namespace:scale feature:value …`, with as many namespaces as you like, all but
-    the bar and the features left out at will. Features are hashed exactly as VW hashes them. Where two of a line share
-    a column, their values are added. A line without a label is an example whose label is NaN: it can be predicted,
-    and a model that should learn it refuses it.
+    the bar and the features left out at will. Features are hashed exactly as VW hashes them. Where two of a line
+    share a column, their values are added. A line without a label is an example whose label is NaN: it can be
+    predicted, and a model that should learn it refuses it.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def read_vw(
     bits
         There are 2 to the power of `bits` columns, as VW's `-b`.
     constant
-        Whether each row has VW's constant feature. The linear models have an intercept of their own, which learns at
-        a rate of its own: with the constant, say `intercept=False` to have what VW has.
+        Whether each row has VW's constant feature. The linear models have an intercept of their own, which learns
+        at a rate of its own: with the constant, say `intercept=False` to have what VW has.
     labels
         `"auto"`: whole numbers are ints, which are classes to a classifier and numbers to a regressor; `"class"`:
         another number is an error; `"number"`: always floats.
@@ -92,7 +92,7 @@ def hash_feature(name: str, namespace: str = "", bits: int = 18) -> int:
 
     >>> from millstream import stream
     >>> stream.hash_feature("money", "words")
-    182340
+    9355
     """
     seed = _core.hash_feature(namespace.encode(), 0) if namespace else 0
     return _core.hash_feature(name.encode(), seed) & ((1 << bits) - 1)

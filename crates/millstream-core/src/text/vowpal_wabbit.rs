@@ -4,7 +4,7 @@
 //!
 //! A feature's column is the hash of its name with the hash of its namespace as seed, cut to `bits`, exactly as VW
 //! has it by default (`--hash strings`): murmur3, but a name that is a whole number is that number added to the seed.
-//! Also VW's: a value that is no number is hashed with the name as seed and counts 1; a feature without a name takes
+//! Also VW's: a value that is no number is hashed with the name as seed and counts 1, whatever the scale; a feature without a name takes
 //! the columns from the namespace's own on; a word that touches the first bar is the tag; what stands before a tab
 //! in front of the bar is dropped. What VW only warns about (a label that is no number, a value NaN, a colon too
 //! many) is refused here, with its place.
@@ -167,9 +167,7 @@ impl VowpalWabbit {
                     here = stop;
                     let mut value = scale;
                     if here < end && bytes[here] == b':' {
-                        let number;
-                        (column, number, here) = self.valued(bytes, column, here, end)?;
-                        value *= number;
+                        (column, value, here) = self.valued(bytes, column, here, end, scale)?;
                     }
                     let column = (column & self.mask) as u32;
                     if value == scale && scale != 0.0 {
@@ -191,6 +189,7 @@ impl VowpalWabbit {
         column: u64,
         colon: usize,
         end: usize,
+        scale: f64,
     ) -> Result<(u64, f64, usize), Box<Problem>> {
         let stop = name_end(bytes, colon + 1, end);
         let text = &bytes[colon + 1..stop];
@@ -198,9 +197,9 @@ impl VowpalWabbit {
             return Problem::new(stop, "a second ':' in a feature");
         }
         match number(text) {
-            Some(value) if value.is_finite() => Ok((column, value, stop)),
+            Some(value) if value.is_finite() => Ok((column, value * scale, stop)),
             Some(value) => Problem::new(colon + 1, format!("a value must be finite, got {value}")),
-            None if text.is_empty() => Ok((column, 1.0, stop)),
+            None if text.is_empty() => Problem::new(colon + 1, "a value must follow ':'"),
             None => Ok((hash_name(text, column), 1.0, stop)),
         }
     }
@@ -277,6 +276,7 @@ mod tests {
             ("1 |a b:nan", 8, "a value must be finite"),
             ("1 |a b:1e999", 8, "a value must be finite"),
             ("1 |a b:1:2", 9, "a second ':'"),
+            ("1 |a b: c", 8, "a value must follow"),
             ("1 |a:x b", 6, "the scale of a namespace"),
             ("1 |:2 b", 4, "a namespace must have a name"),
             ("a,b,c", 1, "a line must have a bar"),
