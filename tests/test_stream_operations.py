@@ -301,6 +301,31 @@ def _dicts(chunk):
     return [x for x, _ in chunk.examples()]
 
 
+class Identities(stream.Stream):
+    """Nominal values that are all new in every chunk, numbered from 0 in one byte."""
+
+    def chunks(self):
+        for part in range(400):
+            names = [f"{part}-{row}" for row in range(100)]
+            column = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.arange(100), pyarrow.int8()), names)
+            yield stream.Chunk(pyarrow.table({"name": column}), names)
+
+
+def test_nominal_values_join_and_do_not_pile_up():
+    assert all(x["name"] == y for x, y in Identities().batch(333).take(1000))
+    rows = 0
+    for chunk in Identities().shuffle(500, seed=1).chunks():
+        assert len(chunk.X["name"].combine_chunks().dictionary) <= len(chunk)
+        assert all(x["name"] == y for x, y in chunk.examples())
+        rows += len(chunk)
+    assert rows == 40000
+    for value, chunk in Identities().take(300).split(lambda x: x["name"][-1]).chunks():
+        assert len(chunk.X["name"].combine_chunks().dictionary) == len(chunk) == 10
+        assert all(name.endswith(value) for name in chunk.y)
+    nothing = next(Identities().chunks()).take(np.arange(0))
+    assert list(nothing.examples()) == []
+
+
 def test_sparse_rows_join_after_a_cut():
     rows = stream.Sparse(np.array([0, 2, 2, 3]), np.array([0, 4, 1]), np.array([1.0, 2.0, 3.0]), 5)
     cut = stream.Chunk(rows.cut(1, 3), [0, 1])

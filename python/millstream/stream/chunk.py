@@ -78,10 +78,27 @@ def _take(column: Any, places: Any) -> Any:
         return column.take(places)
     if _frames._library(column) == "pyarrow":
         # Arrow looks for the piece of every single row, unless there is but one.
-        return (column.combine_chunks() if hasattr(column, "combine_chunks") else column).take(places)
+        taken = (column.combine_chunks() if hasattr(column, "combine_chunks") else column).take(places)
+        return _compact(taken) if hasattr(taken, "column_names") else taken
     if _frames._library(column) == "pandas":
         return column.iloc[places]
     return column[places]
+
+
+def _compact(table: Any) -> Any:
+    """A table whose nominal columns list no more values than it has rows.
+
+    Else a few rows of a device would carry the names of all, and a buffer those of all that ever passed it.
+    """
+    import pyarrow
+
+    for place, field in enumerate(table.schema):
+        if pyarrow.types.is_dictionary(field.type):
+            column = table.column(place).combine_chunks()
+            if len(column.dictionary) > len(column):
+                encoded = column.cast(field.type.value_type).dictionary_encode()
+                table = table.set_column(place, field.name, encoded)
+    return table
 
 
 def as_list(column: Any) -> list[Any]:

@@ -36,21 +36,33 @@ def _beside(chunk: Chunk, name: str) -> Any:
 
 
 def _rows(parts: list[Any]) -> Any:
-    first = parts[0]
     if all(isinstance(part, np.ndarray) for part in parts):
         if len({(part.shape[1], part.dtype) for part in parts}) == 1:
             return np.concatenate(parts)
     elif all(isinstance(part, Sparse) for part in parts):
         return _sparse(parts)
-    elif all(_is_table(part) for part in parts) and all(part.schema.equals(first.schema) for part in parts):
-        import pyarrow
+    elif all(_is_table(part) for part in parts):
+        tables = [_with_room(part) for part in parts]
+        if all(table.schema.equals(tables[0].schema) for table in tables):
+            import pyarrow
 
-        return pyarrow.concat_tables(parts)
+            return pyarrow.concat_tables(tables)
     return [x for part in parts for x in _frames.dicts(part)]
 
 
 def _is_table(X: Any) -> bool:
     return _frames._library(X) == "pyarrow" and hasattr(X, "schema") and hasattr(X, "to_batches")
+
+
+def _with_room(table: Any) -> Any:
+    """A table whose nominal values have numbers that are large enough for those of others."""
+    import pyarrow
+
+    for place, field in enumerate(table.schema):
+        if pyarrow.types.is_dictionary(field.type) and field.type.index_type != pyarrow.int32():
+            wide = pyarrow.dictionary(pyarrow.int32(), field.type.value_type)
+            table = table.set_column(place, field.name, table.column(place).cast(wide))
+    return table
 
 
 def _sparse(parts: list[Sparse]) -> Sparse:
