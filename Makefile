@@ -21,7 +21,7 @@ help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(MADE)/build $(MADE)/data ## learn a year of flights as they came, compare models, write a report page
-	@$(BIN)/python -m millstream.demo
+	@$(BIN)/millstream demo
 
 test: lint $(MADE)/mails ## lint, then all tests of Rust and Python
 	@cargo test --locked --quiet -p millstream-core

@@ -19,7 +19,7 @@ def test_the_demo_says_what_a_user_wants_to_know(tmp_path, capsys):
 
 def test_the_demo_without_its_data_is_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert demo.main(["--out", str(tmp_path)]) == 2
+    assert demo.main(["--out", str(tmp_path)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
 
 

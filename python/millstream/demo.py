@@ -225,9 +225,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         run(given.rows, given.out, Console(soft_wrap=False))
+    except BrokenPipeError:
+        raise
     except (MillstreamError, OSError) as error:
         sys.stderr.write(f"{error}\n")
-        return 2
+        return 1
     return 0
 
 
