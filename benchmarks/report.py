@@ -11,7 +11,7 @@ from pathlib import Path
 import millstream
 from benchmarks import peers
 from benchmarks.measure import Result
-from benchmarks.resources import LongRun
+from benchmarks.resources import FilePeaks, LongRun
 
 __all__ = ["front_table", "goals_table", "learners_table", "machine", "page", "sides_table"]
 
@@ -37,7 +37,9 @@ def size(number: int | None) -> str:
     return f"{number / 1e6:.1f} MB" if number >= 1e6 else f"{number / 1e3:.1f} kB"
 
 
-def goals_table(results: Sequence[Result], runs: Sequence[LongRun], seconds: float | None) -> str:
+def goals_table(
+    results: Sequence[Result], runs: Sequence[LongRun], seconds: float | None, peaks: FilePeaks | None = None
+) -> str:
     """Each goal with what was reached."""
     rows = []
     for result in results:
@@ -53,6 +55,12 @@ def goals_table(results: Sequence[Result], runs: Sequence[LongRun], seconds: flo
         rows.append(
             [f"{run.model}: memory from a tenth to the whole of {millions}", "–", reached_words, "flat",
              _met(same and run.growth < 2e6)]
+        )  # fmt: skip
+    if peaks is not None:
+        (few, many), (before, after) = peaks.sizes, peaks.peaks
+        rows.append(
+            [f"CSV of {size(few)} and of {size(many)} to a model: peak memory", "–",
+             f"{size(before)} and {size(after)}", "the same", _met(peaks.growth < 0.05 * many)]
         )  # fmt: skip
     if seconds is not None:
         rows.append(
@@ -178,6 +186,7 @@ def page(
     runs: Sequence[LongRun],
     seconds: float | None,
     turns: int,
+    peaks: FilePeaks | None = None,
 ) -> str:
     """The whole page."""
     parts = [
@@ -187,7 +196,7 @@ def page(
         "median of the ratios within each turn, a rate the median rate. Hold the ratios: rates move with the "
         "machine and what else it does.",
         "## Goals",
-        goals_table(results, runs, seconds),
+        goals_table(results, runs, seconds, peaks),
         "## All sides",
         sides_table(results),
     ]

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-__all__ = ["LongRun", "import_seconds", "long_run"]
+from benchmarks import files
+
+__all__ = ["FilePeaks", "LongRun", "file_peaks", "import_seconds", "long_run"]
 
 _LONG_RUN = """
 import json, resource, sys
@@ -33,6 +35,16 @@ for start in range(0, rows, chunk):
     if start + chunk in (rows // 10, rows):
         marks.append((resident(), model.memory))
 print(json.dumps(marks))
+"""
+
+_FILE = """
+import sys
+from millstream import evaluate, linear_model, preprocessing, stream
+model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+evaluate.prequential(model, stream.read_csv(sys.argv[1], target="y"), metrics="Accuracy", progress=False)
+# What the operating system says of a process and its children counts the one that started it.
+with open("/proc/self/status") as file:
+    print(next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM")))
 """
 
 _IMPORT = """
@@ -67,6 +79,26 @@ def long_run(model: str, rows: int) -> LongRun:
     """Learn `rows` generated rows in chunks."""
     first, last = json.loads(_run(_LONG_RUN, model, str(rows)))
     return LongRun(model, rows, (first[0], last[0]), (first[1], last[1]))
+
+
+@dataclass
+class FilePeaks:
+    """Bytes of two files, one ten times as long, and of the processes that learned them at their peak."""
+
+    sizes: tuple[int, int]
+    peaks: tuple[int, int]
+
+    @property
+    def growth(self) -> int:
+        """Bytes that the longer file took more."""
+        return self.peaks[1] - self.peaks[0]
+
+
+def file_peaks(rows: int) -> FilePeaks:
+    """Learn a CSV of `rows` rows and one of a tenth of them."""
+    paths = [files.numbers_csv(rows // 10), files.numbers_csv(rows)]
+    few, many = (int(_run(_FILE, str(path))) for path in paths)
+    return FilePeaks((paths[0].stat().st_size, paths[1].stat().st_size), (few, many))
 
 
 def import_seconds(times: int = 9) -> float:

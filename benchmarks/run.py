@@ -26,7 +26,7 @@ def _measured(comparison: Comparison, turns: int) -> Result:
 
 def main() -> None:
     """Run what is asked for and print the page."""
-    names = ", ".join([*workloads.WORKLOADS, "learners", "memory", "import"])
+    names = ", ".join([*workloads.WORKLOADS, "learners", "memory", "file-memory", "import"])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of: {names}, or learners by name")
@@ -49,7 +49,8 @@ def main() -> None:
     rows = int(10_000_000 * size)
     runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
     seconds = resources.import_seconds() if wanted("import") else None
-    page = report.page(where, results, parts, runs, seconds, turns)
+    peaks = resources.file_peaks(int(4_000_000 * size)) if wanted("file-memory") else None
+    page = report.page(where, results, parts, runs, seconds, turns, peaks)
     print(page)
     if given.write and only is None:
         RESULTS.write_text(page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import ours, peers, streams
+from benchmarks import files, ours, peers, streams
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, preprocessing
 
@@ -124,6 +124,19 @@ def frame(size: float, library: str) -> Comparison:
     )
 
 
+def csv_file(size: float) -> Comparison:
+    """From a CSV file to a trained and scored model, against only reading it."""
+    rows = int(ROWS * size)
+    path = files.numbers_csv(rows)
+    return Comparison(
+        "CSV of 10 numbers and a label to a trained and scored scaler + logistic",
+        "accuracy",
+        [files.our_csv(scaled_logistic, path, rows), files.arrow_csv(path, rows)],
+        {"pyarrow, reading alone": 0.6},
+        "pyarrow reads the whole file into memory, on all cores, and learns nothing",
+    )
+
+
 #: By the name that --only takes. A size of 1 is the full run.
 WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "dicts-6": lambda size: dicts(size, 6),
@@ -134,6 +147,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "pandas": lambda size: frame(size, "pandas"),
     "polars": lambda size: frame(size, "polars"),
     "arrow": lambda size: frame(size, "Arrow"),
+    "csv": csv_file,
 }
 
 

@@ -78,8 +78,13 @@ class Parser:
     def _types(self, data: bytes) -> dict[str, arrow.DataType]:
         stream = self.stream
         self.types, self.unknown = {}, set()
-        data = b"\n".join(record for record, _ in self._rows(data, 1, [])) if self._is_odd(data) else data
-        found = self._read(data, {}) if data.strip() else None
+        found = None
+        if data.strip():
+            try:
+                found = self._read(data, {})
+            except arrow.ArrowInvalid:
+                data = b"\n".join(record for record, _ in self._rows(data, 1, []))
+                found = self._read(data, {}) if data else None
         kinds = {"number": arrow.float64(), "nominal": _NOMINAL, "text": arrow.string()}
         types = {}
         beside = (stream.target, stream.time, stream.label_time)
@@ -94,14 +99,6 @@ class Parser:
                 kind = _NOMINAL
             types[name] = arrow.string() if kind == _NOMINAL and name in beside else kind
         return types
-
-    def _is_odd(self, data: bytes) -> bool:
-        try:
-            if data.strip():
-                self._read(data, {})
-        except arrow.ArrowInvalid:
-            return True
-        return False
 
     # Blocks
 
