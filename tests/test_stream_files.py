@@ -447,6 +447,20 @@ except ValueError as error:
     ]
 
 
+def test_reading_does_not_load_pandas():
+    code = """
+import io, sys
+from millstream import baseline, evaluate, stream
+text = b"x,b,t,when,y\\n1,true,u,2020-01-01,p\\n,false,,2020-01-02,q\\n3,true,v,2020-01-03,q\\n"
+source = stream.read_csv(io.BytesIO(text), target="y", time="when")
+evaluate.prequential(baseline.MajorityClass(), source, progress=False)
+print("pandas" in sys.modules)
+"""
+    done = run(code, b"")
+    assert done.stderr == b""
+    assert done.stdout == b"False\n"
+
+
 # open
 
 

@@ -185,6 +185,41 @@ def _polars_column(series: Any) -> tuple[Any, Any, Any]:
     return _arrow_column(series.name, series.to_arrow())
 
 
+def _with_gaps(column: Any, gap: float) -> Any:
+    """An Arrow array of numbers as a NumPy array, with `gap` where a value is missing."""
+    if not column.null_count or not len(column):
+        return from_arrow(column)
+    dtype = np.float64 if str(column.type) == "double" else np.int64
+    values = np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * 8).copy()
+    values[~from_arrow(column.is_valid())] = gap
+    return values
+
+
+def from_arrow(column: Any) -> Any:
+    """An Arrow array as a NumPy array, over the same memory where nothing is missing.
+
+    Arrow's own `to_numpy` and `fill_null` load pandas wherever that is installed, which takes longer than to learn
+    a small file.
+    """
+    import pyarrow
+
+    types, kind = pyarrow.types, column.type
+    if types.is_boolean(kind) and column.null_count == 0:
+        return from_arrow(column.cast(pyarrow.uint8())).view(np.bool_)
+    if types.is_integer(kind):
+        letter = "i" if types.is_signed_integer(kind) else "u"
+    elif types.is_floating(kind):
+        letter = "f"
+    elif types.is_timestamp(kind):
+        letter = "M"
+    else:
+        letter = "m" if types.is_duration(kind) else ""
+    if not letter or column.null_count or not len(column):
+        return column.to_numpy(zero_copy_only=False)
+    dtype = np.dtype(f"{letter}8[{kind.unit}]" if letter in "Mm" else f"{letter}{kind.bit_width // 8}")
+    return np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * dtype.itemsize)
+
+
 def _arrow_column(name: Any, column: Any) -> tuple[Any, Any, Any]:
     import pyarrow
     import pyarrow.compute as compute
@@ -197,13 +232,13 @@ def _arrow_column(name: Any, column: Any) -> tuple[Any, Any, Any]:
     number = types.is_integer(kind) or types.is_floating(kind)
     if number or types.is_boolean(kind) or types.is_decimal(kind) or types.is_null(kind):
         if column.null_count == 0 and number:
-            return name, _numbers(name, column.to_numpy(zero_copy_only=False)), None
+            return name, _numbers(name, from_arrow(column)), None
         floats = column.cast(pyarrow.uint8()) if types.is_boolean(kind) else column
-        return name, floats.cast(pyarrow.float64()).fill_null(float("nan")).to_numpy(zero_copy_only=False), None
+        return name, _with_gaps(floats.cast(pyarrow.float64()), np.nan), None
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         column = compute.dictionary_encode(column)
     if types.is_dictionary(column.type):
-        codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = _with_gaps(column.indices.cast(pyarrow.int64()), -1)
         return name, codes, _texts(name, column.dictionary.to_pylist())
     raise InvalidType(f"column {name!r}: a value is a number, text or None, got {kind}")
 
@@ -233,12 +268,18 @@ def _sparse(X: Any) -> tuple[Any, ...]:
     return ("sparse", X.indptr, X.indices, _numbers("sparse matrix", X.data), int(X.shape[1]))
 
 
+def _is_text(column: Any) -> bool:
+    return str(column.type) in ("string", "large_string", "string_view")
+
+
 def targets(y: Any) -> Any:
     """A column of targets as a NumPy array, or a list where it holds objects."""
     if y is None:
         return None
     if _library(y) == "pyarrow":
-        y = y.to_numpy() if hasattr(y, "chunks") else y.to_numpy(zero_copy_only=False)
+        if hasattr(y, "chunks"):
+            y = y.chunk(0) if y.num_chunks == 1 else y.combine_chunks()
+        y = from_arrow(y) if y.null_count or not _is_text(y) else y.to_pylist()
     elif hasattr(y, "to_numpy") and not isinstance(y, np.ndarray):
         y = y.to_numpy()
     if isinstance(y, (str, bytes, Mapping)) or not isinstance(y, Iterable):

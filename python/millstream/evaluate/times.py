@@ -174,7 +174,7 @@ def _array(values: Any) -> Any:
 
         if isinstance(values, pyarrow.ChunkedArray):
             values = values.combine_chunks()
-        values = values.to_numpy(zero_copy_only=False)
+        values = _frames.from_arrow(values)
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if not isinstance(values, np.ndarray):

@@ -20,6 +20,9 @@ __all__ = ["Look", "Parser"]
 
 Types = Mapping[str, arrow.DataType]
 
+#: How much is looked at for the delimiter and the header.
+BEGINNING = 1 << 16
+
 _SOMETHING = re.compile(rb"[^\r\n]")
 
 _NOMINAL = arrow.dictionary(arrow.int32(), arrow.string())
@@ -49,10 +52,12 @@ class Parser:
         self.stream, self.look = stream, look
         newline = b"\r" if b"\r" in head and b"\n" not in head else b"\n"
         quote = look.quote
-        self.delimiter = look.delimiter or sniff_delimiter(head, quote, newline)
+        beginning = head[:BEGINNING] if newline in head[:BEGINNING] else head
+        self.delimiter = look.delimiter or sniff_delimiter(beginning, quote, newline)
         self.rules = Rules(quote.encode() if quote else None, self.delimiter.encode(), newline)
         whole = head[: self.rules.end(head)] or head
-        first = next((record for record in self.rules.records(whole, 1) if record.data.strip()), None)
+        beginning = whole[: self.rules.end(whole[:BEGINNING])] or whole
+        first = next((record for record in self.rules.records(beginning, 1) if record.data.strip()), None)
         if first is None:
             raise InvalidValue(f"{stream.source}: the file is empty")
         self.header = b""

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as arrow
 import pyarrow.compute as compute
 
+from millstream import _frames
+
 __all__ = ["KINDS", "as_kind", "as_time", "kind_of"]
 
 #: What a column can be stated to be. A text is left as it is; a nominal value is one of some.
@@ -76,7 +78,7 @@ def missing(column: Any) -> Any:
     """The places of nulls and NaNs, or None."""
     if column.null_count == 0 and not arrow.types.is_floating(column.type):
         return None
-    places = np.flatnonzero(compute.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False))
+    places = np.flatnonzero(_frames.from_arrow(compute.is_null(column, nan_is_null=True)))
     return places if len(places) else None
 
 
@@ -92,7 +94,7 @@ def _missing_type(kind: str) -> arrow.DataType:
 
 
 def _present(column: Any) -> Any:
-    return np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    return np.flatnonzero(_frames.from_arrow(column.is_valid()))
 
 
 def _texts(column: Any, kind: str) -> Any:
