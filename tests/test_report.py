@@ -409,3 +409,27 @@ def test_a_line_fits_its_terminal():
     assert "15 s left" in bar.line(status, 12.0, 130)
     assert "120,544" in bar.line(status, 12.0, 130)
     assert "120,544" not in bar.line(status, 12.0, 60)
+
+
+def test_the_command_tells_of_calibration(tmp_path, monkeypatch):
+    from millstream.cli import main
+
+    path = tmp_path / "x.csv"
+    path.write_text("a,late\n" + "".join(f"{i % 7},{i % 7 > 3}\n" for i in range(400)), encoding="utf-8")
+    page = tmp_path / "page.html"
+    given = [
+        "run",
+        str(path),
+        "--target",
+        "late",
+        "--model",
+        "LogisticRegression",
+        "--report",
+        str(page),
+        "--quiet",
+    ]
+    monkeypatch.setattr(sys, "argv", ["millstream", *given])
+    assert main(given) == 0
+    text = Reader(page.read_text(encoding="utf-8")).text
+    assert "Calibration" in text
+    assert "millstream run" in text

@@ -33,7 +33,8 @@ EVALUATION_OPTIONS = grouped(
     "scoring",
     Option(
         ("--metric",),
-        "how predictions are scored, several times for several; by default Accuracy and CohenKappa, or MAE and R2",
+        "how predictions are scored, several times for several; by default Accuracy and CohenKappa "
+        "(with --report LogLoss too), or MAE and R2",
         value="METRIC",
         many=True,
         complete="metric",
@@ -110,7 +111,11 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
     """The result of one run over the stream."""
     from millstream import evaluate
 
-    metrics = [notation.parse(text, role="metric") for text in given.metric or ()]
+    metrics: list[Any] = [notation.parse(text, role="metric") for text in given.metric or ()]
+    first = next(iter(models.values())) if isinstance(models, dict) else models
+    if not metrics and given.report is not None and first.role == "classifier":
+        # A page tells of calibration too, which needs a metric of probabilities.
+        metrics = ["Accuracy", "CohenKappa", "LogLoss"]
     detector = notation.parse(given.detector, role="drift_detector") if given.detector else None
     try:
         return evaluate.prequential(

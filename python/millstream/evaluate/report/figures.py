@@ -93,7 +93,8 @@ def waiting(result: Result) -> str:
         how = f" Labels came after {cut(_by(told['delay'], 'their own delays'), 60)}."
     mean, most = f"{values.mean():,.0f}", f"{values.max():,}"
     # Little's law, with rows as the clock.
-    note = f"On average {mean} labels were waited for, so a label came about {mean} rows late; at most {most}."
+    late = "" if isinstance(told.get("delay"), int) else f", so a label came about {mean} rows late"
+    note = f"On average {mean} labels were waited for{late}; at most {most}."
     return f'{chart}<p class="note">{note}{how}</p>'
 
 
