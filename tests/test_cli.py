@@ -359,21 +359,28 @@ def test_report_and_plot(capsys, data, tmp_path):
     assert "<svg" in drawn.read_text()
 
 
-def test_the_page_says_the_command(data, tmp_path):
+def test_the_page_says_the_command(capsys, data, tmp_path, monkeypatch):
     page = tmp_path / "page.html"
-    done = shell("run", data, "-t", "late", "-m", MODEL, "--report", page, "--quiet")
-    assert (done.returncode, done.stderr) == (OK, "")
-    assert "millstream run" in page.read_text()
+    arguments = ["run", str(data), "-t", "late", "-m", MODEL, "--report", str(page), "--quiet"]
+    monkeypatch.setattr(sys, "argv", ["millstream", *arguments])
+    code, _, err = run(capsys, *arguments)
+    assert (code, err) == (OK, "")
+    assert f"millstream run {data}" in page.read_text()
 
 
-def test_standard_input(data):
+def test_standard_input(capsys, data, monkeypatch):
     with data.open() as file:
-        done = shell("run", "-", "-t", "late", "-m", MODEL, "--json", stdin=file)
-    assert done.returncode == OK, done.stderr
-    assert json.loads(done.stdout)["metrics"]["Accuracy"]["whole"] == expected(data)["Accuracy"]
+        monkeypatch.setattr(sys, "stdin", file)
+        code, out, err = run(capsys, "run", "-", "-t", "late", "-m", MODEL, "--json")
+    assert code == OK, err
+    assert json.loads(out)["metrics"]["Accuracy"]["whole"] == expected(data)["Accuracy"]
     with data.open() as file:
         done = shell("run", "-", "-t", "late", stdin=file)
     assert (done.returncode, "LogisticRegression" in done.stderr) == (OK, True)
+    with data.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        code, _, err = run(capsys, "run", "-", "-t", "late", "-m", MODEL, "--passes", 2)
+    assert (code, "read again" in err) == (DATA_ERROR, True)
 
 
 def test_data_sets_and_generators(capsys):
@@ -463,14 +470,14 @@ def test_predict(capsys, data, saved, tmp_path):
     assert model.learned == millstream.load(saved).learned == 3000
 
 
-def test_predict_all_probabilities_to_standard_output(data, saved):
-    done = shell("predict", data, "--drop", "late", "--load", saved, "--limit", 2, "--proba")
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+def test_predict_all_probabilities_to_standard_output(capsys, data, saved):
+    _, out, _ = run(capsys, "predict", data, "--drop", "late", "--load", saved, "--limit", 2, "--proba")
+    rows = list(csv.DictReader(io.StringIO(out)))
     classes = [str(label) for label in millstream.load(saved).classes]
     assert list(rows[0]) == ["row", "prediction", *(f"p {label}" for label in classes)]
     assert sum(float(rows[0][f"p {label}"]) for label in classes) == pytest.approx(1.0)
-    done = shell("predict", data, "--drop", "late", "--load", saved, "--limit", 2, "--json")
-    assert [json.loads(line)["row"] for line in done.stdout.splitlines()] == [0, 1]
+    _, out, _ = run(capsys, "predict", data, "--drop", "late", "--load", saved, "--limit", 2, "--json")
+    assert [json.loads(line)["row"] for line in out.splitlines()] == [0, 1]
 
 
 def test_predict_needs_a_model(capsys, data, tmp_path):
@@ -528,24 +535,20 @@ def test_generate(capsys, tmp_path, ending):
     assert code == OK, err
     assert "2,000 rows" in err
     target = [] if ending in ("vw", "libsvm") else ["--target", "y"]
-    try:
-        stream.open(path, **({"target": "y"} if target else {}))
-    except (AttributeError, ImportError):
-        pytest.skip(f"no reader of {ending}")
-    written = json.loads(run(capsys, "run", path, *target, "-m", "GaussianNB", "--json")[1])
-    made = json.loads(run(capsys, "run", "SEA(seed=1)", "--limit", 2000, "-m", "GaussianNB", "--json")[1])
+    # Hashed features are many, so a model of few weights is chosen.
+    model = "LogisticRegression(optimizer=AdaGrad)"
+    written = json.loads(run(capsys, "run", path, *target, "-m", model, "--json")[1])
+    made = json.loads(run(capsys, "run", "SEA(seed=1)", "--limit", 2000, "-m", model, "--json")[1])
     assert written["rows"] == 2000
-    if ending != "libsvm":
-        assert written["metrics"]["Accuracy"]["whole"] == pytest.approx(
-            made["metrics"]["Accuracy"]["whole"], abs=0.01
-        )
+    assert written["metrics"]["Accuracy"]["whole"] == pytest.approx(made["metrics"]["Accuracy"]["whole"], abs=0.02)
 
 
-def test_generate_to_standard_output_and_into_a_closed_pipe():
-    done = shell("generate", "SEA(seed=1)", "-n", 5)
-    assert len(done.stdout.splitlines()) == 6
-    done = shell("generate", "SEA(seed=1)", "-n", 5, "--to", "vw")
-    assert done.stdout.count("|") == 5
+def test_generate_to_standard_output(capsys):
+    assert len(run(capsys, "generate", "SEA(seed=1)", "-n", 5)[1].splitlines()) == 6
+    assert run(capsys, "generate", "SEA(seed=1)", "-n", 5, "--to", "vw")[1].count("|") == 5
+
+
+def test_a_closed_pipe_is_no_error():
     code = f"{sys.executable} -m millstream generate 'SEA(seed=1)' -n 1000000 | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr == ""
@@ -688,6 +691,7 @@ def test_a_target_that_is_not_there(capsys, data):
         (["--detector", "PageHinkly"], "did you mean 'drift.PageHinkley'?"),
         (["--resume", "x.ms", "-m", "GaussianNB"], "--model makes no sense with it"),
         (["--label-time", "x"], "--label-time needs --time"),
+        (["--delay", "2h"], "needs --time"),
         (["--predictions", "x.xlsx"], "must end in .csv or .parquet"),
         (["--report", "x.pdf"], "must end in .html"),
     ],
@@ -780,11 +784,12 @@ sys.exit(main(["run", {str(data)!r}, "-t", "late", "--save", {str(saved)!r}]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model.ms"]
 
 
-def test_debugging_shows_the_traceback(data):
-    done = shell("run", data, "-t", "latte", "--debug")
-    assert "Traceback" in done.stderr
-    done = shell("run", data, "-t", "latte", env={**os.environ, "MILLSTREAM_DEBUG": "1"})
-    assert "Traceback" in done.stderr
+def test_debugging_shows_the_traceback(data, monkeypatch):
+    with pytest.raises(millstream.errors.MillstreamError):
+        cli.main(["run", str(data), "-t", "latte", "--debug"])
+    monkeypatch.setenv("MILLSTREAM_DEBUG", "1")
+    with pytest.raises(millstream.errors.MillstreamError):
+        cli.main(["run", str(data), "-t", "latte"])
 
 
 # Ctrl-C
@@ -795,52 +800,58 @@ def begun(*arguments, **more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
 
+def lines_of(path, at_least):
+    """Wait until a file has so many lines."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if path.exists() and len(path.read_bytes().splitlines()) >= at_least:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path} has not got {at_least} lines")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_loses_nothing(tmp_path, number):
+def test_an_interruption_loses_nothing(capsys, tmp_path, number):
     saved, said = tmp_path / "model.ms", tmp_path / "said.csv"
     process = begun("run", "SEA(seed=1)", "-m", MODEL, "--save", saved, "--predictions", said, "--json")
-    until = time.monotonic() + 20
-    while not (said.exists() and said.stat().st_size > 100_000) and time.monotonic() < until:
-        time.sleep(0.02)
+    lines_of(said, 20_000)
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, err.decode()
     found = json.loads(out)
     assert found["interrupted"]
     assert found["rows"] == millstream.load(saved).learned > 0
-    with said.open() as file:
-        rows = sum(1 for _ in file) - 1
-    assert rows == found["rows"]
-    # What was found so far is what a run over so many rows finds, and the model can go on.
-    plain = json.loads(shell("run", "SEA(seed=1)", "-m", MODEL, "--limit", found["rows"], "--json").stdout)
-    assert plain["metrics"] == found["metrics"]
+    assert len(said.read_bytes().splitlines()) == found["rows"] + 1
+    # What was found so far is what a run over so many rows finds.
+    _, out, _ = run(capsys, "run", "SEA(seed=1)", "-m", MODEL, "--limit", found["rows"], "--json")
+    assert json.loads(out)["metrics"] == found["metrics"]
 
 
 def test_an_interruption_while_waiting_for_input(tmp_path):
-    saved = tmp_path / "model.ms"
+    saved, said = tmp_path / "model.ms", tmp_path / "said.csv"
     process = begun("run", "-", "-t", "y", "--format", "csv", "-m", "GaussianNB", "--follow", "--save", saved,
-                    stdin=subprocess.PIPE)  # fmt: skip
+                    "--predictions", said, stdin=subprocess.PIPE)  # fmt: skip
     process.stdin.write(b"x,y\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(100)))
     process.stdin.flush()
-    time.sleep(3)
+    lines_of(said, 101)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, err.decode()
     assert "100 rows in " in out.decode()
     assert "interrupted: this is the result so far" in out.decode()
-    assert f"--resume {saved} --skip 100" in err.decode()
+    assert f"--resume {saved} --save {saved} --skip 100" in err.decode()
     assert millstream.load(saved).learned == 100
 
 
 def test_a_growing_file(tmp_path):
-    path, saved = tmp_path / "log.csv", tmp_path / "model.ms"
+    path, said = tmp_path / "log.csv", tmp_path / "said.jsonl"
     path.write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(50)))
-    process = begun("run", path, "-t", "y", "-m", "GaussianNB", "--follow", "--save", saved)
-    time.sleep(2)
+    process = begun("run", path, "-t", "y", "-m", "GaussianNB", "--follow", "--predictions", said)
+    lines_of(said, 50)
     with path.open("a") as file:
         file.write("".join(f"{i},{i % 2}\n" for i in range(50)))
-    time.sleep(2)
+    lines_of(said, 100)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, err.decode()
     assert "100 rows in " in out.decode()

@@ -65,7 +65,9 @@ def suitable(stream: Watched) -> tuple[Any, str]:
     from millstream.stream import Sparse
 
     first = stream.first()
-    if first is None or first.y is None:
+    if first is None:
+        raise InvalidValue(f"{stream!r}: there are no rows")
+    if first.y is None:
         raise UsageError("there is no target to choose a model by")
     text, why = _suitable_for(first.y, isinstance(first.X, Sparse))
     return notation.parse(text), why

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from millstream.cli import evaluation, show
@@ -27,6 +29,8 @@ def main(given: Namespace) -> int:
     stream = Watched(source_of(given))
     if stream.endless and given.limit is None and not given.follow and given.passes > 1:
         raise UsageError("--passes needs an end: give --limit too")
+    if isinstance(given.delay, timedelta) and stream.time is None:
+        raise UsageError("a --delay by time needs --time, the column that says when a row happened")
     if model is None:
         model, why = suitable(stream)
     silent = given.quiet or given.json
@@ -101,6 +105,8 @@ def _closing(given: Namespace, result: Any, stream: Watched) -> str:
     ]
     lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
     lines += ["", f"{show.rows_line(result)}; the model holds {show.amount(result.memory)}"]
+    if late := show.delay_line(result):
+        lines.append(late)
     if given.detector:
         lines.append(show.drift_line(result))
     lines += evaluation.remarks_on(result, stream)
@@ -113,7 +119,8 @@ def _how_to_go_on(given: Namespace, result: Any) -> str:
     if not given.save:
         return "what was learned is gone; with --save it would be kept"
     done = result.rows + (given.skip or 0)
-    return f"to go on: millstream run {given.source} … --resume {given.save} --skip {done}"
+    words = ["millstream", "run", given.source, *(["--target", given.target] if given.target else [])]
+    return f"to go on: {shlex.join([*words, '--resume', given.save, '--save', given.save, '--skip', str(done)])}"
 
 
 COMMAND = Command(

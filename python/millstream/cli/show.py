@@ -120,7 +120,12 @@ def counted(count: int, what: str, many: str | None = None) -> str:
 
 def rows_line(result: Any) -> str:
     """What became of the rows, and how fast."""
-    parts = [f"{counted(result.rows, 'row')} in {result.seconds:.3g} s ({result.throughput:,.0f} rows/s)"]
+    took = (
+        f"{result.seconds:.3g} s ({result.throughput:,.0f} rows/s)"
+        if result.seconds >= 0.001
+        else "less than 1 ms"
+    )
+    parts = [f"{counted(result.rows, 'row')} in {took}"]
     notes = (
         ("warm-up", result.warmup),
         ("before the model could answer", result.unanswered),
@@ -129,6 +134,12 @@ def rows_line(result: Any) -> str:
     )
     parts += [f"{count:,} {what}" for what, count in notes if count]
     return ", ".join(parts)
+
+
+def delay_line(result: Any) -> str:
+    """How late the labels were, if they were."""
+    waiting = max((int(count) for count in result.curve.get("waiting", ())), default=0)
+    return f"labels came late: up to {counted(waiting, 'row')} waited for theirs" if waiting > 1 else ""
 
 
 def drift_line(result: Any) -> str:

@@ -109,6 +109,8 @@ def _is_below(kind: type, other: type) -> bool:
 def source_of(given: Namespace, *, learning: bool = True) -> Stream:
     """The stream that a command line names."""
     text = given.source
+    if not text.strip():
+        raise UsageError("SOURCE is empty: name a file, a data set or a generator")
     named = _columns(given)
     if given.label_time and not given.time:
         raise UsageError(

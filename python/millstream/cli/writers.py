@@ -65,6 +65,9 @@ class Writer:
             self.writer.write_table(table)
         else:
             self.writer.write(table)
+        if self.format != "parquet":
+            # Who follows a growing source follows what is said of it, too.
+            self.file.flush()
         self.rows += table.num_rows
 
     def _open(self, schema: Any) -> None:
