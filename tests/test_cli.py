@@ -540,7 +540,7 @@ def test_generate(capsys, tmp_path, ending):
     written = json.loads(run(capsys, "run", path, *target, "-m", model, "--json")[1])
     made = json.loads(run(capsys, "run", "SEA(seed=1)", "--limit", 2000, "-m", model, "--json")[1])
     assert written["rows"] == 2000
-    assert written["metrics"]["Accuracy"]["whole"] == pytest.approx(made["metrics"]["Accuracy"]["whole"], abs=0.02)
+    assert written["metrics"]["Accuracy"]["whole"] == pytest.approx(made["metrics"]["Accuracy"]["whole"], abs=0.1)
 
 
 def test_generate_to_standard_output(capsys):
