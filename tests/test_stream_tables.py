@@ -442,6 +442,19 @@ def test_json_is_read_the_same_in_any_blocks(block):
     assert [x["place"] for x, _ in read_json(text, target="y", block_size=block)] == ["roof", "7", "8"]
 
 
+@pytest.mark.parametrize("depth", [65, 500, 50_000])
+@pytest.mark.parametrize("brackets", ['{"a":1}', "[]"])
+def test_brackets_without_end(depth, brackets):
+    opening, closing = ('{"a":', "}") if brackets == '{"a":1}' else ("[", "]")
+    deep = '{"a":' + opening * depth + "1" + closing * depth + ', "y": 1}'
+    text = '{"b": 1, "y": 0}\n' * 3 + deep + '\n{"b": "[[[{{", "y": 0}\n'
+    with pytest.raises(InvalidValue, match="line 4: more than 64 brackets inside each other"):
+        list(read_json(text, target="y"))
+    assert len(list(read_json(text, target="y", on_error="skip", types={"b": "nominal"}))) == 4
+    wide = '{"a": {"x": ' + '"' + "{" * 100 + '"' + "}}\n"
+    assert list(read_json(wide * 3))[2][0] == {"a.x": "{" * 100}
+
+
 def test_json_that_grows(tmp_path):
     path = tmp_path / "feed.jsonl"
     path.write_text('{"a": 1, "y": 0}\n{"a": 2')
@@ -697,6 +710,8 @@ def test_matrices():
     for wrong in (lambda: stream.from_numpy(X[0]), lambda: stream.from_numpy(X, y[:5])):
         with pytest.raises(InvalidValue):
             wrong()
+    with pytest.raises(InvalidValue, match="a matrix must be rectangular"):
+        stream.from_numpy([[1, 2], [3]])
     with pytest.raises(InvalidValue, match="3 columns of a dense matrix need as many names"):
         stream.from_numpy(X, names="ab")
     with pytest.raises(MillstreamError, match="needs a target"):
@@ -724,6 +739,8 @@ def test_odd_frames():
     assert [x["1"] for x, _ in stream.from_pandas(mixed, target="y")] == ["1", "x", None]
     assert list(stream.from_pandas(mixed.iloc[:0], target="y")) == []
     assert list(stream.from_arrow(TABLE[:0], target="hot")) == []
+    with pytest.raises(InvalidValue, match="column 'a' is there twice"):
+        list(stream.from_pandas(pandas.DataFrame([[1, 2]], columns=["a", "a"])))
     for make, wrong in [
         (stream.from_pandas, TABLE),
         (stream.from_polars, TABLE),

@@ -59,7 +59,10 @@ def _rows(X: Any) -> Any:
         return Sparse(X.indptr, X.indices, X.data, int(X.shape[1]))
     if isinstance(X, Sparse):
         return X
-    X = np.asarray(_frames.filled(X))
+    try:
+        X = np.asarray(_frames.filled(X))
+    except ValueError:
+        raise InvalidValue("from_numpy: rows of different lengths: a matrix must be rectangular") from None
     if X.ndim != 2:
         raise InvalidValue(f"from_numpy: X is a matrix of rows and columns, got {X.ndim} dimensions")
     return X
@@ -129,6 +132,9 @@ class Frame(TableStream):
 
 
 def _cut_pandas(frame: Any) -> Iterator[arrow.Table]:
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InvalidValue(f"from_pandas: column {twice!r} is there twice")
     for start in range(0, max(len(frame), 1), ROWS):
         part = frame.iloc[start : start + ROWS]
         try:

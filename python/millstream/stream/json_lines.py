@@ -27,6 +27,9 @@ __all__ = ["JSONLines", "read_json_lines"]
 #: Bytes that are parsed at once.
 BLOCK = 1 << 20
 
+#: How many brackets may be inside each other. Arrow's parser has no limit of its own but the machine's.
+DEPTH = 64
+
 
 class JSONLines(TableStream):
     """What `read_json_lines` gives."""
@@ -105,6 +108,8 @@ def _read(data: bytes, texts: arrow.Schema | None) -> arrow.Table | None:
     """A block as Arrow reads it; None if it does not."""
     if not data.strip():
         return arrow.table({})
+    if _may_be_deep(data):
+        return None
     try:
         data.decode()
         table = arrow_json.read_json(
@@ -124,6 +129,12 @@ def _read(data: bytes, texts: arrow.Schema | None) -> arrow.Table | None:
     return table if table.num_columns and len(set(table.column_names)) == table.num_columns else None
 
 
+def _may_be_deep(data: bytes) -> bool:
+    if data.count(b"{") + data.count(b"[") - data.count(b"\n") <= DEPTH:
+        return False
+    return any(line.count(b"{") + line.count(b"[") > DEPTH for line in data.split(b"\n"))
+
+
 def _object(line: bytes) -> dict[str, Any]:
     try:
         value = json.loads(line.decode())
@@ -132,10 +143,14 @@ def _object(line: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON: {error.msg} at letter {error.colno}") from None
     except RecursionError:
-        raise ValueError("no JSON: too many brackets inside brackets") from None
+        raise ValueError(_TOO_DEEP) from None
     if not isinstance(value, dict):
         raise ValueError(f"a line must be one JSON object, got {type(value).__name__}")
+    _check_depth(value, DEPTH)
     return dict(_flat(value, ""))
+
+
+_TOO_DEEP = f"more than {DEPTH} brackets inside each other"
 
 
 def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
@@ -144,6 +159,14 @@ def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
             yield from _flat(inner, f"{before}{name}.")
         else:
             yield f"{before}{name}", inner
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if left <= 0:
+        raise ValueError(_TOO_DEEP)
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, (dict, list)):
+            _check_depth(inner, left - 1)
 
 
 def read_json_lines(
