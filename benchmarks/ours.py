@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.measure import Outcome, Side
-from millstream import evaluate
+from millstream import evaluate, linear_model, stream
 
-__all__ = ["dict_loop", "prequential", "step_many"]
+__all__ = ["dict_loop", "prequential", "step_many", "vw_file"]
 
 Build = Callable[[], Any]
 
@@ -62,3 +63,19 @@ def prequential(build: Build, X: Any, y: Any, name: str = "millstream, prequenti
         return run
 
     return Side(name, len(y), prepare)
+
+
+def vw_file(path: Path, rows: int, optimizer: Any, name: str) -> Side:
+    """From a file of VW text to a trained and scored model."""
+
+    def prepare() -> Callable[[], Outcome]:
+        model = linear_model.LogisticRegression(optimizer=optimizer, intercept=False)
+
+        def run() -> Outcome:
+            text = stream.read_vw(path, bits=22)
+            result = evaluate.prequential(model, text, metrics="Accuracy", progress=False)
+            return Outcome(result["Accuracy"], model.memory)
+
+        return run
+
+    return Side(name, rows, prepare)

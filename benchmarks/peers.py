@@ -213,3 +213,19 @@ def vw_driver(X: Any, y: Any, rows: int) -> Side:
         return run
 
     return Side("VW, native driver on text", rows, prepare)
+
+
+def vw_file(path: Path, rows: int, options: str, name: str) -> Side:
+    """VW's native driver over a file of words; it, too, scores each line before it learns it."""
+
+    def prepare() -> Callable[[], Outcome]:
+        from vowpalwabbit import Workspace
+
+        def run() -> Outcome:
+            model = Workspace(f"-d {path} -b 22 --loss_function logistic --quiet {options}")
+            model.finish()
+            return Outcome()
+
+        return run
+
+    return Side(name, rows, prepare)

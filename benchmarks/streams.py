@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["as_dicts", "frames", "linear", "random_rbf", "regression", "standardised"]
+__all__ = ["as_dicts", "frames", "linear", "random_rbf", "regression", "standardised", "words_file"]
 
 Matrix = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -75,3 +77,21 @@ def frames(X: Matrix) -> dict[str, Any]:
         "polars": polars.DataFrame(columns),
         "Arrow": pyarrow.table(columns),
     }
+
+
+@cache
+def words_file(rows: int, width: int, vocabulary: int = 200_000, seed: int = 1) -> Path:
+    """A file of VW text: `width` words a line, drawn by Zipf's law; a fifth of the words say something."""
+    noise = np.random.default_rng(seed)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    names = ["".join(noise.choice(letters, size)) for size in noise.integers(3, 10, vocabulary)]
+    says = noise.normal(size=vocabulary) * (noise.random(vocabulary) < 0.2)
+    shares = np.cumsum(1 / np.arange(1, vocabulary + 1))
+    path = Path(tempfile.mkdtemp(prefix="millstream-bench-")) / "words.vw"
+    with path.open("w") as file:
+        for start in range(0, rows, 10_000):
+            chosen = np.searchsorted(shares / shares[-1], noise.random((min(10_000, rows - start), width)))
+            positive = says[chosen].sum(axis=1) + noise.normal(size=len(chosen)) > 0
+            for line, label in zip(chosen, positive, strict=True):
+                file.write(f"{1 if label else -1} |t {' '.join([names[word] for word in line])}\n")
+    return path

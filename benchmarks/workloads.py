@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import files, ours, peers, streams
 from benchmarks.measure import Comparison
-from millstream import linear_model, naive_bayes, preprocessing
+from millstream import linear_model, naive_bayes, optim, preprocessing
 
 __all__ = ["WORKLOADS"]
 
@@ -137,6 +137,24 @@ def csv_file(size: float) -> Comparison:
     )
 
 
+def vw_text(size: float) -> Comparison:
+    """From a text file to a trained and scored model, where VW is at home."""
+    path = streams.words_file(int(200_000 * size), 80)
+    rows = int(200_000 * size)
+    return Comparison(
+        "logistic on a file of VW text, 80 words a line, 22 bits, evaluate.prequential",
+        "accuracy",
+        [
+            ours.vw_file(path, rows, optim.AdaGrad(0.5), "millstream, AdaGrad"),
+            peers.vw_file(path, rows, "", "VW, native driver"),
+            ours.vw_file(path, rows, optim.SGD(0.1), "millstream, SGD"),
+            peers.vw_file(path, rows, "--sgd", "VW, native driver, --sgd"),
+        ],
+        {"VW, native driver": 3},
+        "VW reads and learns in two threads, and so does millstream; words are drawn by Zipf's law from 200,000",
+    )
+
+
 #: By the name that --only takes. A size of 1 is the full run.
 WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "dicts-6": lambda size: dicts(size, 6),
@@ -148,6 +166,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "polars": lambda size: frame(size, "polars"),
     "arrow": lambda size: frame(size, "Arrow"),
     "csv": csv_file,
+    "vw-text": vw_text,
 }
 
 

@@ -54,6 +54,9 @@ pub const AVERAGING: Parameter = Parameter::new(
     "predict with the mean of all weights so far (Polyak and Juditsky, 1992)",
 );
 
+/// From so many columns on, those without a weight are not shown.
+const WIDE: usize = 1 << 12;
+
 /// How a hyperplane follows a gradient.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -195,12 +198,14 @@ impl Hyperplane {
         require(who, self.weights.len() == width, "weights and coordinates differ in number")
     }
 
-    /// `{"steps": …, "intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`
+    /// `{"steps": …, "intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`; of the
+    /// numbered columns of a wide model only those with a weight, since most of a hashed model has none.
     pub fn inspect(&self, coordinates: &Coordinates, schema: &Schema) -> Json {
         let weight = |slot: usize, value: Value| {
             coordinates.of(slot, value).map(|place| self.weights.effective(place as usize, self.t))
         };
         let mut weights = Map::new();
+        let wide = schema.only_numbered() && schema.len() > WIDE;
         for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
             if *kind == FeatureKind::Nominal {
                 let values = schema.values(slot);
@@ -211,7 +216,8 @@ impl Hyperplane {
                     })
                     .collect();
                 weights.insert(name.text(), Json::Object(by_value));
-            } else if let Some(weight) = weight(slot, Value::Number(0.0)) {
+            } else if let Some(weight) = weight(slot, Value::Number(0.0)).filter(|&weight| !wide || weight != 0.0)
+            {
                 weights.insert(name.text(), json!(weight));
             }
         }
