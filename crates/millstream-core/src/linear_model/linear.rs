@@ -101,6 +101,7 @@ impl Linear {
                     self.state.coordinates.grow(x);
                     self.grow();
                 }
+                self.state.hyperplane.weights.lie_apart();
                 self.descend::<PREDICT>(Features::Dense(values), y, w).inspect_err(|_| self.shrink(before))
             }
             Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
@@ -108,6 +109,7 @@ impl Linear {
                     self.state.coordinates.grow(x);
                     self.grow();
                 }
+                self.state.hyperplane.weights.lie_together();
                 let features = Features::Sparse(sparse.indices, sparse.values);
                 self.descend::<PREDICT>(features, y, w).inspect_err(|_| self.shrink(before))
             }

@@ -45,7 +45,11 @@ pub struct Step {
     pub fetched: bool,
 }
 
+/// From so many coordinates on, weights that are stepped sparsely lie beside their memory.
+const WIDE: usize = 1 << 14;
+
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Saved", into = "Saved")]
 pub struct Weights {
     values: Vec<f64>,
     /// The rule's memory; empty if it has none.
@@ -53,31 +57,74 @@ pub struct Weights {
     b: Vec<f64>,
     /// Σ (s − 1) Δw over steps s, from which the mean of all iterates follows; empty unless averaging.
     lag: Vec<f64>,
+    /// Each weight with its memory `a`, in place of `values` and `a`. A sparse step of a model that is larger than the
+    /// caches waits for one fetch a feature instead of two.
+    pairs: Vec<[f64; 2]>,
+}
+
+/// What is saved of them, however they lie.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Weights")]
+struct Saved {
+    values: Vec<f64>,
+    a: Vec<f64>,
+    b: Vec<f64>,
+    lag: Vec<f64>,
+}
+
+impl From<Weights> for Saved {
+    fn from(mut weights: Weights) -> Self {
+        weights.lie_apart();
+        Saved { values: weights.values, a: weights.a, b: weights.b, lag: weights.lag }
+    }
+}
+
+impl From<Saved> for Weights {
+    fn from(Saved { values, a, b, lag }: Saved) -> Self {
+        Weights { values, a, b, lag, pairs: Vec::new() }
+    }
 }
 
 impl Weights {
     pub fn len(&self) -> usize {
-        self.values.len()
+        // One of the two is empty.
+        self.values.len() + self.pairs.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.len() == 0
     }
 
-    pub fn values(&self) -> &[f64] {
-        &self.values
+    /// Weights and memory in vectors of their own, as dense steps want them.
+    #[inline]
+    pub fn lie_apart(&mut self) {
+        if !self.pairs.is_empty() {
+            self.values = self.pairs.iter().map(|pair| pair[0]).collect();
+            self.a = self.pairs.iter().map(|pair| pair[1]).collect();
+            self.pairs = Vec::new();
+        }
+    }
+
+    /// Each weight beside its memory, as sparse steps want them, if there are many and the rule has one number.
+    #[inline]
+    pub fn lie_together(&mut self) {
+        if self.values.len() >= WIDE && !self.a.is_empty() && self.b.is_empty() && self.lag.is_empty() {
+            self.pairs = self.values.iter().zip(&self.a).map(|(&w, &a)| [w, a]).collect();
+            (self.values, self.a) = (Vec::new(), Vec::new());
+        }
     }
 
     /// The weight to predict with at coordinate `place` after `t` steps.
     pub fn effective(&self, place: usize, t: f64) -> f64 {
         let mean = self.lag.get(place).map_or(0.0, |lag| lag / t);
-        self.values.get(place).map_or(0.0, |w| w - mean)
+        let paired = self.pairs.get(place).map(|pair| &pair[0]);
+        self.values.get(place).or(paired).map_or(0.0, |w| w - mean)
     }
 
     /// Σ wᵢ xᵢ with the weights to predict with; coordinates beyond the end weigh nothing.
     #[inline]
     pub fn dot(&self, features: Features<'_>, t: f64) -> f64 {
-        let raw = dot(&self.values, features);
+        let raw = self.dot_values(features);
         if self.lag.is_empty() || t == 0.0 {
             raw
         } else {
@@ -88,10 +135,20 @@ impl Weights {
     /// Σ wᵢ xᵢ at the point where `rule` takes the gradient: the current iterate, or ahead of it.
     #[inline]
     pub fn current(&self, rule: Rule, features: Features<'_>) -> f64 {
-        let current = dot(&self.values, features);
+        let current = self.dot_values(features);
         match rule.look_ahead() {
             0.0 => current,
-            rho => current - rho * dot(&self.a, features),
+            rho if self.pairs.is_empty() => current - rho * dot(&self.a, features),
+            rho => current - rho * dot_pairs(&self.pairs, 1, features),
+        }
+    }
+
+    #[inline]
+    fn dot_values(&self, features: Features<'_>) -> f64 {
+        if self.pairs.is_empty() {
+            dot(&self.values, features)
+        } else {
+            dot_pairs(&self.pairs, 0, features)
         }
     }
 
@@ -102,7 +159,12 @@ impl Weights {
         let n = indices.len();
         fit(&mut next.values, n);
         let (x, values) = (&x[..n], &mut next.values[..n]);
-        if self.a.is_empty() {
+        if !self.pairs.is_empty() {
+            fit(&mut next.a, n);
+            for ((&place, w), a) in indices.iter().zip(values.iter_mut()).zip(&mut next.a[..n]) {
+                [*w, *a] = self.pairs[place as usize];
+            }
+        } else if self.a.is_empty() {
             gather(&self.values, indices, values);
         } else {
             fit(&mut next.a, n);
@@ -117,8 +179,11 @@ impl Weights {
 
     /// Make room for `width` coordinates.
     pub fn grow(&mut self, width: usize, rule: Rule, averaging: bool) {
-        if width <= self.values.len() {
+        if width <= self.len() {
             return;
+        }
+        if !self.pairs.is_empty() {
+            return self.pairs.resize(width, [0.0; 2]);
         }
         self.values.resize(width, 0.0);
         let memory = rule.memory();
@@ -138,6 +203,7 @@ impl Weights {
         for numbers in [&mut self.values, &mut self.a, &mut self.b, &mut self.lag] {
             numbers.truncate(width);
         }
+        self.pairs.truncate(width);
     }
 
     /// Write the result of a step into `next`; false if it would overflow. Nothing here changes.
@@ -170,6 +236,12 @@ impl Weights {
 
     /// Make a proposal the state. `features` are those that it was made for.
     pub fn commit(&mut self, features: Features<'_>, next: &mut Weights) {
+        if let (Features::Sparse(indices, _), false) = (features, self.pairs.is_empty()) {
+            for ((&place, &w), &a) in indices.iter().zip(&next.values).zip(&next.a) {
+                self.pairs[place as usize] = [w, a];
+            }
+            return;
+        }
         let pairs = [
             (&mut self.values, &mut next.values),
             (&mut self.a, &mut next.a),
@@ -323,7 +395,8 @@ impl Weights {
     }
 
     pub fn memory(&self) -> usize {
-        [&self.values, &self.a, &self.b, &self.lag].iter().map(|numbers| numbers.capacity() * 8).sum()
+        let apart = [&self.values, &self.a, &self.b, &self.lag].into_iter().map(|numbers| numbers.capacity() * 8);
+        apart.sum::<usize>() + self.pairs.capacity() * 16
     }
 }
 
@@ -392,6 +465,23 @@ fn one<U: Update, const PENALISED: bool>(update: U, rate: f64, cell: Cell, x: f6
     }
 }
 
+/// `dot` with one number of each pair, added up in the same order.
+fn dot_pairs(pairs: &[[f64; 2]], which: usize, features: Features<'_>) -> f64 {
+    match features {
+        Features::Dense(x) => {
+            let mut sums = [0.0f64; 4];
+            for (place, (pair, x)) in pairs.iter().zip(x).enumerate() {
+                sums[place % 4] += pair[which % 2] * x;
+            }
+            (sums[0] + sums[1]) + (sums[2] + sums[3])
+        }
+        Features::Sparse(indices, x) => {
+            let weight = |place: u32| pairs.get(place as usize).map(|pair| pair[which % 2]);
+            indices.iter().zip(x).map(|(&place, x)| weight(place).map_or(0.0, |w| w * x)).sum()
+        }
+    }
+}
+
 /// Σ wᵢ xᵢ over the coordinates both have. Four sums side by side: the dense path is bound by latency.
 #[inline]
 pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
@@ -413,6 +503,56 @@ pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
         }
         Features::Sparse(indices, x) => {
             indices.iter().zip(x).map(|(&place, x)| w.get(place as usize).map_or(0.0, |w| w * x)).sum()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::optim::Schedule;
+
+    /// However they lie, weights step, predict, grow and save the same.
+    #[test]
+    fn pairs_are_as_vectors_apart() {
+        let rules = [
+            Rule::AdaGrad { epsilon: 1e-8 },
+            Rule::Nesterov { rho: 0.9 },
+            Rule::RmsProp { rho: 0.9, epsilon: 1e-8 },
+        ];
+        for rule in rules {
+            let optimizer = Optimizer { rule, rate: Schedule::Constant(0.1) };
+            let (mut apart, mut together) = (Weights::default(), Weights::default());
+            let mut next = Weights::default();
+            for round in 0..20u32 {
+                let width = WIDE + round as usize;
+                let indices: Vec<u32> = (0..8).map(|k| (k * 997 + round * 31) % WIDE as u32).collect();
+                let x: Vec<f64> = (0..8).map(|k| f64::from(k) - 3.5).collect();
+                let features = Features::Sparse(&indices, &x);
+                let step = Step { t: 1.0, slope: 0.5, penalty: Penalty::default(), fetched: false };
+                for (weights, pair) in [(&mut apart, false), (&mut together, true)] {
+                    weights.grow(width, rule, false);
+                    if pair {
+                        weights.lie_together();
+                        assert_eq!(weights.pairs.len(), width);
+                    }
+                    assert!(weights.propose(&optimizer, features, step, &mut next));
+                    weights.commit(features, &mut next);
+                }
+                let ones = vec![1.0; width];
+                for features in [features, Features::Dense(&ones)] {
+                    assert_eq!(apart.dot(features, 1.0).to_bits(), together.dot(features, 1.0).to_bits());
+                    assert_eq!(
+                        apart.current(rule, features).to_bits(),
+                        together.current(rule, features).to_bits()
+                    );
+                }
+                assert_eq!(apart.effective(31, 1.0), together.effective(31, 1.0));
+            }
+            together.shrink(WIDE);
+            apart.shrink(WIDE);
+            let bytes = |weights: &Weights| crate::state::pack(weights).expect("plain data");
+            assert!(bytes(&apart) == bytes(&together));
         }
     }
 }
