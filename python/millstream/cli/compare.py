@@ -37,8 +37,8 @@ def main(given: Namespace) -> int:
         models = {text: model_of(text) for text in _BASELINES[chosen.role]} | {show.text_of(chosen): chosen}
         show.remark("no --model, so what suits the target is compared with baselines", given.quiet or given.json)
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
-    results = evaluation.evaluated(given, models, stream, recorder)
-    return _told(given, results, stream, recorder)
+    results, seconds = evaluation.evaluated(given, models, stream, recorder)
+    return _told(given, results, seconds, stream, recorder)
 
 
 def _models(given: Namespace) -> dict[str, Any]:
@@ -56,7 +56,9 @@ def _models(given: Namespace) -> dict[str, Any]:
     return models
 
 
-def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.Recorder | None) -> int:
+def _told(
+    given: Namespace, results: Any, seconds: float, stream: Watched, recorder: evaluation.Recorder | None
+) -> int:
     ranked = results.ranked()
     best = ranked[0]
     if best.rows == 0:
@@ -72,7 +74,11 @@ def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.
         written["predictions"] = given.predictions
     if given.json:
         data = {"source": given.source, "target": stream.target, "best": best.name}
-        print(show.as_json({**data, "models": [show.result_data(each) for each in ranked], "files": written}))
+        print(
+            show.as_json(
+                {**data, "models": [show.result_data(each, seconds) for each in ranked], "files": written}
+            )
+        )
     else:
         print(_closing(given, ranked, stream))
     for what, path in written.items():

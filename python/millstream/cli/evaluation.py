@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -107,8 +108,8 @@ class Recorder:
             self.error = self.error or error
 
 
-def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> Any:
-    """The result of one run over the stream."""
+def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> tuple[Any, float]:
+    """The result of one run over the stream, and the seconds that it took, reading included."""
     from millstream import evaluate
 
     metrics: list[Any] = [notation.parse(text, role="metric") for text in given.metric or ()]
@@ -118,7 +119,8 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
         metrics = ["Accuracy", "CohenKappa", "LogLoss"]
     detector = notation.parse(given.detector, role="drift_detector") if given.detector else None
     try:
-        return evaluate.prequential(
+        begun = time.perf_counter()
+        result = evaluate.prequential(
             models,
             stream,
             metrics or None,
@@ -135,6 +137,7 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
             predictions=recorder,
             on_interrupt="return",
         )
+        return result, time.perf_counter() - begun
     finally:
         if recorder is not None:
             recorder.close()

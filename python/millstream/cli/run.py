@@ -39,13 +39,13 @@ def main(given: Namespace) -> int:
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
     before = getattr(model, "learned", 0)
     try:
-        result = evaluation.evaluated(given, model, stream, recorder)
+        result, seconds = evaluation.evaluated(given, model, stream, recorder)
     except Exception:
         # What was learned before the bad row is not lost.
         if given.save and getattr(model, "learned", 0) > before:
             evaluation.save(model, given.save, silent)
         raise
-    return _told(given, result, stream, recorder)
+    return _told(given, result, seconds, stream, recorder)
 
 
 def _model(given: Namespace) -> tuple[Any, str]:
@@ -57,7 +57,9 @@ def _model(given: Namespace) -> tuple[Any, str]:
     return (model_of(given.model), "") if given.model else (None, "")
 
 
-def _told(given: Namespace, result: Any, stream: Watched, recorder: evaluation.Recorder | None) -> int:
+def _told(
+    given: Namespace, result: Any, seconds: float, stream: Watched, recorder: evaluation.Recorder | None
+) -> int:
     """Show the result, write what was asked for, and find the exit code."""
     if result.rows == 0:
         if result.interrupted:
@@ -65,7 +67,7 @@ def _told(given: Namespace, result: Any, stream: Watched, recorder: evaluation.R
         raise InvalidValue(f"{given.source}: there are no rows")
     silent = given.quiet or given.json
     if not given.json:
-        print(_closing(given, result, stream))
+        print(_closing(given, result, seconds, stream))
         print(end="", flush=True)
     code = OK
     written, well = evaluation.write_pictures(result, given)
@@ -81,8 +83,8 @@ def _told(given: Namespace, result: Any, stream: Watched, recorder: evaluation.R
             show.warn(f"--predictions: {given.predictions} is not whole: {recorder.error.strerror}")
             well = False
     if given.json:
-        data = {"source": given.source, "target": stream.target, **show.result_data(result), "files": written}
-        print(show.as_json(data))
+        data = {"source": given.source, "target": stream.target, **show.result_data(result, seconds)}
+        print(show.as_json({**data, "files": written}))
     for what in ("report", "plot", "predictions"):
         if what in written:
             show.remark(f"{what} in {written[what]}", silent)
@@ -97,14 +99,14 @@ def _told(given: Namespace, result: Any, stream: Watched, recorder: evaluation.R
     return code
 
 
-def _closing(given: Namespace, result: Any, stream: Watched) -> str:
+def _closing(given: Namespace, result: Any, seconds: float, stream: Watched) -> str:
     target = f" → {stream.target}" if stream.target else ""
     lines = [show.bold(f"{given.source}{target}") + f"  {show.text_of(result.model)}", ""]
     rows = [
         [name, show.number(value), show.number(show.last(result, name))] for name, value in result.values.items()
     ]
     lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
-    lines += ["", f"{show.rows_line(result)}; the model holds {show.amount(result.memory)}"]
+    lines += ["", f"{show.rows_line(result, seconds)}; the model holds {show.amount(result.memory)}"]
     if late := show.delay_line(result):
         lines.append(late)
     if given.detector:

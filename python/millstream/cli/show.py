@@ -118,14 +118,9 @@ def counted(count: int, what: str, many: str | None = None) -> str:
     return f"{count:,} {what if count == 1 else many or what + 's'}"
 
 
-def rows_line(result: Any) -> str:
+def rows_line(result: Any, seconds: float) -> str:
     """What became of the rows, and how fast."""
-    took = (
-        f"{result.seconds:.3g} s ({result.throughput:,.0f} rows/s)"
-        if result.seconds >= 0.001
-        else "less than 1 ms"
-    )
-    parts = [f"{counted(result.rows, 'row')} in {took}"]
+    parts = [f"{counted(result.rows, 'row')} in {seconds:.3g} s ({result.rows / max(seconds, 1e-9):,.0f} rows/s)"]
     notes = (
         ("warm-up", result.warmup),
         ("before the model could answer", result.unanswered),
@@ -148,8 +143,8 @@ def drift_line(result: Any) -> str:
     return f"drift at row {shown}" if result.drifts else "no drift was found"
 
 
-def result_data(result: Any) -> dict[str, Any]:
-    """A result as plain data."""
+def result_data(result: Any, seconds: float) -> dict[str, Any]:
+    """A result as plain data; `seconds` are those of the whole run, `model_seconds` those of the model in it."""
     confusion = result.confusion
     return {
         "name": result.name,
@@ -166,8 +161,10 @@ def result_data(result: Any) -> dict[str, Any]:
         "interrupted": result.interrupted,
         "drifts": result.drifts,
         "confusion": None if confusion is None else {"labels": confusion.labels, "matrix": confusion.matrix},
-        "seconds": result.seconds,
-        "rows_per_second": result.throughput,
+        "seconds": seconds,
+        "rows_per_second": result.rows / max(seconds, 1e-9),
+        "model_seconds": result.seconds,
+        "model_rows_per_second": result.throughput,
         "memory": result.memory,
         "settings": result.settings,
         "version": millstream.__version__,
