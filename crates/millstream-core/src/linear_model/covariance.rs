@@ -17,6 +17,9 @@ use crate::fault::Result;
 use crate::row::all_finite;
 use crate::state::require;
 
+/// A variance that has shrunk to nothing would never grow again, and its inverse would overflow.
+pub const LEAST_VARIANCE: f64 = 1e-100;
+
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Covariance {
     /// The columns of U above the diagonal, one after the other: column j has j numbers.
@@ -51,6 +54,21 @@ impl Covariance {
         self.upper.resize(place(self.width()), 0.0);
     }
 
+    /// All variances times `factor`.
+    pub fn multiply(&mut self, factor: f64) {
+        self.diagonal.iter_mut().for_each(|d| *d *= factor);
+    }
+
+    /// xᵀP x
+    pub fn variance(&self, x: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for (j, d) in self.diagonal.iter().enumerate() {
+            let f = x[j] + dot(&self.upper[place(j)..place(j) + j], &x[..j]);
+            sum += d * f * f;
+        }
+        sum
+    }
+
     pub fn shrink(&mut self, width: usize) {
         self.diagonal.truncate(width);
         self.upper.truncate(place(width));
@@ -79,8 +97,7 @@ impl Covariance {
         for j in 0..n {
             let before = alpha;
             alpha += f[j] * v[j];
-            // A variance that has shrunk to nothing would never grow again.
-            next.diagonal[j] = (next.diagonal[j] * (before / alpha)).max(f64::MIN_POSITIVE);
+            next.diagonal[j] = (next.diagonal[j] * (before / alpha)).max(LEAST_VARIANCE);
             let (along, factor) = (v[j], -f[j] / before);
             let old = &self.upper[start..start + j];
             let new = &mut next.upper[start..start + j];
@@ -156,6 +173,7 @@ mod tests {
         let mut covariance = Covariance::default();
         covariance.grow(2, 1.0);
         let mut work = Work::default();
+        assert_eq!(covariance.variance(&[1.0, 2.0]), 5.0);
         assert_eq!(covariance.propose(&[1.0, 2.0], 1.0, 1.0, 1.0, &mut work), Some(6.0));
         assert_eq!(work.gain, [1.0, 2.0]);
         covariance.commit(&mut work);

@@ -1,13 +1,25 @@
 //! Learners that are linear in their parameters.
 
+pub mod alma;
+pub mod arow;
+pub mod confidence_weighted;
 mod coordinates;
 mod covariance;
+pub mod gaussian_herding;
 mod hyperplane;
 mod linear;
 pub mod linear_regression;
+pub mod lms;
 pub mod logistic_regression;
+pub mod margin;
+pub mod passive_aggressive;
+pub mod perceptron;
+pub mod plane;
+pub mod residual;
 pub mod rls;
+pub mod romma;
 pub mod softmax_regression;
+pub mod svm;
 
 pub use coordinates::Coordinates;
 pub use hyperplane::{Hyperplane, Settings};

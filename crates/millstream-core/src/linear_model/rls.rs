@@ -13,23 +13,22 @@
 //! the beginning.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{json, Map, Value as Json};
+use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Part, Regressor};
 use crate::row::{all_finite, finite, Row, Scratch, Value};
-use crate::schema::{Kind as FeatureKind, Schema};
+use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 
 use super::covariance::{Covariance, Work};
+use super::plane::{named, MOST_COORDINATES};
 use super::{hyperplane, Coordinates};
 
 const NAME: &str = "linear_model.RLS";
 const MOST_INFLATION: f64 = 1e6;
-/// The covariance of so many coordinates takes 64 MB, twice; beyond that another learner should be chosen.
-const MOST_COORDINATES: usize = 4096;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -189,24 +188,10 @@ impl Part for Rls {
     fn inspect(&self, schema: &Schema) -> Json {
         let weight = |slot: usize, value: Value| {
             let place = self.state.coordinates.of(slot, value)? as usize + self.offset();
-            self.state.weights.get(place)
+            self.state.weights.get(place).copied()
         };
-        let mut weights = Map::new();
-        for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
-            if *kind == FeatureKind::Nominal {
-                let values = schema.values(slot);
-                let by_value: Map<_, _> = (0..values.len() as u32)
-                    .filter_map(|code| {
-                        Some((values.text(code)?.to_string(), json!(weight(slot, Value::Nominal(Some(code)))?)))
-                    })
-                    .collect();
-                weights.insert(name.text(), Json::Object(by_value));
-            } else if let Some(weight) = weight(slot, Value::Number(0.0)) {
-                weights.insert(name.text(), json!(weight));
-            }
-        }
         let intercept = self.state.weights.first().filter(|_| self.intercept).copied().unwrap_or(0.0);
-        json!({ "intercept": intercept, "weights": weights })
+        json!({ "intercept": intercept, "weights": named(schema, weight) })
     }
 }
 

@@ -1,8 +1,4 @@
-"""Learners that are linear in their parameters: by stochastic gradient descent, and by least squares.
-
-Numbers enter as they are, so put a `StandardScaler` in front of them. A nominal feature gets a weight for each of
-its values, a missing one adds nothing, and features may appear at any time.
-"""
+"""Linear learners that follow the gradient of a loss."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from millstream.base import Classifier, Label, Native, Regressor
 from millstream.losses import Loss
 from millstream.optim import Optimizer, Schedule
 
-__all__ = ["RLS", "LinearRegression", "LogisticRegression", "SoftmaxRegression"]
+__all__ = ["LinearRegression", "LogisticRegression", "SoftmaxRegression"]
 
 _ALIASES = {"intercept_lr": "intercept_learning_rate"}
 
@@ -176,57 +172,6 @@ class LogisticRegression(Native, Classifier):
             clip_gradient=clip_gradient,
             averaging=averaging,
         )
-
-    @property
-    def weights(self) -> dict[str, Any]:
-        """The weight of each feature; of a nominal one, the weight of each of its values."""
-        return self.inspect()["weights"]  # type: ignore[no-any-return]
-
-    @property
-    def bias(self) -> float:
-        """The constant term."""
-        return self.inspect()["intercept"]  # type: ignore[no-any-return]
-
-
-class RLS(Native, Regressor):
-    """Recursive least squares: after each example exactly the ridge regression on all examples so far.
-
-    Choose it where features number in the tens or hundreds: it needs no learning rate and no scaling, and learns
-    from each example all that there is to learn, at a cost that grows with the square of the number of features
-    and nominal values. With `forgetting` below 1 it follows a target that drifts. Its covariance is kept in
-    factors that stay positive definite on collinear and badly scaled features.
-
-    Parameters
-    ----------
-    l2
-        Pull of weights towards 0; the inverse of their variance before anything is learned.
-    forgetting
-        How much of an example's weight is left one example later. 0.99 remembers about 100 examples. Variances
-        stay within a million times those of the beginning, so that a constant input does not wind it up.
-    intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1, and `l2` holds it too.
-
-    Examples
-    --------
-    >>> from millstream import linear_model
-    >>> model = linear_model.RLS(l2=0.001)
-    >>> for x in (1.0, 2.0, 3.0):
-    ...     model.learn_one({"x": x}, 2.0 * x + 1.0)
-    >>> round(model.predict_one({"x": 4.0}), 3)
-    9.0
-    >>> {name: round(weight, 2) for name, weight in model.weights.items()}
-    {'x': 2.0}
-
-    References
-    ----------
-    Plackett, R. L. (1950). Some theorems in least squares. Biometrika 37.
-    Bierman, G. J. (1976). Measurement updating using the U-D factorization. Automatica 12.
-    """
-
-    name = "linear_model.RLS"
-
-    def __init__(self, l2: float = 1.0, forgetting: float = 1.0, intercept: bool = True) -> None:
-        super().__init__(l2=l2, forgetting=forgetting, intercept=intercept)
 
     @property
     def weights(self) -> dict[str, Any]:

@@ -1,0 +1,211 @@
+//! Regressors that learn from the error of an example, y − wᵀx: one engine, and a rule for each of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value as Json};
+
+use crate::fault::{Fault, Result};
+use crate::optim::Features;
+use crate::registry::Built;
+use crate::role::{Part, Regressor};
+use crate::row::{finite, Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+use super::plane::{check_width, Move, Plane, Proposal, Spread};
+use super::Coordinates;
+
+/// What a rule is told of an example.
+#[derive(Clone, Copy, Debug)]
+pub struct Missed {
+    /// The truth minus the prediction.
+    pub error: f64,
+    /// xᵀΣ x; the squared length of x where there is no covariance.
+    pub variance: f64,
+    /// The sample weight.
+    pub w: f64,
+}
+
+pub trait Rule: Clone + Send + Sync + 'static {
+    const NAME: &'static str;
+    /// How far to go, with its sign, or None if the example teaches nothing.
+    fn decide(&self, missed: &Missed) -> Option<Move>;
+}
+
+pub fn build<R: Rule>(rule: R, spread: Spread, intercept: bool) -> Built {
+    let (state, next) = (State::default(), Proposal::default());
+    Built::Regressor(Box::new(Residual { rule, spread, intercept, state, next }))
+}
+
+#[derive(Clone)]
+struct Residual<R: Rule> {
+    rule: R,
+    spread: Spread,
+    intercept: bool,
+    state: State,
+    next: Proposal,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    coordinates: Coordinates,
+    /// None before the first example.
+    plane: Option<Plane>,
+    /// Examples learned.
+    t: f64,
+}
+
+impl<R: Rule> Residual<R> {
+    fn score(&self, features: Features<'_>) -> f64 {
+        self.state.plane.as_ref().map_or(0.0, |plane| plane.score(features))
+    }
+
+    fn take(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        let (width, fresh) = (self.state.coordinates.width(), self.state.plane.is_none());
+        let wider = matches!(x, Row::Plain(values) if values.len() > width);
+        // A dense sum over more coordinates is added up in another order: predict before there are more.
+        let before = wider.then(|| self.predict(x, scratch));
+        let grows = match x {
+            Row::Plain(values) => values.len() != width || self.state.coordinates.mapped(),
+            Row::Sparse(sparse) => sparse.width > width || self.state.coordinates.mapped(),
+            Row::Mixed(..) => true,
+        };
+        if grows || fresh {
+            self.grow(x)?;
+        }
+        let learned = match x {
+            Row::Plain(values) if self.state.coordinates.direct(values) => {
+                self.step_features(Features::Dense(values), y, w)
+            }
+            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
+                self.step_features(Features::Sparse(sparse.indices, sparse.values), y, w)
+            }
+            _ => {
+                let located = self.state.coordinates.locate(x, scratch);
+                let learned = self.step_features(located.features(), y, w);
+                located.release(scratch);
+                learned
+            }
+        };
+        let score = learned.inspect_err(|_| self.shrink(width, fresh))?;
+        Ok(before.unwrap_or(score))
+    }
+
+    fn grow(&mut self, x: Row<'_>) -> Result<()> {
+        let State { coordinates, plane, .. } = &mut self.state;
+        let before = coordinates.grow(x);
+        if let Err(fault) = check_width(R::NAME, coordinates.width(), self.spread) {
+            coordinates.shrink(before);
+            return Err(fault);
+        }
+        if plane.is_none() || coordinates.width() > before {
+            let plane = plane.get_or_insert_with(Plane::new);
+            plane.grow(coordinates.width(), self.spread, self.intercept, 1.0);
+        }
+        Ok(())
+    }
+
+    fn shrink(&mut self, width: usize, fresh: bool) {
+        self.state.coordinates.shrink(width);
+        if fresh {
+            self.state.plane = None;
+        } else if let Some(plane) = &mut self.state.plane {
+            plane.shrink(width, self.intercept);
+        }
+    }
+
+    #[inline]
+    fn step_features(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
+        let (spread, intercept, next) = (self.spread, self.intercept, &mut self.next);
+        let Some(plane) = &mut self.state.plane else { return Err(Fault::state("weights are missing")) };
+        let score = plane.score(features);
+        let missed = Missed { error: y - score, variance: plane.variance(features, spread, intercept, next), w };
+        if !(missed.error.is_finite() && missed.variance.is_finite()) {
+            return Err(Fault::overflow(R::NAME));
+        }
+        if let Some(step) = self.rule.decide(&missed) {
+            let sound = step.along.is_finite() && step.precision.is_finite();
+            if !(sound && plane.propose(features, step, spread, intercept, next)) {
+                return Err(Fault::overflow(R::NAME));
+            }
+            plane.commit(features, spread, next);
+        }
+        self.state.t += 1.0;
+        Ok(finite(score))
+    }
+}
+
+impl<R: Rule> Part for Residual<R> {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(R::NAME, bytes)?;
+        state.coordinates.validate(R::NAME)?;
+        let width = state.coordinates.width();
+        require(R::NAME, state.t.is_finite() && state.t >= 0.0, "a count is not finite")?;
+        check_width(R::NAME, width, self.spread)?;
+        match &state.plane {
+            Some(plane) => plane.validate(R::NAME, width, self.spread, self.intercept)?,
+            None => require(R::NAME, width == 0, "coordinates without weights")?,
+        }
+        self.state = state;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let plane = self.state.plane.as_ref().map_or(0, Plane::memory);
+        std::mem::size_of::<Self>() + plane + self.next.memory() + self.state.coordinates.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        match &self.state.plane {
+            Some(plane) => plane.inspect(&self.state.coordinates, schema),
+            None => json!({ "intercept": 0.0, "weights": {} }),
+        }
+    }
+}
+
+impl<R: Rule> Regressor for Residual<R> {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        let score = match x {
+            Row::Plain(values) if self.state.coordinates.direct(values) => self.score(Features::Dense(values)),
+            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
+                self.score(Features::Sparse(sparse.indices, sparse.values))
+            }
+            _ => {
+                let located = self.state.coordinates.locate(x, scratch);
+                let score = self.score(located.features());
+                located.release(scratch);
+                score
+            }
+        };
+        finite(score)
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.take(x, y, w, scratch).map(drop)
+    }
+
+    #[inline]
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        self.take(x, y, w, scratch)
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::registry;
+
+    pub fn regressor(name: &str, parameters: Json) -> Box<dyn Regressor> {
+        let description =
+            registry::resolve(&json!({ "name": name, "parameters": parameters })).expect("it resolves");
+        let Ok(Built::Regressor(model)) = registry::build_resolved(&description) else { panic!("no regressor") };
+        model
+    }
+}

@@ -1,0 +1,101 @@
+//! A linear support vector machine, online: steps down the hinge loss ℓ = max(0, 1 − m), m the margin.
+//!
+//! * "pegasos" (Shalev-Shwartz, Singer, Srebro and Cotter, 2011, Mathematical Programming 127, figure 1): with l2 > 0
+//!   and η = 1 / (l2 t), w ← (1 − η l2) w + η y x if m < 1, and then w is held to |w| ≤ 1 / √l2. The constant term is a
+//!   feature that is always 1, so it is pulled to 0 too.
+//! * "osd", online subgradient descent (Zinkevich, 2003, ICML): η = learning_rate / √t, w ← w + η y x if m < 1, without
+//!   l2.
+//!
+//! A sample weight multiplies the loss.
+
+use crate::linear_model::hyperplane::INTERCEPT;
+use crate::linear_model::margin::{build, Rule, Seen};
+use crate::linear_model::plane::{Move, Spread};
+use crate::parameter::{Bounds, Default, Kind, Parameter};
+use crate::registry::{Declaration, Role};
+
+pub static DECLARATION: Declaration = Declaration {
+    name: Svm::NAME,
+    role: Role::Classifier,
+    words: "Linear support vector machine by steps down the hinge loss",
+    parameters: &[
+        Parameter::new(
+            "method",
+            Kind::Choice(&["osd", "pegasos"]),
+            Default::Text("osd"),
+            "how steps shrink: as learning_rate / √t, or as 1 / (l2 t) with a pull to 0",
+        ),
+        Parameter::new(
+            "l2",
+            Kind::Float(Bounds::POSITIVE),
+            Default::Float(1e-4),
+            "pull of weights towards 0, for pegasos",
+        ),
+        Parameter::new(
+            "learning_rate",
+            Kind::Float(Bounds::POSITIVE),
+            Default::Float(1.0),
+            "the size of the first step, for osd",
+        ),
+        INTERCEPT,
+    ],
+    build: |arguments| {
+        let pegasos = arguments.text("method")? == "pegasos";
+        let rule = Svm { l2: pegasos.then_some(arguments.float("l2")?), rate: arguments.float("learning_rate")? };
+        Ok(build(rule, Spread::None, arguments.boolean("intercept")?))
+    },
+};
+
+#[derive(Clone)]
+struct Svm {
+    /// None for osd.
+    l2: Option<f64>,
+    rate: f64,
+}
+
+impl Rule for Svm {
+    const NAME: &'static str = "linear_model.SVM";
+
+    #[inline]
+    fn decide(&self, seen: &Seen) -> Option<Move> {
+        let hit = if seen.margin < 1.0 { seen.w } else { 0.0 };
+        let Some(l2) = self.l2 else {
+            return (hit > 0.0).then(|| Move::along(hit * self.rate / seen.t.sqrt()));
+        };
+        let scale = 1.0 - 1.0 / seen.t;
+        let along = hit / (l2 * seen.t);
+        let squares =
+            scale * scale * seen.length + 2.0 * scale * along * seen.margin + along * along * seen.variance;
+        let shrink = if squares * l2 > 1.0 { 1.0 / (squares * l2).sqrt() } else { 1.0 };
+        Some(Move { scale: scale * shrink, along: along * shrink, precision: 0.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::linear_model::margin::tests::{classifier, score};
+    use crate::row::{Row, Scratch};
+    use serde_json::json;
+
+    /// Pegasos, l2 = 1/4. x = 1, y = 1, t = 1: η = 4, w = 4, held to 1 / √(1/4) = 2. x = −1, y = 1, t = 2: η = 2,
+    /// m = −2: w = (1 − 1/2) 2 − 2 = −1. x = −3, t = 3: m = 3, no loss: w = −1 · (1 − 1/3).
+    #[test]
+    fn pegasos_by_hand() {
+        let mut model =
+            classifier("linear_model.SVM", json!({ "method": "pegasos", "l2": 0.25, "intercept": false }));
+        for (x, w) in [(1.0, 2.0), (-1.0, -1.0), (-3.0, -2.0 / 3.0)] {
+            model.learn(Row::Plain(&[x]), 1, 1.0, &mut Scratch::default()).unwrap();
+            assert!((score(&*model, &[1.0]) - w).abs() < 1e-15);
+        }
+    }
+
+    /// Rate 1: x = 1/2, w = 1/2; then t = 2, m = 1/4: w = 1/2 + 1/(2 √2).
+    #[test]
+    fn subgradient_descent_by_hand() {
+        let mut model = classifier("linear_model.SVM", json!({ "method": "osd", "intercept": false }));
+        for w in [0.5, 0.5 + 0.5 / 2f64.sqrt()] {
+            model.learn(Row::Plain(&[0.5]), 1, 1.0, &mut Scratch::default()).unwrap();
+            assert!((score(&*model, &[1.0]) - w).abs() < 1e-15);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+"""Learners that are linear in their parameters.
+
+Numbers enter as they are: put a `StandardScaler` in front of those that follow a gradient. A nominal feature gets
+a weight for each of its values, a missing one adds nothing, and features may appear at any time.
+"""
+
+from __future__ import annotations
+
+from millstream.linear_model.confidence import AROW, CW, SCW, GaussianHerding
+from millstream.linear_model.gradient import LinearRegression, LogisticRegression, SoftmaxRegression
+from millstream.linear_model.least_squares import LMS, RLS, AROWRegressor, PARegressor
+from millstream.linear_model.margin import ALMA, ROMMA, SVM, PAClassifier, Perceptron
+
+__all__ = [
+    "ALMA",
+    "AROW",
+    "CW",
+    "LMS",
+    "RLS",
+    "ROMMA",
+    "SCW",
+    "SVM",
+    "AROWRegressor",
+    "GaussianHerding",
+    "LinearRegression",
+    "LogisticRegression",
+    "PAClassifier",
+    "PARegressor",
+    "Perceptron",
+    "SoftmaxRegression",
+]

@@ -1,0 +1,177 @@
+"""Regressors that learn from the error of an example, without a loss to choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.base import Native, Regressor
+
+__all__ = ["LMS", "RLS", "AROWRegressor", "PARegressor"]
+
+
+class _Linear(Native, Regressor):
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The weight of each feature; of a nominal one, the weight of each of its values."""
+        return self.inspect()["weights"]  # type: ignore[no-any-return]
+
+    @property
+    def bias(self) -> float:
+        """The constant term."""
+        return self.inspect()["intercept"]  # type: ignore[no-any-return]
+
+
+class RLS(_Linear):
+    """Recursive least squares: after each example exactly the ridge regression on all examples so far.
+
+    Choose it where features number in the tens or hundreds: it needs no learning rate and no scaling, and learns
+    from each example all that there is to learn, at a cost that grows with the square of the number of features
+    and nominal values. With `forgetting` below 1 it follows a target that drifts. Its covariance is kept in
+    factors that stay positive definite on collinear and badly scaled features.
+
+    Parameters
+    ----------
+    l2
+        Pull of weights towards 0; the inverse of their variance before anything is learned.
+    forgetting
+        How much of an example's weight is left one example later. 0.99 remembers about 100 examples. Variances
+        stay within a million times those of the beginning, so that a constant input does not wind it up.
+    intercept
+        Whether there is a constant term; it is the weight of a feature that is always 1, and `l2` holds it too.
+
+    Examples
+    --------
+    >>> from millstream import linear_model
+    >>> model = linear_model.RLS(l2=0.001)
+    >>> for x in (1.0, 2.0, 3.0):
+    ...     model.learn_one({"x": x}, 2.0 * x + 1.0)
+    >>> round(model.predict_one({"x": 4.0}), 3)
+    9.0
+    >>> {name: round(weight, 2) for name, weight in model.weights.items()}
+    {'x': 2.0}
+
+    References
+    ----------
+    Plackett, R. L. (1950). Some theorems in least squares. Biometrika 37.
+    Bierman, G. J. (1976). Measurement updating using the U-D factorization. Automatica 12.
+    """
+
+    name = "linear_model.RLS"
+
+    def __init__(self, l2: float = 1.0, forgetting: float = 1.0, intercept: bool = True) -> None:
+        super().__init__(l2=l2, forgetting=forgetting, intercept=intercept)
+
+
+class LMS(_Linear):
+    """Least mean squares: a step along each example, in proportion to its error.
+
+    The simplest adaptive filter, and the cheapest. Without `normalized` the learning rate must suit the scale of
+    the features: it diverges where it is above 2 divided by the squared length of examples. A sample weight
+    multiplies the step.
+
+    Parameters
+    ----------
+    learning_rate
+        The size of a step; below 2 if `normalized`.
+    normalized
+        Whether the step is divided by the squared length of the example (NLMS): then the scale of features as a
+        whole does not matter.
+    intercept
+        Whether there is a constant term; it is the weight of a feature that is always 1.
+
+    Examples
+    --------
+    >>> from millstream import linear_model
+    >>> model = linear_model.LMS(learning_rate=1.0, normalized=True)
+    >>> for x in (1.0, 2.0, 3.0) * 20:
+    ...     model.learn_one({"x": x}, 2.0 * x + 1.0)
+    >>> round(model.predict_one({"x": 4.0}), 1)
+    9.0
+
+    References
+    ----------
+    Widrow, B. and Hoff, M. E. (1960). Adaptive switching circuits. IRE WESCON.
+    Nagumo, J. and Noda, A. (1967). A learning method for system identification. IEEE Transactions on Automatic
+    Control 12.
+    """
+
+    name = "linear_model.LMS"
+
+    def __init__(self, learning_rate: float = 0.01, normalized: bool = False, intercept: bool = True) -> None:
+        super().__init__(learning_rate=learning_rate, normalized=normalized, intercept=intercept)
+
+
+class PARegressor(_Linear):
+    """Passive-aggressive regression: the smallest change that brings the error down to `eps`.
+
+    Choose it for a target that drifts, with little noise: its steps do not shrink with time. Parameters are those
+    of River. A sample weight multiplies `C`.
+
+    Parameters
+    ----------
+    C
+        How much an example may move the weights.
+    mode
+        0 for PA, which always goes all the way; 1 for PA-I, whose steps are held to `C`; 2 for PA-II, whose steps
+        are softened.
+    eps
+        Errors up to this are none.
+    intercept
+        Whether there is a constant term; it is the weight of a feature that is always 1.
+
+    Examples
+    --------
+    >>> from millstream import linear_model
+    >>> model = linear_model.PARegressor(eps=0.01)
+    >>> for x in (1.0, 2.0, 3.0) * 20:
+    ...     model.learn_one({"x": x}, 2.0 * x + 1.0)
+    >>> round(model.predict_one({"x": 4.0}), 1)
+    9.0
+
+    References
+    ----------
+    Crammer, K., Dekel, O., Keshet, J., Shalev-Shwartz, S. and Singer, Y. (2006). Online passive-aggressive
+    algorithms. Journal of Machine Learning Research 7.
+    """
+
+    name = "linear_model.PARegressor"
+    aliases = {"learn_intercept": "intercept"}
+
+    def __init__(self, C: float = 1.0, mode: int = 1, eps: float = 0.1, intercept: bool = True) -> None:
+        super().__init__(C=C, mode=mode, eps=eps, intercept=intercept)
+
+
+class AROWRegressor(_Linear):
+    """Adaptive regularisation of weights for numbers: each feature has a learning rate of its own.
+
+    Choose it for sparse rows of very many features, where `RLS` would need too much memory; with `full=True` it is
+    recursive least squares with l2 = r.
+
+    Parameters
+    ----------
+    r
+        How noisy examples are taken to be: the larger, the smaller the steps. A sample weight divides it.
+    full
+        Whether the covariance is a full matrix, for up to a few thousand features and nominal values, or a
+        diagonal, which costs no more than the features that an example has.
+    intercept
+        Whether there is a constant term; it is the weight of a feature that is always 1.
+
+    Examples
+    --------
+    >>> from millstream import linear_model
+    >>> model = linear_model.AROWRegressor(r=0.01)
+    >>> for x in (1.0, 2.0, 3.0) * 20:
+    ...     model.learn_one({"x": x}, 2.0 * x + 1.0)
+    >>> round(model.predict_one({"x": 4.0}), 1)
+    8.6
+
+    References
+    ----------
+    Vaits, N. and Crammer, K. (2011). Re-adapting the regularization of weights for non-stationary regression. ALT.
+    """
+
+    name = "linear_model.AROWRegressor"
+
+    def __init__(self, r: float = 1.0, full: bool = False, intercept: bool = True) -> None:
+        super().__init__(r=r, full=full, intercept=intercept)

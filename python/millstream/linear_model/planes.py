@@ -1,0 +1,35 @@
+"""What classifiers that learn from margins share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.base import Classifier, Label, Native
+
+__all__ = ["Margin"]
+
+
+class Margin(Native, Classifier):
+    """A classifier that learns from the margin of an example: what its kind share.
+
+    Of two classes there is one weight vector, and a positive score is the second class. From the third class on
+    there is one for each, and the true class and its strongest rival move. Probabilities are the logistic function
+    of the score, or the softmax of scores: they rank examples, and are not calibrated.
+    """
+
+    @property
+    def weights(self) -> dict[Any, Any]:
+        """The weight of each feature (of a nominal one, of each of its values); of several classes, by class."""
+        return self._of_planes("weights", {})  # type: ignore[no-any-return]
+
+    @property
+    def bias(self) -> float | dict[Label, float]:
+        """The constant term; of several classes, by class."""
+        return self._of_planes("intercept", 0.0)  # type: ignore[no-any-return]
+
+    def _of_planes(self, what: str, nothing: Any) -> Any:
+        planes = self.inspect()["planes"]
+        if len(planes) < 2:
+            return planes[0][what] if planes else nothing
+        named = zip(self._labels(), planes, strict=False)
+        return {label: plane[what] for label, plane in named if label is not None}
