@@ -13,7 +13,7 @@ from benchmarks import peers
 from benchmarks.measure import Result
 from benchmarks.resources import FilePeaks, LongRun
 
-__all__ = ["front_table", "goals_table", "learners_table", "machine", "page", "sides_table"]
+__all__ = ["front_table", "generators_table", "goals_table", "learners_table", "machine", "page", "sides_table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -142,6 +142,18 @@ def learners_table(results: Sequence[Result]) -> str:
     return table(["learner", "examples/s", "quality", "model", "River", "its quality", "ours is"], rows)
 
 
+def generators_table(results: Sequence[Result]) -> str:
+    """A row for every generator."""
+    rows = []
+    for result in results:
+        row = [f"`{result.comparison.title}`", rate(result.rate("millstream"))]
+        for peer in ("MOA", "River"):
+            there = peer in result.rates
+            row += [rate(result.rate(peer)), f"{result.ratio(peer):.3g} ×"] if there else ["–", "–"]
+        rows.append(row)
+    return table(["generator", "examples/s", "MOA", "ours is", "River", "ours is"], rows)
+
+
 def _quality(result: Result, side: str) -> str:
     value = result.outcomes[side].quality
     if value is None:
@@ -187,6 +199,7 @@ def page(
     seconds: float | None,
     turns: int,
     peaks: FilePeaks | None = None,
+    generators: Sequence[Result] = (),
 ) -> str:
     """The whole page."""
     parts = [
@@ -212,5 +225,11 @@ def page(
             "default parameters, beside River's loop over dicts where it has the same. Quality is over the rows "
             "that both saw.",
             learners_table(learners),
+        ]
+    if generators:
+        parts += [
+            "## Every generator",
+            "Examples drawn and thrown away, in chunks; MOA by its task MeasureStreamSpeed, River by its loop.",
+            generators_table(generators),
         ]
     return "\n\n".join(parts) + "\n"

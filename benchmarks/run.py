@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import learners, report, resources, workloads
+from benchmarks import generators, learners, report, resources, workloads
 from benchmarks.measure import Comparison, Result, measure
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
@@ -26,10 +26,12 @@ def _measured(comparison: Comparison, turns: int) -> Result:
 
 def main() -> None:
     """Run what is asked for and print the page."""
-    names = ", ".join([*workloads.WORKLOADS, "learners", "memory", "file-memory", "import"])
+    names = ", ".join([*workloads.WORKLOADS, "learners", "generators", "memory", "file-memory", "import"])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help=f"some of: {names}, or learners by name")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help=f"some of: {names}, or learners and generators by name"
+    )
     parser.add_argument(
         "--write",
         action="store_true",
@@ -46,11 +48,13 @@ def main() -> None:
     results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
     every = None if wanted("learners") else only
     parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
+    every = None if wanted("generators") else only
+    drawn = [_measured(comparison, turns) for comparison in generators.comparisons(size, every)]
     rows = int(10_000_000 * size)
     runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
     seconds = resources.import_seconds() if wanted("import") else None
     peaks = resources.file_peaks(int(4_000_000 * size)) if wanted("file-memory") else None
-    page = report.page(where, results, parts, runs, seconds, turns, peaks)
+    page = report.page(where, results, parts, runs, seconds, turns, peaks, drawn)
     print(page)
     if given.write and only is None:
         RESULTS.write_text(page)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import millstream
-from benchmarks import learners
+from benchmarks import generators, learners
 
 TOP = Path(__file__).parent.parent
 
@@ -81,6 +81,12 @@ def test_every_part_is_documented():
 def test_every_learner_has_a_benchmark_row(name):
     model = millstream.build(learners.describe(name))
     assert model.role in ("classifier", "regressor", "transformer")
+
+
+@pytest.mark.parametrize("name", generators.names())
+def test_every_generator_has_a_benchmark_row(name):
+    stream = millstream.build(generators.describe(name))
+    assert len(next(stream.chunks(10))) == 10
 
 
 def test_requirements_are_pinned_and_name_no_place():

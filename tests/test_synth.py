@@ -255,7 +255,8 @@ def test_sine_and_mixed_are_rivers_rule_for_rule() -> None:
     for function in range(4):
         ours = synth.Sine(classification_function=function)
         for x, y in river.Sine(classification_function=function, seed=1).take(300):
-            assert ours.rule(x) == y
+            # River's first feature is the paper's y.
+            assert ours.rule({0: x[1], 1: x[0]}) == y
     for function in range(2):
         # The paper's first context makes class 1 of two conditions; in River that is function 1.
         mixed = synth.Mixed(classification_function=1 - function)

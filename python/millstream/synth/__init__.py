@@ -6,8 +6,8 @@ is. The same seed gives the same stream on every platform, however it is cut int
 >>> from millstream import synth
 >>> for x, y in synth.STAGGER(seed=42).take(2):
 ...     print(x, y)
-{'size': 'small', 'color': 'blue', 'shape': 'square'} 0
-{'size': 'large', 'color': 'red', 'shape': 'square'} 0
+{'size': 'large', 'color': 'red', 'shape': 'circle'} 0
+{'size': 'small', 'color': 'green', 'shape': 'square'} 0
 """
 
 from __future__ import annotations

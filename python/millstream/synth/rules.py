@@ -76,9 +76,9 @@ class STAGGER(Generator):
     >>> from millstream import synth
     >>> for x, y in synth.STAGGER(classification_function=1, seed=42).take(3):
     ...     print(x, y)
-    {'size': 'small', 'color': 'blue', 'shape': 'square'} 0
-    {'size': 'large', 'color': 'red', 'shape': 'square'} 0
-    {'size': 'large', 'color': 'green', 'shape': 'circle'} 1
+    {'size': 'large', 'color': 'red', 'shape': 'circle'} 1
+    {'size': 'small', 'color': 'green', 'shape': 'square'} 1
+    {'size': 'large', 'color': 'blue', 'shape': 'square'} 0
 
     References
     ----------
@@ -204,8 +204,8 @@ class Mixed(Generator):
 class Sine(Generator):
     """Two sides of a sine curve, in four forms.
 
-    Two features are uniform in [0, 1): feature 0 is the paper's y, feature 1 its x, as in MOA and River. Class 1
-    is the side below the curve in forms 0 and 2, and the side above in 1 and 3, which are the paper's contexts
+    Two features are uniform in [0, 1): feature 0 is the paper's x, feature 1 its y; in River they are swapped. Class
+    1 is the side below the curve in forms 0 and 2, and the side above in 1 and 3, which are the paper's contexts
     after the change: everything that was learned is then wrong, the hardest kind of drift.
 
     Parameters
@@ -225,7 +225,7 @@ class Sine(Generator):
     >>> for x, y in synth.Sine(classification_function=2, seed=42).take(3):
     ...     print({name: round(value, 2) for name, value in x.items()}, y)
     {0: 0.1, 1: 0.59} 1
-    {0: 0.53, 1: 0.73} 1
+    {0: 0.53, 1: 0.73} 0
     {0: 0.19, 1: 0.54} 1
 
     References

@@ -115,8 +115,10 @@ fn share(t: f64, position: f64, width: f64, period: Option<f64>) -> f64 {
     // The change that is nearest, and whether it leads back.
     let changes = period.map_or(0.0, |period| ((t - position) / period).round().max(0.0));
     let since = t - position - changes * period.unwrap_or(0.0);
-    let forth = match width > 0.0 {
-        true => 1.0 / (1.0 + exp(-4.0 * since / width)),
+    let place = 4.0 * since / width;
+    // Beyond 40 the rest is smaller than what a random number can tell, and nothing is computed.
+    let forth = match width > 0.0 && place.abs() < 40.0 {
+        true => 1.0 / (1.0 + exp(-place)),
         false => f64::from(since >= 0.0),
     };
     if changes % 2.0 == 0.0 {

@@ -47,7 +47,7 @@ pub static DECLARATION: Declaration = Declaration {
         ),
         Parameter::new(
             "change_speed",
-            Kind::Float(Bounds::NOT_NEGATIVE),
+            Kind::Float(Bounds::UNIT),
             Default::Float(0.0),
             "how far a moving centroid goes after each example; 0 for none",
         ),

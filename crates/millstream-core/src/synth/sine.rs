@@ -1,7 +1,7 @@
 //! Sine: two sides of a curve, in four forms (Gama, Medas, Castillo and Rodrigues, 2004, "Learning with drift
 //! detection", SBIA, section 4.1, data sets SINE1 and SINE2).
 //!
-//! Two features are uniform in [0, 1]; the first is the paper's y, the second its x. In SINE1 a point below the curve
+//! Two features, x and y, are uniform in [0, 1]. In SINE1 a point below the curve
 //! y = sin(x) is positive, in SINE2 one below y = 1/2 + 3/10 sin(3πx); after the change the classes are reversed.
 
 use std::f64::consts::PI;
@@ -71,7 +71,7 @@ impl Generator for Sine {
             for value in &mut *x {
                 *value = self.random.unit();
             }
-            let y = f64::from(is_positive(self.function, x[1], x[0]));
+            let y = f64::from(is_positive(self.function, x[0], x[1]));
             if self.balance.admits(y) {
                 return y;
             }
@@ -79,7 +79,7 @@ impl Generator for Sine {
     }
 
     fn rule(&self, x: &[f64]) -> Option<f64> {
-        Some(f64::from(is_positive(self.function, x[1], x[0])))
+        Some(f64::from(is_positive(self.function, x[0], x[1])))
     }
 }
 

@@ -47,8 +47,11 @@ impl Generator for Stagger {
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {
         loop {
+            // One of the 27 objects.
+            let mut object = self.random.below(27);
             for value in &mut *x {
-                *value = f64::from(self.random.below(3));
+                *value = f64::from(object % 3);
+                object /= 3;
             }
             let y = f64::from(is_positive(self.function, x));
             if self.balance.admits(y) {
