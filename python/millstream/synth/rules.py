@@ -204,7 +204,7 @@ class Mixed(Generator):
 class Sine(Generator):
     """Two sides of a sine curve, in four forms.
 
-    Two features are uniform in [0, 1): feature 0 is the paper's x, feature 1 its y; in River they are swapped. Class
+    Two features are uniform in [0, 1): 0 is the paper's x, and 1 its y; in River they are swapped. Class
     1 is the side below the curve in forms 0 and 2, and the side above in 1 and 3, which are the paper's contexts
     after the change: everything that was learned is then wrong, the hardest kind of drift.
 
