@@ -26,7 +26,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 #: What MOA calls the same, by default with the same settings.
 MOA = {
     "synth.Agrawal": "generators.AgrawalGenerator",
-    "synth.Drift": "ConceptDriftStream -s generators.SEAGenerator -d (generators.SEAGenerator -f 2) -p 5000 -w 1000",
+    "synth.Drift": "ConceptDriftStream -s generators.SEAGenerator -d (generators.SEAGenerator -f 2) -p 5000",
     "synth.Hyperplane": "generators.HyperplaneGenerator",
     "synth.LED": "generators.LEDGenerator",
     "synth.Mixed": "generators.MixedGenerator",
