@@ -125,8 +125,6 @@ def _signature(name: str, thing: Any) -> str:
     except (ValueError, TypeError):
         return ""
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
-    if any(" at 0x" in repr(parameter.default) for parameter in bare):
-        return ""
     called = f"{name}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
     if len(called) > 100:
         shown, star = [], False
@@ -136,6 +134,8 @@ def _signature(name: str, thing: Any) -> str:
             star = star or parameter.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL)
             shown.append(str(parameter))
         called = f"{name}(\n" + "".join(f"    {each},\n" for each in shown) + ")"
+    # A default that is a class or a function by its name: what `repr` gives is no Python.
+    called = re.sub(r"<(?:class|function) '?(?:\w+\.)*(\w+)'?[^>]*>", r"\1", called)
     return f"```python\n{called}\n```"
 
 

@@ -19,7 +19,7 @@ from matplotlib import pyplot
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.ticker import FuncFormatter
 
-from millstream import drift, evaluate, linear_model, naive_bayes, optim, preprocessing
+from millstream import drift, evaluate, linear_model, naive_bayes, optim, preprocessing, synth
 from millstream.evaluate.plot import COLOURS
 
 BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
@@ -115,22 +115,33 @@ def delay(rows: int) -> Any:
 
 
 def drifts(rows: int) -> Any:
-    """What forgets recovers; what counts all it ever saw does not. A detector marks the change."""
+    """What forgets recovers; what counts all it ever saw does not. A detector marks the changes."""
+    before, after = synth.Sine(classification_function=0), synth.Sine(classification_function=1)
+    half, quarter = rows // 2, rows // 4
+    kinds = {
+        "abrupt": synth.Drift(before, after, position=half, width=0),
+        "gradual": synth.Drift(before, after, position=half, width=quarter),
+        "incremental": synth.Drift(before, after, position=half, width=quarter, incremental=True),
+        "recurring": synth.Drift(before, after, position=quarter, width=0, period=quarter),
+    }
     detector = drift.PageHinkley(threshold=50.0, delta=0.03, mode="up")
-    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3.2), sharey=True)
-    for ax, (title, width) in zip(axes, (("abrupt", 1), ("gradual", rows // 4)), strict=True):
+    figure, axes = pyplot.subplots(2, 2, figsize=(8, 5), sharex=True, sharey=True)
+    for ax, (kind, stream) in zip(axes.flat, kinds.items(), strict=True):
         models = {"logistic, fixed rate": logistic(), "Gaussian naive Bayes": naive_bayes.GaussianNB()}
-        stream = concept_change(rows, width=width)
-        results = evaluate.prequential(models, stream, ["Accuracy"], detector=detector, window=rows // 40)
+        results = evaluate.prequential(
+            models, stream.take(rows), ["Accuracy"], detector=detector, window=rows // 40, every=rows // 100
+        )
         for (name, result), colour in zip(results.items(), (BLUE, ORANGE), strict=True):
             drawn = result.drawn
             ax.plot(result.curve["row"][drawn], result.curve["rolling_Accuracy"][drawn], color=colour, label=name)
             for row in result.drifts:
                 ax.axvline(row, color=colour, linewidth=0.9, linestyle=":")
-        _frame(ax, "accuracy of the last rows" if ax is axes[0] else "")
-        ax.set_title(f"{title} drift", loc="left", fontsize=11)
+        _frame(ax, "accuracy of last rows" if ax in axes[:, 0] else "")
+        ax.set_title(kind, loc="left", fontsize=11)
         ax.xaxis.set_major_locator(pyplot.MaxNLocator(4))
-    axes[0].legend(loc="lower left", fontsize=9)
+    for ax in axes[0]:
+        ax.set_xlabel("")
+    axes[0, 0].legend(loc="lower left", fontsize=9)
     return figure
 
 
