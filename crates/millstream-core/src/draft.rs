@@ -3,6 +3,9 @@
 //! The border reads a dict into a draft against the schema as it is. New features, kinds and nominal values
 //! are only noted: a prediction ignores them, and learning admits them once the whole row has been found
 //! good. So a bad value anywhere in a row leaves the schema as it was.
+//!
+//! A row of everything that a model of millions of features knows would take longer to fill than to learn. Where a
+//! missing number does what a 0 does (`Part::missing_is_zero`), a dict becomes a sparse row of what it holds.
 
 use std::fmt;
 
@@ -42,6 +45,9 @@ enum Owned {
     Text(String),
 }
 
+/// From so many features on, a dict may become a sparse row.
+const WIDE: usize = 1 << 10;
+
 #[derive(Debug, Default)]
 pub struct Draft {
     row: RowBuffer,
@@ -50,9 +56,13 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Begin a row in which everything is missing.
-    pub fn begin(&mut self, schema: &Schema) {
-        self.row.mixed(schema.len());
+    /// Begin a row in which everything is missing; `missing_is_zero` if that may as well be 0.
+    pub fn begin(&mut self, schema: &Schema, missing_is_zero: bool) {
+        if missing_is_zero && schema.len() >= WIDE && schema.all_numbers() {
+            self.row.sparse(schema.len());
+        } else {
+            self.row.mixed(schema.len());
+        }
         self.present = 0;
         self.news.clear();
     }
@@ -60,8 +70,30 @@ impl Draft {
     /// A number for a slot whose kind is known to be a number. The fast path of `set`.
     #[inline]
     pub fn set_number(&mut self, slot: u32, number: f64) {
-        self.row.write(slot as usize, number);
+        self.put(slot, number);
         self.present += 1;
+    }
+
+    #[inline]
+    fn put(&mut self, slot: u32, number: f64) {
+        match self.row.is_sparse() {
+            true => self.row.push(slot, number),
+            false => self.row.write(slot as usize, number),
+        }
+    }
+
+    /// Everything was set: a row that lists every feature is the plain one that it would have been.
+    #[inline]
+    pub fn finish(&mut self, schema: &Schema) {
+        if !self.row.is_sparse() {
+            return;
+        }
+        let number = |new: &New| matches!(new, New::Feature { value: Owned::Number(_), .. });
+        if self.present == schema.len() || !self.news.iter().all(number) {
+            self.row.written_out(schema.len());
+        } else {
+            self.row.sort();
+        }
     }
 
     /// A value for a known feature.
@@ -73,7 +105,7 @@ impl Draft {
         }
         match value {
             Given::Missing => return Ok(()),
-            Given::Number(number) => self.row.write(slot as usize, number),
+            Given::Number(number) => self.put(slot, number),
             Given::Text(text) => {
                 let code = schema.code(slot, text);
                 // Until the slot is known to be nominal, a code in it would be read as a number.
@@ -120,7 +152,7 @@ impl Draft {
                 }
                 New::Feature { name, value } => {
                     let slot = schema.intern(&name);
-                    if slot as usize >= self.row.row().width() {
+                    if !self.row.is_sparse() && slot as usize >= self.row.row().width() {
                         self.row.append(f64::NAN, Kind::Unknown);
                     }
                     let (kind, number) = match value {
@@ -136,10 +168,13 @@ impl Draft {
                         }
                     };
                     schema.set_kind(slot, kind);
-                    self.row.write(slot as usize, number);
+                    self.put(slot, number);
                     self.present += 1;
                 }
             }
+        }
+        if self.row.is_sparse() {
+            self.row.widen(schema.len());
         }
         Ok(())
     }
@@ -148,7 +183,7 @@ impl Draft {
     pub fn row<'a>(&'a self, schema: &'a Schema) -> Row<'a> {
         let values = match self.row.row() {
             Row::Plain(values) | Row::Mixed(values, _) => values,
-            Row::Sparse(sparse) => sparse.values,
+            sparse => return sparse,
         };
         if self.present == schema.len() && schema.all_numbers() {
             Row::Plain(values)

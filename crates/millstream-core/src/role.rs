@@ -27,6 +27,19 @@ pub trait Part: Send + Sync {
     /// Learn the names of features. Called before `learn` when there are new ones, after a rollback, and
     /// after `load`; derives the same from the same schema, in any number of calls.
     fn bind(&mut self, _schema: &Schema) {}
+    /// Keep what it takes to come back to this state, at a cost that follows what is learned from now on and not the
+    /// size of the state. False if it cannot: then a copy of the whole must be kept.
+    fn hold(&mut self) -> bool {
+        false
+    }
+    /// Come back, bit for bit, to the state at the last `hold`, and keep nothing more.
+    fn restore(&mut self) {}
+    /// Keep nothing more, and stay.
+    fn release(&mut self) {}
+    /// Whether a number that is missing does bit for bit what a 0 that a sparse row leaves out does.
+    fn missing_is_zero(&self) -> bool {
+        false
+    }
     /// What it has learned, for people: weights, class counts, a tree. Feature names come from `schema`.
     fn inspect(&self, _schema: &Schema) -> serde_json::Value {
         serde_json::Value::Null

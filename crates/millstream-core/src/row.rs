@@ -182,6 +182,40 @@ impl RowBuffer {
         self.values.push(value);
     }
 
+    /// The same row with room for `width` slots, a sparse one with NaN for what it does not list.
+    pub fn written_out(&mut self, width: usize) {
+        if self.form != Form::Sparse {
+            return;
+        }
+        let (indices, values) = (std::mem::take(&mut self.indices), std::mem::take(&mut self.values));
+        self.mixed(width);
+        for (&slot, &value) in indices.iter().zip(&values) {
+            self.values[slot as usize] = value;
+        }
+        self.indices = indices;
+    }
+
+    /// Put the slots of a sparse row in ascending order, of which none comes twice, however long it is.
+    pub fn sort(&mut self) {
+        if self.indices.is_sorted() {
+            return;
+        }
+        let mut pairs: Vec<_> = self.indices.iter().copied().zip(self.values.iter().copied()).collect();
+        pairs.sort_unstable_by_key(|pair| pair.0);
+        for (place, (slot, value)) in pairs.into_iter().enumerate() {
+            (self.indices[place], self.values[place]) = (slot, value);
+        }
+    }
+
+    /// Let a sparse row name `width` slots.
+    pub fn widen(&mut self, width: usize) {
+        self.width = width;
+    }
+
+    pub fn is_sparse(&self) -> bool {
+        self.form == Form::Sparse
+    }
+
     /// Put the slots of a sparse row in ascending order, by insertion: rows are short and nearly so.
     pub fn ascend(&mut self) {
         for end in 1..self.indices.len() {

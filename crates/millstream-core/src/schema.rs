@@ -116,9 +116,13 @@ pub struct Schema {
     nominal: usize,
     unknown: usize,
     journal: Vec<Change>,
+    /// Where in the journal the last `mark` is.
+    marked: usize,
+    /// Whether the journal goes back to before the last `mark`.
+    held: bool,
 }
 
-/// What has changed since `mark`, newest last; `rollback` undoes it.
+/// What has changed since `mark` or `hold`, newest last; `rollback` undoes it.
 #[derive(Clone, Debug)]
 enum Change {
     Feature,
@@ -309,17 +313,40 @@ impl Schema {
 
     /// Everything until now stays; what follows can be rolled back.
     pub fn mark(&mut self) {
-        self.journal.clear();
+        if !self.held {
+            self.journal.clear();
+        }
+        self.marked = self.journal.len();
+    }
+
+    /// As `mark`, but `restore` will lead back to here, however many marks come between.
+    pub fn hold(&mut self) {
+        self.release();
+        self.held = true;
+    }
+
+    /// Undo what happened since `hold`.
+    pub fn restore(&mut self) {
+        self.marked = 0;
+        self.rollback();
+        self.release();
+    }
+
+    /// Forget the way back to `hold`.
+    pub fn release(&mut self) {
+        self.held = false;
+        self.mark();
     }
 
     /// Whether anything has changed since the last `mark`.
     pub fn changed(&self) -> bool {
-        !self.journal.is_empty()
+        self.journal.len() > self.marked
     }
 
     /// Undo what happened since the last `mark`.
     pub fn rollback(&mut self) {
-        while let Some(change) = self.journal.pop() {
+        while self.journal.len() > self.marked {
+            let Some(change) = self.journal.pop() else { return };
             match change {
                 Change::Feature => {
                     match self.names.pop() {

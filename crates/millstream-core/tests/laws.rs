@@ -158,7 +158,7 @@ fn example() -> impl Strategy<Value = Example> {
 
 /// Read an example into a draft as the border does; false if it is refused there.
 fn drafted(draft: &mut Draft, schema: &Schema, example: &Example) -> bool {
-    draft.begin(schema);
+    draft.begin(schema, false);
     example.x.iter().all(|(name, value)| match schema.slot(name) {
         Some(slot) => draft.set(schema, slot, value.given()).is_ok(),
         None => draft.add(name.clone(), value.given()).is_ok(),

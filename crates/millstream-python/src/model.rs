@@ -63,7 +63,8 @@ impl Inner {
     #[inline]
     fn read_into(&self, py: Python<'_>, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<bool> {
         let model = self.model(py)?;
-        read_dict(dict, model.schema(), &self.keys, draft).map_err(|error| by(py, error, model.title()))
+        read_dict(dict, model.schema(), &self.keys, model.missing_is_zero(), draft)
+            .map_err(|error| by(py, error, model.title()))
     }
 
     /// Read what `plain_dict` made.
@@ -422,7 +423,7 @@ impl Model {
         let mut guard = self.write(py)?;
         let inner = &mut *guard;
         let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
-        let before = (on_error == "raise").then(|| model.clone());
+        let before = (on_error == "raise").then(|| model.hold());
         let mut answers = Answers::new(want, role);
         let mut set_aside = Vec::new();
         let mut failed = None;
@@ -460,8 +461,10 @@ impl Model {
             }
             from = to;
         }
-        if let (Some(_), Some(before)) = (&failed, before) {
-            *model = before;
+        match (&failed, before) {
+            (Some(_), Some(before)) => model.restore(before),
+            (None, Some(before)) => model.release(before),
+            _ => {}
         }
         inner.follow(py)?;
         if let Some(error) = failed {

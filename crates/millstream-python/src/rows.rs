@@ -54,9 +54,15 @@ impl Keys {
 /// comparing names is quicker than looking them up.
 #[inline]
 #[allow(unsafe_code)]
-pub fn read_dict(dict: &Bound<'_, PyDict>, schema: &Schema, keys: &Keys, draft: &mut Draft) -> PyResult<bool> {
+pub fn read_dict(
+    dict: &Bound<'_, PyDict>,
+    schema: &Schema,
+    keys: &Keys,
+    missing_is_zero: bool,
+    draft: &mut Draft,
+) -> PyResult<bool> {
     let py = dict.py();
-    draft.begin(schema);
+    draft.begin(schema, missing_is_zero);
     let kinds = schema.kinds();
     let mut expected = 0;
     let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
@@ -84,6 +90,7 @@ pub fn read_dict(dict: &Bound<'_, PyDict>, schema: &Schema, keys: &Keys, draft: 
             }
         }
     }
+    draft.finish(schema);
     Ok(true)
 }
 

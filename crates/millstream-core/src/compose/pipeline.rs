@@ -48,9 +48,9 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     }
     let chain = Chain { steps, ..Chain::default() };
     Ok(match last {
-        Built::Classifier(last) => Built::Classifier(Box::new(Pipeline { chain, last })),
-        Built::Regressor(last) => Built::Regressor(Box::new(Pipeline { chain, last })),
-        Built::Transformer(last) => Built::Transformer(Box::new(Pipeline { chain, last })),
+        Built::Classifier(last) => Built::Classifier(Box::new(Pipeline { chain, last, held: None })),
+        Built::Regressor(last) => Built::Regressor(Box::new(Pipeline { chain, last, held: None })),
+        Built::Transformer(last) => Built::Transformer(Box::new(Pipeline { chain, last, held: None })),
         _ => return Err(Fault::wrong_type(format!("{NAME}: steps are transformers and learners"))),
     })
 }
@@ -163,6 +163,8 @@ impl Chain {
 struct Pipeline<Last> {
     chain: Chain,
     last: Last,
+    /// The transformers as they were at `hold`.
+    held: Option<Chain>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -206,7 +208,7 @@ impl<Last: AsPart> Pipeline<Last> {
         scratch: &mut Scratch,
         mut last: impl FnMut(&mut Last, Row<'_>, &mut Scratch) -> Result<()>,
     ) -> Result<()> {
-        let Pipeline { chain, last: learner } = self;
+        let Pipeline { chain, last: learner, .. } = self;
         let input = || chain.input.clone();
         let mut lesson = Lesson {
             w,
@@ -253,6 +255,25 @@ impl<Last: AsPart + Send + Sync> Part for Pipeline<Last> {
             step.load(bytes)?;
         }
         self.last.part_mut().load(&state.steps[state.steps.len() - 1])
+    }
+
+    /// Of the transformers a copy is kept.
+    fn hold(&mut self) -> bool {
+        let holds = self.last.part_mut().hold();
+        self.held = holds.then(|| self.chain.clone());
+        holds
+    }
+
+    fn restore(&mut self) {
+        if let Some(chain) = self.held.take() {
+            self.chain = chain;
+            self.last.part_mut().restore();
+        }
+    }
+
+    fn release(&mut self) {
+        self.held = None;
+        self.last.part_mut().release();
     }
 
     fn memory(&self) -> usize {

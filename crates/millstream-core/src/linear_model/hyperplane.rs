@@ -111,11 +111,25 @@ pub struct Hyperplane {
     /// Like `lag` in `Weights`.
     intercept_lag: f64,
     pub weights: Weights,
+    /// The numbers above as they were at `hold`.
+    #[serde(skip)]
+    held: [f64; 3],
 }
 
 impl Hyperplane {
     pub fn new(intercept: f64) -> Self {
         Hyperplane { intercept, ..Hyperplane::default() }
+    }
+
+    /// See `Part::hold`; likewise `restore`.
+    pub fn hold(&mut self) {
+        self.held = [self.t, self.intercept, self.intercept_lag];
+        self.weights.hold();
+    }
+
+    pub fn restore(&mut self) {
+        [self.t, self.intercept, self.intercept_lag] = self.held;
+        self.weights.restore();
     }
 
     /// The score to predict with.

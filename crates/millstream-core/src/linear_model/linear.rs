@@ -21,6 +21,8 @@ pub struct Linear {
     pub loss: Loss,
     state: State,
     spare: Hyperplane,
+    /// The coordinates as they were at `hold`.
+    held: Option<Coordinates>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -50,6 +52,7 @@ impl Linear {
             loss,
             state: State { hyperplane: Hyperplane::new(intercept), ..State::default() },
             spare: Hyperplane::default(),
+            held: None,
         })
     }
 
@@ -156,6 +159,24 @@ impl Linear {
         }
         hyperplane.commit(features, &mut self.spare);
         Ok(predicted)
+    }
+
+    /// See `Part::hold`; likewise `restore` and `release`.
+    pub fn hold(&mut self) {
+        self.held = Some(self.state.coordinates.clone());
+        self.state.hyperplane.hold();
+    }
+
+    pub fn restore(&mut self) {
+        if let Some(coordinates) = self.held.take() {
+            self.state.coordinates = coordinates;
+            self.state.hyperplane.restore();
+        }
+    }
+
+    pub fn release(&mut self) {
+        self.held = None;
+        self.state.hyperplane.weights.release();
     }
 
     pub fn save(&self) -> Result<Vec<u8>> {

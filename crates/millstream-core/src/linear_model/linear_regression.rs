@@ -71,6 +71,23 @@ impl Part for LinearRegression {
         self.linear.memory()
     }
 
+    fn hold(&mut self) -> bool {
+        self.linear.hold();
+        true
+    }
+
+    fn restore(&mut self) {
+        self.linear.restore();
+    }
+
+    fn release(&mut self) {
+        self.linear.release();
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
+    }
+
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
         self.linear.inspect(schema)
     }

@@ -84,6 +84,24 @@ impl Part for LogisticRegression {
         self.linear.memory()
     }
 
+    fn hold(&mut self) -> bool {
+        self.linear.hold();
+        true
+    }
+
+    fn restore(&mut self) {
+        self.linear.restore();
+        self.started = self.linear.steps() > 0.0;
+    }
+
+    fn release(&mut self) {
+        self.linear.release();
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
+    }
+
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
         self.linear.inspect(schema)
     }

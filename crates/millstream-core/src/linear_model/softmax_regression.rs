@@ -38,6 +38,7 @@ pub static DECLARATION: Declaration = Declaration {
             settings: Settings::new(arguments)?,
             state: State::default(),
             spare: Vec::new(),
+            held: None,
         })))
     },
 };
@@ -47,6 +48,8 @@ struct SoftmaxRegression {
     settings: Settings,
     state: State,
     spare: Vec<Hyperplane>,
+    /// The coordinates and the number of classes as they were at `hold`.
+    held: Option<(Coordinates, usize)>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -227,6 +230,29 @@ impl Part for SoftmaxRegression {
         std::mem::size_of::<Self>()
             + hyperplanes.map(|class| std::mem::size_of::<Hyperplane>() + class.weights.memory()).sum::<usize>()
             + self.state.coordinates.memory()
+    }
+
+    fn hold(&mut self) -> bool {
+        self.held = Some((self.state.coordinates.clone(), self.state.classes.len()));
+        self.state.classes.iter_mut().for_each(Hyperplane::hold);
+        true
+    }
+
+    fn restore(&mut self) {
+        if let Some((coordinates, known)) = self.held.take() {
+            self.state.coordinates = coordinates;
+            self.state.classes.truncate(known);
+            self.state.classes.iter_mut().for_each(Hyperplane::restore);
+        }
+    }
+
+    fn release(&mut self) {
+        self.held = None;
+        self.state.classes.iter_mut().for_each(|class| class.weights.release());
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {

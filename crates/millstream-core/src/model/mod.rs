@@ -14,9 +14,11 @@ use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{self, Saved};
 
+mod hold;
 mod run;
 mod source;
 
+pub use hold::Before;
 pub use run::{Job, Known, NoSink, Sink, Tally};
 pub use source::{Source, TableRow, Target, Targets};
 
@@ -185,6 +187,12 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    /// See `Part::missing_is_zero`.
+    #[inline]
+    pub fn missing_is_zero(&self) -> bool {
+        self.root.part().missing_is_zero()
     }
 
     fn bind(&mut self) {

@@ -60,6 +60,18 @@ pub struct Weights {
     /// Each weight with its memory `a`, in place of `values` and `a`. A sparse step of a model that is larger than the
     /// caches waits for one fetch a feature instead of two.
     pairs: Vec<[f64; 2]>,
+    undo: Undo,
+}
+
+/// The way back to the state at `hold`.
+#[derive(Clone, Debug, Default)]
+enum Undo {
+    #[default]
+    None,
+    /// What sparse steps have overwritten, oldest first, and how many weights there were.
+    Cells { width: usize, cells: Vec<(u32, [f64; 4])> },
+    /// Everything as it was: from the first dense step on, or when the list would be longer than that.
+    Copy(Box<Weights>),
 }
 
 /// What is saved of them, however they lie.
@@ -81,7 +93,7 @@ impl From<Weights> for Saved {
 
 impl From<Saved> for Weights {
     fn from(Saved { values, a, b, lag }: Saved) -> Self {
-        Weights { values, a, b, lag, pairs: Vec::new() }
+        Weights { values, a, b, lag, pairs: Vec::new(), undo: Undo::None }
     }
 }
 
@@ -234,8 +246,76 @@ impl Weights {
         }
     }
 
+    /// From now on, keep what is overwritten.
+    pub fn hold(&mut self) {
+        self.undo = Undo::Cells { width: self.len(), cells: Vec::new() };
+    }
+
+    /// Keep nothing more.
+    pub fn release(&mut self) {
+        self.undo = Undo::None;
+    }
+
+    /// Back to the state at `hold`.
+    pub fn restore(&mut self) {
+        match std::mem::take(&mut self.undo) {
+            Undo::None => {}
+            Undo::Copy(before) => *self = *before,
+            Undo::Cells { width, cells } => {
+                self.shrink(width);
+                for (place, cell) in cells.into_iter().rev() {
+                    self.put(place as usize, cell);
+                }
+            }
+        }
+    }
+
+    /// Note what a step of these features is about to overwrite.
+    #[inline]
+    fn note(&mut self, features: Features<'_>) {
+        if !matches!(self.undo, Undo::Cells { .. }) {
+            return;
+        }
+        let mut undo = std::mem::take(&mut self.undo);
+        if let (Undo::Cells { cells, .. }, Features::Sparse(indices, _)) = (&mut undo, features) {
+            if cells.len() + indices.len() <= self.len() {
+                cells.extend(indices.iter().map(|&place| (place, self.cell(place as usize))));
+                self.undo = undo;
+                return;
+            }
+        }
+        let mut before = Box::new(self.clone());
+        before.undo = undo;
+        before.restore();
+        self.undo = Undo::Copy(before);
+    }
+
+    /// A weight, its memory and its lag; 0 for what is not kept.
+    fn cell(&self, place: usize) -> [f64; 4] {
+        match self.pairs.get(place) {
+            Some(&[w, a]) => [w, a, 0.0, 0.0],
+            None => [&self.values, &self.a, &self.b, &self.lag]
+                .map(|numbers| numbers.get(place).copied().unwrap_or_default()),
+        }
+    }
+
+    /// Write what `cell` gave; a place that is no more is left out.
+    fn put(&mut self, place: usize, cell: [f64; 4]) {
+        if let Some(pair) = self.pairs.get_mut(place) {
+            *pair = [cell[0], cell[1]];
+            return;
+        }
+        let all = [&mut self.values, &mut self.a, &mut self.b, &mut self.lag];
+        for (numbers, number) in all.into_iter().zip(cell) {
+            if let Some(kept) = numbers.get_mut(place) {
+                *kept = number;
+            }
+        }
+    }
+
     /// Make a proposal the state. `features` are those that it was made for.
     pub fn commit(&mut self, features: Features<'_>, next: &mut Weights) {
+        self.note(features);
         if let (Features::Sparse(indices, _), false) = (features, self.pairs.is_empty()) {
             for ((&place, &w), &a) in indices.iter().zip(&next.values).zip(&next.a) {
                 self.pairs[place as usize] = [w, a];

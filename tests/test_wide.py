@@ -1,0 +1,159 @@
+"""Models of many features: what an example costs follows what it holds, not what the model knows."""
+
+from __future__ import annotations
+
+import copy
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from millstream import compose, linear_model, optim, preprocessing, stream
+
+WIDE = 1 << 22
+
+
+def rows(height: int, width: int, seed: int = 1, words: int = 8) -> stream.Sparse:
+    generator = np.random.default_rng(seed)
+    indices = [np.sort(generator.choice(width, words, replace=False)) for _ in range(height)]
+    values = generator.normal(size=height * words)
+    return stream.Sparse(np.arange(height + 1) * words, np.concatenate(indices), values, width)
+
+
+def labels(height: int, classes: int = 2) -> np.ndarray:
+    return np.arange(height) * 7 % 5 % classes
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "sgd": lambda: linear_model.LogisticRegression(),
+    "adagrad": lambda: linear_model.LogisticRegression(optimizer=optim.AdaGrad(0.3)),
+    "adam": lambda: linear_model.LogisticRegression(optimizer=optim.Adam(0.1)),
+    "averaging": lambda: linear_model.LogisticRegression(averaging=True),
+    "regression": lambda: linear_model.LinearRegression(optimizer=optim.AdaGrad(0.3)),
+    "softmax": lambda: linear_model.SoftmaxRegression(optimizer=optim.AdaGrad(0.3)),
+    "pipeline": lambda: compose.Pipeline(preprocessing.MaxAbsScaler(), linear_model.LogisticRegression()),
+}
+
+
+@pytest.mark.parametrize("width", [12, 3000, 1 << 15])
+@pytest.mark.parametrize("learned", [0, 1, 30])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_batch_that_raises_leaves_the_model_as_it_was(name: str, learned: int, width: int) -> None:
+    model = MODELS[name]()
+    many = 3 if name == "softmax" else 2
+    if learned:
+        model.learn_many(rows(learned, width), labels(learned).astype(float if name == "regression" else int))
+    before, as_bytes = copy.deepcopy(model), model.to_bytes()
+    bad = rows(40, width + 5, seed=2)
+    y: Any = labels(40, many)
+    w = np.ones(40)
+    w[-1] = -1.0
+    for _ in range(2):
+        with pytest.raises(ValueError, match="row 39"):
+            model.learn_many(bad, y.astype(float) if name == "regression" else y, w)
+        assert model.to_bytes() == as_bytes
+    # It goes on as if nothing had been.
+    good = rows(20, width, seed=3)
+    y = labels(20).astype(float if name == "regression" else int)
+    for each in (model, before):
+        each.learn_many(good, y)
+    assert model.to_bytes() == before.to_bytes()
+
+
+@pytest.mark.parametrize("name", ["adagrad", "adam", "averaging"])
+def test_a_batch_that_raises_after_dense_and_sparse_batches(name: str) -> None:
+    model = MODELS[name]()
+    dense = np.random.default_rng(5).normal(size=(6, 30))
+    model.learn_many(rows(9, 30), labels(9))
+    model.learn_many(dense, labels(6))
+    before = model.to_bytes()
+    dense[-1, 3] = np.inf
+    with pytest.raises(ValueError, match="row 5"):
+        model.learn_many(dense, labels(6))
+    assert model.to_bytes() == before
+
+
+def test_new_names_of_a_batch_that_raises_are_forgotten() -> None:
+    model = linear_model.LogisticRegression()
+    model.learn_many([{"a": 1.0, "t": "x"}, {"a": 2.0, "t": "y"}], ["no", "yes"])
+    before = model.to_bytes()
+    with pytest.raises((ValueError, TypeError)):
+        model.learn_many([{"b": 1.0, "t": "z"}, {"c": 2.0, "a": 3.0}, {"b": 2.0}], ["no", "yes", "perhaps"])
+    assert model.to_bytes() == before
+    assert model.features == ["a", "t"]
+    model.learn_one({"c": 1.0, "t": "w"}, "yes")
+    assert model.features == ["a", "t", "c"]
+
+
+def quickest(work: Callable[[], object], times: int = 7) -> float:
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+@pytest.mark.parametrize("name", ["adagrad", "sgd"])
+def test_a_small_batch_costs_the_same_in_a_wide_model(name: str) -> None:
+    taken = []
+    for width in (1 << 10, WIDE):
+        model = MODELS[name]()
+        X, y = rows(10, width), labels(10)
+        model.learn_many(X, y)
+        taken.append(quickest(lambda model=model, X=X, y=y: model.learn_many(X, y)))  # type: ignore[misc]
+    # A copy of the wide model takes a thousand times as long as the batch.
+    assert taken[1] < 50 * taken[0]
+
+
+@pytest.mark.parametrize("name", ["adagrad", "regression", "softmax"])
+def test_a_dict_costs_the_same_in_a_wide_model(name: str) -> None:
+    taken: dict[str, list[float]] = {"predict": [], "learn": []}
+    for width in (100, WIDE):
+        model = MODELS[name]()
+        model.learn_many(rows(3, width), labels(3).astype(float if name == "regression" else int))
+        x = {7: 1.0, width - 2: 2.0}
+        y: Any = 1.0 if name == "regression" else 1
+        taken["predict"].append(quickest(lambda model=model, x=x: model.predict_one(x), 20))  # type: ignore[misc]
+        taken["learn"].append(quickest(lambda model=model, x=x, y=y: model.learn_one(x, y), 20))  # type: ignore[misc]
+    # A row of the whole width takes ten thousand times as long.
+    assert all(wide < 100 * narrow for narrow, wide in taken.values())
+
+
+@pytest.mark.parametrize("name", ["sgd", "adagrad", "adam", "averaging", "regression", "softmax"])
+def test_dicts_of_a_wide_model_are_as_frames_with_gaps(name: str) -> None:
+    """A dict becomes a sparse row in a wide model; a frame of the same rows does not."""
+    pandas = pytest.importorskip("pandas")
+    choose = random.Random(3)
+    features = [f"f{number}" for number in range(1500)]
+    dicts: list[dict[str, float]] = [dict.fromkeys(features, 0.5)]
+    for size in [3, 40, 1500, 7, 700, 1]:
+        chosen = choose.sample(features, size)
+        dicts.append({feature: choose.uniform(-1.0, 1.0) for feature in chosen})
+    dicts[2]["f3"] = 0.0
+    y: Any = [float(place % 3) if name == "regression" else place % 2 for place in range(len(dicts))]
+    one, many = MODELS[name](), MODELS[name]()
+    predicted = []
+    for x, target in zip(dicts, y, strict=True):
+        predicted.append(one.predict_one(x))
+        assert one.step_one(x, target) == predicted[-1]
+    frame = pandas.DataFrame(dicts, columns=features)
+    assert list(many.step_many(frame, y)) == predicted
+    assert one.to_bytes() == many.to_bytes()
+    # What comes new in a dict, and what is refused.
+    before = one.to_bytes()
+    with pytest.raises(ValueError, match="f4"):
+        one.learn_one({"f9": 1.0, "f4": float("inf"), "new": 1.0}, y[0])
+    assert one.to_bytes() == before
+    for x in (
+        {"f9": 1.0, "g": 2.0, "f1": None, "h": 1},
+        {"g": 1.0, "t": "text", "f2": 3.0},
+        {"u": None, "f7": 1.0},
+    ):
+        one.learn_one(x, y[0])
+        many.learn_many([x], y[:1])
+    assert one.features == [*features, "g", "h", "t", "u"]
+    assert one.to_bytes() == many.to_bytes()
