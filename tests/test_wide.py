@@ -148,12 +148,9 @@ def test_dicts_of_a_wide_model_are_as_frames_with_gaps(name: str) -> None:
     with pytest.raises(ValueError, match="f4"):
         one.learn_one({"f9": 1.0, "f4": float("inf"), "new": 1.0}, y[0])
     assert one.to_bytes() == before
-    for x in (
-        {"f9": 1.0, "g": 2.0, "f1": None, "h": 1},
-        {"g": 1.0, "t": "text", "f2": 3.0},
-        {"u": None, "f7": 1.0},
-    ):
-        one.learn_one(x, y[0])
-        many.learn_many([x], y[:1])
+    news: list[dict[str, Any]] = [{"f9": 1.0, "g": 2.0, "f1": None, "h": 1}, {"g": 1.0, "t": "text", "f2": 3.0}]
+    for new in [*news, {"u": None, "f7": 1.0}]:
+        one.learn_one(new, y[0])
+        many.learn_many([new], y[:1])
     assert one.features == [*features, "g", "h", "t", "u"]
     assert one.to_bytes() == many.to_bytes()

@@ -70,9 +70,13 @@ enum Undo {
     None,
     /// What sparse steps have overwritten, oldest first, and how many weights there were.
     Cells { width: usize, cells: Vec<(u32, [f64; 4])> },
-    /// Everything as it was: from the first dense step on, or when the list would be longer than that.
+    /// Everything as it was: from the first dense step on, or when the list has grown long.
     Copy(Box<Weights>),
 }
+
+/// One in so many weights may be listed as overwritten; from there on a copy of all is quicker: it is written in order,
+/// and a weight takes less room in it than in the list.
+const LISTED: usize = 16;
 
 /// What is saved of them, however they lie.
 #[derive(Serialize, Deserialize)]
@@ -278,7 +282,7 @@ impl Weights {
         }
         let mut undo = std::mem::take(&mut self.undo);
         if let (Undo::Cells { cells, .. }, Features::Sparse(indices, _)) = (&mut undo, features) {
-            if cells.len() + indices.len() <= self.len() {
+            if cells.len() + indices.len() <= self.len() / LISTED {
                 cells.extend(indices.iter().map(|&place| (place, self.cell(place as usize))));
                 self.undo = undo;
                 return;
