@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.base import Classifier, Label, Native, Regressor
+from millstream.linear_model.planes import OnePlane
 from millstream.losses import Loss
 from millstream.optim import Optimizer, Schedule
 
@@ -13,7 +14,7 @@ __all__ = ["LinearRegression", "LogisticRegression", "SoftmaxRegression"]
 _ALIASES = {"intercept_lr": "intercept_learning_rate"}
 
 
-class LinearRegression(Native, Regressor):
+class LinearRegression(OnePlane, Regressor):
     """Linear regression by stochastic gradient descent.
 
     With the default loss it follows the mean of the target; `losses.Quantile` follows a quantile,
@@ -86,18 +87,8 @@ class LinearRegression(Native, Regressor):
             averaging=averaging,
         )
 
-    @property
-    def weights(self) -> dict[str, Any]:
-        """The weight of each feature; of a nominal one, the weight of each of its values."""
-        return self.inspect()["weights"]  # type: ignore[no-any-return]
 
-    @property
-    def bias(self) -> float:
-        """The constant term."""
-        return self.inspect()["intercept"]  # type: ignore[no-any-return]
-
-
-class LogisticRegression(Native, Classifier):
+class LogisticRegression(OnePlane, Classifier):
     """Logistic regression of two classes by stochastic gradient descent.
 
     With another loss it becomes another classifier: `losses.Hinge` makes it a linear support vector machine,
@@ -172,16 +163,6 @@ class LogisticRegression(Native, Classifier):
             clip_gradient=clip_gradient,
             averaging=averaging,
         )
-
-    @property
-    def weights(self) -> dict[str, Any]:
-        """The weight of each feature; of a nominal one, the weight of each of its values."""
-        return self.inspect()["weights"]  # type: ignore[no-any-return]
-
-    @property
-    def bias(self) -> float:
-        """The constant term."""
-        return self.inspect()["intercept"]  # type: ignore[no-any-return]
 
 
 class SoftmaxRegression(Native, Classifier):

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from millstream.base import Native, Regressor
+from millstream.base import Regressor
+from millstream.linear_model.planes import OnePlane
 
 __all__ = ["LMS", "RLS", "AROWRegressor", "PARegressor"]
 
 
-class _Linear(Native, Regressor):
-    @property
-    def weights(self) -> dict[str, Any]:
-        """The weight of each feature; of a nominal one, the weight of each of its values."""
-        return self.inspect()["weights"]  # type: ignore[no-any-return]
-
-    @property
-    def bias(self) -> float:
-        """The constant term."""
-        return self.inspect()["intercept"]  # type: ignore[no-any-return]
-
-
-class RLS(_Linear):
+class RLS(OnePlane, Regressor):
     """Recursive least squares: after each example exactly the ridge regression on all examples so far.
 
     Choose it where features number in the tens or hundreds: it needs no learning rate and no scaling, and learns
@@ -62,7 +49,7 @@ class RLS(_Linear):
         super().__init__(l2=l2, forgetting=forgetting, intercept=intercept)
 
 
-class LMS(_Linear):
+class LMS(OnePlane, Regressor):
     """Least mean squares: a step along each example, in proportion to its error.
 
     The simplest adaptive filter, and the cheapest. Without `normalized` the learning rate must suit the scale of
@@ -101,7 +88,7 @@ class LMS(_Linear):
         super().__init__(learning_rate=learning_rate, normalized=normalized, intercept=intercept)
 
 
-class PARegressor(_Linear):
+class PARegressor(OnePlane, Regressor):
     """Passive-aggressive regression: the smallest change that brings the error down to `eps`.
 
     Choose it for a target that drifts, with little noise: its steps do not shrink with time. Parameters are those
@@ -141,7 +128,7 @@ class PARegressor(_Linear):
         super().__init__(C=C, mode=mode, eps=eps, intercept=intercept)
 
 
-class AROWRegressor(_Linear):
+class AROWRegressor(OnePlane, Regressor):
     """Adaptive regularisation of weights for numbers: each feature has a learning rate of its own.
 
     Choose it for sparse rows of very many features, where `RLS` would need too much memory; with `full=True` it is

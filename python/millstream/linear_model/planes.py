@@ -1,4 +1,4 @@
-"""What classifiers that learn from margins share."""
+"""How linear learners show their weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ from typing import Any
 
 from millstream.base import Classifier, Label, Native
 
-__all__ = ["Margin"]
+__all__ = ["Margin", "OnePlane"]
+
+
+class OnePlane(Native):
+    """A learner with one weight vector."""
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The weight of each feature; of a nominal one, the weight of each of its values."""
+        return self.inspect()["weights"]  # type: ignore[no-any-return]
+
+    @property
+    def bias(self) -> float:
+        """The constant term."""
+        return self.inspect()["intercept"]  # type: ignore[no-any-return]
 
 
 class Margin(Native, Classifier):

@@ -205,9 +205,7 @@ impl Scores {
         }
         let mut from = 0;
         while from < truths.len() {
-            // A point of the curve lies between two rows.
-            let to =
-                truths.len().min(from.saturating_add(usize::try_from(self.until_point).unwrap_or(usize::MAX)));
+            let to = self.until_next_point(from, truths.len());
             let part = &truths[from..to];
             self.panel.classes(part, predictions, from)?;
             self.counts.scored += part.len() as u64;

@@ -1,17 +1,17 @@
 //! A score wᵀx + b and one gradient step of it: what every learner of this family is made of.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{json, Map, Value as Json};
+use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
 use crate::optim::{Features, Optimizer, Penalty, Rule, Schedule, Step, Weights};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Role};
 use crate::row::{all_finite, finite, Value};
-use crate::schema::{Kind as FeatureKind, Schema};
+use crate::schema::Schema;
 use crate::state::require;
 
-use super::Coordinates;
+use super::{named, Coordinates};
 
 pub const OPTIMIZER: Parameter = Parameter::new(
     "optimizer",
@@ -53,9 +53,6 @@ pub const AVERAGING: Parameter = Parameter::new(
     DefaultValue::Boolean(false),
     "predict with the mean of all weights so far (Polyak and Juditsky, 1992)",
 );
-
-/// From so many columns on, those without a weight are not shown.
-const WIDE: usize = 1 << 12;
 
 /// How a hyperplane follows a gradient.
 #[derive(Clone, Debug)]
@@ -212,29 +209,11 @@ impl Hyperplane {
         require(who, self.weights.len() == width, "weights and coordinates differ in number")
     }
 
-    /// `{"steps": …, "intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`; of the
-    /// numbered columns of a wide model only those with a weight, since most of a hashed model has none.
+    /// `{"steps": …, "intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`
     pub fn inspect(&self, coordinates: &Coordinates, schema: &Schema) -> Json {
         let weight = |slot: usize, value: Value| {
             coordinates.of(slot, value).map(|place| self.weights.effective(place as usize, self.t))
         };
-        let mut weights = Map::new();
-        let wide = schema.only_numbered() && schema.len() > WIDE;
-        for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
-            if *kind == FeatureKind::Nominal {
-                let values = schema.values(slot);
-                let by_value: Map<_, _> = (0..values.len() as u32)
-                    .filter_map(|code| {
-                        let text = values.text(code)?;
-                        Some((text.to_string(), json!(weight(slot, Value::Nominal(Some(code)))?)))
-                    })
-                    .collect();
-                weights.insert(name.text(), Json::Object(by_value));
-            } else if let Some(weight) = weight(slot, Value::Number(0.0)).filter(|&weight| !wide || weight != 0.0)
-            {
-                weights.insert(name.text(), json!(weight));
-            }
-        }
-        json!({ "steps": self.t, "intercept": self.bias(), "weights": weights })
+        json!({ "steps": self.t, "intercept": self.bias(), "weights": named(schema, weight) })
     }
 }

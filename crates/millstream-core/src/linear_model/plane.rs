@@ -8,16 +8,16 @@
 //! go; here it is done, whole or not at all. The constant term is the weight of a feature that is always 1.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{json, Map, Value as Json};
+use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
 use crate::optim::{dot, Features};
 use crate::row::{all_finite, Value};
-use crate::schema::{Kind as FeatureKind, Schema};
+use crate::schema::Schema;
 use crate::state::require;
 
 use super::covariance::{Covariance, Work, LEAST_VARIANCE};
-use super::Coordinates;
+use super::{named, Coordinates};
 
 /// What is known of the spread of the weights: the form of Σ, and its diagonal before anything is learned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -307,25 +307,6 @@ impl Plane {
         };
         json!({ "intercept": self.scale * self.constant, "weights": named(schema, weight) })
     }
-}
-
-/// Something of each feature, or of each value of a nominal one, by name.
-pub fn named(schema: &Schema, of: impl Fn(usize, Value) -> Option<f64>) -> Map<String, Json> {
-    let mut found = Map::new();
-    for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
-        if *kind == FeatureKind::Nominal {
-            let values = schema.values(slot);
-            let by_value: Map<_, _> = (0..values.len() as u32)
-                .filter_map(|code| {
-                    Some((values.text(code)?.to_string(), json!(of(slot, Value::Nominal(Some(code)))?)))
-                })
-                .collect();
-            found.insert(name.text(), Json::Object(by_value));
-        } else if let Some(number) = of(slot, Value::Number(0.0)) {
-            found.insert(name.text(), json!(number));
-        }
-    }
-    found
 }
 
 /// A full covariance must stay within what memory holds.

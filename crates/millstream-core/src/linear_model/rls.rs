@@ -24,8 +24,8 @@ use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 
 use super::covariance::{Covariance, Work};
-use super::plane::{named, MOST_COORDINATES};
-use super::{hyperplane, Coordinates};
+use super::plane::MOST_COORDINATES;
+use super::{hyperplane, named, Coordinates};
 
 const NAME: &str = "linear_model.RLS";
 const MOST_INFLATION: f64 = 1e6;
