@@ -5,7 +5,7 @@
 //! equally large. After each example the first weights move by `mag_change` in their direction, and with probability
 //! `sigma` a direction is reversed. Weights begin uniform in [0, 1].
 
-use super::{seed, Form, MODEL, NOISE_PERCENTAGE, SAMPLE, SEED};
+use super::{seed, Form, MODEL, NOISE_PERCENTAGE, N_FEATURES, SAMPLE, SEED};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::Random;
 use crate::registry::{Built, Declaration, Role};
@@ -17,12 +17,7 @@ pub static DECLARATION: Declaration = Declaration {
     words: "Two sides of a hyperplane that turns slowly (Hulten, Spencer and Domingos, 2001)",
     parameters: &[
         SEED,
-        Parameter::new(
-            "n_features",
-            Kind::Integer { low: 1, high: 100_000 },
-            Default::Integer(10),
-            "the number of features",
-        ),
+        N_FEATURES,
         Parameter::new(
             "n_drift_features",
             Kind::Integer { low: 0, high: 100_000 },

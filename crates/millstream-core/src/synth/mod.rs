@@ -66,6 +66,27 @@ const BALANCE_CLASSES: Parameter = Parameter::new(
     "whether the two classes take turns, so that they are equally frequent",
 );
 
+const N_CLASSES: Parameter = Parameter::new(
+    "n_classes",
+    Kind::Integer { low: 2, high: 10_000 },
+    Default::Integer(2),
+    "the number of classes",
+);
+
+const N_FEATURES: Parameter = Parameter::new(
+    "n_features",
+    Kind::Integer { low: 1, high: 100_000 },
+    Default::Integer(10),
+    "the number of features",
+);
+
+const HAS_NOISE: Parameter = Parameter::new(
+    "has_noise",
+    Kind::Boolean,
+    Default::Boolean(false),
+    "whether there are more features that mean nothing",
+);
+
 /// The stream that a wrapper changes.
 const STREAM: Parameter =
     Parameter::new("stream", Kind::Part(&[Role::Generator]), Default::Required, "the generator that is changed");

@@ -10,7 +10,7 @@
 //! To drift, centroids move by `change_speed` after each example, each in a direction of its own, and turn round at
 //! the faces of the cube.
 
-use super::{seed, seed_model, Form, MODEL, SAMPLE, SEED, SEED_MODEL};
+use super::{seed, seed_model, Form, MODEL, N_CLASSES, N_FEATURES, SAMPLE, SEED, SEED_MODEL};
 use crate::fault::Fault;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::{Choice, Random};
@@ -27,18 +27,8 @@ pub static DECLARATION: Declaration = Declaration {
     parameters: &[
         SEED,
         SEED_MODEL,
-        Parameter::new(
-            "n_classes",
-            Kind::Integer { low: 2, high: 10_000 },
-            Default::Integer(2),
-            "the number of classes",
-        ),
-        Parameter::new(
-            "n_features",
-            Kind::Integer { low: 1, high: 100_000 },
-            Default::Integer(10),
-            "the number of features",
-        ),
+        N_CLASSES,
+        N_FEATURES,
         Parameter::new(
             "n_centroids",
             Kind::Integer { low: 1, high: 10_000 },

@@ -6,7 +6,7 @@
 //! the nodes are leaves, and at `max_tree_depth` all are. Leaves have random classes. Examples are uniform: numbers
 //! in [0, 1], values by equal chance.
 
-use super::{seed, seed_model, Form, MODEL, SAMPLE, SEED, SEED_MODEL};
+use super::{seed, seed_model, Form, MODEL, N_CLASSES, SAMPLE, SEED, SEED_MODEL};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::random::Random;
@@ -25,12 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     parameters: &[
         SEED,
         SEED_MODEL,
-        Parameter::new(
-            "n_classes",
-            Kind::Integer { low: 2, high: 10_000 },
-            Default::Integer(2),
-            "the number of classes",
-        ),
+        N_CLASSES,
         Parameter::new(
             "n_num_features",
             Kind::Integer { low: 0, high: 100_000 },

@@ -7,9 +7,8 @@
 use std::f64::consts::PI;
 
 use super::balance::Balance;
-use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
+use super::{classification_function, seed, Form, BALANCE_CLASSES, HAS_NOISE, SAMPLE, SEED};
 use crate::elementary::sin;
-use crate::parameter::{Default, Kind, Parameter};
 use crate::random::Random;
 use crate::registry::{Built, Declaration, Role};
 use crate::role::Generator;
@@ -22,12 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
         classification_function(3, "which form: below sin(x), above it, below 0.5 + 0.3 sin(3πx), above it"),
         SEED,
         BALANCE_CLASSES,
-        Parameter::new(
-            "has_noise",
-            Kind::Boolean,
-            Default::Boolean(false),
-            "whether there are more features that mean nothing",
-        ),
+        HAS_NOISE,
     ],
     build: |arguments| {
         let width = if arguments.boolean("has_noise")? { 4 } else { 2 };

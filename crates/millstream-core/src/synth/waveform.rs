@@ -6,8 +6,7 @@
 //! class is the pair of waves. The best possible error is about 14 %. In the second form there are 19 more features
 //! that are only noise.
 
-use super::{seed, Form, SAMPLE, SEED};
-use crate::parameter::{Default, Kind, Parameter};
+use super::{seed, Form, HAS_NOISE, SAMPLE, SEED};
 use crate::random::Random;
 use crate::registry::{Built, Declaration, Role};
 use crate::role::Generator;
@@ -22,15 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
     name: "synth.Waveform",
     role: Role::Generator,
     words: "Three classes of mixed triangular waves with noise (Breiman and others, 1984)",
-    parameters: &[
-        SEED,
-        Parameter::new(
-            "has_noise",
-            Kind::Boolean,
-            Default::Boolean(false),
-            "whether there are more features that mean nothing",
-        ),
-    ],
+    parameters: &[SEED, HAS_NOISE],
     build: |arguments| {
         let width = if arguments.boolean("has_noise")? { ALL } else { POINTS };
         Ok(Built::Generator(Box::new(Waveform {
