@@ -68,7 +68,7 @@ class ARFF(TableStream):
         if self._header is None:
             if not self.repeatable:
                 return None
-            with closing(self.origin.pieces()) as pieces:  # type: ignore[type-var]
+            with closing(self.origin.pieces()) as pieces:
                 self._header = declared(pieces, self.source)[0]
         classes = [attribute.name for attribute in self._header if attribute.name.lower() == "class"]
         return classes[0] if classes else self._header[-1].name
@@ -78,7 +78,7 @@ class ARFF(TableStream):
         """The base says None before it is known."""
 
     def tables(self) -> Iterator[Piece]:
-        with closing(self.origin.pieces()) as pieces:  # type: ignore[type-var]
+        with closing(self.origin.pieces()) as pieces:
             self._header, rest, line = declared(pieces, self.source)
             parser = _Parser(self._header, self)
             if self.weight is not None and self.weight != WEIGHT:

@@ -49,9 +49,9 @@ class CSV(TableStream):
         for what in ("delimiter", "quote", "decimal"):
             letter = getattr(look, what)
             if letter is not None and (not isinstance(letter, str) or len(letter) != 1 or not letter.isascii()):
-                raise InvalidValue(f"read_csv: {what} must be one letter, got {letter!r}")
+                raise InvalidValue(f"stream.read_csv: {what} must be one letter, got {letter!r}")
         if not isinstance(block_size, int) or block_size < 1:
-            raise InvalidValue(f"read_csv: block_size must be at least 1 byte, got {block_size!r}")
+            raise InvalidValue(f"stream.read_csv: block_size must be at least 1 byte, got {block_size!r}")
         self.origin, self.look, self.block_size = source, look, block_size
         if look.has_header:
             self.no_rows = "there are no rows, only a header"
@@ -64,7 +64,7 @@ class CSV(TableStream):
         return self.origin.name
 
     def tables(self) -> Iterator[Piece]:
-        with closing(self.origin.pieces()) as pieces:  # type: ignore[type-var]
+        with closing(self.origin.pieces()) as pieces:
             head, failure = self._head(pieces)
             if not head.strip():
                 raise failure or InvalidValue(f"{self.source}: the file is empty")

@@ -24,11 +24,11 @@ class Examples(Stream):
     def __init__(self, source: Any, time: Any, label_time: Any, rows: int) -> None:
         if isinstance(source, (str, bytes, Mapping)) or not (isinstance(source, Iterable) or callable(source)):
             raise InvalidType(
-                "from_examples: needs an iterable of examples (x, y), or a function that gives one, got "
+                "stream.from_examples: needs an iterable of examples (x, y), or a function that gives one, got "
                 f"{type(source).__name__}"
             )
         if label_time is not None and time is None:
-            raise InvalidValue("from_examples: label_time needs time, which says when an example happened")
+            raise InvalidValue("stream.from_examples: label_time needs time, which says when an example happened")
         self.given = source
         self.rows = count("from_examples: rows", rows, 1)
         self.target = "y"
@@ -51,7 +51,7 @@ class Examples(Stream):
         if not self.repeatable:
             if self._used:
                 raise InvalidValue(
-                    "from_examples: a generator can be read only once, and it was; "
+                    "stream.from_examples: a generator can be read only once, and it was; "
                     "give the function that makes it, without calling it"
                 )
             self._used = True
@@ -83,7 +83,7 @@ class Examples(Stream):
             w = item[2] if len(item) == 3 else None
             return item[0], item[1], w.get("w") if isinstance(w, Mapping) else w
         raise InvalidType(
-            f"from_examples: an example is (x, y) or (x, y, w) with a dict x, got {_frames.shown(item)}"
+            f"stream.from_examples: an example is (x, y) or (x, y, w) with a dict x, got {_frames.shown(item)}"
         )
 
     def _chunk(self, gathered: list[Any]) -> Chunk:

@@ -29,7 +29,7 @@ class Matrix(Stream):
         if self.names is not None:
             width = self.whole.X.width if isinstance(self.whole.X, Sparse) else self.whole.X.shape[1]
             if isinstance(self.whole.X, Sparse) or len(self.names) != width:
-                raise InvalidValue(f"from_numpy: {width} columns of a dense matrix need as many names")
+                raise InvalidValue(f"stream.from_numpy: {width} columns of a dense matrix need as many names")
         for what in ("y", "w", "time", "label_time"):
             if getattr(self.whole, what) is not None:
                 setattr(self, {"y": "target", "w": "weight"}.get(what, what), what)
@@ -62,9 +62,9 @@ def _rows(X: Any) -> Any:
     try:
         X = np.asarray(_frames.filled(X))
     except ValueError:
-        raise InvalidValue("from_numpy: rows of different lengths: a matrix must be rectangular") from None
+        raise InvalidValue("stream.from_numpy: rows of different lengths: a matrix must be rectangular") from None
     if X.ndim != 2:
-        raise InvalidValue(f"from_numpy: X is a matrix of rows and columns, got {X.ndim} dimensions")
+        raise InvalidValue(f"stream.from_numpy: X is a matrix of rows and columns, got {X.ndim} dimensions")
     return X
 
 
@@ -134,7 +134,7 @@ class Frame(TableStream):
 def _cut_pandas(frame: Any) -> Iterator[arrow.Table]:
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InvalidValue(f"from_pandas: column {twice!r} is there twice")
+        raise InvalidValue(f"stream.from_pandas: column {twice!r} is there twice")
     for start in range(0, max(len(frame), 1), ROWS):
         part = frame.iloc[start : start + ROWS]
         try:
@@ -239,7 +239,7 @@ def from_pandas(frame: Any, target: Any = None, **options: Unpack[TableOptions])
     [({'load': 0.5}, 1), ({'load': nan}, 0)]
     """
     if not hasattr(frame, "iloc") or not hasattr(frame, "columns"):
-        raise InvalidType(f"from_pandas: needs a pandas frame, got {type(frame).__name__}")
+        raise InvalidType(f"stream.from_pandas: needs a pandas frame, got {type(frame).__name__}")
     return Frame("from_pandas", frame, _cut_pandas, len(frame), target, options)
 
 
@@ -264,7 +264,7 @@ def from_polars(frame: Any, target: Any = None, **options: Unpack[TableOptions])
     [({'load': 0.5}, 'yes'), ({'load': 0.25}, 'no')]
     """
     if not hasattr(frame, "get_columns") and not hasattr(frame, "collect"):
-        raise InvalidType(f"from_polars: needs a polars frame, got {type(frame).__name__}")
+        raise InvalidType(f"stream.from_polars: needs a polars frame, got {type(frame).__name__}")
     return Frame("from_polars", frame, _cut_polars, getattr(frame, "height", None), target, options)
 
 
@@ -291,7 +291,9 @@ def from_arrow(data: Any, target: Any = None, **options: Unpack[TableOptions]) -
     """
     known = hasattr(data, "to_batches") or isinstance(data, (arrow.RecordBatch, arrow.RecordBatchReader))
     if not known and not hasattr(data, "__arrow_c_stream__") and not callable(data):
-        raise InvalidType(f"from_arrow: needs an Arrow table or a reader of batches, got {type(data).__name__}")
+        raise InvalidType(
+            f"stream.from_arrow: needs an Arrow table or a reader of batches, got {type(data).__name__}"
+        )
     rows = getattr(data, "num_rows", None)
     frame = Frame("from_arrow", data, _cut_arrow, rows if isinstance(rows, int) else None, target, options)
     if isinstance(data, arrow.RecordBatchReader):

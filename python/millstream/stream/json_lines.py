@@ -39,7 +39,7 @@ class JSONLines(TableStream):
     def __init__(self, source: Source, target: str | None, block_size: int, options: TableOptions) -> None:
         super().__init__(target=target, **options)
         if not isinstance(block_size, int) or block_size < 1:
-            raise InvalidValue(f"read_json_lines: block_size must be at least 1 byte, got {block_size!r}")
+            raise InvalidValue(f"stream.read_json_lines: block_size must be at least 1 byte, got {block_size!r}")
         self.origin, self.block_size = source, block_size
         self.repeatable = not source.once
         self.endless = source.follow and source.idle is None
@@ -50,7 +50,7 @@ class JSONLines(TableStream):
         return self.origin.name
 
     def tables(self) -> Iterator[Piece]:
-        with closing(self.origin.pieces()) as pieces:  # type: ignore[type-var]
+        with closing(self.origin.pieces()) as pieces:
             cut = blocks(pieces, self.block_size, LINES, prompt=self.origin.follow)
             first = next((block for block in cut if block.data.strip()), None)
             if first is None:

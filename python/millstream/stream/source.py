@@ -11,7 +11,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -89,7 +89,7 @@ class Source:
         """Whether reading may wait for someone: then it is done in the thread that can be interrupted."""
         return self.follow or not self.is_path
 
-    def pieces(self) -> Iterator[bytes | None]:
+    def pieces(self) -> Generator[bytes | None, None, None]:
         """The bytes from the beginning."""
         if self.once and self.used:
             raise InvalidValue(f"{self.name} can be read only once")
@@ -185,7 +185,7 @@ def _standard_input(idle: float | None) -> Iterator[bytes | None]:
         yield piece.encode() if isinstance(piece, str) else piece
 
 
-def _as_utf8(pieces: Iterator[bytes | None], encoding: str, name: str) -> Iterator[bytes | None]:
+def _as_utf8(pieces: Iterator[bytes | None], encoding: str, name: str) -> Generator[bytes | None, None, None]:
     begun = next(pieces, None) or b""
     for mark, found in _MARKS:
         if begun.startswith(mark):

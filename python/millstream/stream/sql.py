@@ -40,12 +40,12 @@ class SQL(TableStream):
     ) -> None:
         super().__init__(target=target, **options)
         if not isinstance(query, str):
-            raise InvalidType(f"read_sql: the query must be text, got {type(query).__name__}")
+            raise InvalidType(f"stream.read_sql: the query must be text, got {type(query).__name__}")
         self.query, self.parameters = query, parameters
         self.connection = getattr(connection, "raw_connection", connection)
         if not callable(self.connection) and not any(map(self._has, ("cursor", "execute"))):
             raise InvalidType(
-                "read_sql: connection must be an open connection or a function that opens one, got "
+                "stream.read_sql: connection must be an open connection or a function that opens one, got "
                 f"{type(connection).__name__}"
             )
         # A connection often belongs to the thread that opened it; one that is opened here belongs to the reader.
