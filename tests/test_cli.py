@@ -118,6 +118,11 @@ def test_describe_by_short_name_and_of_a_source(capsys):
     assert run(capsys, "describe", "GaussianNB")[1].startswith("naive_bayes.GaussianNB (classifier)")
     code, out, _ = run(capsys, "describe", "Flights")
     assert (code, out.splitlines()[0]) == (OK, "datasets.Flights (source)")
+    declared = json.loads(run(capsys, "describe", "Flights", "--json")[1])
+    assert (declared["name"], declared["role"]) == ("datasets.Flights", "source")
+    assert declared["parameters"][0] == {"name": "target", "required": False, "default": "late"}
+    declared = json.loads(run(capsys, "describe", "read_csv", "--json")[1])
+    assert [p["name"] for p in declared["parameters"] if p["required"]] == ["source"]
     code, _, err = run(capsys, "describe", "Rolling")
     assert (code, err) == (USAGE, "'Rolling' may be metrics.Rolling or stats.Rolling: write it in full\n")
 
@@ -586,7 +591,7 @@ def test_completion_completes_in_bash():
     assert completed("run", "x.csv", "--mo") == ["--model"]
     assert completed("run", "x.csv", "--metric", "Acc") == ["Accuracy"]
     assert completed("run", "x.csv", "--on-error", "") == ["raise", "skip"]
-    assert completed("describe", "Gaussian") == ["GaussianNB"]
+    assert completed("describe", "GaussianN") == ["GaussianNB"]
 
 
 # what goes wrong

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.cli import (
-    bench,
-    compare,
-    completion,
-    demo,
-    generate,
-    inspecting,
-    listing,
-    predict,
-    run,
-)
+from millstream.cli import bench, compare, completion, demo, describe, generate, inspect, predict, run
+from millstream.cli import list as list_command
 
 __all__ = ["COMMANDS"]
 
@@ -20,9 +11,9 @@ COMMANDS = (
     run.COMMAND,
     compare.COMMAND,
     predict.COMMAND,
-    inspecting.COMMAND,
-    listing.LIST,
-    listing.DESCRIBE,
+    inspect.COMMAND,
+    list_command.COMMAND,
+    describe.COMMAND,
     generate.COMMAND,
     bench.COMMAND,
     demo.COMMAND,

@@ -127,9 +127,7 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-SOURCE, MODEL, SCORING, OUTPUT = "source", "model", "scoring", "output"
-
 #: For every command.
-COMMON = (Option(("--debug",), "show the traceback of an error, as MILLSTREAM_DEBUG=1 does", group=OUTPUT),)
-JSON = Option(("--json",), "the result as JSON on standard output, for programs", group=OUTPUT)
-QUIET = Option(("--quiet", "-q"), "no progress and no remarks, only the result", group=OUTPUT)
+COMMON = (Option(("--debug",), "show the traceback of an error, as MILLSTREAM_DEBUG=1 does", group="output"),)
+JSON = Option(("--json",), "the result as JSON on standard output, for programs", group="output")
+QUIET = Option(("--quiet", "-q"), "no progress and no remarks, only the result", group="output")

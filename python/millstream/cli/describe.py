@@ -1,0 +1,71 @@
+"""`millstream describe`: what a part or a source is for, and what its parameters are."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from argparse import Namespace
+
+from millstream import notation, registry
+from millstream.cli.errors import UsageError
+from millstream.cli.list import SOURCE
+from millstream.cli.options import JSON, OK, Command, Option
+from millstream.cli.show import as_json
+from millstream.cli.sources import vocabulary
+from millstream.errors import MillstreamError
+
+__all__ = ["COMMAND"]
+
+
+def main(given: Namespace) -> int:
+    """Show one part, by its short or full name."""
+    words = vocabulary()
+    found = words.named(given.name)
+    if len(found) == 1 and words.role(found[0]) == SOURCE:
+        return _source(found[0], words, as_data=given.json)
+    if len(found) > 1:
+        raise UsageError(f"{given.name!r} may be {' or '.join(found)}: write it in full")
+    try:
+        declared = registry.entry(found[0] if found else given.name)
+    except MillstreamError as error:
+        raise UsageError(str(error)) from None
+    if given.json:
+        print(as_json(declared))
+        return OK
+    print(f"{declared['name']} ({declared['role']})\n\n{inspect.getdoc(registry.face(declared['name'])) or ''}")
+    if declared["parameters"]:
+        print("\nDeclared\n--------")
+    for parameter in declared["parameters"]:
+        default = "required" if parameter["required"] else f"default {json.dumps(parameter['default'])}"
+        print(f"{parameter['name']}: {parameter['must_be']}, {default}")
+    return OK
+
+
+def _source(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
+    """Show a data set, a generator or a reader."""
+    face = words.face(name)
+    said = inspect.getdoc(face) or ""
+    parameters = notation.parameters_of(face)
+    if as_data:
+        declared = [
+            {"name": p.name, "required": p.default is p.empty}
+            | ({} if p.default is p.empty else {"default": p.default})
+            for p in parameters
+            if p.kind is not p.VAR_KEYWORD
+        ]
+        about = said.partition("\n")[0].removesuffix(".")
+        print(as_json({"name": name, "role": SOURCE, "words": about, "parameters": declared}))
+        return OK
+    shown = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
+    print(f"{name} ({SOURCE})\n\n{name.rpartition('.')[2]}({shown})\n\n{said}")
+    return OK
+
+
+COMMAND = Command(
+    "describe",
+    "one part: what it is for, its parameters, an example",
+    "The name may be short (LogisticRegression) or full (linear_model.LogisticRegression).",
+    (Option(("name",), "the part", value="NAME", complete="part"), JSON),
+    (("what are its parameters?", "describe LogisticRegression"),),
+    main,
+)
