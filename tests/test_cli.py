@@ -860,3 +860,81 @@ def test_a_growing_file(tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, err.decode()
     assert "100 rows in " in out.decode()
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("run", ["-t", "late", "--save"]),
+        ("run", ["-t", "late", "--predictions"]),
+        ("compare", ["-t", "late", "--predictions"]),
+        ("generate", ["--out"]),
+    ],
+)
+def test_nothing_is_written_over_the_source(capsys, data, command, options):
+    before = data.read_bytes()
+    code, _, error = run(capsys, command, data, *options, data.parent / "." / data.name)
+    assert code == USAGE
+    assert "SOURCE too" in error
+    assert data.read_bytes() == before
+
+
+def test_two_results_do_not_go_to_one_file(capsys, data, saved, tmp_path):
+    one = tmp_path / "one.html"
+    code, _, error = run(capsys, "run", data, "-t", "late", "--report", one, "--save", one)
+    assert code == USAGE
+    assert "--report" in error
+    assert "--save" in error
+    kept = saved.read_bytes()
+    link = tmp_path / "link.csv"
+    link.symlink_to(saved)
+    code, _, error = run(capsys, "predict", data, "--drop", "late", "--load", saved, "--out", link)
+    assert code == USAGE
+    assert "--load too" in error
+    assert saved.read_bytes() == kept
+    # A run that goes on with a model may put it back.
+    assert run(capsys, "run", data, "-q", "-t", "late", "--resume", saved, "--save", saved)[0] == OK
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--limit", "9" * 30], "below 2**63"),
+        (["--warmup", "1e300"], "below 2**63"),
+        (["--delay", "9" * 30], "below 2**63"),
+        (["--delay", "9" * 30 + "d"], "million years"),
+        (["--model", ""], "nothing to read"),
+        (["--option", "names=1"], "wrong type"),
+        (["--option", "idle=x"], "wrong type"),
+    ],
+)
+def test_numbers_beyond_all_bounds_and_options_of_another_type(capsys, data, options, message):
+    code, _, error = run(capsys, "run", data, "-q", "-t", "late", *options)
+    assert code == USAGE
+    assert message in error
+    assert "bug" not in error
+
+
+def test_a_large_number_keeps_its_digits():
+    assert count("9007199254740993") == 9007199254740993
+
+
+def test_a_full_disk_is_named(capsys, data, saved, tmp_path):
+    code, _, error = run(capsys, "predict", data, "--drop", "late", "--load", saved, "--out", "/dev/full")
+    assert code == DATA_ERROR
+    assert error == "/dev/full: no space left on device\n"
+    code, _, error = run(capsys, "run", data, "-q", "-t", "late", "--plot", "/dev/full")
+    assert code == DATA_ERROR
+    assert error.startswith("--plot: /dev/full: ")
+
+
+def test_names_from_a_file_cannot_steer_the_terminal(capsys, tmp_path):
+    path, model = tmp_path / "a.csv", tmp_path / "m.ms"
+    path.write_text("\x1b[31mred,\u202eback,y\n1,2,\x1b]0;title\x07\n2,1,b\n")
+    assert run(capsys, "run", path, "-q", "-t", "y", "--save", model)[0] == OK
+    code, out, _ = run(capsys, "inspect", model)
+    assert code == OK
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "\u202e" not in out
+    assert "\\x1b[31mred" in out

@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pyarrow as arrow
@@ -515,6 +516,37 @@ def test_open_says_what_it_cannot_read(tmp_path):
         stream.open(5)
     with pytest.raises(MissingFile):
         stream.open(tmp_path / "nothing")
+
+
+def test_a_header_that_is_no_utf8_is_named_with_its_place():
+    for text in (b"x,\xff,y\n1,2,0\n3,4,1\n", b"x,\xff,y\n"):
+        with pytest.raises(InvalidValue, match=r"line 1, name of column 2: bad UTF-8 \(byte 0xff\); .*encoding="):
+            list(stream.read_csv(io.BytesIO(text), target="y"))
+    rows = stream.read_csv(io.BytesIO(b"x,\xff,y\n1,2,0\n"), target="y", encoding="latin-1")
+    assert list(rows) == [({"x": 1, "\xff": 2}, 0)]
+
+
+def test_a_field_longer_than_what_is_read_at_once():
+    # The first value of a column that was empty so far decides its type, however long it is.
+    long = "z" * 3_000_000
+    text = f'x,c,y\n1,"{long}",1\n2,b,0\n'.encode()
+    assert [x["c"] for x, _ in stream.read_csv(io.BytesIO(text), target="y")] == [long, "b"]
+    empty = b"x,c,y\n" + b"1,,0\n" * 300_000 + f'1,"{long}",1\n'.encode()
+    *_, (x, _) = stream.read_csv(io.BytesIO(empty), target="y")
+    assert x["c"] == long
+
+
+def test_very_many_columns_are_read_in_a_moment():
+    names = [f"f{place}" for place in range(20_000)]
+    text = "\n".join([",".join([*names, "y"]), ",".join(["1"] * 20_001), ""])
+    begun = time.process_time()
+    rows = stream.read_csv(io.BytesIO(text.encode()), target="y")
+    assert sum(len(chunk) for chunk in rows.chunks()) == 1
+    # Each name was once looked for among all of them, for half a minute.
+    assert time.process_time() - begun < 5
+    twice = text.replace("f19999", "f7")
+    with pytest.raises(InvalidValue, match="column 'f7' is there twice"):
+        list(stream.read_csv(io.BytesIO(twice.encode()), target="y"))
 
 
 # Memory

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream import evaluate, linear_model, preprocessing, stream
+from millstream import evaluate, linear_model, preprocessing, stream, synth
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.stream.joined import joined
 from millstream.stream.prefetch import read_ahead
@@ -509,3 +509,13 @@ def test_prequential_reads_ahead_with_the_same_result():
     with pytest.raises(ValueError, match="row 2"):
         evaluate.prequential(linear_model.LinearRegression(), bad, progress=False)
     assert not any(thread.name == "millstream-reader" for thread in threading.enumerate())
+
+
+def test_an_endless_stream_is_not_gathered_for_ever():
+    endless = synth.SEA(seed=1)
+    for hold in (endless.shuffle, endless.batch):
+        with pytest.raises(InvalidValue, match="a stream that has no end"):
+            hold(10**12)
+    rows = endless.take(100)
+    assert sum(map(len, rows.shuffle(10**12, seed=1).chunks())) == 100
+    assert sum(map(len, rows.batch(10**12).chunks())) == 100

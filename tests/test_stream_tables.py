@@ -790,3 +790,25 @@ def test_examples():
         list(stream.from_examples([1, 2]))
     with pytest.raises(InvalidValue, match="label_time needs time"):
         stream.from_examples(rows, label_time="a")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"[1, 2]\n", "line 1: a line must be one JSON object, got list"),
+        (b"7\n", "line 1: a line must be one JSON object, got int"),
+        (b'{"y": "\xff"}\n', "line 1: bad UTF-8"),
+        (b'{"x": ' + b"[" * 1000 + b"]" * 1000 + b"}\n", "line 1: more than 64 brackets"),
+        (b'{"y": 1, "x": "\\ud800"}\n', r"line 1: half a letter, \\ud800"),
+        (b'{"y": 1, "\\udfff": 2}\n', r"line 1: half a letter, \\udfff"),
+    ],
+)
+def test_a_first_line_that_is_no_row_is_what_is_wrong(text, message):
+    with pytest.raises(InvalidValue, match=message):
+        list(stream.read_json_lines(io.BytesIO(text), target="y"))
+    rows = stream.read_json_lines(io.BytesIO(text + b'{"x": 1, "y": 0}\n'), target="y", on_error="skip")
+    assert list(rows) == [({"x": 1}, 0)]
+    assert rows.set_aside.count == 1
+    # A letter of two halves is one.
+    whole = stream.read_json_lines(io.BytesIO(b'{"x": "\\ud83d\\ude00", "y": 0}\n'), target="y")
+    assert list(whole) == [({"x": "\N{GRINNING FACE}"}, 0)]

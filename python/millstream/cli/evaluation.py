@@ -14,7 +14,7 @@ from millstream import notation
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, delay, grouped, positive
 from millstream.cli.show import counted, remark, warn
-from millstream.cli.writers import ENDINGS, Writer, check_place
+from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import MillstreamError
 
 if TYPE_CHECKING:
@@ -74,7 +74,12 @@ def check_places(given: Namespace) -> None:
     check_place(given.report, (".html", ".htm"), what="--report")
     check_place(given.plot, (".png", ".svg", ".pdf"), what="--plot")
     check_place(given.predictions, ENDINGS, what="--predictions")
-    check_place(getattr(given, "save", None), what="--save")
+    save = getattr(given, "save", None)
+    check_place(save, what="--save")
+    outputs = {"--report": given.report, "--plot": given.plot, "--predictions": given.predictions}
+    check_apart({"SOURCE": given.source, "--save": save, **outputs})
+    # What goes on with a saved model may take its place, but nothing else may.
+    check_apart({"--resume": getattr(given, "resume", None), **outputs})
     if given.plot:
         try:
             import matplotlib  # noqa: F401
@@ -191,7 +196,8 @@ def _plot(result: Any, path: str) -> None:
 
     matplotlib.use("Agg")
     axes = result.plot()
-    axes.figure.savefig(path, dpi=150)
+    # A device has no ending to tell the format by, and would be given one.
+    axes.figure.savefig(path, dpi=150, format=Path(path).suffix.removeprefix(".").lower() or "png")
 
 
 def command_line() -> str:

@@ -14,7 +14,7 @@ from millstream.cli import show
 from millstream.cli.errors import UsageError
 from millstream.cli.options import OK, QUIET, Command, Option, count
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
-from millstream.cli.writers import ENDINGS, Writer, check_place
+from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def main(given: Namespace) -> int:
     from millstream.cli.text_formats import LINES
 
     check_place(given.out, (*ENDINGS, *LINES), what="--out")
+    check_apart({"SOURCE": given.source, "--out": given.out})
     stream = source_of(given, learning=False)
     rows = given.rows if given.rows is not None else given.limit
     if rows is None and stream.endless:

@@ -68,7 +68,7 @@ def _learned(data: dict[str, Any]) -> str:
 
 def _names(names: list[Any], most: int = 12) -> str:
     more = f", … ({len(names):,} in all)" if len(names) > most else f"  ({len(names)})"
-    return ", ".join(str(name) for name in names[:most]) + more if names else ""
+    return ", ".join(show.harmless(name) for name in names[:most]) + more if names else ""
 
 
 def _show_weights(part: Any, top: int) -> None:
@@ -80,7 +80,11 @@ def _show_weights(part: Any, top: int) -> None:
     values = [float(value) for value in weights.values]
     largest = max((abs(value) for value in values), default=0.0) or 1.0
     rows = [
-        [name, show.number(value), ("█" * max(1, round(20 * abs(value) / largest)) if value else "").ljust(20)]
+        [
+            show.harmless(name),
+            show.number(value),
+            ("█" * max(1, round(20 * abs(value) / largest)) if value else "").ljust(20),
+        ]
         for name, value in zip(weights.names[:top], values, strict=False)
     ]
     print(f"\n{weights.about}")

@@ -83,15 +83,23 @@ def grouped(group: str, *options: Option) -> tuple[Option, ...]:
     return tuple(replace(option, group=group) for option in options)
 
 
+#: What the core counts with ends here.
+_TOO_MANY = 2.0**63
+
+
 def count(text: str) -> int:
     """A whole number, which may be written as 100_000, 100,000 or 1e5."""
+    plain = text.replace(",", "").replace("_", "")
     try:
-        number = float(text.replace(",", "").replace("_", ""))
+        number = float(plain)
     except ValueError:
         number = -1.0
     if not number.is_integer() or number < 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number, at least 0, got {text!r}")
-    return int(number)
+        raise argparse.ArgumentTypeError(f"must be a whole number, at least 0, got {text!r:.60}")
+    if number >= _TOO_MANY:
+        raise argparse.ArgumentTypeError(f"must be below 2**63, got {text!r:.60}")
+    # A float has not all the digits of a large number.
+    return int(plain) if plain.isdecimal() else int(number)
 
 
 def positive(text: str) -> int:
@@ -113,9 +121,14 @@ def delay(text: str) -> int | float | timedelta:
     except ValueError:
         amount = -1.0
     if not found or amount < 0:
-        raise argparse.ArgumentTypeError(f"must be rows (500) or a time (30min, 1.5h, 2d), got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be rows (500) or a time (30min, 1.5h, 2d), got {text!r:.60}")
     if found[2]:
-        return timedelta(**{_UNITS[found[2]]: amount})
+        try:
+            return timedelta(**{_UNITS[found[2]]: amount})
+        except OverflowError:
+            raise argparse.ArgumentTypeError(f"must be less than 3 million years, got {text!r:.60}") from None
+    if amount >= _TOO_MANY:
+        raise argparse.ArgumentTypeError(f"must be below 2**63, got {text!r:.60}")
     return int(amount) if amount.is_integer() else amount
 
 

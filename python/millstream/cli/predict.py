@@ -11,7 +11,7 @@ from millstream.cli.errors import UsageError
 from millstream.cli.models import predictor
 from millstream.cli.options import OK, QUIET, Command, Option
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
-from millstream.cli.writers import ENDINGS, Writer, check_place
+from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidValue, MillstreamError
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def main(given: Namespace) -> int:
     if not given.load:
         raise UsageError("which model? Name it with --load FILE.ms")
     check_place(given.out, ENDINGS, what="--out")
+    check_apart({"SOURCE": given.source, "--out": given.out})
+    check_apart({"--load": given.load, "--out": given.out})
     model = predictor(given.load)
     stream = source_of(given, learning=False)
     if given.limit is not None:

@@ -49,12 +49,12 @@ def main(given: Namespace) -> int:
 
 
 def _model(given: Namespace) -> tuple[Any, str]:
-    if given.resume and given.model:
+    if given.resume and given.model is not None:
         raise UsageError("--resume goes on with a saved model, so --model makes no sense with it")
     if given.resume:
         model = predictor(given.resume)
         return model, f"from {given.resume}, which has learned {show.counted(model.learned, 'row')}"
-    return (model_of(given.model), "") if given.model else (None, "")
+    return (model_of(given.model), "") if given.model is not None else (None, "")
 
 
 def _told(

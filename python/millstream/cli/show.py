@@ -76,6 +76,13 @@ def text_of(model: Any) -> str:
         return repr(model)
 
 
+def harmless(name: Any, longest: int = 200) -> str:
+    """A name from a file as it may stand on a terminal: no letter of it moves the cursor or turns the line."""
+    text = str(name)
+    text = text if len(text) <= longest else f"{text[:longest]}…"
+    return "".join(letter if letter == " " or letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
 def amount(size: float) -> str:
     """Bytes for people."""
     for unit in ("bytes", "kB", "MB"):

@@ -223,9 +223,11 @@ def _called(make: Callable[[], Stream], text: str, named: dict[str, Any]) -> Str
         return make()
     except TypeError as error:
         found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-        if not found:
+        if found:
+            raise UsageError(f"{text}: its reader does not take {found[1]!r}") from None
+        if not named:
             raise
-        raise UsageError(f"{text}: its reader does not take {found[1]!r}") from None
+        raise UsageError(f"{text}: an option of its reader is of the wrong type: {error}") from None
 
 
 def _built(text: str, given: Namespace, named: dict[str, Any]) -> Stream:

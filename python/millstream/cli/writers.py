@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 from millstream.cli.errors import UsageError
 from millstream.errors import InvalidValue
 
-__all__ = ["Writer", "check_place"]
+__all__ = ["Writer", "check_apart", "check_place"]
 
 ENDINGS = (".csv", ".parquet", ".jsonl", ".ndjson")
 
@@ -29,6 +31,26 @@ def check_place(path: str | None, endings: tuple[str, ...] = (), *, what: str = 
         raise InvalidValue(f"{what}: {path} is a directory")
     if not place.parent.is_dir():
         raise InvalidValue(f"{what}: there is no directory {str(place.parent)!r}")
+
+
+def check_apart(places: Mapping[str, str | None]) -> None:
+    """Refuse to write over what is still to be read, or two things to one file."""
+    seen: dict[object, str] = {}
+    for what, path in places.items():
+        if path is None or path == "-":
+            continue
+        place = Path(path)
+        try:
+            found = place.stat()
+        except (OSError, ValueError):
+            key: object = place.absolute()
+        else:
+            if not stat.S_ISREG(found.st_mode):
+                continue
+            key = (found.st_dev, found.st_ino)
+        if key in seen:
+            raise UsageError(f"{what}: {path} is {seen[key]} too")
+        seen[key] = what
 
 
 class Writer:
@@ -56,6 +78,11 @@ class Writer:
 
     def write_table(self, table: Any) -> None:
         """Write the rows of an Arrow table."""
+        with self._named():
+            self._write(table)
+        self.rows += table.num_rows
+
+    def _write(self, table: Any) -> None:
         if self.writer is None and self.file is None:
             self._open(table.schema)
         if self.writer is None:
@@ -68,7 +95,18 @@ class Writer:
         if self.format != "parquet":
             # Who follows a growing source follows what is said of it, too.
             self.file.flush()
-        self.rows += table.num_rows
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """An error in it says which file it was."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if error.filename is None and self.path != "-":
+                error.filename = self.path
+            raise
 
     def _open(self, schema: Any) -> None:
         if self.path == "-":
@@ -89,15 +127,11 @@ class Writer:
     def close(self) -> None:
         """Write what is left."""
         writer, file, self.writer = self.writer, self.file, None
-        try:
+        with self._named(), contextlib.ExitStack() as stack:
+            if file is not None:
+                stack.callback(file.flush if self.path == "-" else file.close)
             if writer is not None:
                 writer.close()
-        finally:
-            if file is not None:
-                if self.path == "-":
-                    file.flush()
-                else:
-                    file.close()
 
     def __enter__(self) -> Writer:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ Types = Mapping[str, arrow.DataType]
 
 #: How much is looked at for the delimiter and the header.
 BEGINNING = 1 << 16
+
+_ENCODING = "if the file is in another encoding, say which, as in encoding='latin-1'"
 
 _SOMETHING = re.compile(rb"[^\r\n]")
 
@@ -73,8 +76,14 @@ class Parser:
             self.names = [str(name) for name in look.names]
         else:
             self.names = numbered(len(row))
-        if twice := sorted({name for name in self.names if self.names.count(name) > 1}):
-            raise InvalidValue(f"{stream.source}: column {twice[0]!r} is there twice")
+        if look.has_header and (bad := _not_utf8(self.names)) is not None:
+            place, letters = bad
+            raise InvalidValue(
+                f"{stream.source}, line {first.line}, name of column {place + 1}: bad UTF-8 ({letters}); "
+                f"{_ENCODING}"
+            )
+        if (twice := next((name for name, often in Counter(self.names).items() if often > 1), None)) is not None:
+            raise InvalidValue(f"{stream.source}: column {twice!r} is there twice")
         self.types = self._types(whole[self.start :])
         self.unknown = {name for name, kind in self.types.items() if kind == arrow.null()}
 
@@ -214,9 +223,10 @@ class Parser:
 
     def _type_of(self, text: str, name: str) -> arrow.DataType:
         stream = self.stream
+        data = b'"' + text.replace('"', '""').encode() + b'"\n'
         column = csv.read_csv(
-            arrow.BufferReader(b'"' + text.replace('"', '""').encode() + b'"\n'),
-            read_options=csv.ReadOptions(column_names=["x"]),
+            arrow.BufferReader(data),
+            read_options=csv.ReadOptions(column_names=["x"], block_size=len(data) + 1),
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(decimal_point=self.look.decimal),
         ).column(0)
@@ -245,7 +255,7 @@ class Parser:
                     Fault(
                         row,
                         f"{source}, line {record.line}, column {self.names[place]!r}: bad UTF-8 ({letters}); "
-                        "if the file is in another encoding, say which, as in encoding='latin-1'",
+                        f"{_ENCODING}",
                     )
                 )
             elif found is not None:

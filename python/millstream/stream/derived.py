@@ -17,7 +17,7 @@ from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
 from millstream.stream.joined import joined
 
-__all__ = ["Batch", "Derived", "Repeat", "Skip", "Take", "batches", "count", "shown"]
+__all__ = ["Batch", "Derived", "Repeat", "Skip", "Take", "batches", "check_held", "count", "shown"]
 
 
 class Derived(Stream):
@@ -153,10 +153,23 @@ class Batch(Derived):
 
     def __init__(self, source: Stream, n: int) -> None:
         self.n = count("batch: n", n, 1)
+        check_held("batch: n", source, self.n)
         super().__init__(source, self.n)
 
     def chunks(self) -> Iterator[Chunk]:
         return batches(self.source.chunks(), self.n)
+
+
+#: The most rows to hold at once of a stream that has no end. One that has an end may be held as a whole.
+_LONGEST = 1_000_000_000
+
+
+def check_held(what: str, source: Stream, rows: int) -> None:
+    """Refuse a number of rows that an endless stream would fill the memory with before the first came out."""
+    if source.endless and rows > _LONGEST:
+        raise InvalidValue(
+            f"stream.{what} must be at most {_LONGEST:,} for a stream that has no end, got {rows:,}"
+        )
 
 
 def batches(chunks: Iterable[Chunk], n: int) -> Iterator[Chunk]:

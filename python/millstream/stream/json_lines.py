@@ -7,6 +7,7 @@ Objects inside objects become columns with a dot in their names: `{"motor": {"he
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any, Unpack
@@ -147,8 +148,17 @@ def _object(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"a line must be one JSON object, got {type(value).__name__}")
     _check_depth(value, DEPTH)
+    if _HALF.search(line):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            letter = error.object[error.start]
+            raise ValueError(f"half a letter, \\u{ord(letter):04x} without the other half") from None
     return dict(_flat(value, ""))
 
+
+#: How one of the two halves of a letter is written that UTF-16 needs two for.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _TOO_DEEP = f"more than {DEPTH} brackets inside each other"
 

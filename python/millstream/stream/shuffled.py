@@ -9,7 +9,7 @@ import numpy as np
 
 from millstream.stream.base import ROWS, Stream
 from millstream.stream.chunk import Chunk
-from millstream.stream.derived import Derived, batches, count
+from millstream.stream.derived import Derived, batches, check_held, count
 from millstream.stream.joined import joined
 
 __all__ = ["Shuffle"]
@@ -21,6 +21,7 @@ class Shuffle(Derived):
     def __init__(self, source: Stream, buffer: int, seed: int | None = None) -> None:
         self.buffer = count("shuffle: buffer", buffer, 1)
         self.seed = None if seed is None else count("shuffle: seed", seed, 0)
+        check_held("shuffle: buffer", source, self.buffer)
         super().__init__(source, self.buffer, seed=self.seed)
 
     def chunks(self) -> Iterator[Chunk]:

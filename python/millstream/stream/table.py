@@ -7,6 +7,7 @@ that breaks this is an error that names its place, or is set aside and counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -200,6 +201,9 @@ class _Reading:
     def chunk(self, piece: Piece) -> tuple[Chunk | None, str | None]:
         """The chunk of a table, if any row is good, and the error that ends the stream, if one does."""
         stream, table = self.stream, piece.table
+        if not self.begun and piece.faults and not table.num_rows and not piece.names:
+            # What was to be the first row is the trouble, not the names that it would have had.
+            return None, self._sorted_out(piece, _no_features(table, {}), {})[1]
         if not self.begun:
             self._check_names(piece.names or table.column_names)
             self.begun = True
@@ -222,7 +226,7 @@ class _Reading:
     def _check_names(self, known: Sequence[str]) -> None:
         stream = self.stream
         if len(set(known)) != len(known):
-            twice = next(name for place, name in enumerate(known) if name in known[:place])
+            twice = next(name for name, often in Counter(known).items() if often > 1)
             raise InvalidValue(f"{stream.source}: column {twice!r} is there twice")
         for what in ("target", "weight", "time", "label_time"):
             self._check_name(getattr(stream, what), f" for {what}", known)
