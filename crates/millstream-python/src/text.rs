@@ -40,9 +40,11 @@ fn whole_numbers<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyArray1<i
 
 #[pymethods]
 impl TextReader {
+    /// `lines` is how many lines of the file come before what will be read.
     #[staticmethod]
-    fn vowpal_wabbit(bits: u32, constant: bool, set_aside: bool) -> Self {
-        let parser = Parser::new(VowpalWabbit::new(bits, constant), set_aside);
+    #[pyo3(signature = (bits, constant, set_aside, lines = 0))]
+    fn vowpal_wabbit(bits: u32, constant: bool, set_aside: bool, lines: u64) -> Self {
+        let parser = Parser::new(VowpalWabbit::new(bits, constant), set_aside).after(lines);
         let width = parser.format().width();
         TextReader { format: Format::VowpalWabbit(parser), block: Block::with_room(0, 0), columns: None, width }
     }
@@ -57,6 +59,10 @@ impl TextReader {
     /// Read the next bytes; gives how many rows and entries wait to be taken.
     fn parse(&mut self, py: Python<'_>, data: &[u8], last: bool) -> (usize, usize) {
         let (format, block) = (&mut self.format, &mut self.block);
+        if last && block.is_empty() {
+            // All at once: words of six bytes are short ones, and room that is not used costs nothing.
+            *block = Block::with_room(data.len() / 128, data.len() / 6);
+        }
         py.detach(|| match format {
             Format::VowpalWabbit(parser) => parser.parse(data, last, block),
             Format::Libsvm(parser) => {
@@ -92,14 +98,14 @@ impl TextReader {
         }
     }
 
-    /// How many lines were refused, and line, column and reason of the first of them.
-    fn refused(&self) -> (u64, Vec<(u64, usize, String)>) {
-        let (count, described) = match &self.format {
-            Format::VowpalWabbit(parser) => parser.refused(),
-            Format::Libsvm(parser) => parser.refused(),
+    /// How many lines were refused since this was asked last, and line, column and reason of the first of them.
+    fn refused(&mut self) -> (u64, Vec<(u64, usize, String)>) {
+        let (count, described) = match &mut self.format {
+            Format::VowpalWabbit(parser) => parser.take_refused(),
+            Format::Libsvm(parser) => parser.take_refused(),
         };
-        let tuple = |refusal: &Refusal| (refusal.line, refusal.column, refusal.message.clone());
-        (count, described.iter().map(tuple).collect())
+        let tuple = |refusal: Refusal| (refusal.line, refusal.column, refusal.message);
+        (count, described.into_iter().map(tuple).collect())
     }
 }
 

@@ -1,6 +1,6 @@
 """The base of the readers of sparse text: bytes to sparse rows, in the core.
 
-Lines are parsed without the GIL, and by a thread of their own while the rows before are learned. A line that
+Lines are parsed without the GIL, by threads of their own while the rows before are learned. A line that
 cannot be read is an error that names its line and column, after the rows before it, or is set aside and counted.
 """
 
@@ -15,7 +15,9 @@ from millstream import _core
 from millstream._sparse import Sparse
 from millstream.errors import InvalidValue
 from millstream.stream.base import ROWS, Stream
+from millstream.stream.blocks import Block, blocks
 from millstream.stream.chunk import Chunk
+from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
 from millstream.stream.table import REASONS, SetAside
 
@@ -24,12 +26,21 @@ __all__ = ["SparseText"]
 #: A chunk is full when it has so many entries: more would not fit in the caches between reading and learning.
 ENTRIES = 1 << 17
 
+#: Bytes that are parsed at once, where lines can be parsed apart.
+BLOCK = 1 << 19
+
+#: What a reader gives: its rows, how many lines it refused and why, and whether it stopped there.
+Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool]
+
 
 class SparseText(Stream):
     """A stream that the core reads from text; the base of `read_vw` and `read_libsvm`.
 
     A subclass has `reader()`, which begins a pass.
     """
+
+    #: Whether a line says all by itself, so that blocks of them can be parsed side by side.
+    lines_apart = False
 
     #: What a label is, for those that are asked.
     target = "label"
@@ -51,8 +62,8 @@ class SparseText(Stream):
         """What is read, in a word for messages."""
         return self._source.name
 
-    def reader(self) -> _core.TextReader:
-        """The core's parser, at the beginning of a file."""
+    def reader(self, lines: int = 0) -> _core.TextReader:
+        """The core's parser, behind so many lines of a file."""
         raise NotImplementedError
 
     def chunks(self) -> Iterator[Chunk]:
@@ -62,33 +73,48 @@ class SparseText(Stream):
     def tagged(self) -> Iterator[tuple[Chunk, list[str]]]:
         """The chunks, each with the tags of its rows."""
         self.set_aside = aside = SetAside()
-        reader = self.reader()
         any_rows = False
+        for rows, refused, stopped in (
+            self._at_once() if self.lines_apart and not self._source.waits else self._in_turn()
+        ):
+            if len(rows[4]):
+                any_rows = True
+                yield self._chunk(rows)
+            words = [f"{self.source}, line {line}, column {column}: {what}" for line, column, what in refused[1]]
+            if stopped:
+                raise InvalidValue(words[-1])
+            aside.count += refused[0]
+            aside.reasons += words[: REASONS - len(aside.reasons)]
+        if not any_rows and not aside and not self._source.follow:
+            raise InvalidValue(f"{self.source}: there are no rows")
+
+    def _at_once(self) -> Iterator[Taken]:
+        """Blocks of whole lines, parsed by several threads."""
+        return in_parallel(blocks(self._source.pieces(), BLOCK), self._block)
+
+    def _block(self, block: Block) -> Taken:
+        reader = self.reader(block.line - 1)
+        reader.parse(block.data, True)
+        return reader.take(), reader.refused(), reader.stopped()
+
+    def _in_turn(self) -> Iterator[Taken]:
+        """Rows as soon as their lines are there."""
+        reader = self.reader()
         for piece in self._source.pieces():
             if piece is None:
                 # A growing file was cut or replaced.
                 reader = self.reader()
                 continue
             rows, entries = reader.parse(piece, False)
-            if entries >= ENTRIES or rows >= ROWS or (rows and self._source.waits) or reader.stopped():
-                any_rows = True
-                yield from self._taken(reader, aside)
+            full = rows and (self._source.waits or entries >= ENTRIES or rows >= ROWS)
+            if full or reader.stopped():
+                yield reader.take(), reader.refused(), reader.stopped()
         reader.parse(b"", True)
-        taken = list(self._taken(reader, aside))
-        yield from taken
-        if not any_rows and not taken and not aside and not self._source.follow:
-            raise InvalidValue(f"{self.source}: there are no rows")
+        yield reader.take(), reader.refused(), reader.stopped()
 
-    def _taken(self, reader: _core.TextReader, aside: SetAside) -> Iterator[tuple[Chunk, list[str]]]:
-        starts, indices, values, width, labels, weights, tags, ends = reader.take()
-        if len(labels):
-            chunk = Chunk(Sparse(starts, indices, values, width), self._labels(labels), weights)
-            yield chunk, _split(tags, ends)
-        count, described = reader.refused()
-        words = [f"{self.source}, line {line}, column {column}: {message}" for line, column, message in described]
-        if reader.stopped():
-            raise InvalidValue(words[-1])
-        aside.count, aside.reasons = count, words[:REASONS]
+    def _chunk(self, rows: tuple[Any, ...]) -> tuple[Chunk, list[str]]:
+        starts, indices, values, width, labels, weights, tags, ends = rows
+        return Chunk(Sparse(starts, indices, values, width), self._labels(labels), weights), _split(tags, ends)
 
     def _labels(self, labels: Any) -> Any:
         """Whole numbers as such: they are classes to a classifier and numbers to a regressor."""

@@ -14,6 +14,8 @@ __all__ = ["VowpalWabbit", "hash_feature", "read_vw"]
 class VowpalWabbit(SparseText):
     """A file in Vowpal Wabbit's text format; `read_vw` makes it."""
 
+    lines_apart = True
+
     def __init__(
         self,
         path: Any,
@@ -30,8 +32,8 @@ class VowpalWabbit(SparseText):
         super().__init__(path, labels, on_error, follow, idle)
         self.bits, self.constant = bits, constant
 
-    def reader(self) -> _core.TextReader:
-        return _core.TextReader.vowpal_wabbit(self.bits, self.constant, self.on_error == "skip")
+    def reader(self, lines: int = 0) -> _core.TextReader:
+        return _core.TextReader.vowpal_wabbit(self.bits, self.constant, self.on_error == "skip", lines)
 
 
 def read_vw(

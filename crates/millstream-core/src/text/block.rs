@@ -2,7 +2,7 @@
 
 /// How many parts a row's columns are dealt into before they are sorted. Hashed columns lie evenly, so that of a row
 /// of a hundred words most are then alone in their part.
-const PARTS: usize = 128;
+const PARTS: usize = 256;
 /// How many entries that count the same are held back; up to here counts of them fit in a byte.
 const HELD: usize = 255;
 

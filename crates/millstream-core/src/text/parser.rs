@@ -56,9 +56,20 @@ impl<F: Format> Parser<F> {
         Parser { format, set_aside, tail: Vec::new(), line: 0, refusals: Vec::new(), refused: 0, stopped: false }
     }
 
+    /// Begin behind so many lines of the file.
+    pub fn after(mut self, lines: u64) -> Self {
+        self.line = lines;
+        self
+    }
+
     /// Lines that were refused, the first of them described.
     pub fn refused(&self) -> (u64, &[Refusal]) {
         (self.refused, &self.refusals)
+    }
+
+    /// The same, to be counted from now on anew.
+    pub fn take_refused(&mut self) -> (u64, Vec<Refusal>) {
+        (std::mem::take(&mut self.refused), std::mem::take(&mut self.refusals))
     }
 
     /// Whether a line was refused and the rest of the file is not read.
