@@ -17,6 +17,7 @@ import time
 
 import numpy as np
 import pyarrow
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -938,3 +939,20 @@ def test_names_from_a_file_cannot_steer_the_terminal(capsys, tmp_path):
     assert "\x07" not in out
     assert "\u202e" not in out
     assert "\\x1b[31mred" in out
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_standard_stream_that_is_closed(data, closed):
+    words = shlex.join([sys.executable, "-m", "millstream", "run", "-" if closed == "<&-" else str(data)])
+    done = subprocess.run(
+        ["bash", "-c", f"{words} --format csv -q -t late {closed}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if closed == "<&-":
+        assert done.returncode == DATA_ERROR
+        assert "the file is empty" in done.stderr
+    else:
+        assert (done.returncode, done.stderr) == (OK, "")

@@ -19,6 +19,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
+    _complete_standard_streams()
     try:
         given = parser_of(COMMANDS).parse(arguments)
     except SystemExit as stop:
@@ -45,6 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, lines = explained(error)
         print("\n".join(lines), file=sys.stderr)
         return code
+
+
+def _complete_standard_streams() -> None:
+    """Who closes a standard stream does not want it. Python has None there, and the next file gets its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def explained(error: Exception) -> tuple[int, list[str]]:
