@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import compose, linear_model, optim, preprocessing, stream
+import millstream
+from millstream import compose, linear_model, naive_bayes, optim, preprocessing, stream
 
 WIDE = 1 << 22
 
@@ -154,3 +155,72 @@ def test_dicts_of_a_wide_model_are_as_frames_with_gaps(name: str) -> None:
         many.learn_many([new], y[:1])
     assert one.features == [*features, "g", "h", "t", "u"]
     assert one.to_bytes() == many.to_bytes()
+
+
+def written_out(X: stream.Sparse) -> np.ndarray:
+    dense = np.zeros((len(X), X.width))
+    for row in range(len(X)):
+        part = slice(X.starts[row], X.starts[row + 1])
+        dense[row, X.indices[part]] = X.values[part]
+    return dense
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("width", [512, 513, 1024, 1025, 1537, 4000])
+def test_naive_bayes_of_wide_sparse_rows_is_that_of_dense_rows(width: int, ddof: int) -> None:
+    thin, dense = naive_bayes.GaussianNB(ddof=ddof), naive_bayes.GaussianNB(ddof=ddof)
+    X, y = rows(120, width, words=30), labels(120, 3)
+    # Many rows share some columns, so that there are variances; the last column is one of them.
+    X.indices[::30] = 3
+    X.indices[29::30] = width - 1
+    for row in range(120):
+        part = slice(30 * row, 30 * row + 30)
+        X.indices[part] = np.unique(np.concatenate([X.indices[part], np.arange(4, 40)]))[[*range(29), -1]]
+    X.values[5::60] = 0.0
+    w = 0.5 + np.arange(120) % 3
+    full = written_out(X)
+    for start in range(0, 120, 40):
+        part = slice(start, start + 40)
+        got = thin.step_many(X.cut(start, start + 40), y[part], w[part])
+        assert list(got) == list(dense.step_many(full[part], y[part], w[part]))
+        assert thin.to_bytes() == dense.to_bytes()
+        for rows_of in (X, full):
+            assert np.array_equal(thin.predict_proba_many(rows_of), dense.predict_proba_many(full))
+        loaded = millstream.from_bytes(thin.to_bytes())
+        assert np.array_equal(loaded.predict_proba_many(X), dense.predict_proba_many(full))
+        # A dense row in between, and one with a gap.
+        thin.learn_many(full[start : start + 2], y[start : start + 2])
+        dense.learn_many(full[start : start + 2], y[start : start + 2])
+    gap = full[:3].copy()
+    gap[1, 7] = np.nan
+    for model in (thin, dense):
+        model.learn_many(gap, y[:3])
+    assert thin.step_many(X, y).tolist() == dense.step_many(full, y).tolist()
+    assert thin.to_bytes() == dense.to_bytes()
+
+
+def test_naive_bayes_refuses_what_overflows_in_wide_sparse_rows() -> None:
+    model = naive_bayes.GaussianNB()
+    X, y = rows(20, 5000), labels(20)
+    model.learn_many(X, y)
+    before = model.to_bytes()
+    X.values[-1] = 1e308
+    with pytest.raises(ValueError, match="row 19"):
+        model.learn_many(X, y)
+    assert model.to_bytes() == before
+    assert np.isfinite(model.predict_proba_many(X)).all()
+
+
+def test_naive_bayes_of_hashed_words_costs_what_was_shown() -> None:
+    taken, memory = [], []
+    for width in (1 << 12, WIDE):
+        model = naive_bayes.GaussianNB()
+        X, y = rows(30, 1 << 12), labels(30)
+        X = stream.Sparse(X.starts, X.indices, X.values, width)
+        model.learn_many(X, y)
+        taken.append(quickest(lambda model=model, X=X, y=y: model.step_many(X, y), 3))  # type: ignore[misc]
+        # The schema has a byte for each column.
+        memory.append(model.memory - width)
+    # All columns are a thousand times as many.
+    assert taken[1] < 50 * taken[0]
+    assert memory[1] < 4 * memory[0]

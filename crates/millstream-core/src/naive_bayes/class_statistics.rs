@@ -11,14 +11,19 @@ use std::f64::consts::TAU;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
-use crate::row::{all_finite, Row, Scratch, Value};
+use crate::row::{all_finite, Row, Scratch, Sparse, Value};
 use crate::state::require;
 
 use super::gaussians::{Gaussians, Moments, Pairs, Step};
-use super::product::Product;
+use super::product::{Product, BLOCK};
+use super::thin::{plain_pairs, sparse_pairs, Thin};
 
 /// A quadratic form beyond this is as good as infinite; it stops here so that scores stay finite.
 const FARTHEST: f64 = 1e300;
+/// From so many columns on, sparse rows are not written out. Below, the kernel for dense rows may suit.
+pub const THIN: usize = BLOCK + 1;
+/// A class that is loaded is thin if fewer than one in so many of its columns are in use.
+const MOSTLY: usize = 8;
 const LN_TAU: f64 = 1.837_877_066_409_345_3;
 
 /// How well an example fits a class: better with fewer impossible values, then with a higher logarithm.
@@ -43,6 +48,8 @@ pub struct ClassStatistics {
     /// The same by slot, for numbers; empty while every slot came with every example.
     counts: Vec<f64>,
     gaussians: Gaussians,
+    /// In place of `gaussians` and `constants`, for a class without missing values that learns wide sparse rows.
+    thin: Option<Thin>,
     /// By slot, up to the last nominal one.
     nominals: Vec<Frequencies>,
     /// The slots of a class without missing values that have no variance.
@@ -70,7 +77,69 @@ pub struct SavedClass {
 impl ClassStatistics {
     /// The number of slots, if every one of them came as a number with every example.
     pub fn plain_width(&self) -> Option<usize> {
-        (self.counts.is_empty() && self.nominals.is_empty()).then_some(self.gaussians.width())
+        (self.counts.is_empty() && self.nominals.is_empty()).then_some(self.width())
+    }
+
+    fn width(&self) -> usize {
+        self.thin.as_ref().map_or(self.gaussians.width(), Thin::width)
+    }
+
+    fn inverse_of(&self, slot: usize) -> f64 {
+        self.thin.as_ref().map_or_else(|| self.gaussians.inverse(slot), |thin| thin.inverse(slot))
+    }
+
+    fn moments_of(&self, slot: usize) -> Moments {
+        self.thin.as_ref().map_or_else(|| self.gaussians.moments(slot), |thin| thin.moments(slot))
+    }
+
+    pub fn is_thin(&self) -> bool {
+        self.thin.is_some()
+    }
+
+    /// Keep only what was not always 0. Of a class without missing values.
+    pub fn make_thin(&mut self) {
+        if self.thin.is_none() {
+            self.thin = Some(Thin::new(&self.gaussians));
+            (self.gaussians, self.constants) = (Gaussians::default(), Vec::new());
+        }
+    }
+
+    /// Keep everything, as dense rows want it.
+    pub fn write_out(&mut self) {
+        if let Some(thin) = self.thin.take() {
+            self.gaussians = thin.written_out();
+            self.settle();
+        }
+    }
+
+    /// Learn a sparse row, of the plain width if this is not the first. False if it would overflow.
+    pub fn learn_thin(&mut self, x: Sparse<'_>, w: f64, estimate: Estimate, spare: &mut Thin) -> bool {
+        let n = self.count + w;
+        if self.count == 0.0 {
+            self.thin = Some(Thin::first(x));
+        } else {
+            self.make_thin();
+        }
+        let Some(thin) = &mut self.thin else { return false };
+        if self.count > 0.0 {
+            if !n.is_finite() || !thin.propose(x, Step::new(w, n, estimate.ddof), spare) {
+                return false;
+            }
+            std::mem::swap(thin, spare);
+        }
+        let (product, variances) = thin.product();
+        self.count = n;
+        self.set_offset(product, variances);
+        true
+    }
+
+    /// The fit of a sparse row of the plain width; none if this class is not thin.
+    pub fn fit_thin(&self, x: Sparse<'_>) -> Option<Fit> {
+        self.thin.as_ref().map(|thin| self.fit_of(thin.fit(sparse_pairs(x))))
+    }
+
+    fn fit_of(&self, (form, impossible): (f64, u32)) -> Fit {
+        Fit { impossible, logarithm: self.offset - 0.5 * form.min(FARTHEST) }
     }
 
     /// Learn a row without missing values, of the plain width if this is not the first. False if it would
@@ -106,7 +175,7 @@ impl ClassStatistics {
     /// Whether every number has a variance, and the fast kernel suits the step.
     #[inline(always)]
     pub fn is_smooth(&self, step: Step) -> bool {
-        self.constants.is_empty() && self.gaussians.suits(step)
+        self.thin.is_none() && self.constants.is_empty() && self.gaussians.suits(step)
     }
 
     #[inline(always)]
@@ -114,7 +183,7 @@ impl ClassStatistics {
         let Some(product) = product.filter(|_| n.is_finite()) else { return false };
         std::mem::swap(&mut self.gaussians, spare);
         self.count = n;
-        self.set_offset(product);
+        self.set_offset(product, self.gaussians.width());
         true
     }
 
@@ -141,16 +210,15 @@ impl ClassStatistics {
         self.constants.clear();
         let constant = |slot: &u32| self.gaussians.inverse(*slot as usize) == 0.0;
         self.constants.extend((0..self.gaussians.width() as u32).filter(constant));
-        self.set_offset(self.gaussians.product());
+        self.set_offset(self.gaussians.product(), self.gaussians.width() - self.constants.len());
     }
 
     #[inline(always)]
-    fn set_offset(&mut self, mut product: Product) {
+    fn set_offset(&mut self, mut product: Product, variances: usize) {
         let count = self.count.max(f64::MIN_POSITIVE);
         product.times(count);
         product.times(count);
-        let gaussians = (self.gaussians.width() - self.constants.len()) as f64;
-        self.offset = 0.5 * (product.logarithm() - gaussians * LN_TAU);
+        self.offset = 0.5 * (product.logarithm() - variances as f64 * LN_TAU);
     }
 
     /// Learn what is present of any dense row. False if it would overflow; then nothing has changed.
@@ -197,7 +265,7 @@ impl ClassStatistics {
     fn count_of(&self, slot: usize) -> f64 {
         match self.counts.get(slot) {
             Some(&count) => count,
-            None if slot < self.gaussians.width() => self.count,
+            None if slot < self.width() => self.count,
             None => 0.0,
         }
     }
@@ -224,6 +292,9 @@ impl ClassStatistics {
     /// The fit of a row without missing values, for a class whose `plain_width` is that of the row.
     #[inline(always)]
     pub fn fit_plain(&self, x: &[f64], pairs: &Pairs<'_>) -> Fit {
+        if let Some(thin) = &self.thin {
+            return self.fit_of(thin.fit(plain_pairs(x)));
+        }
         let form = self.gaussians.quadratic_form(pairs);
         let mut impossible = 0;
         for &slot in &self.constants {
@@ -238,7 +309,7 @@ impl ClassStatistics {
         let (mut form, mut impossible) = (0.0, 0);
         x.each(|slot, value| match value {
             Value::Number(x) if self.count_of(slot) > 0.0 => {
-                let (mean, inverse) = (self.gaussians.moments(slot).mean, self.gaussians.inverse(slot));
+                let (mean, inverse) = (self.moments_of(slot).mean, self.inverse_of(slot));
                 if inverse > 0.0 {
                     let distance = x - mean;
                     form += distance * distance * inverse;
@@ -277,7 +348,9 @@ impl ClassStatistics {
     }
 
     pub fn saved(&self) -> SavedClass {
-        let moments = (0..self.gaussians.width()).map(|slot| self.gaussians.moments(slot));
+        let written = self.thin.as_ref().map(Thin::written_out);
+        let gaussians = written.as_ref().unwrap_or(&self.gaussians);
+        let moments = (0..gaussians.width()).map(|slot| gaussians.moments(slot));
         SavedClass {
             count: self.count,
             counts: self.counts.clone(),
@@ -311,6 +384,10 @@ impl ClassStatistics {
         }
         if class.counts.is_empty() && count > 0.0 {
             class.settle();
+            let thin = Thin::new(&class.gaussians);
+            if width >= THIN && thin.len() < width / MOSTLY {
+                class.make_thin();
+            }
         }
         Ok(class)
     }
@@ -318,7 +395,7 @@ impl ClassStatistics {
     /// (count, mean, variance) of a number.
     pub fn moments(&self, slot: usize, ddof: f64) -> Option<(f64, f64, f64)> {
         let n = self.count_of(slot);
-        let Moments { mean, squares } = self.gaussians.moments(slot);
+        let Moments { mean, squares } = self.moments_of(slot);
         (n > 0.0).then(|| (n, mean, if n > ddof { squares / (n - ddof) } else { 0.0 }))
     }
 
@@ -331,6 +408,7 @@ impl ClassStatistics {
         let nominals = self.nominals.iter().map(|known| 32 + 8 * known.by_code.capacity());
         std::mem::size_of::<Self>()
             + self.gaussians.memory()
+            + self.thin.as_ref().map_or(0, Thin::memory)
             + 8 * self.counts.capacity()
             + nominals.sum::<usize>()
             + 4 * self.constants.capacity()

@@ -18,12 +18,13 @@ use crate::fault::{Fault, Result};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::row::{Prediction, Row, Scratch, Sparse, Want};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, unpack};
 
-use super::class_statistics::{ClassStatistics, Estimate, Fit, SavedClass};
+use super::class_statistics::{ClassStatistics, Estimate, Fit, SavedClass, THIN};
 use super::gaussians::{Gaussians, Pairs, Step};
+use super::thin::Thin;
 
 const NAME: &str = "naive_bayes.GaussianNB";
 
@@ -53,6 +54,7 @@ pub static DECLARATION: Declaration = Declaration {
             plain_width: NOT_PLAIN,
             values: Vec::new(),
             spare: Gaussians::default(),
+            spare_thin: Thin::default(),
         })))
     },
 };
@@ -69,6 +71,7 @@ struct GaussianNB {
     /// The number of distinct values of each nominal slot.
     values: Vec<u32>,
     spare: Gaussians,
+    spare_thin: Thin,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -124,10 +127,48 @@ impl GaussianNB {
         }
     }
 
+    /// Learn a wide sparse row as it is; none if the class has seen other rows.
+    fn learn_thin(&mut self, x: Sparse<'_>, y: u32, w: f64) -> Option<Result<()>> {
+        let (known, code) = (self.classes.len(), y as usize);
+        let suits = |class: &ClassStatistics| class.count == 0.0 || class.plain_width() == Some(x.width);
+        if x.width < THIN || !self.classes.get(code).is_none_or(suits) {
+            return None;
+        }
+        if known <= code {
+            self.classes.resize(code + 1, ClassStatistics::default());
+        }
+        let settled = x.width == self.plain_width && self.classes[code].count > 0.0;
+        if !self.classes[code].learn_thin(x, w, self.estimate, &mut self.spare_thin) {
+            self.classes.truncate(known);
+            return Some(Err(Fault::overflow(NAME)));
+        }
+        // The others too, or predictions would go on looking at every column.
+        let others = self.classes.iter_mut().filter(|class| class.count > 0.0);
+        others.filter(|class| class.plain_width() == Some(x.width)).for_each(ClassStatistics::make_thin);
+        if !settled {
+            self.survey();
+        }
+        Some(Ok(()))
+    }
+
+    /// Predict a wide sparse row as it is; false if a class has seen other rows.
+    fn predict_thin(&self, x: Sparse<'_>, want: Want, out: &mut Prediction) -> bool {
+        let thin = |class: &ClassStatistics| class.count == 0.0 || class.is_thin();
+        let suits = x.width == self.plain_width && self.classes.iter().all(thin);
+        if suits {
+            let never = Fit { impossible: u32::MAX, logarithm: f64::NEG_INFINITY };
+            decide(&self.classes, want, out, |_, class| class.fit_thin(x).unwrap_or(never));
+        }
+        suits
+    }
+
     #[inline]
     fn learn_dense(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
         let known = self.classes.len();
         let code = y as usize;
+        if let Some(class) = self.classes.get_mut(code) {
+            class.write_out();
+        }
         if let (Row::Plain(values), Some(class)) = (x, self.classes.get_mut(code)) {
             if values.len() == self.plain_width && class.count > 0.0 {
                 return match class.learn_plain(values, w, self.estimate, &mut self.spare) {
@@ -224,7 +265,11 @@ impl Part for GaussianNB {
 
     fn memory(&self) -> usize {
         let classes = self.classes.iter().map(ClassStatistics::memory).sum::<usize>();
-        std::mem::size_of::<Self>() + classes + self.spare.memory() + 4 * self.values.capacity()
+        std::mem::size_of::<Self>()
+            + classes
+            + self.spare.memory()
+            + self.spare_thin.memory()
+            + 4 * self.values.capacity()
     }
 
     /// Classes in the order of `classes`, each with its count and what it knows of every feature.
@@ -236,8 +281,9 @@ impl Part for GaussianNB {
 
 impl Classifier for GaussianNB {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
-        if !matches!(x, Row::Sparse(_)) {
-            return self.predict_dense(x, want, out);
+        let Row::Sparse(sparse) = x else { return self.predict_dense(x, want, out) };
+        if self.predict_thin(sparse, want, out) {
+            return;
         }
         let mut dense = scratch.take_numbers();
         self.predict_dense(x.dense(&mut dense), want, out);
@@ -245,8 +291,9 @@ impl Classifier for GaussianNB {
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        if !matches!(x, Row::Sparse(_)) {
-            return self.learn_dense(x, y, w, scratch);
+        let Row::Sparse(sparse) = x else { return self.learn_dense(x, y, w, scratch) };
+        if let Some(learned) = self.learn_thin(sparse, y, w) {
+            return learned;
         }
         let mut dense = scratch.take_numbers();
         let learned = self.learn_dense(x.dense(&mut dense), y, w, scratch);
@@ -271,6 +318,10 @@ impl Classifier for GaussianNB {
         if !matches!(x, Row::Sparse(_)) {
             self.predict_dense(x, want, out);
             return self.learn_dense(x, y, w, scratch);
+        }
+        if x.width() >= THIN {
+            self.predict(x, want, out, scratch);
+            return self.learn(x, y, w, scratch);
         }
         let mut dense = scratch.take_numbers();
         let row = x.dense(&mut dense);

@@ -5,18 +5,18 @@
 
 use super::product::{Lanes, Product, BLOCK};
 
-const LANES: usize = 2;
+pub const LANES: usize = 2;
 /// A variance, or a sum of squares, beyond this is refused as an overflow.
 const LARGEST: f64 = 1e300;
 /// A variance below this, but not 0, is not for the fast kernel.
 const SMALLEST: f64 = 1e-300;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Block {
-    means: [f64; LANES],
+pub struct Block {
+    pub means: [f64; LANES],
     /// Σ w (x − mean)²
-    squares: [f64; LANES],
-    inverses: [f64; LANES],
+    pub squares: [f64; LANES],
+    pub inverses: [f64; LANES],
 }
 
 /// The moments of one number.
@@ -119,10 +119,15 @@ impl Gaussians {
 
     pub fn set(&mut self, slot: usize, moments: Moments, divisor: f64) {
         self.grow(slot + 1);
-        let block = &mut self.blocks[slot / LANES];
-        block.means[slot % LANES] = moments.mean;
-        block.squares[slot % LANES] = moments.squares;
-        block.inverses[slot % LANES] = moments.inverse_variance(divisor);
+        self.blocks[slot / LANES].put(slot % LANES, moments, divisor);
+    }
+
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    pub fn set_block(&mut self, place: usize, block: Block) {
+        self.blocks[place] = block;
     }
 
     /// Σ (x − mean)² / variance, for a row of the same width.
@@ -225,8 +230,15 @@ impl Default for Sums {
 }
 
 impl Block {
+    #[inline]
+    pub fn put(&mut self, lane: usize, moments: Moments, divisor: f64) {
+        self.means[lane] = moments.mean;
+        self.squares[lane] = moments.squares;
+        self.inverses[lane] = moments.inverse_variance(divisor);
+    }
+
     #[inline(always)]
-    fn add_distances(&self, x: [f64; LANES], form: &mut [f64; LANES]) {
+    pub fn add_distances(&self, x: [f64; LANES], form: &mut [f64; LANES]) {
         for (lane, x) in x.into_iter().enumerate() {
             let delta = x - self.means[lane];
             form[lane] += delta * delta * self.inverses[lane];

@@ -4,3 +4,4 @@ mod class_statistics;
 pub mod gaussian_nb;
 mod gaussians;
 mod product;
+mod thin;

@@ -73,6 +73,12 @@ impl Default for Lanes {
 }
 
 impl Lanes {
+    /// Multiply each lane by 1 so many times.
+    #[inline]
+    pub fn times_ones(&mut self, count: usize) {
+        self.exponents.iter_mut().for_each(|exponent| *exponent += count as u64 * BIAS as u64);
+    }
+
     #[inline(always)]
     pub fn times(&mut self, factors: &[f64; 2]) {
         for (lane, factor) in factors.iter().enumerate() {

@@ -1,0 +1,180 @@
+//! Moments of very many numbers of which most were always 0, as of hashed words.
+//!
+//! A number that was always 0 has mean 0 and no variance, and stays so while it is 0, bit for bit. So only the blocks
+//! that have shown something else are kept, and an example costs what its class has ever shown in place of all that
+//! there are columns. The arithmetic and its order are those of `Gaussians`.
+
+use crate::row::Sparse;
+
+use super::gaussians::{Block, Gaussians, Moments, Step, LANES};
+use super::product::{Lanes, Product, BLOCK};
+
+#[derive(Clone, Debug, Default)]
+pub struct Thin {
+    width: usize,
+    /// Which blocks are kept, ascending; all others are 0.
+    places: Vec<u32>,
+    blocks: Vec<Block>,
+}
+
+/// The numbers of a sparse row by block.
+pub fn sparse_pairs<'a>(x: Sparse<'a>) -> impl Iterator<Item = (u32, [f64; LANES])> + 'a {
+    let mut listed = x.indices.iter().copied().zip(x.values.iter().copied()).peekable();
+    std::iter::from_fn(move || {
+        let place = listed.peek()?.0 / LANES as u32;
+        let mut pair = [0.0; LANES];
+        while let Some((slot, value)) = listed.next_if(|(slot, _)| slot / LANES as u32 == place) {
+            pair[slot as usize % LANES] = value;
+        }
+        Some((place, pair))
+    })
+}
+
+/// The numbers of a plain row by block.
+pub fn plain_pairs(x: &[f64]) -> impl Iterator<Item = (u32, [f64; LANES])> + '_ {
+    x.chunks(LANES).enumerate().map(|(place, pair)| (place as u32, [pair[0], pair.get(1).copied().unwrap_or(0.0)]))
+}
+
+impl Thin {
+    pub fn new(gaussians: &Gaussians) -> Self {
+        let mut thin = Thin { width: gaussians.width(), ..Thin::default() };
+        for (place, block) in gaussians.blocks().iter().enumerate() {
+            if block.means.iter().chain(&block.squares).any(|number| number.to_bits() != 0) {
+                thin.push(place as u32, *block);
+            }
+        }
+        thin
+    }
+
+    /// After the first example.
+    pub fn first(x: Sparse<'_>) -> Self {
+        let mut thin = Thin { width: x.width, ..Thin::default() };
+        sparse_pairs(x).for_each(|(place, means)| thin.push(place, Block { means, ..Block::default() }));
+        thin
+    }
+
+    fn push(&mut self, place: u32, block: Block) {
+        self.places.push(place);
+        self.blocks.push(block);
+    }
+
+    pub fn written_out(&self) -> Gaussians {
+        let mut gaussians = Gaussians::default();
+        gaussians.grow(self.width);
+        for (&place, block) in self.places.iter().zip(&self.blocks) {
+            gaussians.set_block(place as usize, *block);
+        }
+        gaussians
+    }
+
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many blocks are kept.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn block(&self, slot: usize) -> Block {
+        let found = self.places.binary_search(&((slot / LANES) as u32));
+        found.map_or(Block::default(), |at| self.blocks[at])
+    }
+
+    pub fn moments(&self, slot: usize) -> Moments {
+        let block = self.block(slot);
+        Moments { mean: block.means[slot % LANES], squares: block.squares[slot % LANES] }
+    }
+
+    pub fn inverse(&self, slot: usize) -> f64 {
+        self.block(slot).inverses[slot % LANES]
+    }
+
+    /// Visit every block that is kept or that the row names, in order, with the row's numbers there.
+    #[inline]
+    fn walk(
+        &self,
+        pairs: impl Iterator<Item = (u32, [f64; LANES])>,
+        mut visit: impl FnMut(u32, &Block, [f64; LANES]),
+    ) {
+        let nothing = Block::default();
+        let mut at = 0;
+        for (place, pair) in pairs {
+            while at < self.places.len() && self.places[at] < place {
+                visit(self.places[at], &self.blocks[at], [0.0; LANES]);
+                at += 1;
+            }
+            if self.places.get(at) == Some(&place) {
+                visit(place, &self.blocks[at], pair);
+                at += 1;
+            } else {
+                visit(place, &nothing, pair);
+            }
+        }
+        for (&place, block) in self.places[at..].iter().zip(&self.blocks[at..]) {
+            visit(place, block, [0.0; LANES]);
+        }
+    }
+
+    /// Write into `new` what a row of the same width makes of this; false on overflow.
+    pub fn propose(&self, x: Sparse<'_>, step: Step, new: &mut Thin) -> bool {
+        new.width = self.width;
+        new.places.clear();
+        new.blocks.clear();
+        let mut sound = true;
+        self.walk(sparse_pairs(x), |place, old, pair| {
+            let mut block = Block::default();
+            for lane in 0..LANES {
+                let moments =
+                    Moments { mean: old.means[lane], squares: old.squares[lane] }.updated(pair[lane], step);
+                sound &= moments.sound(step.divisor);
+                block.put(lane, moments, step.divisor);
+            }
+            new.push(place, block);
+        });
+        sound
+    }
+
+    /// Σ (x − mean)² / variance, and how many numbers are impossible.
+    #[inline]
+    pub fn fit(&self, pairs: impl Iterator<Item = (u32, [f64; LANES])>) -> (f64, u32) {
+        let (mut form, mut impossible) = ([0.0; LANES], 0);
+        self.walk(pairs, |_, block, pair| {
+            block.add_distances(pair, &mut form);
+            for (lane, x) in pair.into_iter().enumerate() {
+                impossible += u32::from(block.inverses[lane] == 0.0 && x != block.means[lane]);
+            }
+        });
+        (form[0] + form[1], impossible)
+    }
+
+    /// The product of the inverse variances, and how many there are. Blocks that are not kept count as ones: whole
+    /// stretches of ones are left out but for the last, whose length tells where the next logarithm is taken.
+    pub fn product(&self) -> (Product, usize) {
+        let stretch = BLOCK / LANES;
+        let total = self.width.div_ceil(LANES);
+        let last = total.saturating_sub(1) / stretch;
+        let (mut product, mut variances, mut at) = (Product::default(), 0, 0);
+        loop {
+            let now = self.places.get(at).map_or(last, |&place| place as usize / stretch);
+            let mut lanes = Lanes::default();
+            let first = at;
+            while self.places.get(at).is_some_and(|&place| place as usize / stretch == now) {
+                let inverses = self.blocks[at].inverses;
+                variances += inverses.iter().filter(|&&inverse| inverse > 0.0).count();
+                lanes.times(&inverses.map(|inverse| if inverse > 0.0 { inverse } else { 1.0 }));
+                at += 1;
+            }
+            let size = stretch.min(total - now * stretch);
+            lanes.times_ones(size - (at - first));
+            product.times_lanes(&lanes, LANES * size);
+            if now >= last {
+                return (product, variances);
+            }
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        self.places.capacity() * 4 + self.blocks.capacity() * std::mem::size_of::<Block>()
+    }
+}
