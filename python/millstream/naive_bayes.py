@@ -36,8 +36,8 @@ class GaussianNB(Native, Classifier):
     the largest variance to all variances. Here nothing is added: a far value counts as its density says, in
     logarithms that do not underflow.
 
-    The zeros of sparse rows count as zeros. From 513 columns on they are not written out: an example costs what its
-    class has ever shown, some 10,000s of steps for a text. For long streams of hashed words choose
+    The zeros of sparse rows count as zeros. From 513 columns on they are not written out: an example costs what
+    its class has ever shown, some 10,000s of steps for a text. For long streams of hashed words choose
     `linear_model.LogisticRegression`, where an example costs what it holds.
 
     Examples

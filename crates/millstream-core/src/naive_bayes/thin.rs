@@ -124,9 +124,8 @@ impl Thin {
         let mut sound = true;
         self.walk(sparse_pairs(x), |place, old, pair| {
             let mut block = Block::default();
-            for lane in 0..LANES {
-                let moments =
-                    Moments { mean: old.means[lane], squares: old.squares[lane] }.updated(pair[lane], step);
+            for (lane, x) in pair.into_iter().enumerate() {
+                let moments = Moments { mean: old.means[lane], squares: old.squares[lane] }.updated(x, step);
                 sound &= moments.sound(step.divisor);
                 block.put(lane, moments, step.divisor);
             }
