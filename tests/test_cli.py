@@ -405,9 +405,10 @@ def test_a_data_base(capsys, tmp_path, table):
     connection.close()
     if not hasattr(stream, "read_sql"):
         pytest.skip("no reader of data bases")
-    code, out, err = run(capsys, "run", path, "-t", "late", "-m", MODEL, "--json")
-    assert code == OK, err
-    assert json.loads(out)["rows"] == 3000
+    for chosen in (("-m", MODEL), ()):
+        code, out, err = run(capsys, "run", path, "-t", "late", *chosen, "--json")
+        assert code == OK, err
+        assert json.loads(out)["rows"] == 3000
     code, out, err = run(capsys, "run", path, "-t", "late", "-m", MODEL, "--json", "--query",
                          "select * from sales limit 100")  # fmt: skip
     assert json.loads(out)["rows"] == 100

@@ -199,7 +199,8 @@ def _data_base(path: Path, query: str | None, named: dict[str, Any]) -> Stream:
     address = f"{path.absolute().as_uri()}?mode=ro"
 
     def connect() -> sqlite3.Connection:
-        return sqlite3.connect(address, uri=True)
+        # The first rows are looked at here, the others read by a thread: one after the other, never both at once.
+        return sqlite3.connect(address, uri=True, check_same_thread=False)
 
     try:
         connection = connect()
