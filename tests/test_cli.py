@@ -119,6 +119,7 @@ def test_describe_by_short_name_and_of_a_source(capsys):
     assert run(capsys, "describe", "GaussianNB")[1].startswith("naive_bayes.GaussianNB (classifier)")
     code, out, _ = run(capsys, "describe", "Flights")
     assert (code, out.splitlines()[0]) == (OK, "datasets.Flights (source)")
+    assert "**options)" in run(capsys, "describe", "read_csv")[1]
     declared = json.loads(run(capsys, "describe", "Flights", "--json")[1])
     assert (declared["name"], declared["role"]) == ("datasets.Flights", "source")
     assert declared["parameters"][0] == {"name": "target", "required": False, "default": "late"}
@@ -837,8 +838,9 @@ def test_an_interruption_loses_nothing(capsys, tmp_path, number):
 def test_an_interruption_while_waiting_for_input(tmp_path):
     saved, said = tmp_path / "model.ms", tmp_path / "said.csv"
     process = begun("run", "-", "-t", "y", "--format", "csv", "-m", "GaussianNB", "--follow", "--save", saved,
+                    "--drop", "id", "--types", "x=number", "--limit", 1000, "--delay", 0,
                     "--predictions", said, stdin=subprocess.PIPE)  # fmt: skip
-    process.stdin.write(b"x,y\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(100)))
+    process.stdin.write(b"x,y,id\n" + b"".join(b"%d,%d,%d\n" % (i, i % 2, i) for i in range(100)))
     process.stdin.flush()
     lines_of(said, 101)
     process.send_signal(signal.SIGINT)
@@ -846,7 +848,11 @@ def test_an_interruption_while_waiting_for_input(tmp_path):
     assert process.returncode == INTERRUPTED, err.decode()
     assert "100 rows in " in out.decode()
     assert "interrupted: this is the result so far" in out.decode()
-    assert f"--resume {saved} --save {saved} --skip 100" in err.decode()
+    # The line that goes on reads the rows as this run did.
+    assert (
+        "to go on: millstream run - --target y --drop id --types x=number --format csv --follow --delay 0 "
+        f"--limit 900 --resume {saved} --save {saved} --skip 100\n"
+    ) in err.decode()
     assert millstream.load(saved).learned == 100
 
 

@@ -1,7 +1,7 @@
 """The code of the front pages and of the guide runs, and prints what they say.
 
 The blocks of a page run in their order, in one folder. What a comment behind `print(...)` says must be printed; so
-must a block of text that follows, in which `...` stands for any text, and seconds and rates for any number. Shell
+must a block of text that follows, in which `...` stands for any text, and seconds, rates and sizes for any. Shell
 commands run if all of them are `millstream`.
 """
 
@@ -55,14 +55,15 @@ def run_shell(code, folder):
 
 
 def without_clock(shown):
-    """A text in which what depends on the machine is `...`: seconds, rates, and columns of rates."""
+    """A text in which what depends on the machine or the version is `...`: seconds, rates, sizes."""
     lines, end = [], None
     for line in shown.strip("\n").splitlines():
         if end is not None:
             line = re.sub(r"[\d,]+$", "...", line[:end]) + line[end:]
         rates = re.search(r"  rows/s(?=  |$)", line)
         end = rates.end() if rates else end if line else None
-        lines.append(re.sub(r"[\d.,]+(?= s\b| rows/s)", "...", line))
+        line = re.sub(r"[\d.,]+(?= s\b| rows/s)", "...", line)
+        lines.append(re.sub(r"[\d.,]+ (?:bytes|B|kB|MB)(?!\w)", "...", line))
     return "\n".join(lines)
 
 

@@ -56,7 +56,7 @@ def _source(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
         about = said.partition("\n")[0].removesuffix(".")
         print(as_json({"name": name, "role": SOURCE, "words": about, "parameters": declared}))
         return OK
-    shown = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
+    shown = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
     print(f"{name} ({SOURCE})\n\n{name.rpartition('.')[2]}({shown})\n\n{said}")
     return OK
 

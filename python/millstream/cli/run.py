@@ -120,9 +120,32 @@ def _closing(given: Namespace, result: Any, seconds: float, stream: Watched) -> 
 def _how_to_go_on(given: Namespace, result: Any) -> str:
     if not given.save:
         return "what was learned is gone; with --save it would be kept"
-    done = result.rows + (given.skip or 0)
-    words = ["millstream", "run", given.source, *(["--target", given.target] if given.target else [])]
-    return f"to go on: {shlex.join([*words, '--resume', given.save, '--save', given.save, '--skip', str(done)])}"
+    words = ["millstream", "run", given.source]
+    for option in SOURCE_OPTIONS:
+        name = option.names[0]
+        # Skipped is what was learned, and so much less is left to the limit.
+        if not option.is_argument and name not in ("--skip", "--limit"):
+            words += _as_given(name, getattr(given, name[2:].replace("-", "_")), option.default)
+    words += _as_given("--delay", given.delay, None)
+    if given.limit is not None:
+        words += ["--limit", str(max(given.limit - result.rows, 0))]
+    words += ["--resume", given.save, "--save", given.save, "--skip", str(result.rows + (given.skip or 0))]
+    return f"to go on: {shlex.join(words)}"
+
+
+def _as_given(name: str, value: Any, default: Any) -> list[str]:
+    """An option as it is written, or nothing if it was not given."""
+    if value is None or value is False or value == default:
+        return []
+    if value is True:
+        return [name]
+    if isinstance(value, list):
+        return [word for each in value for word in _as_given(name, each, None)]
+    if isinstance(value, tuple):
+        value = "=".join(value)
+    if isinstance(value, timedelta):
+        value = f"{value.total_seconds():f}s"
+    return [name, str(value)]
 
 
 COMMAND = Command(

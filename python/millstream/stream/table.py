@@ -183,8 +183,12 @@ class TableStream(Stream):
             raise InvalidValue(f"{self.source}: {self.no_rows}")
 
     def __repr__(self) -> str:
-        target = f", target={self.target!r}" if self.target is not None else ""
-        return f"{type(self).__name__}({self.source!r}{target})"
+        names = ("target", "weight", "time", "label_time", "drop", "types")
+        given = {name: value for name in names if (value := getattr(self, name))}
+        if self.drop:
+            given["drop"] = list(self.drop)
+        words = "".join(f", {name}={value!r}" for name, value in given.items())
+        return f"{type(self).__name__}({self.source!r}{words})"
 
 
 class _Reading:
