@@ -963,3 +963,22 @@ def test_a_standard_stream_that_is_closed(data, closed):
         assert "the file is empty" in done.stderr
     else:
         assert (done.returncode, done.stderr) == (OK, "")
+
+
+def test_an_error_in_the_middle_of_a_source_loses_nothing(tmp_path, capsys):
+    lines = [f"{i % 7},{int(i % 7 > 3)}" for i in range(300)]
+    data, page, saved = tmp_path / "data.csv", tmp_path / "page.html", tmp_path / "model.ms"
+    data.write_text("\n".join(["x,y", *lines, "1,2,3", *lines]) + "\n")
+    code = cli.main(["run", str(data), "--target", "y", "--report", str(page), "--save", str(saved)])
+    shown = capsys.readouterr()
+    assert code == 1
+    assert "300 rows" in shown.out
+    assert "ended by an error: this is the result so far" in shown.out
+    assert "line 302" in shown.err
+    assert "Traceback" not in shown.err
+    assert page.read_text().startswith("<!doctype html>")
+    assert millstream.load(saved).learned == 300
+    code = cli.main(["compare", str(data), "--target", "y"])
+    shown = capsys.readouterr()
+    assert code == 1
+    assert "this is the result so far" in shown.out

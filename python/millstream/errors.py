@@ -30,8 +30,11 @@ def _one_line(message: str) -> str:
 class MillstreamError(Exception):
     """Every error that millstream raises on purpose.
 
-    `row` is the number of the bad row where the call had many, else None.
+    `row` is the number of the bad row where the call had many, else None; `result` is what an evaluation had found
+    when it ended with this error, else None.
     """
+
+    result: Any = None
 
     def __init__(self, message: str, row: int | None = None) -> None:
         super().__init__(_one_line(message))

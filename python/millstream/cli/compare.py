@@ -37,7 +37,13 @@ def main(given: Namespace) -> int:
         models = {text: model_of(text) for text in _BASELINES[chosen.role]} | {show.text_of(chosen): chosen}
         show.remark("no --model, so what suits the target is compared with baselines", given.quiet or given.json)
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
-    results, seconds = evaluation.evaluated(given, models, stream, recorder)
+    try:
+        results, seconds = evaluation.evaluated(given, models, stream, recorder)
+    except evaluation.Failed as failed:
+        # What was found before the bad row is not lost.
+        if failed.result.best.rows:
+            _told(given, failed.result, failed.seconds, stream, recorder)
+        raise failed.error from None
     return _told(given, results, seconds, stream, recorder)
 
 
@@ -112,7 +118,7 @@ def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
         lines += [f"{result.name}: {show.drift_line(result)}" for result in ranked]
     lines += evaluation.remarks_on(best, stream)
     if best.interrupted:
-        lines.append("interrupted: this is the result so far")
+        lines.append("broken off: this is the result so far")
     return "\n".join(lines)
 
 

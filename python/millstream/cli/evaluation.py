@@ -113,6 +113,14 @@ class Recorder:
             self.error = self.error or error
 
 
+class Failed(Exception):
+    """A run ended with an error; it has a result all the same, of the rows before."""
+
+    def __init__(self, error: MillstreamError, seconds: float) -> None:
+        super().__init__(str(error))
+        self.error, self.result, self.seconds = error, error.result, seconds
+
+
 def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> tuple[Any, float]:
     """The result of one run over the stream, and the seconds that it took, reading included."""
     from millstream import evaluate
@@ -123,8 +131,8 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
         # A page tells of calibration too, which needs a metric of probabilities.
         metrics = ["Accuracy", "CohenKappa", "LogLoss"]
     detector = notation.parse(given.detector, role="drift_detector") if given.detector else None
+    begun = time.perf_counter()
     try:
-        begun = time.perf_counter()
         result = evaluate.prequential(
             models,
             stream,
@@ -143,6 +151,10 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
             on_interrupt="return",
         )
         return result, time.perf_counter() - begun
+    except MillstreamError as error:
+        if error.result is not None:
+            raise Failed(error, time.perf_counter() - begun) from error
+        raise
     finally:
         if recorder is not None:
             recorder.close()

@@ -40,11 +40,11 @@ def main(given: Namespace) -> int:
     before = getattr(model, "learned", 0)
     try:
         result, seconds = evaluation.evaluated(given, model, stream, recorder)
-    except Exception:
-        # What was learned before the bad row is not lost.
-        if given.save and getattr(model, "learned", 0) > before:
-            evaluation.save(model, given.save, silent)
-        raise
+    except evaluation.Failed as failed:
+        # What was found before the bad row is not lost.
+        if getattr(model, "learned", 0) > before:
+            _told(given, failed.result, failed.seconds, stream, recorder, failed=True)
+        raise failed.error from None
     return _told(given, result, seconds, stream, recorder)
 
 
@@ -58,16 +58,21 @@ def _model(given: Namespace) -> tuple[Any, str]:
 
 
 def _told(
-    given: Namespace, result: Any, seconds: float, stream: Watched, recorder: evaluation.Recorder | None
+    given: Namespace,
+    result: Any,
+    seconds: float,
+    stream: Watched,
+    recorder: evaluation.Recorder | None,
+    failed: bool = False,
 ) -> int:
-    """Show the result, write what was asked for, and find the exit code."""
+    """Show the result, write what was asked for, and find the exit code. After an error the caller tells of it."""
     if result.rows == 0:
         if result.interrupted:
             raise KeyboardInterrupt
         raise InvalidValue(f"{given.source}: there are no rows")
     silent = given.quiet or given.json
     if not given.json:
-        print(_closing(given, result, seconds, stream))
+        print(_closing(given, result, seconds, stream, failed))
         print(end="", flush=True)
     code = OK
     written, well = evaluation.write_pictures(result, given)
@@ -93,13 +98,13 @@ def _told(
         show.warn(constant)
     if constant or not well:
         code = DATA_ERROR
-    if result.interrupted:
+    if result.interrupted and not failed:
         show.remark(_how_to_go_on(given, result), silent)
         code = INTERRUPTED
     return code
 
 
-def _closing(given: Namespace, result: Any, seconds: float, stream: Watched) -> str:
+def _closing(given: Namespace, result: Any, seconds: float, stream: Watched, failed: bool) -> str:
     target = f" → {stream.target}" if stream.target else ""
     lines = [show.bold(f"{given.source}{target}") + f"  {show.text_of(result.model)}", ""]
     rows = [
@@ -113,7 +118,7 @@ def _closing(given: Namespace, result: Any, seconds: float, stream: Watched) -> 
         lines.append(show.drift_line(result))
     lines += evaluation.remarks_on(result, stream)
     if result.interrupted:
-        lines.append("interrupted: this is the result so far")
+        lines.append(f"{'ended by an error' if failed else 'interrupted'}: this is the result so far")
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core, registry
-from millstream.errors import InvalidValue
+from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.choices import chosen_metrics, common_role, named_models
 from millstream.evaluate.interrupts import Interrupts
@@ -106,8 +106,8 @@ def prequential(
         A drift detector, fed with the errors (0 or 1, or absolute); what it finds is marked in the result. Each
         model gets a new one with the parameters of that which is given.
     on_error
-        At a row that cannot be predicted or learned: "raise" stops there, with the rows before it learned;
-        "skip" sets it aside and counts it.
+        At a row that cannot be predicted or learned: "raise" stops there, with the rows before it learned, and the
+        error has the `result` so far; "skip" sets it aside and counts it.
     limit
         The most rows to take from the stream.
     threads
@@ -187,14 +187,19 @@ def prequential(
         first = f"{next(iter(models))[:24]}: {first}"
     with Progress(progress, total, first) as bar, Interrupts(on_interrupt == "return") as interrupts:
         passing = (chunks(stream, times, limit, contest.gathered) for _ in range(passes))
-        contest.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
+        failure = contest.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
     if passes > 1:
         told["passes"] = passes
     told["detector"] = None if detector is None else repr(detector)
     told["stream"] = repr(stream) if isinstance(stream, Stream) else None
     results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
-    return Results(results) if several else next(iter(results.values()))
+    found = Results(results) if several else next(iter(results.values()))
+    if failure is not None:
+        if isinstance(failure, MillstreamError):
+            failure.result = found
+        raise failure
+    return found
 
 
 class Contest:
@@ -261,8 +266,10 @@ class Contest:
         for loop in self.loops.values():
             loop.keep_answers()
 
-    def run(self, passes: Iterable[Iterable[Chunk]], threads: int, bar: Progress, interrupts: Interrupts) -> None:
-        """Go through the stream, as often as there are passes."""
+    def run(
+        self, passes: Iterable[Iterable[Chunk]], threads: int, bar: Progress, interrupts: Interrupts
+    ) -> Exception | None:
+        """Go through the stream, as often as there are passes. Returns what ended it too early, if any."""
         for engine in self.engines.values():
             engine.start()
         tick = bar.tick if bar.wanted else None
@@ -278,10 +285,10 @@ class Contest:
         except KeyboardInterrupt:
             if not interrupts.wanted:
                 raise
-            self.interrupted = True
-            self.engines[True].stop()
-            for loop in self.loops.values():
-                loop.stop()
+            self._stop()
+        except Exception as error:
+            self._stop()
+            return error
         finally:
             # Also after an error: the metrics stand where the models stand.
             for name, metrics in self.metrics.items():
@@ -289,6 +296,14 @@ class Contest:
                 known = [metric for metric in metrics.values() if isinstance(metric, _core.Metric)]
                 for metric, state in zip(known, self.engines[native].metrics(place), strict=True):
                     metric._load(state)
+        return None
+
+    def _stop(self) -> None:
+        """The result is what was found so far."""
+        self.interrupted = True
+        self.engines[True].stop()
+        for loop in self.loops.values():
+            loop.stop()
 
     def _take(self, chunk: Chunk, threads: int, tick: Any, interrupts: Interrupts) -> None:
         """One chunk through all models, and their predictions to whom they may concern."""
