@@ -129,10 +129,10 @@ impl Rls {
         Ok(before)
     }
 
-    fn shrink(&mut self, before: usize) {
+    fn shrink(&mut self, before: usize, fresh: bool) {
         self.state.coordinates.shrink(before);
         // Before the first example there is not even a constant term.
-        let width = if self.state.coordinates.width() == 0 && before == 0 { 0 } else { before + self.offset() };
+        let width = if fresh { 0 } else { before + self.offset() };
         self.state.weights.truncate(width);
         self.state.covariance.shrink(width);
     }
@@ -152,7 +152,7 @@ impl Rls {
         self.spare.clear();
         self.spare.extend(weights.iter().zip(&self.work.gain).map(|(w, k)| w + step * k));
         if !(step.is_finite() && all_finite(&self.spare)) {
-            self.shrink(if fresh { 0 } else { before });
+            self.shrink(before, fresh);
             return Err(Fault::overflow(NAME));
         }
         covariance.commit(&mut self.work);
