@@ -198,7 +198,11 @@ def prequential(
     if failure is not None:
         if isinstance(failure, MillstreamError):
             failure.result = found
-        raise failure
+        try:
+            raise failure
+        finally:
+            # An error that is held by a frame which it holds would keep its stream open.
+            del failure
     return found
 
 
