@@ -27,7 +27,7 @@ __all__ = ["SparseText"]
 ENTRIES = 1 << 17
 
 #: Bytes that are parsed at once, where lines can be parsed apart.
-BLOCK = 1 << 19
+BLOCK = 1 << 21
 
 #: What a reader gives: its rows, how many lines it refused and why, and whether it stopped there.
 Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool]
