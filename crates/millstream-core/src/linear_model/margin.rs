@@ -18,6 +18,7 @@ use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 
 use super::plane::{check_width, Move, Plane, Proposal, Spread};
+use super::softmax_regression::softmax;
 use super::Coordinates;
 
 /// What a rule is told of an example.
@@ -103,10 +104,8 @@ impl<R: Rule> Margin<R> {
             scores => {
                 out.class = most(scores);
                 if want == Want::Probabilities {
-                    let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                    out.probabilities.extend(scores.iter().map(|score| (score - largest).exp()));
-                    let sum: f64 = out.probabilities.iter().sum();
-                    out.probabilities.iter_mut().for_each(|p| *p /= sum);
+                    out.probabilities.extend_from_slice(scores);
+                    softmax(&mut out.probabilities);
                 }
             }
         }
