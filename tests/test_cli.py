@@ -195,7 +195,6 @@ def test_examples_of_the_help_can_be_parsed(command):
         ),
         (["run", "x.csv", "--types", "a"], "--types: must be COLUMN=KIND, got 'a'"),
         (["run", "x.csv", "--on-error", "cry"], "--on-error: invalid choice: 'cry'"),
-        ([], "the following arguments are required: COMMAND"),
     ],
 )
 def test_a_wrong_command_line(capsys, arguments, message):
@@ -982,3 +981,32 @@ def test_an_error_in_the_middle_of_a_source_loses_nothing(tmp_path, capsys):
     shown = capsys.readouterr()
     assert code == 1
     assert "this is the result so far" in shown.out
+
+
+def test_alone_it_teaches(capsys):
+    code, out, err = run(capsys)
+    assert (code, out) == (USAGE, "")
+    assert "learn a source row by row" in err
+
+
+def test_run_says_what_is_odd_about_columns(tmp_path, capsys):
+    path = tmp_path / "odd.csv"
+    rows = [f'r{row},"{row},{row % 7}",{"ab"[row % 2]},{row % 2}' for row in range(400)]
+    path.write_text("\n".join(["id,height,kind,y", *rows]))
+    code, out, _ = run(capsys, "run", path, "-t", "y", "-q")
+    assert code == OK
+    assert "column 'id' differs in nearly every row (400 of the first 400)" in out
+    assert "--drop id" in out
+    assert "column 'height' is read as text: its numbers have a comma: --option decimal=," in out
+    assert "column 'kind'" not in out
+    code, out, _ = run(capsys, "run", path, "-t", "y", "-q", "--drop", "id", "--option", "decimal=,")
+    assert code == OK
+    assert "column" not in out
+
+
+def test_a_page_names_its_data(tmp_path, capsys):
+    path, page = tmp_path / "some.csv", tmp_path / "page.html"
+    path.write_text("x,y\n" + "".join(f"{row},{row % 2}\n" for row in range(50)))
+    assert run(capsys, "run", path, "-t", "y", "-q", "--report", page)[0] == OK
+    assert "<h1>some.csv: StandardScaler | LogisticRegression</h1>" in page.read_text()
+    assert "stream.read_csv(" in page.read_text()

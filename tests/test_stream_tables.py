@@ -455,6 +455,18 @@ def test_brackets_without_end(depth, brackets):
     assert list(read_json(wide * 3))[2][0] == {"a.x": "{" * 100}
 
 
+def test_json_with_a_name_of_its_own_in_every_line_is_read_in_small_tables(monkeypatch):
+    text = "".join(f'{{"k{line}": {line}, "y": 0}}\n' for line in range(2000)) + "no JSON\n"
+    source = read_json(text, target="y", on_error="skip")
+    assert [chunk.X.num_columns for chunk in source.chunks()] == [2000]
+    monkeypatch.setattr("millstream.stream.json_lines.CELLS", 1 << 20)
+    chunks = list(source.chunks())
+    assert max(chunk.X.num_columns * chunk.X.num_rows for chunk in chunks) < 1 << 20
+    seen = [{name: v for name, v in x.items() if v is not None and v == v} for x, _ in source]
+    assert seen == [{f"k{line}": line} for line in range(2000)]
+    assert "line 2001" in str(source.set_aside)
+
+
 def test_json_that_grows(tmp_path):
     path = tmp_path / "feed.jsonl"
     path.write_text('{"a": 1, "y": 0}\n{"a": 2')

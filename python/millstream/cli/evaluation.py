@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from millstream import notation
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, delay, grouped, positive
-from millstream.cli.show import counted, remark, warn
+from millstream.cli.show import counted, remark, text_of, warn
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import MillstreamError
 
@@ -52,7 +52,13 @@ EVALUATION_OPTIONS = grouped(
     Option(
         ("--detector",), 'a drift detector on the errors, such as "PageHinkley(threshold=100)"', value="DETECTOR"
     ),
-    Option(("--passes",), "how often to go through the source", value="N", kind=positive, default=1),
+    Option(
+        ("--passes",),
+        "how often to go through the source; scores of later passes are of rows learned before",
+        value="N",
+        kind=positive,
+        default=1,
+    ),
     Option(("--threads",), "the most threads for several models", value="N", kind=positive),
 )
 
@@ -191,7 +197,7 @@ def write_pictures(result: Any, given: Namespace) -> tuple[dict[str, str], bool]
         if path is None:
             continue
         try:
-            write(result, path)
+            write(result, path, given)
             written[what] = path
         except OSError as error:
             warn(f"--{what}: {path}: {error.strerror or error}")
@@ -199,11 +205,13 @@ def write_pictures(result: Any, given: Namespace) -> tuple[dict[str, str], bool]
     return written, well
 
 
-def _page(result: Any, path: str) -> None:
-    result.to_html(path, command=command_line())
+def _page(result: Any, path: str, given: Namespace) -> None:
+    source = Path(given.source).name or given.source
+    what = text_of(result.model) if hasattr(result, "model") else f"{len(result)} models compared"
+    result.to_html(path, command=command_line(), title=f"{source}: {what}")
 
 
-def _plot(result: Any, path: str) -> None:
+def _plot(result: Any, path: str, _given: Namespace) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -221,7 +229,7 @@ def command_line() -> str:
 
 def remarks_on(result: Any, stream: Watched) -> list[str]:
     """What there is to say about the rows themselves."""
-    said = []
+    said = list(stream.advice)
     aside = getattr(stream.source, "set_aside", None)
     if aside is not None and len(aside):
         said.append(str(aside))

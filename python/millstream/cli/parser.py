@@ -35,6 +35,9 @@ class _Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """What was given; of what is not known, the nearest that is."""
+        if not (sys.argv[1:] if arguments is None else arguments):
+            self.print_help(sys.stderr)
+            sys.exit(USAGE)
         given, unknown = self.parse_known_args(arguments)
         if unknown:
             one = self.commands[given.command]

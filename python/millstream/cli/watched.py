@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _frames
+from millstream.cli.advice import advice
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
 from millstream.stream.derived import Derived
@@ -26,6 +27,8 @@ class Watched(Derived):
         self.rows = 0
         #: The target's only value so far; None once there was another.
         self.only: list[Any] | None = []
+        #: What is odd about the first rows.
+        self.advice: list[str] = []
 
     def __repr__(self) -> str:
         return repr(self.source)
@@ -49,6 +52,8 @@ class Watched(Derived):
             yield self._watch(chunk)
 
     def _watch(self, chunk: Chunk) -> Chunk:
+        if not self.rows:
+            self.advice = advice(chunk)
         self.rows += len(chunk)
         if self.only is not None and chunk.y is not None and len(chunk):
             values = distinct(chunk.y, 2) + self.only

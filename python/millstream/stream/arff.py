@@ -45,6 +45,8 @@ WEIGHT = "{weight}"
 class ARFF(TableStream):
     """What `read_arff` gives."""
 
+    maker = "stream.read_arff"
+
     # Only the header knows whether rows may have weights.
     later_columns = True
 

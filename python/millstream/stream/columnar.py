@@ -96,7 +96,7 @@ class ColumnFiles(TableStream):
         names = [_name(file) for file in self.files]
         paths: Any = names[0] if len(names) == 1 else names
         target = f", target={self.target!r}" if self.target is not None else ""
-        return f"{type(self).__name__}({paths!r}{target})"
+        return f"{self.maker}({paths!r}{target})"
 
 
 def _name(file: Any) -> str:
@@ -112,6 +112,8 @@ def _can_seek(file: Any) -> bool:
 
 class Parquet(ColumnFiles):
     """What `read_parquet` gives."""
+
+    maker = "stream.read_parquet"
 
     def tables_of(self, file: Any) -> Iterator[arrow.Table]:
         from pyarrow.parquet import ParquetFile
@@ -140,6 +142,8 @@ class Parquet(ColumnFiles):
 
 class Arrow(ColumnFiles):
     """What `read_arrow` gives."""
+
+    maker = "stream.read_arrow"
 
     def tables_of(self, file: Any) -> Iterator[arrow.Table]:
         with _opened(file) as opened:

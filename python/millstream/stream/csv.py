@@ -37,6 +37,8 @@ BLOCK = 1 << 20
 class CSV(TableStream):
     """A file of separated values; `read_csv` makes one."""
 
+    maker = "stream.read_csv"
+
     def __init__(
         self,
         source: Source,

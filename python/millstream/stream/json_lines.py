@@ -28,6 +28,12 @@ __all__ = ["JSONLines", "read_json_lines"]
 #: Bytes that are parsed at once.
 BLOCK = 1 << 20
 
+#: Cells of a table. Where nearly every line has names of its own a block would have far more cells than bytes.
+CELLS = 1 << 24
+
+#: The part of a block that tells how many names it may have.
+SAMPLE = 64
+
 #: How many brackets may be inside each other. Arrow's parser has no limit of its own but the machine's.
 DEPTH = 64
 
@@ -35,6 +41,7 @@ DEPTH = 64
 class JSONLines(TableStream):
     """What `read_json_lines` gives."""
 
+    maker = "stream.read_json_lines"
     later_columns = True
 
     def __init__(self, source: Source, target: str | None, block_size: int, options: TableOptions) -> None:
@@ -52,7 +59,7 @@ class JSONLines(TableStream):
 
     def tables(self) -> Iterator[Piece]:
         with closing(self.origin.pieces()) as pieces:
-            cut = blocks(pieces, self.block_size, LINES, prompt=self.origin.follow)
+            cut = _bounded(blocks(pieces, self.block_size, LINES, prompt=self.origin.follow))
             first = next((block for block in cut if block.data.strip()), None)
             if first is None:
                 raise InvalidValue(f"{self.source}: the file is empty")
@@ -103,6 +110,32 @@ class JSONLines(TableStream):
         if not names:
             table = arrow.table({"": arrow.nulls(len(rows))}).select([])
         return Piece(table, lambda row: f"line {lines[row]}", faults, texts)
+
+
+def _bounded(cut: Iterator[Block]) -> Iterator[Block]:
+    """The same lines, in smaller blocks where a table of all of them could have too many cells."""
+    for block in cut:
+        yield from _parts(block)
+
+
+def _parts(block: Block) -> Iterator[Block]:
+    data = block.data
+    lines = data.count(b"\n") + 1
+    end = data.find(b"\n", len(data) // SAMPLE) + 1
+    if lines <= SAMPLE or not end or len(set(_NAME.findall(data, 0, end))) * SAMPLE * lines <= CELLS:
+        yield block
+        return
+    middle = data.find(b"\n", len(data) // 2) + 1
+    if not middle:
+        yield block
+        return
+    yield from _parts(block._replace(data=data[:middle], doubtful=False))
+    following = block.line + data.count(b"\n", 0, middle)
+    yield from _parts(block._replace(data=data[middle:], line=following, begins=False))
+
+
+#: Something that may be a name of an object.
+_NAME = re.compile(rb'"([^"\\]*)"\s*:')
 
 
 def _read(data: bytes, texts: arrow.Schema | None) -> arrow.Table | None:

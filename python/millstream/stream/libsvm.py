@@ -14,6 +14,8 @@ __all__ = ["Libsvm", "read_libsvm"]
 class Libsvm(SparseText):
     """A file in libsvm's text format; `read_libsvm` makes it."""
 
+    maker = "stream.read_libsvm"
+
     def __init__(
         self,
         path: Any,

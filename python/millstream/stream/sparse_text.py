@@ -39,6 +39,8 @@ class SparseText(Stream):
     A subclass has `reader()`, which begins a pass.
     """
 
+    #: The call that makes it, as it is shown.
+    maker = ""
     #: Whether a line says all by itself, so that blocks of them can be parsed side by side.
     lines_apart = False
 
@@ -130,7 +132,7 @@ class SparseText(Stream):
         return labels
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.source!r})"
+        return f"{self.maker}({self.source!r})"
 
 
 def _split(tags: bytes, ends: Any) -> list[str]:

@@ -104,6 +104,8 @@ class TableStream(Stream):
         rows before it. `"skip"`: such a row is set aside and counted in `set_aside`.
     """
 
+    #: The call that makes it, as it is shown.
+    maker = ""
     #: Whether columns may be named that the first table does not have, because later ones may.
     later_columns = False
     #: Whether a source without any row is an error.
@@ -188,7 +190,7 @@ class TableStream(Stream):
         if self.drop:
             given["drop"] = list(self.drop)
         words = "".join(f", {name}={value!r}" for name, value in given.items())
-        return f"{type(self).__name__}({self.source!r}{words})"
+        return f"{self.maker or type(self).__name__}({self.source!r}{words})"
 
 
 class _Reading:

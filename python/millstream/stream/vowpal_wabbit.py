@@ -14,6 +14,8 @@ __all__ = ["VowpalWabbit", "hash_feature", "read_vw"]
 class VowpalWabbit(SparseText):
     """A file in Vowpal Wabbit's text format; `read_vw` makes it."""
 
+    maker = "stream.read_vw"
+
     lines_apart = True
 
     def __init__(

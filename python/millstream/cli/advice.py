@@ -1,0 +1,48 @@
+"""What the first rows of a table show to be a mistake, probably."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.compute as compute
+
+from millstream.cli.show import harmless
+from millstream.stream.chunk import Chunk
+
+__all__ = ["advice"]
+
+#: Fewer rows prove nothing.
+_ROWS = 200
+#: The share of values that occur once, from which on a column names rows in place of describing them.
+_NAMES = 0.9
+#: How many columns are told of.
+_MOST = 3
+
+
+def advice(chunk: Chunk) -> list[str]:
+    """A line for each of the first few columns that will not help as they are."""
+    if not isinstance(chunk.X, arrow.Table) or len(chunk) < _ROWS:
+        return []
+    said = (_about(name, column) for name, column in zip(chunk.X.column_names, chunk.X.columns, strict=True))
+    return [words for words in said if words][:_MOST]
+
+
+def _about(name: str, column: Any) -> str | None:
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)):
+        return None
+    values = column.drop_null()
+    if not len(values):
+        return None
+    shown = harmless(name, 60)
+    if compute.all(compute.match_substring_regex(values, r"^[+-]?\d+,\d+$")).as_py():
+        return f"column {shown!r} is read as text: its numbers have a comma: --option decimal=,"
+    different = compute.count_distinct(values).as_py()
+    if different > _NAMES * len(values) and len(values) >= _ROWS:
+        return (
+            f"column {shown!r} differs in nearly every row ({different:,} of the first {len(values):,}), so "
+            f"there is little to learn from it: --drop {shown}"
+        )
+    return None
