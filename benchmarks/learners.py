@@ -19,12 +19,14 @@ ROLES = ("classifier", "regressor", "transformer", "wrapper")
 _LOGISTIC = {"name": "linear_model.LogisticRegression"}
 _SCALER = {"name": "preprocessing.StandardScaler"}
 
-#: Arguments for parts that cannot be built without.
+#: Arguments for parts that cannot be built without, or would take minutes.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Drop": {"names": [0]},
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
     "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
+    "kernel.KernelSGD": {"budget": 100},
+    "kernel.KernelSGDRegressor": {"budget": 100},
     "multiclass.OneVsRest": {"model": _LOGISTIC},
 }
 

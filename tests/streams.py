@@ -14,11 +14,13 @@ import numpy as np
 
 import millstream
 
-#: Arguments for parts that have no default for all of them.
+#: Arguments for parts that have no default for all of them, and budgets that are full within the streams here.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
+    "kernel.KernelSGD": {"budget": 30},
+    "kernel.KernelSGDRegressor": {"budget": 30},
     **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
     "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
     "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
@@ -179,6 +181,7 @@ def variants() -> Iterator[Case]:
         "parameters": {"optimizer": "optim.Adam", "averaging": True},
     }
     yield Case("classifier", "SoftmaxRegression(Adam, averaging)", softmax)
+    yield from kernel_variants()
     logistic = {"name": "linear_model.LogisticRegression"}
     encoder, imputer = {"name": "preprocessing.OneHotEncoder"}, {"name": "preprocessing.Imputer"}
     union = {"name": "compose.Union", "parameters": {"parts": [_SCALER, encoder]}}
@@ -198,6 +201,20 @@ def variants() -> Iterator[Case]:
     }
     for title, steps in shapes.items():
         yield Case("classifier", title, {"name": "compose.Pipeline", "parameters": {"steps": steps}})
+
+
+def kernel_variants() -> Iterator[Case]:
+    """Every kernel, every loss, every way to keep a budget, which is full within the streams here."""
+    choices: list[dict[str, Any]] = [{"kernel": kernel} for kernel in millstream.find(role="kernel")]
+    choices += [{"loss": loss} for loss in millstream.find(role="loss")]
+    choices += [{"maintenance": maintenance} for maintenance in ("merging", "forgetron")]
+    choices += [{"l2": 0.1, "intercept": True, "learning_rate": {"name": "optim.InverseSquareRoot"}}]
+    for role, name in {"classifier": "KernelSGD", "regressor": "KernelSGDRegressor"}.items():
+        for parameters in choices:
+            description = {"name": f"kernel.{name}", "parameters": {"budget": 10, **parameters}}
+            with contextlib.suppress(ValueError):
+                if millstream.build(description).role == role:
+                    yield Case(role, f"{name}({parameters})", description)
 
 
 CASES = [Case(*description) for description in descriptions()]

@@ -20,6 +20,7 @@ pub mod drift;
 pub mod elementary;
 pub mod evaluate;
 pub mod fault;
+pub mod kernel;
 pub mod labels;
 pub mod linear_model;
 pub mod losses;

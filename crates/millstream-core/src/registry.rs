@@ -7,13 +7,14 @@
 use serde_json::{json, Map, Value};
 
 use crate::fault::{Fault, Result};
+use crate::kernel::Kernel;
 use crate::losses::Loss;
 use crate::optim::{Optimizer, Schedule};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Generator, Metric, Regressor, Statistic, Transformer};
 use crate::{
-    baseline, compose, drift, linear_model, losses, metrics, multiclass, naive_bayes, optim, preprocessing, stats,
-    synth,
+    baseline, compose, drift, kernel, linear_model, losses, metrics, multiclass, naive_bayes, optim,
+    preprocessing, stats, synth,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub enum Role {
     Optimizer,
     Loss,
     Schedule,
+    /// What makes two examples alike.
+    Kernel,
     /// An endless stream of examples.
     Generator,
     /// Takes the role of what it wraps (a pipeline).
@@ -34,7 +37,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 11] = [
+    pub const ALL: [Role; 12] = [
         Role::Classifier,
         Role::Regressor,
         Role::Transformer,
@@ -44,6 +47,7 @@ impl Role {
         Role::Optimizer,
         Role::Loss,
         Role::Schedule,
+        Role::Kernel,
         Role::Generator,
         Role::Wrapper,
     ];
@@ -59,6 +63,7 @@ impl Role {
             Role::Optimizer => "optimizer",
             Role::Loss => "loss",
             Role::Schedule => "schedule",
+            Role::Kernel => "kernel",
             Role::Generator => "generator",
             Role::Wrapper => "wrapper",
         }
@@ -76,6 +81,7 @@ pub enum Built {
     Optimizer(Optimizer),
     Loss(Loss),
     Schedule(Schedule),
+    Kernel(Kernel),
     Generator(Box<dyn Generator>),
 }
 
@@ -99,6 +105,13 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &compose::selection::SELECT,
     &compose::union::DECLARATION,
     &drift::PAGE_HINKLEY,
+    &kernel::kernel_sgd::CLASSIFIER,
+    &kernel::kernel_sgd::REGRESSOR,
+    &kernel::LAPLACE,
+    &kernel::LINEAR,
+    &kernel::POLYNOMIAL,
+    &kernel::RBF,
+    &kernel::SIGMOID,
     &linear_model::alma::DECLARATION,
     &linear_model::arow::CLASSIFIER,
     &linear_model::arow::REGRESSOR,

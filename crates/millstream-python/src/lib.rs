@@ -78,6 +78,20 @@ mod _core {
         Ok(numpy::PyArray1::from_iter(py, y.as_array().iter().zip(z.as_array()).map(at)))
     }
 
+    /// The values of a kernel between the rows of two matrices, row after row.
+    #[pyfunction]
+    fn kernel<'py>(
+        py: Python<'py>,
+        description: &str,
+        x: numpy::PyReadonlyArray2<'py, f64>,
+        z: numpy::PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, numpy::PyArray1<f64>>> {
+        use crate::errors::OrRaise;
+        let kernel = millstream_core::kernel::Kernel::described(description).or_raise(py)?;
+        let width = z.as_array().ncols();
+        Ok(numpy::PyArray1::from_vec(py, kernel.gram(x.as_slice()?, z.as_slice()?, width)))
+    }
+
     /// The name of what was saved.
     #[pyfunction]
     fn name_of(py: Python<'_>, bytes: &[u8]) -> PyResult<String> {

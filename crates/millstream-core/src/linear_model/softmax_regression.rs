@@ -64,7 +64,7 @@ fn met(class: &Hyperplane) -> bool {
 }
 
 /// Scores become probabilities; −∞ stands for a class that was not met.
-pub(super) fn softmax(scores: &mut [f64]) {
+pub(crate) fn softmax(scores: &mut [f64]) {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut sum = 0.0;
     for score in scores.iter_mut() {

@@ -1,0 +1,439 @@
+//! Stochastic gradient descent in the space of a kernel, for classes and for numbers; see `machine` for the recursion
+//! and `upkeep` for the budget.
+//!
+//! Of two classes there is one output, and the loss is that of the margin y f(x). From the third class on there is an
+//! output for each, over the same points, and the margin is the score of the true class minus the highest of the
+//! others (Crammer and Singer, 2001; for kernels on a budget Wang, Crammer and Vucetic, 2012, section 5): the true
+//! class takes one half of the step and its rival the other, with the opposite sign. So the margin moves by what it
+//! would move by with two classes, and when a third one comes, f becomes f/2 and −f/2 and nothing is lost.
+
+use crate::fault::{Fault, Result};
+use crate::linear_model::softmax_regression::softmax;
+use crate::losses::Loss;
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Classifier, Part, Regressor};
+use crate::row::{finite, most, Prediction, Row, Scratch, Want};
+use crate::schema::Schema;
+
+use super::machine::Machine;
+use super::upkeep;
+
+const CLASSES: &str = "kernel.KernelSGD";
+const NUMBERS: &str = "kernel.KernelSGDRegressor";
+
+const fn parameters(loss: &'static str) -> [Parameter; 8] {
+    [
+        Parameter::new(
+            "kernel",
+            Kind::Part(&[Role::Kernel]),
+            DefaultValue::Part("kernel.RBF"),
+            "what makes two examples alike",
+        ),
+        Parameter::new("loss", Kind::Part(&[Role::Loss]), DefaultValue::Part(loss), "the loss that is followed"),
+        Parameter::new(
+            "learning_rate",
+            Kind::Rate(Bounds::POSITIVE),
+            DefaultValue::Float(0.1),
+            "the size of a step: a number, or a schedule",
+        ),
+        Parameter::new(
+            "l2",
+            Kind::Float(Bounds::NOT_NEGATIVE),
+            DefaultValue::Float(0.0),
+            "pull of all coefficients towards 0",
+        ),
+        Parameter::new(
+            "intercept",
+            Kind::Boolean,
+            DefaultValue::Boolean(false),
+            "whether there is a constant term",
+        ),
+        Parameter::new(
+            "budget",
+            Kind::Optional(&Kind::Integer { low: 1, high: 1_000_000 }),
+            DefaultValue::Integer(1000),
+            "the most points that are kept; without one every point is",
+        ),
+        Parameter::new(
+            "maintenance",
+            Kind::Choice(upkeep::CHOICES),
+            DefaultValue::Text("removal"),
+            "which point pays when the budget is full, and how",
+        ),
+        Parameter::new(
+            "tolerance",
+            Kind::Float(Bounds::NOT_NEGATIVE),
+            DefaultValue::Float(0.01),
+            "for 'projectron': the share of k(x, x) up to which a point that lies near the span of the others is projected on it",
+        ),
+    ]
+}
+
+static CLASS_PARAMETERS: [Parameter; 8] = parameters("losses.Hinge");
+static NUMBER_PARAMETERS: [Parameter; 8] = parameters("losses.Squared");
+
+pub static CLASSIFIER: Declaration = Declaration {
+    name: CLASSES,
+    role: Role::Classifier,
+    words: "Gradient descent in the space of a kernel, for classes, with or without a budget of points",
+    parameters: &CLASS_PARAMETERS,
+    build: |arguments| {
+        let loss = loss(arguments, true)?;
+        Ok(Built::Classifier(Box::new(KernelSgd { loss, machine: Machine::new(CLASSES, arguments, true)? })))
+    },
+};
+
+pub static REGRESSOR: Declaration = Declaration {
+    name: NUMBERS,
+    role: Role::Regressor,
+    words: "Gradient descent in the space of a kernel, for numbers, with or without a budget of points",
+    parameters: &NUMBER_PARAMETERS,
+    build: |arguments| {
+        let loss = loss(arguments, false)?;
+        let machine = Machine::new(NUMBERS, arguments, false)?;
+        Ok(Built::Regressor(Box::new(KernelSgdRegressor(KernelSgd { loss, machine }))))
+    },
+};
+
+fn loss(arguments: &Arguments<'_>, for_classes: bool) -> Result<Loss> {
+    match arguments.part("loss")? {
+        Built::Loss(loss) if loss.for_classes() == for_classes => Ok(loss),
+        _ => Err(Fault::value(format!(
+            "{}: loss must be one for {}, got {}; {} takes it",
+            arguments.who,
+            if for_classes { "classes" } else { "numbers" },
+            arguments.value("loss")?["name"].as_str().unwrap_or("another part"),
+            if for_classes { NUMBERS } else { CLASSES },
+        ))),
+    }
+}
+
+#[derive(Clone)]
+struct KernelSgd {
+    loss: Loss,
+    machine: Machine,
+}
+
+#[derive(Clone)]
+struct KernelSgdRegressor(KernelSgd);
+
+impl KernelSgd {
+    /// What to predict from the scores of all outputs.
+    fn write(&self, scores: &[f64], want: Want, out: &mut Prediction) {
+        out.clear();
+        match scores {
+            [] => {}
+            [score] => {
+                out.class = Some(u32::from(*score > 0.0));
+                if want == Want::Probabilities {
+                    let p = self.loss.probability(*score);
+                    out.probabilities.extend_from_slice(&[1.0 - p, p]);
+                }
+            }
+            scores => {
+                out.class = most(scores);
+                if want == Want::Probabilities {
+                    out.probabilities.extend_from_slice(scores);
+                    softmax(&mut out.probabilities);
+                }
+            }
+        }
+    }
+
+    /// How many classes the outputs tell apart.
+    fn classes(&self) -> usize {
+        match self.machine.state.coefficients.len() {
+            1 => 2,
+            outputs => outputs,
+        }
+    }
+
+    /// An output for a class that is new.
+    fn admit(&mut self, y: usize) {
+        let state = &mut self.machine.state;
+        if y > 1 && state.coefficients.len() == 1 {
+            let half = |sign: f64| state.coefficients[0].iter().map(|c| 0.5 * sign * c).collect();
+            state.coefficients = vec![half(-1.0), half(1.0)];
+            state.intercepts = vec![-0.5 * state.intercepts[0], 0.5 * state.intercepts[0]];
+        }
+        state.outputs(if y > 1 { y + 1 } else { 1 });
+    }
+
+    /// The slopes of the loss by output, into `work.step`.
+    fn descend(&mut self, y: usize, w: f64) {
+        let work = &mut self.machine.work;
+        work.step.clear();
+        if let [score] = work.scores[..] {
+            work.step.push(w * self.loss.slope(if y == 1 { 1.0 } else { -1.0 }, score));
+            return;
+        }
+        let truth = std::mem::replace(&mut work.scores[y], f64::NEG_INFINITY);
+        let rival = most(&work.scores).unwrap_or_default() as usize;
+        let slope = w * self.loss.slope(1.0, truth - work.scores[rival]);
+        work.scores[y] = truth;
+        work.step.resize(work.scores.len(), 0.0);
+        work.step[y] = 0.5 * slope;
+        work.step[rival] = -0.5 * slope;
+    }
+
+    fn take(&mut self, x: Row<'_>, y: usize, w: f64, answer: Option<(Want, &mut Prediction)>) -> Result<()> {
+        // A new class is rare; then the coefficients before are kept, for the case that the example is refused.
+        let state = &self.machine.state;
+        let before = (y >= self.classes()).then(|| (state.coefficients.clone(), state.intercepts.clone()));
+        if before.is_some() {
+            self.admit(y);
+        }
+        let learned = self.machine.meet(x).and_then(|width| {
+            if let Some((want, out)) = answer {
+                self.write(&self.machine.work.scores, want, out);
+            }
+            self.descend(y, w);
+            self.machine.follow().inspect_err(|_| self.machine.part(width))
+        });
+        learned.inspect_err(|_| {
+            if let Some(before) = before {
+                (self.machine.state.coefficients, self.machine.state.intercepts) = before;
+            }
+        })
+    }
+}
+
+impl Part for KernelSgd {
+    fn save(&self) -> Result<Vec<u8>> {
+        self.machine.save()
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let before = self.machine.state.clone();
+        self.machine.load(bytes)?;
+        if self.machine.state.coefficients.len() == 2 {
+            self.machine.state = before;
+            return Err(Fault::state(format!(
+                "{CLASSES}: the saved state is not valid: two outputs where one is enough"
+            )));
+        }
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        self.machine.memory()
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        self.machine.inspect(schema)
+    }
+}
+
+impl Classifier for KernelSgd {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+        let mut scores = scratch.take_numbers();
+        self.machine.predict(x, &mut scores, scratch);
+        self.write(&scores, want, out);
+        scratch.give_numbers(scores);
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, _scratch: &mut Scratch) -> Result<()> {
+        self.take(x, y as usize, w, None)
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if y as usize >= self.classes() || !self.machine.state.dictionary.knows(x) {
+            // A new feature or class must not be seen before it is learned.
+            self.predict(x, want, out, scratch);
+            return self.take(x, y as usize, w, None);
+        }
+        self.take(x, y as usize, w, Some((want, out)))
+    }
+
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
+        let mut scores = scratch.take_numbers();
+        self.machine.predict(x, &mut scores, scratch);
+        let score = match scores[..] {
+            [] => Some(0.0),
+            [score] => Some(score),
+            _ => None,
+        };
+        scratch.give_numbers(scores);
+        score
+    }
+
+    fn duplicate(&self) -> Box<dyn Classifier> {
+        Box::new(self.clone())
+    }
+}
+
+impl KernelSgdRegressor {
+    fn mean(&self, score: f64) -> f64 {
+        finite(self.0.loss.mean(score))
+    }
+
+    /// Learn, and give the score before.
+    fn take(&mut self, x: Row<'_>, y: f64, w: f64) -> Result<f64> {
+        let KernelSgd { loss, machine } = &mut self.0;
+        if loss.for_counts() && y < 0.0 {
+            return Err(Fault::value(format!(
+                "{NUMBERS}: the target of losses.Poisson must not be negative, got {y}"
+            )));
+        }
+        let fresh = machine.state.coefficients.is_empty();
+        machine.state.outputs(1);
+        let learned = machine.meet(x).and_then(|width| {
+            let score = machine.work.scores[0];
+            machine.work.step.clear();
+            machine.work.step.push(w * loss.slope(y, score));
+            machine.follow().inspect_err(|_| machine.part(width))?;
+            Ok(score)
+        });
+        learned.inspect_err(|_| {
+            if fresh {
+                machine.state.outputs(0);
+            }
+        })
+    }
+}
+
+impl Part for KernelSgdRegressor {
+    fn save(&self) -> Result<Vec<u8>> {
+        self.0.machine.save()
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let before = self.0.machine.state.clone();
+        self.0.machine.load(bytes)?;
+        if self.0.machine.state.coefficients.len() > 1 {
+            self.0.machine.state = before;
+            return Err(Fault::state(format!("{NUMBERS}: the saved state is not valid: several outputs")));
+        }
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        self.0.machine.memory()
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        self.0.machine.inspect(schema)
+    }
+}
+
+impl Regressor for KernelSgdRegressor {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        let mut scores = scratch.take_numbers();
+        self.0.machine.predict(x, &mut scores, scratch);
+        let predicted = self.mean(scores.first().copied().unwrap_or(0.0));
+        scratch.give_numbers(scores);
+        predicted
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, _scratch: &mut Scratch) -> Result<()> {
+        self.take(x, y, w).map(drop)
+    }
+
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        if !self.0.machine.state.dictionary.knows(x) {
+            // A new feature must not be seen before it is learned.
+            let predicted = self.predict(x, scratch);
+            self.take(x, y, w)?;
+            return Ok(predicted);
+        }
+        let score = self.take(x, y, w)?;
+        Ok(self.mean(score))
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use serde_json::json;
+
+    fn classifier(parameters: serde_json::Value) -> Box<dyn Classifier> {
+        let description = registry::resolve(&json!({ "name": CLASSES, "parameters": parameters })).unwrap();
+        let Built::Classifier(model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        model
+    }
+
+    fn regressor(parameters: serde_json::Value) -> Box<dyn Regressor> {
+        let description = registry::resolve(&json!({ "name": NUMBERS, "parameters": parameters })).unwrap();
+        let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        model
+    }
+
+    /// γ = 1, η = 1/4, squared loss. x = 0, y = 2: f = 0, slope −4, c₁ = 1. Then x = 1, y = 0: k = e⁻¹, f = e⁻¹,
+    /// slope 2/e; with λ = 1 first c₁ ← 3/4, and c₂ = −1/(2e). At 0: 3/4 − e⁻¹ / (2e).
+    #[test]
+    fn two_steps_of_the_recursion_by_hand() {
+        let mut model = regressor(json!({
+            "kernel": {"name": "kernel.RBF", "parameters": {"gamma": 1.0}}, "learning_rate": 0.25, "l2": 1.0}));
+        let mut scratch = Scratch::default();
+        assert_eq!(model.step(Row::Plain(&[0.0]), 2.0, 1.0, &mut scratch).unwrap(), 0.0);
+        let e = 1f64.exp();
+        assert!((model.step(Row::Plain(&[1.0]), 0.0, 1.0, &mut scratch).unwrap() - 1.0 / e).abs() < 1e-15);
+        let wanted = 0.75 - 0.5 / (e * e);
+        assert!((model.predict(Row::Plain(&[0.0]), &mut scratch) - wanted).abs() < 1e-15);
+    }
+
+    /// A budget of two, linear kernel, squared loss, η = 1/4. x = (1, 0), y = 2: c = 1, size 1 · 1. x = (0, 2), y = 8:
+    /// c = 4, size 16 · 4. x = (1, 1), y = 10: f = 1 + 8 = 9, slope −2, c = 1/2, size 1/4 · 2 = 1/2, which is the
+    /// least: nothing changes. x = (1, 1), y = 13: slope −8, c = 2, size 8: the first goes, and f(1, 0) = 2.
+    #[test]
+    fn removal_by_hand() {
+        let mut model = regressor(json!({"kernel": "kernel.Linear", "learning_rate": 0.25, "budget": 2}));
+        let mut scratch = Scratch::default();
+        for (x, y, f) in
+            [([1.0, 0.0], 2.0, 1.0), ([0.0, 2.0], 8.0, 1.0), ([1.0, 1.0], 10.0, 1.0), ([1.0, 1.0], 13.0, 2.0)]
+        {
+            model.learn(Row::Plain(&x), y, 1.0, &mut scratch).unwrap();
+            assert_eq!(model.predict(Row::Plain(&[1.0, 0.0]), &mut scratch), f);
+        }
+    }
+
+    /// Hinge, η = 1, linear kernel. Class 1 at x = 1: f = x. Class 2 at x = 2: outputs −1/2, 1/2, 0 of x; the scores
+    /// are −1, 1, 0, the margin 0 − 1, so c = (0, −1/2, 1/2) at 2: outputs −1/2, 1/2 − 1, 1 of x.
+    #[test]
+    fn a_third_class_by_hand() {
+        let mut model = classifier(json!({"kernel": "kernel.Linear", "learning_rate": 1.0}));
+        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        model.learn(Row::Plain(&[1.0]), 1, 1.0, &mut scratch).unwrap();
+        assert_eq!(model.score(Row::Plain(&[3.0]), &mut scratch), Some(3.0));
+        model.learn(Row::Plain(&[2.0]), 2, 1.0, &mut scratch).unwrap();
+        model.predict(Row::Plain(&[1.0]), Want::Probabilities, &mut out, &mut scratch);
+        let sum = 2.0 * (-0.5f64).exp() + 1f64.exp();
+        for (got, score) in out.probabilities.iter().zip([-0.5f64, -0.5, 1.0]) {
+            assert!((got - score.exp() / sum).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn what_overflows_leaves_everything() {
+        let mut scratch = Scratch::default();
+        for kernel in ["kernel.Linear", "kernel.Polynomial"] {
+            let mut model = classifier(json!({ "kernel": kernel }));
+            model.learn(Row::Plain(&[1.0]), 0, 1.0, &mut scratch).unwrap();
+            let before = model.save().unwrap();
+            assert!(model.learn(Row::Plain(&[1e308, 1e308]), 3, 1.0, &mut scratch).is_err());
+            assert_eq!(model.save().unwrap(), before);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Learners that are linear in the space of a kernel: f(x) = Σᵢ cᵢ k(xᵢ, x).
+//!
+//! | you look for | it is in |
+//! |---|---|
+//! | what a kernel is, and each of them | `kernels`; on texts: `texts` |
+//! | the points that are kept, and all kernel values at once | `points`, `dictionary` |
+//! | the recursion, and what happens when the budget is full | `machine`, `upkeep`, `merging`, `gram` |
+//! | least squares over a dictionary | `kernel_rls` |
+//! | maps that let a linear learner stand in | `random_fourier_features`, `nystroem` |
+
+mod dictionary;
+mod exponentials;
+pub mod kernel_sgd;
+mod kernels;
+mod machine;
+mod merging;
+mod points;
+mod upkeep;
+
+pub use kernels::{Kernel, LAPLACE, LINEAR, POLYNOMIAL, RBF, SIGMOID};
