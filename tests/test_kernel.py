@@ -46,7 +46,7 @@ def test_kernels_are_those_of_scikit_learn(name: str) -> None:
     }
     random = np.random.default_rng(1)
     X, Z = random.normal(size=(17, 5)), random.normal(size=(23, 5))
-    gram = getattr(kernel, ours)(**settings[name])(X, Z)
+    gram = getattr(kernel, ours[name])(**settings[name])(X, Z)
     theirs = getattr(pairwise, f"{name}_kernel")(X, Z, **settings[name])
     np.testing.assert_allclose(gram, theirs, rtol=1e-12, atol=1e-14)
     wide = kernel.Linear()(np.eye(3, 2000), np.ones((1, 2000)))
