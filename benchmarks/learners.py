@@ -21,6 +21,7 @@ _SCALER = {"name": "preprocessing.StandardScaler"}
 
 #: Arguments for parts that cannot be built without, or would take minutes.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "basis.Polynomial": {"order": 3, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
     "compose.Drop": {"names": [0]},
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
     "compose.Select": {"names": [0, 1, 2]},

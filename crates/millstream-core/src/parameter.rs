@@ -77,6 +77,8 @@ pub enum Kind {
     },
     /// A list of numbers within bounds.
     Floats(Bounds),
+    /// A list of numbers, or one of lists of numbers; the words say which.
+    Table(&'static str),
     /// A class label: bool, int or text.
     Label,
     /// Another part: `{"name": …, "parameters": …}`, or its bare name.
@@ -134,6 +136,7 @@ impl Kind {
                 format!("a list, each {}", Kind::Integer { low: *low, high: *high }.words())
             }
             Kind::Floats(bounds) => format!("a list of numbers, each {}", bounds.words()),
+            Kind::Table(words) => (*words).into(),
             Kind::Label => "a class label (bool, int or str)".into(),
             Kind::Part(roles) => {
                 let words = role_words(roles);
@@ -197,6 +200,7 @@ impl Kind {
                     _ => Err(refuse()),
                 }
             }
+            Kind::Table(_) => table(given).ok_or_else(refuse),
             Kind::Label => match given {
                 Value::Bool(_) | Value::String(_) => Ok(given.clone()),
                 _ => whole(given).map(Value::from).ok_or_else(refuse),
@@ -211,6 +215,16 @@ impl Kind {
                 .map(Value::from),
         }
     }
+}
+
+/// A list of finite numbers, or a list of such lists.
+fn table(given: &Value) -> Option<Value> {
+    let number = |entry: &Value| entry.as_f64().filter(|number| number.is_finite());
+    let row = |row: &Value| row.as_array()?.iter().map(number).collect::<Option<Vec<f64>>>();
+    row(given).map(Value::from).or_else(|| {
+        let rows = given.as_array()?.iter().map(row).collect::<Option<Vec<_>>>()?;
+        Some(rows.into_iter().map(Value::from).collect())
+    })
 }
 
 fn role_words(roles: &[Role]) -> String {

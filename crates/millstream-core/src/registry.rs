@@ -13,7 +13,7 @@ use crate::optim::{Optimizer, Schedule};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Generator, Metric, Regressor, Statistic, Transformer};
 use crate::{
-    baseline, compose, drift, kernel, linear_model, losses, metrics, multiclass, naive_bayes, optim,
+    baseline, basis, compose, drift, kernel, linear_model, losses, metrics, multiclass, naive_bayes, optim,
     preprocessing, stats, synth,
 };
 
@@ -100,6 +100,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &baseline::no_change::DECLARATION,
     &baseline::prior::DECLARATION,
     &baseline::target_mean::DECLARATION,
+    &basis::polynomial::DECLARATION,
     &compose::pipeline::DECLARATION,
     &compose::selection::DROP,
     &compose::selection::SELECT,
@@ -118,6 +119,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &linear_model::confidence_weighted::CW,
     &linear_model::confidence_weighted::SCW,
     &linear_model::gaussian_herding::DECLARATION,
+    &linear_model::irma::DECLARATION,
     &linear_model::linear_regression::DECLARATION,
     &linear_model::lms::DECLARATION,
     &linear_model::logistic_regression::DECLARATION,

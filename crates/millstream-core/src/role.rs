@@ -40,6 +40,23 @@ pub trait Part: Send + Sync {
     fn missing_is_zero(&self) -> bool {
         false
     }
+    /// Whether there are rows that it refuses to predict or transform: then `check` is called before.
+    fn checks(&self) -> bool {
+        false
+    }
+    /// Refuse a row that cannot be predicted or transformed.
+    fn check(&self, _x: Row<'_>, _scratch: &mut Scratch) -> Result<()> {
+        Ok(())
+    }
+    /// Whether a transformer directly before it should write functions that are orthonormal, if it can
+    /// (`Transformer::become_orthonormal`).
+    fn wants_orthonormal(&self) -> bool {
+        false
+    }
+    /// Its state for features φ, where it has learned from ψ = C φ; `transition` is C, a lower triangle by rows.
+    fn expressed(&self, _transition: &[f64]) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
     /// What it has learned, for people: weights, class counts, a tree. Feature names come from `schema`.
     fn inspect(&self, _schema: &Schema) -> serde_json::Value {
         serde_json::Value::Null
@@ -162,6 +179,23 @@ pub trait Transformer: Part {
     /// Take back the last `learn`, bit for bit. A pipeline calls it when a later step refuses the example;
     /// it is called at most once per `learn`.
     fn undo(&mut self) {}
+    /// Whether learning changes nothing more in what it writes: then a row need not be transformed twice.
+    fn is_fixed(&self) -> bool {
+        false
+    }
+    /// From now on write functions ψ that are orthonormal, instead of φ with the same span; false if it knows none.
+    /// Called when a pipeline is built. Names are still those of φ.
+    fn become_orthonormal(&mut self) -> bool {
+        false
+    }
+    /// C in ψ = C φ, a lower triangle by rows; none if it writes φ.
+    fn transition(&self) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+    /// ∫ φφᵀ over the region of a basis of so many inputs, by rows, if it is one.
+    fn gram(&self, _inputs: Option<usize>) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
     /// Names, kinds and nominal values of what `transform` writes, by slot.
     fn output(&self, input: &Schema) -> Schema;
     fn duplicate(&self) -> Box<dyn Transformer>;

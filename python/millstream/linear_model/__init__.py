@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from millstream.linear_model.confidence import AROW, CW, SCW, GaussianHerding
 from millstream.linear_model.gradient import LinearRegression, LogisticRegression, SoftmaxRegression
+from millstream.linear_model.incremental_risk import IRMA
 from millstream.linear_model.least_squares import LMS, RLS, AROWRegressor, PARegressor
 from millstream.linear_model.margin import ALMA, ROMMA, SVM, PAClassifier, Perceptron
 
@@ -15,6 +16,7 @@ __all__ = [
     "ALMA",
     "AROW",
     "CW",
+    "IRMA",
     "LMS",
     "RLS",
     "ROMMA",

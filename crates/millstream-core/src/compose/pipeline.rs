@@ -46,6 +46,14 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
             _ => return Err(Fault::wrong_type(format!("{NAME}: only the last step may be a learner"))),
         }
     }
+    let wants_orthonormal = match &last {
+        Built::Classifier(last) => last.wants_orthonormal(),
+        Built::Regressor(last) => last.wants_orthonormal(),
+        _ => false,
+    };
+    if let (true, Some(before)) = (wants_orthonormal, steps.last_mut()) {
+        before.become_orthonormal();
+    }
     let chain = Chain { steps, ..Chain::default() };
     Ok(match last {
         Built::Classifier(last) => Built::Classifier(Box::new(Pipeline { chain, last, held: None })),
@@ -88,6 +96,21 @@ fn through<R>(
     let result = through(rest, buffer.row(), scratch, last);
     scratch.give_row(buffer);
     result
+}
+
+fn check_through(steps: &[Box<dyn Transformer>], x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+    let Some((first, rest)) = steps.split_first() else { return Ok(()) };
+    if first.checks() {
+        first.check(x, scratch)?;
+    }
+    if !rest.iter().any(|step| step.checks()) {
+        return Ok(());
+    }
+    let mut buffer = scratch.take_row();
+    first.transform(x, &mut buffer, scratch);
+    let checked = check_through(rest, buffer.row(), scratch);
+    scratch.give_row(buffer);
+    checked
 }
 
 type Last<'a> = dyn FnMut(Row<'_>, Option<&Schema>, &mut Scratch) -> Result<()> + 'a;
@@ -145,6 +168,20 @@ impl Chain {
             [only] if self.widths.is_empty() => Some(&mut **only),
             _ => None,
         }
+    }
+
+    /// The one transformer, if there is just one and it writes the same before and after it has learned.
+    #[inline]
+    fn fixed(&mut self) -> Option<&mut dyn Transformer> {
+        match self.steps.as_mut_slice() {
+            [only] if only.is_fixed() => Some(&mut **only),
+            _ => None,
+        }
+    }
+
+    /// Carry a row to every step that may refuse it.
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        check_through(&self.steps, x, scratch)
     }
 
     /// The schema behind the steps.
@@ -241,7 +278,18 @@ impl<Last: AsPart> Pipeline<Last> {
     }
 }
 
-impl<Last: AsPart + Send + Sync> Part for Pipeline<Last> {
+impl<Last: AsPart + Clone> Pipeline<Last> {
+    /// The last step's state for the features that the step before it names, where it was given others that are
+    /// orthonormal.
+    fn expressed(&self) -> Result<Option<Vec<u8>>> {
+        match self.chain.steps.last().map(|step| step.transition()).transpose()?.flatten() {
+            Some(transition) => self.last.part().expressed(&transition),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
     fn save(&self) -> Result<Vec<u8>> {
         let steps = self.chain.steps.iter().map(|step| step.save());
         let steps = steps.chain(std::iter::once(self.last.part().save()));
@@ -288,6 +336,18 @@ impl<Last: AsPart + Send + Sync> Part for Pipeline<Last> {
         self.bind_all(schema);
     }
 
+    fn checks(&self) -> bool {
+        self.chain.steps.iter().any(|step| step.checks()) || self.last.part().checks()
+    }
+
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.chain.check(x, scratch)?;
+        match self.last.part().checks() {
+            true => through(&self.chain.steps, x, scratch, |z, scratch| self.last.part().check(z, scratch)),
+            false => Ok(()),
+        }
+    }
+
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
         let mut current = schema.clone();
         let mut steps = Vec::new();
@@ -295,7 +355,16 @@ impl<Last: AsPart + Send + Sync> Part for Pipeline<Last> {
             steps.push(step.inspect(&current));
             current = step.output(&current);
         }
-        steps.push(self.last.part().inspect(&current));
+        steps.push(match self.expressed() {
+            Ok(Some(state)) => {
+                let mut last = self.last.clone();
+                match last.part_mut().load(&state) {
+                    Ok(()) => last.part().inspect(&current),
+                    Err(_) => serde_json::Value::Null,
+                }
+            }
+            _ => self.last.part().inspect(&current),
+        });
         json!({ "steps": steps })
     }
 
@@ -306,7 +375,10 @@ impl<Last: AsPart + Send + Sync> Part for Pipeline<Last> {
         let input = self.chain.steps[..place].iter().fold(input.clone(), |schema, step| step.output(&schema));
         let state = match self.chain.steps.get(place) {
             Some(step) => step.save()?,
-            None => self.last.part().save()?,
+            None => match self.expressed()? {
+                Some(state) => state,
+                None => self.last.part().save()?,
+            },
         };
         Ok(Some(Member { state, input }))
     }
@@ -330,10 +402,26 @@ impl Classifier for Pipeline<Box<dyn Classifier>> {
     ) -> usize {
         let mut prediction = scratch.take_prediction();
         let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
+        let checks = self.checks();
         let mut done = 0;
         for (x, y, w) in block.rows() {
             let x = Row::Plain(x);
             let last = &mut self.last;
+            if let Some(first) = self.chain.fixed() {
+                let learned = first.learn_and_transform(x, w, &mut after, scratch).and_then(|()| {
+                    let stepped = last.step(after.row(), y, w, want, &mut prediction, scratch);
+                    stepped.inspect_err(|_| first.undo())
+                });
+                if learned.is_err() {
+                    break;
+                }
+                out.push(&mut prediction, block.labels, want);
+                done += 1;
+                continue;
+            }
+            if checks && self.chain.check(x, scratch).is_err() {
+                break;
+            }
             let learned = match self.chain.alone() {
                 // The common pipeline, without the recursion.
                 Some(first) => first.step(x, w, &mut before, &mut after, scratch).and_then(|()| {
@@ -378,10 +466,23 @@ impl Regressor for Pipeline<Box<dyn Regressor>> {
 
     fn step_block(&mut self, block: &NumberBlock<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
         let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
+        let checks = self.checks();
         let mut done = 0;
         for (x, y, w) in block.rows() {
             let x = Row::Plain(x);
             let last = &mut self.last;
+            if let Some(first) = self.chain.fixed() {
+                let predicted = first
+                    .learn_and_transform(x, w, &mut after, scratch)
+                    .and_then(|()| last.step(after.row(), y, w, scratch).inspect_err(|_| first.undo()));
+                let Ok(predicted) = predicted else { break };
+                out.push(predicted);
+                done += 1;
+                continue;
+            }
+            if checks && self.chain.check(x, scratch).is_err() {
+                break;
+            }
             let predicted = match self.chain.alone() {
                 Some(first) => first.step(x, w, &mut before, &mut after, scratch).and_then(|()| {
                     let predicted = last.predict(before.row(), scratch);
@@ -434,6 +535,14 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
 
     fn output(&self, input: &Schema) -> Schema {
         self.last.output(&self.chain.output(input))
+    }
+
+    fn become_orthonormal(&mut self) -> bool {
+        self.last.become_orthonormal()
+    }
+
+    fn transition(&self) -> Result<Option<Vec<f64>>> {
+        self.last.transition()
     }
 
     fn duplicate(&self) -> Box<dyn Transformer> {

@@ -244,6 +244,14 @@ impl Part for Union {
         self.parts.iter_mut().for_each(|part| part.bind(schema));
     }
 
+    fn checks(&self) -> bool {
+        self.parts.iter().any(|part| part.checks())
+    }
+
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.parts.iter().try_for_each(|part| part.check(x, scratch))
+    }
+
     fn inspect(&self, schema: &Schema) -> Json {
         let parts: Vec<Json> = self.parts.iter().map(|part| part.inspect(schema)).collect();
         let names: Vec<String> = self.output(schema).names().map(|name| name.text()).collect();

@@ -55,6 +55,8 @@ pub struct Model {
     labels: Labels,
     root: Root,
     learned: u64,
+    /// See `Part::checks`.
+    checks: bool,
 }
 
 /// What a model predicted. Kept by the caller and reused.
@@ -79,7 +81,9 @@ impl Model {
             }
         };
         let title = title(&description);
-        Ok(Model { description, title, schema: Schema::default(), labels: Labels::default(), root, learned: 0 })
+        let checks = root.part().checks();
+        let (schema, labels) = (Schema::default(), Labels::default());
+        Ok(Model { description, title, schema, labels, root, learned: 0, checks })
     }
 
     pub fn description(&self) -> &Json {
@@ -247,11 +251,13 @@ impl Model {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
+        self.check_row(x, scratch)?;
         Self::answer(&self.root, &self.labels, x, want, answer, scratch).map_err(|fault| fault.by(&self.title))
     }
 
     pub fn score<S: Source>(&self, source: &mut S, scratch: &mut Scratch) -> Result<f64> {
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
+        self.check_row(x, scratch)?;
         match &self.root {
             Root::Classifier(part) => part.score(x, scratch).ok_or_else(|| self.cannot("score")),
             _ => Err(self.cannot("score")),
@@ -260,6 +266,7 @@ impl Model {
 
     pub fn transform<S: Source>(&self, source: &mut S, out: &mut RowBuffer, scratch: &mut Scratch) -> Result<()> {
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
+        self.check_row(x, scratch)?;
         match &self.root {
             Root::Transformer(part) => {
                 part.transform(x, out, scratch);
@@ -326,6 +333,7 @@ impl Model {
         }
         self.check(target, w)?;
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
+        self.check_row(x, scratch)?;
         match (&mut self.root, target) {
             (Root::Classifier(part), Target::Class(label)) => {
                 let code = self.labels.code(label).unwrap_or_default();
@@ -337,6 +345,15 @@ impl Model {
         }
         self.learned += 1;
         Ok(())
+    }
+
+    /// Whether a row can be predicted or transformed at all.
+    #[inline]
+    fn check_row(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        match self.checks {
+            true => self.root.part().check(x, scratch),
+            false => Ok(()),
+        }
     }
 
     /// Whether `target` and weight are of the right kind and finite.

@@ -88,6 +88,14 @@ impl Part for OneVsRest {
         }
     }
 
+    fn checks(&self) -> bool {
+        self.fresh.checks()
+    }
+
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.members.team().iter().flatten().try_for_each(|member| member.check(x, scratch))
+    }
+
     /// Members in the order of `classes`.
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
         let members = self.members.team().iter().flatten();

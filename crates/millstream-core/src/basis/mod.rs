@@ -1,0 +1,23 @@
+//! Approximation structures: functions φ(x) on a bounded region Ω, as transformers in front of a linear learner.
+//!
+//! Of one input each structure is a file of its own (`Structure`): its functions, their Gram matrix
+//! A = ∫_Ω φφᵀ in closed form where there is one, and their names. `Basis` makes of it functions of several inputs
+//! (products of all, or a sum by input), looks after the bounds, and is what the registry builds.
+//!
+//! A learner that minimises the change of a function over Ω (IRMA) needs A⁻¹. In a basis ψ = Cφ of the same space that
+//! is orthonormal on Ω, A is the identity, so such a learner asks the basis in front of it for ψ
+//! (`Transformer::become_orthonormal`). Monomials of order 10 on [0, 3] have an A of condition 10¹⁸, and cannot be
+//! orthonormalised by way of A in double precision; by the recurrence of Legendre's polynomials ψ is exact to rounding.
+
+mod axis;
+mod factor;
+mod frame;
+mod legendre;
+mod parameters;
+pub mod polynomial;
+mod structure;
+
+pub use axis::Axis;
+pub use factor::Factor;
+pub use frame::Basis;
+pub use structure::{Constant, Structure};

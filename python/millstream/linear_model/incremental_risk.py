@@ -1,0 +1,81 @@
+"""Learners that change a function as little as possible over the region of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from millstream.base import Native, Regressor
+from millstream.losses import Loss
+
+__all__ = ["IRMA"]
+
+
+class IRMA(Native, Regressor):
+    """Incremental risk minimisation: each example changes the function as little as possible over its region.
+
+    Choose it behind a `basis` to learn a function of few inputs from one example at a time: it is as stable with
+    powers of order 10 as with local functions, needs no scaling, and costs as much as a gradient step. With the
+    growing stiffness of the paper it comes to rest after a few hundred examples; keep it adapting with `cap` or
+    `growth=1`.
+
+    The change is measured by the integral of its square over the bounds of the basis that stands directly before
+    it. Without a basis it is measured by the squared change of the weights, or by `gram`. A sample weight
+    multiplies the loss. There is no constant term: the constant is one of the basis's functions.
+
+    Parameters
+    ----------
+    loss
+        The loss at the example; any convex one for numbers.
+    stiffness
+        What a change of the function costs at the first example; the smaller, the nearer the function comes to it.
+    growth
+        The factor by which the stiffness grows with each example; 1 keeps it.
+    schedule
+        "geometric" multiplies the stiffness by `growth` with each example, "linear" adds
+        `stiffness * (growth - 1)`.
+    cap
+        The stiffness grows up to this and stays. From about 1e16 times the square of the features on, an example
+        changes nothing.
+    gram
+        The integral of the products of features, as a list of rows in the order of the features, where no basis
+        stands before the learner. It must be positive definite.
+
+    Examples
+    --------
+    >>> from millstream import basis, linear_model
+    >>> model = basis.Polynomial(order=6, bounds=(0, 3)) | linear_model.IRMA()
+    >>> for i in range(150):
+    ...     x = (i * 0.7) % 3.0
+    ...     model.learn_one({"x": x}, x * (3.0 - x))
+    >>> round(model.predict_one({"x": 2.0}), 3)
+    2.0
+
+    The weights are those of the basis as it is named:
+
+    >>> {name: round(weight, 2) for name, weight in model["IRMA"].weights.items()}
+    {'1': -0.0, 'x': 3.0, 'x^2': -1.0, 'x^3': 0.0, 'x^4': -0.0, 'x^5': 0.0, 'x^6': -0.0}
+
+    References
+    ----------
+    Buschermöhle, A., Schoenke, J., Rosemann, N. and Brockmann, W. (2013). The incremental risk functional: basics
+    of a novel incremental learning approach. IEEE International Conference on Systems, Man, and Cybernetics.
+    """
+
+    name = "linear_model.IRMA"
+
+    def __init__(
+        self,
+        loss: Loss | str = "losses.Squared",
+        stiffness: float = 0.1,
+        growth: float = 1.05,
+        schedule: str = "geometric",
+        cap: float = 1e100,
+        gram: Sequence[Sequence[float]] | None = None,
+    ) -> None:
+        super().__init__(loss=loss, stiffness=stiffness, growth=growth, schedule=schedule, cap=cap, gram=gram)
+
+    @property
+    def weights(self) -> dict[str, Any]:
+        """The weight of each feature; of a nominal one, the weight of each of its values."""
+        return self.inspect()["weights"]  # type: ignore[no-any-return]
