@@ -1,0 +1,91 @@
+"""Online convex optimisation: a learner decides, the loss is told, the learner learns, and its regret is measured.
+
+Each round the learner names a decision from a convex set, then sees the convex loss of the round and pays it.
+Regret is what it paid beyond the best fixed decision, chosen with hindsight; a learner is good if regret grows
+more slowly than the number of rounds, whatever the losses. Every report computes that best decision, with a
+certificate, and puts the theorem's bound beside the regret.
+
+Examples
+--------
+>>> import numpy as np
+>>> from millstream import oco
+>>> losses = np.random.default_rng(0).uniform(size=(2000, 5)) - [0, 0, 0, 0, 0.1]
+>>> oco.play(oco.Hedge(5), losses)
+Hedge(5)
+rounds                  2,000
+loss                 812.9337
+best fixed decision  795.5713  closed form
+regret                17.3624  0.0087 a round
+bound                 49.3735  Cesa-Bianchi and Lugosi (2006), theorem 2.2; Orabona (2019), ...
+                               B/η + Σ min(κ η size², reach · size), B = ln N, size = max g − min g; ...
+"""
+
+from __future__ import annotations
+
+from millstream.oco.adaptive import AdaGrad
+from millstream.oco.bounded import Ball, Box
+from millstream.oco.descent import (
+    ExponentiatedGradient,
+    MirrorDescent,
+    OnlineGradientDescent,
+    OnlineSubgradientDescent,
+)
+from millstream.oco.experts import Hedge, WeightedMajority
+from millstream.oco.fixed_share import FixedShare
+from millstream.oco.game import Game, play
+from millstream.oco.geometries import Entropic, PNorm
+from millstream.oco.hindsight import best_decision, best_sequence
+from millstream.oco.leader import FTRL, FollowTheLeader
+from millstream.oco.learner import Bound, Learner
+from millstream.oco.losses import Linear, Loss, Losses, SquaredDistance
+from millstream.oco.margins import Absolute, Hinge, Log, Logistic, Squared
+from millstream.oco.newton import OnlineNewtonStep
+from millstream.oco.perturbed import FollowThePerturbedLeader
+from millstream.oco.polytopes import L1Ball, Simplex
+from millstream.oco.regularisers import Quadratic, Regulariser
+from millstream.oco.report import Report, Reports
+from millstream.oco.sets import Set, WholeSpace
+from millstream.oco.solver import Minimum
+
+__all__ = [
+    "FTRL",
+    "Absolute",
+    "AdaGrad",
+    "Ball",
+    "Bound",
+    "Box",
+    "Entropic",
+    "ExponentiatedGradient",
+    "FixedShare",
+    "FollowTheLeader",
+    "FollowThePerturbedLeader",
+    "Game",
+    "Hedge",
+    "Hinge",
+    "L1Ball",
+    "Learner",
+    "Linear",
+    "Log",
+    "Logistic",
+    "Loss",
+    "Losses",
+    "Minimum",
+    "MirrorDescent",
+    "OnlineGradientDescent",
+    "OnlineNewtonStep",
+    "OnlineSubgradientDescent",
+    "PNorm",
+    "Quadratic",
+    "Regulariser",
+    "Report",
+    "Reports",
+    "Set",
+    "Simplex",
+    "Squared",
+    "SquaredDistance",
+    "WeightedMajority",
+    "WholeSpace",
+    "best_decision",
+    "best_sequence",
+    "play",
+]

@@ -1,0 +1,174 @@
+"""Drawings of a game: with matplotlib, and as a small fragment for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from millstream.errors import InvalidValue
+from millstream.evaluate.frames import number
+from millstream.evaluate.plot import COLOURS
+
+if TYPE_CHECKING:
+    from millstream.oco.report import Report
+
+__all__ = ["KINDS", "fragment", "plot", "save"]
+
+KINDS = ("regret", "average", "loss", "decisions")
+_SUFFIXES = (".png", ".svg", ".pdf")
+_DASHED = (0, (4, 2))
+
+
+def plot(reports: Mapping[str, Report], kind: str, ax: Any) -> Any:
+    """Draw on the axes given, or on new ones."""
+    _check(reports, kind)
+    try:
+        import matplotlib.pyplot as pyplot
+    except ImportError:
+        raise ImportError("plot() needs matplotlib: pip install matplotlib") from None
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=(8.0, 4.0), layout="constrained")
+    _draw(reports, kind, ax)
+    return ax
+
+
+def save(reports: Mapping[str, Report], path: str | PathLike[str], kind: str) -> None:
+    """The same into a file; no window is opened and no state of pyplot is touched."""
+    _check(reports, kind)
+    if Path(path).suffix.lower() not in _SUFFIXES:
+        raise InvalidValue(f"a plot is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("save_plot() needs matplotlib: pip install matplotlib") from None
+    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
+    _draw(reports, kind, figure.subplots())
+    figure.savefig(path, dpi=160)
+
+
+def _check(reports: Mapping[str, Report], kind: str) -> None:
+    if kind not in KINDS:
+        raise InvalidValue(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if not reports:
+        raise InvalidValue("there is no learner to draw")
+    if kind == "decisions":
+        if len(reports) > 1:
+            raise InvalidValue("a plot of kind 'decisions' is of one learner")
+        if next(iter(reports.values())).decisions is None:
+            raise InvalidValue("decisions were not kept: play with keep_decisions=True")
+
+
+def _draw(reports: Mapping[str, Report], kind: str, ax: Any) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    if kind == "decisions":
+        _decisions(next(iter(reports.values())), ax)
+    else:
+        for place, (name, report) in enumerate(reports.items()):
+            _curves(report, name if len(reports) > 1 else "", COLOURS[place % len(COLOURS)], kind, ax)
+    first = next(iter(reports.values()))
+    words = {
+        "regret": "regret" if not first.switches else f"regret against {first.switches} switches",
+        "average": "regret a round",
+        "loss": "loss so far",
+        "decisions": "decision",
+    }
+    ax.set_title(first.name if len(reports) == 1 else "", loc="left", fontsize=11)
+    ax.set_xlabel("rounds")
+    ax.set_ylabel(words[kind])
+    if kind == "average":
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+    else:
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    ax.grid(axis="y", color="#00000018", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.margins(x=0.01)
+    ax.spines[["top", "right"]].set_visible(False)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False, fontsize=9)
+
+
+def _curves(report: Report, name: str, colour: str, kind: str, ax: Any) -> None:
+    curve = report.curve
+    rounds = curve["round"]
+    if kind == "loss":
+        ax.plot(rounds, curve["loss"], color=colour, linewidth=1.6, label=name or "learner")
+        rival = "best fixed decision" if not report.switches else f"best with {report.switches} switches"
+        ax.plot(rounds, curve["best"], color=colour, linewidth=1.0, linestyle=_DASHED, label=_of(rival, name))
+        return
+    divisor = rounds if kind == "average" else 1.0
+    regret = curve["regret"] / divisor
+    if kind == "average":
+        regret = np.where(regret > 0, regret, np.nan)
+    ax.plot(rounds, regret, color=colour, linewidth=1.6, label=name or "regret")
+    if np.isfinite(curve["bound"]).any():
+        label = _of("bound", name)
+        ax.plot(rounds, curve["bound"] / divisor, color=colour, linewidth=1.0, linestyle=_DASHED, label=label)
+
+
+def _of(what: str, name: str) -> str:
+    return f"{what} of {name}" if name else what
+
+
+def _decisions(report: Report, ax: Any) -> None:
+    assert report.decisions is not None
+    rounds = np.arange(1, report.rounds + 1)
+    for place in range(min(report.decisions.shape[1], len(COLOURS))):
+        ax.plot(rounds, report.decisions[:, place], color=COLOURS[place], linewidth=1.2, label=str(place))
+
+
+def fragment(reports: Mapping[str, Report]) -> str:
+    """A table and a drawing of regret and bound that needs nothing from outside."""
+    head = "".join(f"<th>{word}</th>" for word in ("", "loss", "regret", "bound", "theorem"))
+    rows = []
+    for place, (name, report) in enumerate(reports.items()):
+        bound = report.bound
+        cells = [
+            number(report.loss),
+            number(report.regret),
+            "–" if bound is None else number(bound.value),
+            "none applies" if bound is None else bound.theorem,
+        ]
+        mark = f'<td style="color:{COLOURS[place % len(COLOURS)]}"><b>{escape(name)}</b></td>'
+        rows.append(f"<tr>{mark}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
+    first = next(iter(reports.values()))
+    words = f"{first.rounds:,} rounds; best in hindsight {number(first.best.loss)}, {first.best.method}"
+    return (
+        f'<div style="font:13px system-ui,sans-serif">{_picture(reports)}'
+        f"<table><tr>{head}</tr>{''.join(rows)}</table><div>{escape(words)}; dashed: the bound</div></div>"
+    )
+
+
+def _picture(reports: Mapping[str, Report]) -> str:
+    width, height = 560, 200
+    curves = [report.curve for report in reports.values()]
+    most = max(float(curve["round"][-1]) for curve in curves)
+    every = np.concatenate([np.concatenate([curve["regret"], curve["bound"]]) for curve in curves])
+    every = every[np.isfinite(every)]
+    if not len(every):
+        return ""
+    low, high = min(0.0, float(every.min())), max(0.0, float(every.max()))
+    span = (high - low) or 1.0
+
+    def line(rounds: Any, values: Any, style: str) -> str:
+        known = np.isfinite(values)
+        x, y = rounds[known] / most * width, (high - values[known]) / span * height
+        points = " ".join(f"{across:.1f},{down:.1f}" for across, down in zip(x, y, strict=True))
+        return f'<polyline points="{points}" fill="none" {style}/>'
+
+    lines = []
+    for place, curve in enumerate(curves):
+        colour = COLOURS[place % len(COLOURS)]
+        lines.append(line(curve["round"], curve["regret"], f'stroke="{colour}" stroke-width="1.6"'))
+        lines.append(line(curve["round"], curve["bound"], f'stroke="{colour}" stroke-dasharray="4 2"'))
+    label = f'<text x="0" y="-4" font-size="11" fill="currentColor">{number(high)}</text>'
+    return (
+        f'<svg role="img" aria-label="regret over rounds" viewBox="-2 -18 {width + 4} {height + 22}" '
+        f'width="{width}" style="max-width:100%">{label}{"".join(lines)}</svg>'
+    )

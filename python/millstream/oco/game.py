@@ -1,0 +1,259 @@
+"""The repeated game: a learner decides, the loss of the round is told, the learner takes it in, and so on.
+
+Round by round with `Game.step`, or all at once with `play`. A matrix of linear losses goes through the learner in
+blocks, which changes no bit. The losses are kept, because regret is against the best decision for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.oco.learner import Learner, Terms
+from millstream.oco.losses import Linear, Loss, Losses, as_loss, as_losses
+from millstream.oco.report import Report, Reports, made
+from millstream.oco.sets import Set
+from millstream.oco.vectors import Array, shown
+
+__all__ = ["Game", "play"]
+
+#: Rows that go through a learner at once: larger blocks only take memory.
+_BLOCK = 16_384
+#: Up to this round every round is a point of the curves, later every fiftieth part.
+_EVERY = 64
+
+
+class Game:
+    """A learner against a sequence of losses, step by step, for any number of rounds.
+
+    Parameters
+    ----------
+    learner
+        who decides
+    losses
+        a matrix of linear losses, losses made by `many`, any iterable of losses, or a function (round, decision)
+        that gives the loss, an adversary; None if each is given to `step`
+    comparator
+        the set in which the best decision in hindsight is looked for; by default the learner's own
+    keep_decisions
+        whether the decisions of all rounds are kept, for `Report.decisions`
+
+    Examples
+    --------
+    >>> from millstream import oco
+    >>> game = oco.Game(oco.OnlineGradientDescent(oco.Ball(1.0, dimension=1)))
+    >>> [round(game.step(oco.SquaredDistance([x])), 3) for x in (0.5, 0.5, 0.4)]
+    [0.25, 0.25, 0.003]
+    >>> game.rounds, round(game.report().regret, 3)
+    (3, 0.497)
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        losses: Any = None,
+        *,
+        comparator: Set | None = None,
+        keep_decisions: bool = False,
+    ) -> None:
+        if not isinstance(learner, Learner):
+            raise InvalidType(f"oco.Game: learner must be a learner such as oco.Hedge(), got {shown(learner)}")
+        if comparator is not None and not isinstance(comparator, Set):
+            raise InvalidType(f"oco.Game: comparator must be a decision set, got {shown(comparator)}")
+        self.learner, self.comparator, self.keep_decisions = learner, comparator, bool(keep_decisions)
+        self._batch = as_losses(losses)
+        self._adversary: Callable[[int, Array], Any] | None = None
+        self._source: Iterator[Any] | None = None
+        if self._batch is None and losses is not None:
+            if callable(losses):
+                self._adversary = losses
+            else:
+                self._source = iter(losses)
+        if self._batch is not None:
+            learner.prepare(self._batch.dimension)
+        self._place = 0
+        self._history: list[Losses | Loss] = []
+        self._costs: list[Array] = []
+        self._decisions: list[Array] = []
+        self._marks: list[tuple[int, Terms]] = []
+        self._rounds, self._next = 0, 1
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds have been played."""
+        return self._rounds
+
+    @property
+    def loss(self) -> float:
+        """What the learner's decisions have cost so far."""
+        return float(sum(float(costs.sum()) for costs in self._costs))
+
+    def step(self, loss: Any = None) -> float:
+        """One round, with the loss that is given, or with the next of the game's own. Gives what it cost."""
+        if loss is None:
+            if self._batch is None and self._source is None and self._adversary is None:
+                raise InvalidValue("oco.Game: this game has no losses of its own: give one to step(…)")
+            before = self._rounds
+            self.play(1)
+            if self._rounds == before:
+                raise InvalidValue(f"oco.Game: there are no more losses after {before:,} rounds")
+            return float(self._costs[-1][-1])
+        self._one(as_loss(loss))
+        return float(self._costs[-1][-1])
+
+    def play(self, rounds: int | None = None) -> Self:
+        """Play so many rounds more, or all that there are."""
+        if self._adversary is not None and rounds is None:
+            raise InvalidValue("oco.Game: an adversary has no end: say how many rounds")
+        if rounds is not None and (isinstance(rounds, bool) or int(rounds) != rounds or rounds < 0):
+            raise InvalidValue(f"oco.Game: rounds must be a whole number of at least 0, got {rounds!r}")
+        last = None if rounds is None else self._rounds + int(rounds)
+        while last is None or self._rounds < last:
+            if self._batch is not None and self._batch.kind is Linear:
+                most = len(self._batch) - self._place
+                most = min(most, _BLOCK, self._next - self._rounds, most if last is None else last - self._rounds)
+                if most <= 0:
+                    break
+                self._block(self._batch[self._place : self._place + most])
+                continue
+            loss = self._following()
+            if loss is None:
+                break
+            self._one(loss)
+        return self
+
+    def _following(self) -> Loss | None:
+        if self._batch is not None:
+            return self._batch[self._place] if self._place < len(self._batch) else None
+        if self._adversary is not None:
+            return as_loss(self._adversary(self._rounds + 1, self.learner.decide()))
+        assert self._source is not None
+        found = next(self._source, None)
+        return None if found is None else as_loss(found)
+
+    def _one(self, loss: Loss) -> None:
+        if self.keep_decisions and loss.dimension is not None:
+            self.learner.prepare(loss.dimension)
+        w = self.learner.decide() if self.keep_decisions else None
+        try:
+            cost = self.learner.observe(loss)
+        except MillstreamError as error:
+            raise _at_round(error, self._rounds + 1) from None
+        if w is not None:
+            self._decisions.append(w[None])
+        self._told(loss, np.array([cost]))
+
+    def _block(self, losses: Losses) -> None:
+        before = self.learner.rounds
+        try:
+            costs, taken = self.learner._rows(losses.rows, self.keep_decisions)
+        except MillstreamError as error:
+            done = self.learner.rounds - before
+            raise _at_round(error, self._rounds + done + 1) from None
+        if self.keep_decisions and taken is not None:
+            self._decisions.append(taken)
+        self._told(losses, costs)
+
+    def _told(self, losses: Losses | Loss, costs: Array) -> None:
+        self._history.append(losses)
+        self._costs.append(costs)
+        self._place += len(costs)
+        self._rounds += len(costs)
+        if self._rounds >= self._next:
+            self._marks.append((self._rounds, self.learner._ready().terms()))
+            self._next = self._rounds + (1 if self._rounds < _EVERY else max(1, self._rounds // 50))
+
+    def report(self, switches: int | None = None, tolerance: float = 1e-8) -> Report:
+        """Regret so far, against the best fixed decision in hindsight, with the theorem's bound.
+
+        With `switches`, for linear losses on the simplex, the rival is the best sequence of experts with at most
+        so many switches; by default that of `FixedShare`, and 0 for others.
+        """
+        return self._report(switches, tolerance, {})
+
+    def _report(self, switches: int | None, tolerance: float, shared: dict[str, Any]) -> Report:
+        if self._rounds == 0:
+            raise InvalidValue("oco.Game: no round has been played yet")
+        marks = list(self._marks)
+        if not marks or marks[-1][0] != self._rounds:
+            marks.append((self._rounds, self.learner._ready().terms()))
+        if switches is None:
+            switches = int(getattr(self.learner, "switches", 0))
+        costs = np.concatenate(self._costs)
+        decisions = np.concatenate(self._decisions) if self._decisions else None
+        rivals = self.comparator or self.learner._set
+        rivals = rivals.of_dimension(self.learner._set.known)
+        return made(self.learner, self._history, costs, decisions, marks, rivals, switches, tolerance, shared)
+
+    def __repr__(self) -> str:
+        return f"<game of {self.learner!r}: {self._rounds:,} rounds, loss {self.loss:.6g}>"
+
+
+def _at_round(error: MillstreamError, number: int) -> MillstreamError:
+    error.args = (f"round {number}: {error}", *error.args[1:])
+    return error
+
+
+def play(
+    learner: Learner | Mapping[str, Learner],
+    losses: Any,
+    rounds: int | None = None,
+    *,
+    comparator: Set | None = None,
+    switches: int | None = None,
+    keep_decisions: bool = False,
+    tolerance: float = 1e-8,
+) -> Any:
+    """Play a whole game and report its regret.
+
+    Parameters
+    ----------
+    learner
+        who decides, or several by name, each of which plays the same losses
+    losses
+        a matrix of linear losses, losses made by `many`, any iterable of losses, or a function (round, decision)
+        that gives the loss, an adversary
+    rounds
+        how many rounds; by default all
+    comparator
+        the set in which the best decision in hindsight is looked for; by default the learner's own
+    switches
+        compare with the best sequence of experts with at most so many switches; by default that of `FixedShare`, 0
+        else
+    keep_decisions
+        whether the decisions of all rounds are kept
+    tolerance
+        how far above the least cost the best decision may be, as a share of it, where there is no closed form
+
+    Returns
+    -------
+    a `Report`, or `Reports` by name
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from millstream import oco
+    >>> prices = np.array([[1.0, 2.0], [1.0, 0.5]] * 50)
+    >>> report = oco.play(oco.OnlineNewtonStep(oco.Simplex(2)), oco.Log.many(prices))
+    >>> report.best.decision.round(3).tolist(), round(report.best.loss, 3)
+    ([0.5, 0.5], -5.889)
+    >>> print(round(report.regret, 2), "of at most", round(report.bound.value, 2))
+    0.02 of at most 1.95
+    """
+    options: dict[str, Any] = {"comparator": comparator, "keep_decisions": keep_decisions}
+    if isinstance(learner, Mapping):
+        if not learner:
+            raise InvalidValue("oco.play: there is no learner")
+        if not callable(losses) and as_losses(losses) is None and not isinstance(losses, (list, tuple)):
+            losses = list(losses)
+        shared: dict[str, Any] = {}
+        reports = {}
+        for name, each in learner.items():
+            game = Game(each, losses, **options).play(rounds)
+            reports[name] = game._report(switches, tolerance, {} if callable(losses) else shared)
+            reports[name].name = name
+        return Reports(reports)
+    return Game(learner, losses, **options).play(rounds).report(switches, tolerance)

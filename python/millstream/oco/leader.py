@@ -1,0 +1,223 @@
+"""Follow the leader, and its regularised form."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+
+from millstream.errors import InvalidValue
+from millstream.oco.geometries import as_regulariser
+from millstream.oco.hindsight import minimum
+from millstream.oco.lazy import LEMMA, Lazy, Rate, check_rate
+from millstream.oco.learner import Bound, Engine, Learner, Terms, checked
+from millstream.oco.losses import Linear, Loss, Losses
+from millstream.oco.regularisers import Quadratic, Regulariser
+from millstream.oco.sets import Set, WholeSpace
+from millstream.oco.total import Total
+from millstream.oco.vectors import Array, positive
+
+__all__ = ["FTRL", "FollowTheLeader"]
+
+
+class _Leader(Engine):
+    """The sum of all losses so far, and the decision that minimises it.
+
+    McMahan (2017), theorem 2 with no regulariser: if the losses are σ_t-strongly convex, regret ≤ ½ Σ ‖g_t‖² /
+    Σ_{s≤t} σ_s. Shalev-Shwartz (2012), corollary 2.2 is the case of squared distances.
+    """
+
+    def __init__(self, who: str, decisions: Set) -> None:
+        self.who, self.decisions = who, decisions
+        self.total, self.w = Total(decisions.known), decisions.start()
+        self.spent, self.largest, self.strong, self.rounds = 0.0, 0.0, True, 0
+
+    def decision(self) -> Array:
+        return self.w
+
+    def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
+        # A trial on the sum itself would have to be taken back.
+        held = copy.copy(self.total)
+        held.linear, held.own = self.total.linear.copy(), self.total.own
+        plain = Losses(Linear, gradient[None]) if loss is None else None
+        if plain is not None or type(loss) is Linear:
+            held.linear = held.linear + gradient
+            held.count += 1
+        else:
+            held.rows, held.own = copy.deepcopy(self.total.rows), list(self.total.own)
+            assert loss is not None
+            held.add(loss)
+        best = minimum(held, self.decisions, 1e-10, start=w)
+        if not math.isfinite(best.loss):
+            raise InvalidValue(
+                f"{self.who}: a linear loss has no leader on the whole space; bound the decisions, or use FTRL"
+            )
+        checked(self.who, best.decision, held.linear)
+        strong = held.strong_convexity - self.total.strong_convexity
+        square = float(gradient @ gradient)
+        self.total, self.w = held, best.decision
+        self.strong = self.strong and strong > 0
+        if self.strong:
+            self.spent += 0.5 * square / held.strong_convexity
+        self.largest = max(self.largest, math.sqrt(square))
+        self.rounds += 1
+
+    def many(self, losses: Array) -> Array | None:
+        if not self.total.is_linear or isinstance(self.decisions, WholeSpace) or not self.decisions.has_minimiser:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = np.cumsum(np.concatenate([self.total.linear[None], losses]), axis=0)
+        checked(self.who, sums[-1])
+        taken = self.decisions.minimise_linear_many(sums)
+        taken[~sums.any(axis=1)] = self.decisions.start()
+        taken[0] = self.w
+        self.total.linear, self.w = sums[-1].copy(), taken[-1].copy()
+        self.total.count += len(losses)
+        self.rounds += len(losses)
+        self.strong = self.strong and not len(losses)
+        return taken[:-1]
+
+    def terms(self) -> Terms:
+        sigma = self.total.strong_convexity / self.rounds if self.rounds else 0.0
+        return {
+            "spent": self.spent,
+            "strong": float(self.strong),
+            "largest": self.largest,
+            "sigma": sigma,
+            "rounds": float(self.rounds),
+        }
+
+    def bound(self, terms: Terms, comparator: Array | None, best: float, switches: int) -> Bound | None:
+        if not terms["strong"]:
+            return None
+        formula = "½ Σ ‖g_t‖² / (σ_1 + … + σ_t), at most G² (1 + ln T) / (2 σ)"
+        constants = {"G": terms["largest"], "σ": terms["sigma"], "T": terms["rounds"]}
+        theorem = "Shalev-Shwartz (2012), corollary 2.2; McMahan (2017), theorem 2"
+        return Bound(theorem, formula, terms["spent"], constants)
+
+
+class FollowTheLeader(Learner):
+    """The decision that would have been best so far: good on strongly convex losses, fooled by linear ones.
+
+    Linear losses and squared ones are summed, so a round costs the same however many there were; other losses are
+    kept, and a round costs all of them.
+
+    Parameters
+    ----------
+    decisions
+        the decision set
+
+    Examples
+    --------
+    The mean of what was seen, if losses are squared distances:
+
+    >>> from millstream import oco
+    >>> learner = oco.FollowTheLeader(oco.Ball(1.0, dimension=1))
+    >>> for x in (1.0, 0.0, 0.5):
+    ...     cost = learner.observe(oco.SquaredDistance([x]))
+    >>> learner.decide()
+    array([0.5])
+
+    References
+    ----------
+    Shalev-Shwartz, S. (2012). Online learning and online convex optimization, section 2.2.
+    """
+
+    def __init__(self, decisions: Set | int) -> None:
+        super().__init__(decisions)
+
+    def _make(self, decisions: Set) -> Engine:
+        return _Leader(self.name, decisions)
+
+
+class _Whole(Lazy):
+    """Minimises the losses themselves plus R / η, not their linear approximations."""
+
+    def __init__(self, who: str, decisions: Set, rate: Rate, radius: float) -> None:
+        super().__init__(who, Quadratic().on(decisions), rate, radius)
+        self.decisions, self.total = decisions, Total(decisions.known)
+
+    def decision(self) -> Array:
+        if self._current is None:
+            rate = float(self._rates(np.array([self.squares]), self.rounds + 1)[0])
+            start = self.regulariser.start
+            if not math.isfinite(rate):
+                self._current = start
+            else:
+                # (1/2η) ‖w − w₁‖² is one more squared distance.
+                whole = copy.copy(self.total)
+                whole.spread = self.total.spread + 0.5 / rate
+                whole.linear = self.total.linear - start / rate
+                self._current = minimum(whole, self.decisions, 1e-10, start=start).decision
+        return self._current
+
+    def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
+        super().learn(gradient, w, loss)
+        self.total.add(Linear(gradient) if loss is None else loss)
+
+    def many(self, losses: Array) -> Array | None:
+        return None
+
+
+class FTRL(Learner):
+    """Follow the regularised leader: the decision that was best so far, held back by a regulariser.
+
+    Where the leader jumps, the regularised leader moves by small steps, which makes regret of order √T for all
+    convex losses. The quadratic regulariser gives gradient steps with lazy projection, the entropic one Hedge.
+
+    Parameters
+    ----------
+    decisions
+        the decision set
+    regulariser
+        "quadratic", "entropic" (simplex or L1 ball), "p-norm" (whole space), or your own `oco.Regulariser`
+    learning_rate
+        η, which divides the regulariser: a number, a function of the round (from 1), or None to adapt to the
+        gradients so far
+    linearised
+        whether losses are replaced by their linear approximation at the decision, which costs the same at every
+        round; if not, with the quadratic regulariser, the losses themselves are summed
+    radius
+        how long decisions are expected to be, where the decision set is unbounded
+
+    Examples
+    --------
+    Losses that make the leader lose every round:
+
+    >>> import numpy as np
+    >>> from millstream import oco
+    >>> losses = np.array([[0.5] + [-1.0, 1.0] * 500]).T
+    >>> interval = oco.Box(-1.0, 1.0, dimension=1)
+    >>> float(oco.FollowTheLeader(interval).observe_many(losses).sum())
+    1000.0
+    >>> float(oco.FTRL(interval).observe_many(losses).sum().round(1))
+    31.3
+
+    References
+    ----------
+    Shalev-Shwartz, S. (2012). Online learning and online convex optimization, section 2.3.
+    McMahan, H. B. (2017). A survey of algorithms and analysis for adaptive online learning.
+    """
+
+    def __init__(
+        self,
+        decisions: Set | int,
+        regulariser: str | Regulariser = "quadratic",
+        learning_rate: Rate = None,
+        linearised: bool = True,
+        radius: float = 1.0,
+    ) -> None:
+        self.regulariser = regulariser
+        self._regulariser = as_regulariser(self.name, regulariser)
+        self.learning_rate = check_rate(self.name, learning_rate)
+        self.linearised = bool(linearised)
+        self.radius = positive(self.name, "radius", radius)
+        if not self.linearised and not isinstance(self._regulariser, Quadratic):
+            raise InvalidValue(f"{self.name}: linearised=False needs the quadratic regulariser")
+        super().__init__(decisions)
+
+    def _make(self, decisions: Set) -> Engine:
+        if not self.linearised:
+            return _Whole(self.name, decisions, self.learning_rate, self.radius)
+        return Lazy(self.name, self._regulariser.on(decisions), self.learning_rate, self.radius, LEMMA)

@@ -1,0 +1,129 @@
+"""The online Newton step: logarithmic regret for exp-concave losses.
+
+Hazan, Agarwal and Kale (2007), theorem 2; Hazan (2016), algorithm 12 and theorem 4.5. Written with γ inside the
+matrix,
+    H_t = H_{t-1} + γ_t g_t g_tᵀ,   w ← argmin over the set of ‖u − (w − H_t⁻¹ g_t)‖ in the norm of H_t,
+the proof needs γ_t ≤ ½ min(α, 1 / m_t) only, with m_t the greatest |⟨g_t, w_t − u⟩| over the set. This m_t is
+known when g_t is, so neither a bound of the gradients nor the number of rounds is needed, and γ_t need not be
+constant:
+    regret ≤ ½ Σ g_tᵀ H_t⁻¹ g_t + ½ ε D²,    H_0 = ε I,   ε = 2 / (α D²).
+With a constant γ it is the book's algorithm and, as log det telescopes, at most d/(2γ) · ln(1 + γ G² T / (d ε)) +
+1/α.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from millstream.errors import InvalidValue
+from millstream.oco.learner import Bound, Engine, Learner, Terms, checked
+from millstream.oco.losses import Loss
+from millstream.oco.metric import project_in
+from millstream.oco.sets import Set
+from millstream.oco.vectors import Array, positive
+
+__all__ = ["OnlineNewtonStep"]
+
+
+class _Newton(Engine):
+    def __init__(self, who: str, decisions: Set, alpha: float, epsilon: float | None) -> None:
+        self.who, self.decisions, self.alpha = who, decisions, alpha
+        self.w = decisions.start()
+        self.reach = max(decisions.radius_from(self.w), 1e-300)
+        self.epsilon = 2.0 / (alpha * self.reach**2) if epsilon is None else epsilon
+        self.matrix = np.eye(len(self.w)) * self.epsilon
+        self.spent, self.largest, self.least, self.rounds = 0.0, 0.0, math.inf, 0
+
+    def decision(self) -> Array:
+        return self.w
+
+    def _greatest(self, gradient: Array, w: Array) -> float:
+        """The greatest |⟨g, w − u⟩|."""
+        if self.decisions.has_minimiser:
+            low = float(gradient @ self.decisions._minimise(gradient))
+            high = float(gradient @ self.decisions._minimise(-gradient))
+            here = float(gradient @ w)
+            return max(here - low, high - here)
+        return float(np.linalg.norm(gradient)) * self.decisions.diameter
+
+    def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
+        if not gradient.any():
+            self.rounds += 1
+            return
+        greatest = self._greatest(gradient, w)
+        gamma = 0.5 * min(self.alpha, 1.0 / greatest if greatest > 0 else math.inf)
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = self.matrix + gamma * np.outer(gradient, gradient)
+        checked(self.who, matrix, gradient)
+        step = np.linalg.solve(matrix, gradient)
+        cost = 0.5 * float(gradient @ step)
+        checked(self.who, step, cost)
+        self.w = project_in(self.decisions, w - step, matrix, w)
+        self.matrix, self.spent = matrix, self.spent + cost
+        self.largest = max(self.largest, float(np.linalg.norm(gradient)))
+        self.least = min(self.least, gamma)
+        self.rounds += 1
+
+    def terms(self) -> Terms:
+        return {
+            "spent": self.spent,
+            "largest": self.largest,
+            "gamma": self.least,
+            "rounds": float(self.rounds),
+        }
+
+    def bound(self, terms: Terms, comparator: Array | None, best: float, switches: int) -> Bound | None:
+        value = terms["spent"] + 0.5 * self.epsilon * self.reach**2
+        constants = {
+            "α": self.alpha,
+            "D": self.reach,
+            "G": terms["largest"],
+            "γ": terms["gamma"],
+            "ε": self.epsilon,
+            "T": terms["rounds"],
+        }
+        theorem = "Hazan, Agarwal and Kale (2007), theorem 2; Hazan (2016), theorem 4.5"
+        return Bound(theorem, "½ Σ gᵀ H⁻¹ g + ½ ε D², of order (1/α + G D) d ln T", value, constants)
+
+
+class OnlineNewtonStep(Learner):
+    """Newton-like steps, for exp-concave losses: logarithm of a portfolio, squared error, logistic.
+
+    Regret grows with the logarithm of the number of rounds. A round costs d² and a system of d equations, and a
+    projection in the norm of the matrix. Decisions must be bounded.
+
+    Parameters
+    ----------
+    decisions
+        the decision set, bounded
+    exp_concavity
+        α such that exp(−α · loss) is concave on the set: 1 for `oco.Log`, 1 / (2 B²) for squared errors up to B
+    epsilon
+        the matrix to begin with is ε I; None for 2 / (α D²)
+
+    Examples
+    --------
+    >>> from millstream import oco
+    >>> learner = oco.OnlineNewtonStep(oco.Simplex(2))
+    >>> for _ in range(100):
+    ...     cost = learner.observe(oco.Log([1.0, 1.1]))
+    >>> learner.decide().round(3)
+    array([0., 1.])
+
+    References
+    ----------
+    Hazan, E., Agarwal, A. and Kale, S. (2007). Logarithmic regret algorithms for online convex optimization.
+    Agarwal, A. et al. (2006). Algorithms for portfolio management based on the Newton method.
+    """
+
+    def __init__(self, decisions: Set | int, exp_concavity: float = 1.0, epsilon: float | None = None) -> None:
+        self.exp_concavity = positive(self.name, "exp_concavity", exp_concavity)
+        self.epsilon = None if epsilon is None else positive(self.name, "epsilon", epsilon)
+        super().__init__(decisions)
+
+    def _make(self, decisions: Set) -> Engine:
+        if not decisions.bounded:
+            raise InvalidValue(f"{self.name}: decisions must be bounded, got {decisions!r}")
+        return _Newton(self.name, decisions, self.exp_concavity, self.epsilon)

@@ -1,0 +1,282 @@
+"""What a game came to: regret against the best decision in hindsight, and what the theorem allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from millstream.errors import InvalidValue
+from millstream.evaluate.frames import frame, number, table
+from millstream.oco.hindsight import best_sequence, minimum
+from millstream.oco.learner import Bound, Learner, Terms
+from millstream.oco.losses import Linear, Loss, Losses
+from millstream.oco.polytopes import Simplex
+from millstream.oco.sets import Set
+from millstream.oco.solver import Minimum
+from millstream.oco.total import Total
+from millstream.oco.vectors import Array
+
+__all__ = ["Report", "Reports"]
+
+#: Points of the curve for which a best decision is computed, where each takes a solver.
+_FEW = 24
+
+
+@dataclass
+class Report:
+    """Loss, regret and bound of a game, at its end and on the way.
+
+    `curve` holds columns: `round`, `loss` of the learner so far, `best`, what the best decision for these rounds
+    costs, `regret`, their difference, and `bound`, NaN where no theorem applies.
+    """
+
+    #: What the report calls the learner.
+    name: str
+    learner: Learner
+    #: Rounds that were played.
+    rounds: int
+    #: What the learner's decisions cost together.
+    loss: float
+    #: The best decision in hindsight, with its certificate.
+    best: Minimum
+    #: Loss beyond that of the best decision; at most `regret + best.gap` for any decision.
+    regret: float
+    #: What the theorem promises, with its constants; None if none applies.
+    bound: Bound | None
+    #: Columns by name.
+    curve: dict[str, Array]
+    #: What each round cost.
+    costs: Array
+    #: The decision of each round, if they were kept.
+    decisions: Array | None
+    #: How many switches the rival was allowed.
+    switches: int = 0
+    #: The expert that the best sequence follows in each round, if switches were allowed.
+    path: Array | None = None
+
+    @property
+    def average_regret(self) -> float:
+        """Regret for each round, which goes to 0 if the learner learns."""
+        return self.regret / self.rounds
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether regret is within the bound; None if no theorem applies."""
+        return None if self.bound is None else self.regret <= self.bound.value * (1 + 1e-9) + 1e-9
+
+    def summary(self) -> str:
+        """A table of what matters."""
+        rows = [["rounds", f"{self.rounds:,}", ""], ["loss", number(self.loss), ""]]
+        rival = "best fixed decision" if not self.switches else f"best sequence with {self.switches} switches"
+        found = self.best.method if self.best.gap == 0 else f"{self.best.method}, gap {number(self.best.gap)}"
+        rows.append([rival, number(self.best.loss), found])
+        rows.append(["regret", number(self.regret), f"{number(self.average_regret)} a round"])
+        if self.bound is None:
+            rows.append(["bound", "–", "no theorem applies"])
+        else:
+            rows.append(["bound", number(self.bound.value), self.bound.theorem])
+            constants = ", ".join(f"{letter} = {value:.4g}" for letter, value in self.bound.constants.items())
+            rows.append(["", "", f"{self.bound.formula}; {constants}"])
+        widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
+        lines = [f"{row[0].ljust(widths[0])}  {row[1].rjust(widths[1])}  {row[2]}".rstrip() for row in rows]
+        return "\n".join([self.name, *lines])
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The curve as a frame of "pandas", "polars" or "pyarrow"; by default the first that is installed."""
+        return frame(self.curve, kind)
+
+    def plot(self, kind: str = "regret", ax: Any = None) -> Any:
+        """Draw with matplotlib; returns the axes.
+
+        `kind` is "regret" (with the bound), "average" (both for each round, on logarithmic scales), "loss" (with
+        that of the best decision), or "decisions" if they were kept.
+        """
+        from millstream.oco.drawing import plot
+
+        return plot({self.name: self}, kind, ax)
+
+    def save_plot(self, path: str | PathLike[str], kind: str = "regret") -> None:
+        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        from millstream.oco.drawing import save
+
+        save({self.name: self}, path, kind)
+
+    def _repr_html_(self) -> str:
+        from millstream.oco.drawing import fragment
+
+        return fragment({self.name: self})
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+class Reports(Mapping[str, Report]):
+    """The reports of several learners by name; printed with the least loss first."""
+
+    def __init__(self, reports: dict[str, Report]) -> None:
+        self._reports = reports
+
+    def __getitem__(self, name: str) -> Report:
+        return self._reports[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._reports)
+
+    def __len__(self) -> int:
+        return len(self._reports)
+
+    def ranked(self) -> list[Report]:
+        """The reports, least loss first."""
+        return sorted(self._reports.values(), key=lambda report: report.loss)
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The curves of all learners below each other, with a column `learner`."""
+        reports = list(self._reports.values())
+        columns: dict[str, Any] = {
+            "learner": [name for name, report in self._reports.items() for _ in report.curve["round"]]
+        }
+        columns |= {key: np.concatenate([report.curve[key] for report in reports]) for key in reports[0].curve}
+        return frame(columns, kind)
+
+    def plot(self, kind: str = "regret", ax: Any = None) -> Any:
+        """Draw all with matplotlib; `kind` as of a single report. Returns the axes."""
+        from millstream.oco.drawing import plot
+
+        return plot(self._reports, kind, ax)
+
+    def save_plot(self, path: str | PathLike[str], kind: str = "regret") -> None:
+        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        from millstream.oco.drawing import save
+
+        save(self._reports, path, kind)
+
+    def _repr_html_(self) -> str:
+        from millstream.oco.drawing import fragment
+
+        return fragment(self._reports)
+
+    def summary(self) -> str:
+        """A row for each learner."""
+        rows = [
+            [
+                report.name,
+                number(report.loss),
+                number(report.regret),
+                "–" if report.bound is None else number(report.bound.value),
+                number(report.average_regret),
+            ]
+            for report in self.ranked()
+        ]
+        return table(["", "loss", "regret", "bound", "regret a round"], rows)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def made(
+    learner: Learner,
+    history: Sequence[Losses | Loss],
+    costs: Array,
+    decisions: Array | None,
+    marks: list[tuple[int, Terms]],
+    rivals: Set,
+    switches: int,
+    tolerance: float,
+    shared: dict[str, Any],
+) -> Report:
+    """The report of a game; `shared` keeps the best decisions for other learners that played the same losses."""
+    engine = learner._ready()
+    spent = np.cumsum(costs)
+    path = None
+    places = [number for number, _ in marks]
+    if switches:
+        path, minima = _shifting(history, places, rivals, switches, shared)
+    else:
+        key = f"{rivals!r} {places[-1]}"
+        if key not in shared:
+            shared[key] = _fixed(history, places, rivals, tolerance)
+        minima = shared[key]
+    bounds = {
+        place: engine.bound(terms, _known(minima[place].decision), minima[place].loss, switches)
+        for place, terms in marks
+        if place in minima
+    }
+    chosen = sorted(bounds)
+    best = np.array([minima[place].loss for place in chosen])
+    loss = spent[np.array(chosen) - 1]
+    promised = [bounds[place] for place in chosen]
+    curve = {
+        "round": np.array(chosen, dtype=np.int64),
+        "loss": loss,
+        "best": best,
+        "regret": loss - best,
+        "bound": np.array([math.nan if bound is None else bound.value for bound in promised]),
+    }
+    last = minima[places[-1]]
+    return Report(
+        repr(learner),
+        learner,
+        len(costs),
+        float(spent[-1]),
+        last,
+        float(spent[-1]) - last.loss,
+        promised[-1],
+        curve,
+        costs,
+        decisions,
+        switches,
+        path,
+    )
+
+
+def _known(decision: Array) -> Array | None:
+    return decision if np.isfinite(decision).all() else None
+
+
+def _fixed(
+    history: Sequence[Losses | Loss], places: list[int], rivals: Set, tolerance: float
+) -> dict[int, Minimum]:
+    """The best decision at each mark; at fewer of them where it takes a solver."""
+    total = Total(rivals.known)
+    minima: dict[int, Minimum] = {}
+    wanted, start, played = set(places), None, 0
+    if not all(_kind(losses) is Linear for losses in history):
+        spots = np.unique(np.geomspace(1, len(places), _FEW).round().astype(int) - 1)
+        even = np.searchsorted(places, np.linspace(0, places[-1], _FEW))
+        wanted = {places[spot] for spot in spots} | {places[min(spot, len(places) - 1)] for spot in even}
+    for losses in history:
+        if isinstance(losses, Losses):
+            total.add_many(losses)
+            played += len(losses)
+        else:
+            total.add(losses)
+            played += 1
+        if played in wanted:
+            minima[played] = minimum(total, rivals, tolerance, start)
+            start = _known(minima[played].decision)
+    return minima
+
+
+def _kind(losses: Losses | Loss) -> type[Any]:
+    return losses.kind if isinstance(losses, Losses) else type(losses)
+
+
+def _shifting(
+    history: Sequence[Losses | Loss], places: list[int], rivals: Set, switches: int, shared: dict[str, Any]
+) -> tuple[Array, dict[int, Minimum]]:
+    if not isinstance(rivals, Simplex) or not all(_kind(losses) is Linear for losses in history):
+        raise InvalidValue("oco.play: switches are for linear losses on the simplex")
+    key = f"{switches} switches {places[-1]}"
+    if key not in shared:
+        rows = [losses.rows if isinstance(losses, Losses) else losses.z[None] for losses in history]  # type: ignore[attr-defined]
+        shared[key] = best_sequence(np.concatenate(rows), switches)
+    path, prefix = shared[key]
+    corner = np.zeros(rivals.known)
+    corner[path[-1]] = 1.0
+    method = "dynamic programming"
+    return path, {place: Minimum(corner, float(prefix[place - 1]), 0.0, method) for place in places}
