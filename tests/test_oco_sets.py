@@ -1,4 +1,4 @@
-"""Decision sets: projections are idempotent, nonexpansive and nearest, in any norm; impossible sets are refused."""
+"""Decision sets: projections are idempotent, nonexpansive and nearest; impossible sets are refused."""
 
 import math
 import pickle
@@ -151,7 +151,10 @@ def test_sets_are_copied_by_pickle(name):
         (lambda: oco.WholeSpace(-1), r"dimension must be at least 1, got -1"),
         (lambda: oco.Set(project=3), r"oco.Set: project must be a function, got 3"),
         (lambda: oco.Set(project=abs, diameter=-1.0), r"oco.Set: diameter must be at least 0, got -1"),
-        (lambda: oco.Simplex(2).project([1.0, 2.0, 3.0]), r"oco.Simplex: a point must have shape \(2,\), got \(3,\)"),
+        (
+            lambda: oco.Simplex(2).project([1.0, 2.0, 3.0]),
+            r"a point must have shape \(2,\), got \(3,\)",
+        ),
         (lambda: oco.Simplex(2).project([1.0, math.inf]), r"oco.Simplex: a point must be finite, got inf at 1"),
         (lambda: oco.Simplex(2).project(["a", "b"]), r"oco.Simplex: a point must be a vector of numbers"),
         (

@@ -18,7 +18,7 @@ import numpy as np
 
 from millstream.oco.lazy import Rate, rate_at
 from millstream.oco.learner import Bound, Engine, Terms, checked
-from millstream.oco.losses import Loss
+from millstream.oco.losses import Linear, Loss, MarginLoss, SquaredDistance
 from millstream.oco.sets import Set, WholeSpace
 from millstream.oco.vectors import Array
 
@@ -33,13 +33,14 @@ class Active(Engine):
         self.pace = (decisions.diameter if decisions.bounded else radius) / math.sqrt(2.0)
         self.first = self.w = decisions.start()
         self.rounds, self.squares, self.spent, self.largest, self.farthest = 0, 0.0, 0.0, 0.0, 0.0
-        self.last, self.falling = math.inf, True
+        self.last, self.falling, self.curved = math.inf, True, True
 
     def decision(self) -> Array:
         return self.w
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
-        square = float(gradient @ gradient)
+        with np.errstate(over="ignore"):
+            square = float(gradient @ gradient)
         squares = self.squares + square
         if self.strong_convexity > 0:
             rate = 1.0 / (self.strong_convexity * (self.rounds + 1))
@@ -58,6 +59,11 @@ class Active(Engine):
             away = moved - self.first
             self.farthest = max(self.farthest, math.sqrt(float(away @ away)))
         self.w, self.squares = moved, squares
+        if self.strong_convexity > 0 and square > 0:
+            # A ready loss is known not to be as strongly convex as the learner was told.
+            flat = loss is None or isinstance(loss, (Linear, MarginLoss))
+            flat = flat or (isinstance(loss, SquaredDistance) and self.strong_convexity > 2.0)
+            self.curved = self.curved and not flat
         if square > 0:
             self.spent += 0.5 * rate * square
             self.falling = self.falling and rate <= self.last
@@ -71,11 +77,14 @@ class Active(Engine):
             "largest": self.largest,
             "farthest": self.farthest,
             "falling": float(self.falling),
+            "curved": float(self.curved),
             "rounds": float(self.rounds),
         }
 
     def bound(self, terms: Terms, comparator: Array | None, best: float, switches: int) -> Bound | None:
         constants = {"G": terms["largest"], "T": terms["rounds"]}
+        if not terms["curved"]:
+            return None
         if self.strong_convexity > 0:
             theorem = "Hazan (2016), theorem 3.3"
             formula = "½ Σ ‖g_t‖² / (σ t), at most G² (1 + ln T) / (2 σ)"

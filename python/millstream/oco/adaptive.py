@@ -42,7 +42,8 @@ class _AdaGrad(Engine):
         return self.w
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
-        square = float(gradient @ gradient)
+        with np.errstate(over="ignore", under="ignore"):
+            square = float(gradient @ gradient)
         if square == 0:
             self.rounds += 1
             return

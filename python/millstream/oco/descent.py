@@ -51,10 +51,10 @@ class OnlineGradientDescent(Learner):
     >>> for loss in ([1.0, 0.0], [0.0, 2.0]):
     ...     cost = learner.observe(loss)
     >>> learner.decide().round(3)
-    array([-0.745, -0.667])
+    array([-0.62 , -0.784])
     >>> bound = learner.bound()
     >>> bound.theorem, round(bound.value, 3)
-    ('Zinkevich (2003), theorem 1; Streeter and McMahan (2010), theorem 4', 5.553)
+    ('Zinkevich (2003), theorem 1; Streeter and McMahan (2010), theorem 4', 5.134)
 
     References
     ----------
@@ -158,7 +158,7 @@ class MirrorDescent(Learner):
     >>> for loss in ([1.0, 0.0, 0.5], [1.0, 0.5, 0.0]):
     ...     cost = learner.observe(loss)
     >>> learner.decide().round(3)
-    array([0.062, 0.469, 0.469])
+    array([0.051, 0.474, 0.474])
 
     References
     ----------

@@ -52,17 +52,19 @@ class _FixedShare(Engine):
         else:
             rate = math.inf
         share = 1.0 / (t + 1) if self.share is None else self.share
-        if spread > 0:
-            with np.errstate(over="ignore", under="ignore"):
-                moved = w * np.exp(-rate * (gradient - low))
+        # Losses whose squares are 0 by underflow are 0.
+        moving = spread > 0 and math.isfinite(rate)
+        if moving:
+            moved = w * np.exp(-np.minimum(rate * (gradient - low), 800.0))
             total = float(moved.sum())
             # All weight on experts that this loss rules out: begin anew.
             moved = moved / total if total > 0 else np.full(experts, 1.0 / experts)
         else:
             moved = w
         self.w = (1.0 - share) * moved + share / experts
-        self.squares, self.last = squares, rate if spread > 0 else self.last
-        if spread > 0:
+        self.squares = squares
+        if moving:
+            self.last = rate
             self.spent += rate * spread * spread / 8.0
             self.largest = max(self.largest, spread)
         # What staying costs, not yet that of the last round, after which nobody has to stay.
@@ -126,7 +128,7 @@ class FixedShare(Learner):
     >>> losses[:1000, 1:] = losses[1000:, :4] = 1.0
     >>> report = oco.play({"Hedge": oco.Hedge(5), "FixedShare": oco.FixedShare(5)}, losses)
     >>> [round(each.loss) for each in report.values()]
-    [1013, 32]
+    [989, 39]
 
     References
     ----------

@@ -46,9 +46,9 @@ class Game:
     >>> from millstream import oco
     >>> game = oco.Game(oco.OnlineGradientDescent(oco.Ball(1.0, dimension=1)))
     >>> [round(game.step(oco.SquaredDistance([x])), 3) for x in (0.5, 0.5, 0.4)]
-    [0.25, 0.25, 0.003]
+    [0.25, 0.25, 0.16]
     >>> game.rounds, round(game.report().regret, 3)
-    (3, 0.497)
+    (3, 0.653)
     """
 
     def __init__(
@@ -241,7 +241,7 @@ def play(
     >>> report.best.decision.round(3).tolist(), round(report.best.loss, 3)
     ([0.5, 0.5], -5.889)
     >>> print(round(report.regret, 2), "of at most", round(report.bound.value, 2))
-    0.02 of at most 1.95
+    1.33 of at most 5.44
     """
     options: dict[str, Any] = {"comparator": comparator, "keep_decisions": keep_decisions}
     if isinstance(learner, Mapping):

@@ -91,7 +91,9 @@ def _closed(total: Total, decisions: Set) -> Minimum | None:
             return None if decisions.bounded else _runaway(total)
         if decisions.has_minimiser:
             w = decisions._minimise(total.linear)
-            return Minimum(w, float(total.linear @ w) + total.constant, 0.0, "closed form")
+            with np.errstate(over="ignore"):
+                value = float((total.linear * w).sum()) + total.constant
+            return Minimum(w, value, 0.0, "closed form")
         return None
     if total.square.size == 0:
         w = decisions._project(-total.linear / (2.0 * total.spread))
@@ -123,7 +125,8 @@ def _with_kinks(total: Total, decisions: Set, tolerance: float, begin: Array) ->
             value = total.value(w)
             if value - lower <= tolerance * max(1.0, abs(value)):
                 break
-    if value - lower > tolerance * max(1.0, abs(value)) and (few or total.own):
+    certain = math.isfinite(value) and value - lower <= tolerance * max(1.0, abs(value))
+    if not certain and (few or total.own):
         near = decisions if decisions.bounded else around(w)
         other, cost, below = ellipsoid(total.both, near, w, tolerance)
         if cost <= value:

@@ -98,7 +98,29 @@ class Lazy(Engine):
         return self._current
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
-        self._take(gradient[None])
+        # `_take` for one row, in plain numbers: the same operations in the same order.
+        with np.errstate(over="ignore", invalid="ignore"):
+            theta = self.theta + gradient
+            size = float(self.regulariser.sizes(gradient[None])[0])
+        squares = self.squares + size * size
+        checked(self.who, theta, squares)
+        if callable(self.rate):
+            rate = rate_at(self.who, self.rate, self.rounds + 1)
+        elif self.rate is not None:
+            rate = self.rate
+        elif self.squares > 0:
+            rate = self.pace / math.sqrt(self.squares)
+        else:
+            rate = self.pace / math.sqrt(squares) if squares > 0 else math.inf
+        if size > 0:
+            step = self.regulariser.curvature * rate * size * size
+            self.spent += min(step, self.regulariser.reach * size)
+        moving = rate if squares > 0 else math.inf
+        self.falling = self.falling and moving <= self.last
+        self.theta, self.squares, self.last = theta, squares, moving
+        self.largest = max(self.largest, size)
+        self.rounds += 1
+        self._current = None
 
     def many(self, losses: Array) -> Array | None:
         theta, squares = self._take(losses)

@@ -213,7 +213,8 @@ class MarginLoss(Loss):
         return float(self.phi(self._margin(w), np.array([self.y]))[0])
 
     def gradient(self, w: Any) -> Array:
-        return np.asarray(self.slope(self._margin(w), np.array([self.y]))[0] * self.x, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(self.slope(self._margin(w), np.array([self.y]))[0] * self.x, dtype=np.float64)
 
     @classmethod
     def many(cls, x: Any, y: Any) -> Losses:

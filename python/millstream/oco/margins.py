@@ -176,7 +176,7 @@ class Log(MarginLoss):
 
     @staticmethod
     def slope(margin: Array, y: Array) -> Array:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return -1.0 / np.maximum(margin, 0.0)
 
     @classmethod

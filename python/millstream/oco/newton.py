@@ -19,12 +19,16 @@ import numpy as np
 
 from millstream.errors import InvalidValue
 from millstream.oco.learner import Bound, Engine, Learner, Terms, checked
-from millstream.oco.losses import Loss
+from millstream.oco.losses import Linear, Loss
+from millstream.oco.margins import Absolute, Hinge
 from millstream.oco.metric import project_in
 from millstream.oco.sets import Set
 from millstream.oco.vectors import Array, positive
 
 __all__ = ["OnlineNewtonStep"]
+
+#: The least eigenvalue of the matrix, as a share of its trace.
+_LEAST = 1e-12
 
 
 class _Newton(Engine):
@@ -33,8 +37,9 @@ class _Newton(Engine):
         self.w = decisions.start()
         self.reach = max(decisions.radius_from(self.w), 1e-300)
         self.epsilon = 2.0 / (alpha * self.reach**2) if epsilon is None else epsilon
-        self.matrix = np.eye(len(self.w)) * self.epsilon
+        self.matrix, self.floor = np.eye(len(self.w)) * self.epsilon, self.epsilon
         self.spent, self.largest, self.least, self.rounds = 0.0, 0.0, math.inf, 0
+        self.curved = True
 
     def decision(self) -> Array:
         return self.w
@@ -52,14 +57,21 @@ class _Newton(Engine):
         if not gradient.any():
             self.rounds += 1
             return
+        # What is linear somewhere is not exp-concave there, whatever the learner was told.
+        self.curved = self.curved and loss is not None and not isinstance(loss, (Linear, Absolute, Hinge))
         greatest = self._greatest(gradient, w)
         gamma = 0.5 * min(self.alpha, 1.0 / greatest if greatest > 0 else math.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             matrix = self.matrix + gamma * np.outer(gradient, gradient)
         checked(self.who, matrix, gradient)
+        # Directions without gradients must not vanish beside huge ones; what is added costs its part of the bound.
+        floor = _LEAST * float(np.trace(matrix))
+        grown = max(floor - self.floor, 0.0)
+        matrix += grown * np.eye(len(w))
         step = np.linalg.solve(matrix, gradient)
-        cost = 0.5 * float(gradient @ step)
+        cost = 0.5 * (float(gradient @ step) + grown * self.decisions.diameter**2)
         checked(self.who, step, cost)
+        self.floor += grown
         self.w = project_in(self.decisions, w - step, matrix, w)
         self.matrix, self.spent = matrix, self.spent + cost
         self.largest = max(self.largest, float(np.linalg.norm(gradient)))
@@ -71,10 +83,13 @@ class _Newton(Engine):
             "spent": self.spent,
             "largest": self.largest,
             "gamma": self.least,
+            "curved": float(self.curved),
             "rounds": float(self.rounds),
         }
 
     def bound(self, terms: Terms, comparator: Array | None, best: float, switches: int) -> Bound | None:
+        if not terms["curved"]:
+            return None
         value = terms["spent"] + 0.5 * self.epsilon * self.reach**2
         constants = {
             "α": self.alpha,

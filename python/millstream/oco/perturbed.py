@@ -135,7 +135,7 @@ class FollowThePerturbedLeader(Learner):
     >>> losses = np.random.default_rng(1).random((1000, 10)) * np.linspace(0.5, 1.0, 10)
     >>> report = oco.play(oco.FollowThePerturbedLeader(oco.Simplex(10), seed=3), losses)
     >>> print(round(report.regret, 1), "of at most", round(report.bound.value, 1), "on average")
-    11.2 of at most 217.6 on average
+    11.2 of at most 201.8 on average
 
     References
     ----------

@@ -87,9 +87,14 @@ def accelerated(
         )
         if not math.isfinite(moved_value):
             break
+        below = moved_value - _gap(decisions, moved, moved_gradient, smallest)
+        if decisions.bounded or smallest > 0:
+            lower = max(lower, below)
+        elif moved_value < upper:
+            # Each certificate is about a ball of its own: that of the best decision is the one that counts.
+            lower = below
         if moved_value < upper:
             best, upper = moved, moved_value
-        lower = max(lower, moved_value - _gap(decisions, moved, moved_gradient, smallest))
         if float(ahead_gradient @ (moved - w)) > 0 and not restarted:
             # Momentum leads uphill: begin again from where it was.
             ahead, (ahead_value, ahead_gradient), pace, restarted = w, both(w), 1.0, True
@@ -105,10 +110,8 @@ def accelerated(
 
 
 def _gap(decisions: Set, w: Array, gradient: Array, smallest: float) -> float:
-    gap = linear_gap(decisions, w, gradient)
-    if smallest > 0:
-        gap = min(gap, float(gradient @ gradient) / (2.0 * smallest))
-    return gap
+    curved = float(gradient @ gradient) / (2.0 * smallest) if smallest > 0 else math.inf
+    return curved if smallest > 0 and not decisions.bounded else min(curved, linear_gap(decisions, w, gradient))
 
 
 def _step(
