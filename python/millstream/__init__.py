@@ -34,8 +34,10 @@ if TYPE_CHECKING:
         stats,
         stream,
         synth,
+        training,
     )
     from millstream.notation import parse
+    from millstream.training import train
 
 #: Loaded when first used, so that `import millstream` is quick.
 _MODULES = (
@@ -63,14 +65,18 @@ _MODULES = (
     "stats",
     "stream",
     "synth",
+    "training",
 )
 
-__all__ = [*_MODULES, "__version__", "build", "find", "from_bytes", "load", "parse"]
+#: Where functions are that are loaded when first used.
+_FUNCTIONS = {"parse": "notation", "train": "training"}
+
+__all__ = [*_MODULES, "__version__", "build", "find", "from_bytes", "load", "parse", "train"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "parse":
-        return importlib.import_module("millstream.notation").parse
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(f"millstream.{_FUNCTIONS[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"millstream.{name}")
     raise AttributeError(f"module 'millstream' has no attribute {name!r}")

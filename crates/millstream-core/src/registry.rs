@@ -118,6 +118,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &linear_model::arow::REGRESSOR,
     &linear_model::confidence_weighted::CW,
     &linear_model::confidence_weighted::SCW,
+    &linear_model::ellipsoid::DECLARATION,
     &linear_model::gaussian_herding::DECLARATION,
     &linear_model::irma::DECLARATION,
     &linear_model::linear_regression::DECLARATION,

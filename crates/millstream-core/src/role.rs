@@ -120,6 +120,23 @@ pub trait Classifier: Part {
     fn max_classes(&self) -> usize {
         usize::MAX
     }
+    /// The loss of the prediction at an example, for learners that go down a loss; None for others, and for a class
+    /// that was never learned.
+    fn loss(&self, _x: Row<'_>, _y: u32, _scratch: &mut Scratch) -> Option<f64> {
+        None
+    }
+    /// Whether it follows a gradient, so that mini-batches have a meaning.
+    fn takes_batches(&self) -> bool {
+        false
+    }
+    /// Add the gradient at an example, at the weights as they are, to those of a mini-batch.
+    fn gather(&mut self, _x: Row<'_>, _y: u32, _w: f64, _scratch: &mut Scratch) -> Result<()> {
+        Err(Fault::wrong_type("learns from one example at a time"))
+    }
+    /// One step down the mean of the gradients that were gathered.
+    fn descend(&mut self) -> Result<()> {
+        Ok(())
+    }
     fn duplicate(&self) -> Box<dyn Classifier>;
 }
 
@@ -142,6 +159,19 @@ pub trait Regressor: Part {
             done += 1;
         }
         done
+    }
+    /// As for a classifier; likewise what is about mini-batches.
+    fn loss(&self, _x: Row<'_>, _y: f64, _scratch: &mut Scratch) -> Option<f64> {
+        None
+    }
+    fn takes_batches(&self) -> bool {
+        false
+    }
+    fn gather(&mut self, _x: Row<'_>, _y: f64, _w: f64, _scratch: &mut Scratch) -> Result<()> {
+        Err(Fault::wrong_type("learns from one example at a time"))
+    }
+    fn descend(&mut self) -> Result<()> {
+        Ok(())
     }
     fn duplicate(&self) -> Box<dyn Regressor>;
 }

@@ -97,6 +97,31 @@ pub struct Model {
 }
 
 impl Model {
+    /// Read rows, targets and weights, whose number must agree, and hand them to `work`. Reading targets may run Python
+    /// code, which may use this model: not under the lock.
+    fn with_targets<R>(
+        &self,
+        py: Python<'_>,
+        rows: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        w: Option<&Bound<'_, PyAny>>,
+        work: impl FnOnce(Role, &str, &dyn Table, &ManyTargets, Option<&[f64]>) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let lent = Lent::new(rows).map_err(|error| self.named(py, error))?;
+        let table = lent.table();
+        let (role, title) = {
+            let inner = self.read(py)?;
+            let model = inner.model(py)?;
+            (model.role(), model.title().to_string())
+        };
+        let targets = ManyTargets::read(py, role, y).map_err(|error| by(py, error, &title))?;
+        check_length(py, &format!("{title}: y"), targets.len(), table.height())?;
+        let weights =
+            w.filter(|w| !w.is_none()).map(read_numbers).transpose().map_err(|error| by(py, error, &title))?;
+        check_length(py, &format!("{title}: w"), weights.as_ref().map(Vec::len), table.height())?;
+        work(role, &title, &table, &targets, weights.as_deref())
+    }
+
     /// Put this model's name in front of an error.
     fn named(&self, py: Python<'_>, error: PyErr) -> PyErr {
         match self.read(py) {
@@ -405,73 +430,119 @@ impl Model {
         predict: Option<&str>,
         on_error: &str,
     ) -> PyResult<(Option<Py<PyAny>>, Vec<(usize, String)>)> {
-        let lent = Lent::new(rows).map_err(|error| self.named(py, error))?;
-        let table = lent.table();
-        let height = table.height();
         let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
-        let (role, title) = {
-            let inner = self.read(py)?;
-            let model = inner.model(py)?;
-            (model.role(), model.title().to_string())
-        };
-        // Reading targets may run Python code, which may use this model: not under the lock.
-        let targets = ManyTargets::read(py, role, y).map_err(|error| by(py, error, &title))?;
-        check_length(py, &format!("{title}: y"), targets.len(), height)?;
-        let weights =
-            w.filter(|w| !w.is_none()).map(read_numbers).transpose().map_err(|error| by(py, error, &title))?;
-        check_length(py, &format!("{title}: w"), weights.as_ref().map(Vec::len), height)?;
-        let mut guard = self.write(py)?;
-        let inner = &mut *guard;
-        let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
-        let before = (on_error == "raise").then(|| model.hold());
-        let mut answers = Answers::new(want, role);
-        let mut set_aside = Vec::new();
-        let mut failed = None;
-        let mut from = 0;
-        while from < height && failed.is_none() {
-            let to = (from + STRIDE).min(height);
-            let job = Job {
-                table: &table,
-                from,
-                to,
-                targets: targets.targets(),
-                weights: weights.as_deref(),
-                predicting: want,
-                learning: true,
-                set_aside: on_error == "skip",
-            };
-            let mut nothing = core::NoSink;
-            let sink: &mut (dyn Sink + Send) = if want.is_some() { &mut answers } else { &mut nothing };
-            let done = py.detach(|| model.run(&job, &mut borrow_bench().scratch, sink));
-            match done {
-                Ok(tally) => {
-                    let explained = tally.set_aside.into_iter().map(|(row, fault)| {
-                        let fault = targets.explain(fault, row, &title);
-                        (row, fault.message().to_string())
-                    });
-                    set_aside.extend(explained);
+        self.with_targets(py, rows, y, w, |role, title, table, targets, weights| {
+            let height = table.height();
+            let mut guard = self.write(py)?;
+            let inner = &mut *guard;
+            let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
+            let before = (on_error == "raise").then(|| model.hold());
+            let mut answers = Answers::new(want, role);
+            let mut set_aside = Vec::new();
+            let mut failed = None;
+            let mut from = 0;
+            while from < height && failed.is_none() {
+                let to = (from + STRIDE).min(height);
+                let job = Job {
+                    table,
+                    from,
+                    to,
+                    targets: targets.targets(),
+                    weights,
+                    predicting: want,
+                    learning: true,
+                    set_aside: on_error == "skip",
+                };
+                let mut nothing = core::NoSink;
+                let sink: &mut (dyn Sink + Send) = if want.is_some() { &mut answers } else { &mut nothing };
+                let done = py.detach(|| model.run(&job, &mut borrow_bench().scratch, sink));
+                match done {
+                    Ok(tally) => {
+                        let explained = tally.set_aside.into_iter().map(|(row, fault)| {
+                            let fault = targets.explain(fault, row, title);
+                            (row, fault.message().to_string())
+                        });
+                        set_aside.extend(explained);
+                    }
+                    Err(fault) => {
+                        let row = fault.row().unwrap_or_default();
+                        failed = Some(raise(py, &targets.explain(fault, row, title)));
+                    }
                 }
+                if failed.is_none() {
+                    failed = py.check_signals().err();
+                }
+                from = to;
+            }
+            match (&failed, before) {
+                (Some(_), Some(before)) => model.restore(before),
+                (None, Some(before)) => model.release(before),
+                _ => {}
+            }
+            inner.follow(py)?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            let answers = want.map(|_| answers.give(py, inner.labels.len())).transpose()?;
+            Ok((answers, set_aside))
+        })
+    }
+
+    /// Learn rows in mini-batches of `size`; those before a bad one stay learned, of that one nothing is.
+    fn _learn_batches(
+        &self,
+        py: Python<'_>,
+        rows: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        w: Option<&Bound<'_, PyAny>>,
+        size: usize,
+    ) -> PyResult<()> {
+        self.with_targets(py, rows, y, w, |_, title, table, targets, weights| {
+            let mut guard = self.write(py)?;
+            let inner = &mut *guard;
+            let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
+            let job = Job {
+                table,
+                from: 0,
+                to: table.height(),
+                targets: targets.targets(),
+                weights,
+                predicting: None,
+                learning: true,
+                set_aside: false,
+            };
+            let (_, stopped) = py.detach(|| model.learn_batches(&job, size, &mut borrow_bench().scratch));
+            inner.follow(py)?;
+            match stopped {
+                Some(fault) => {
+                    let row = fault.row().unwrap_or_default();
+                    Err(raise(py, &targets.explain(fault, row, title)))
+                }
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// The model's own loss over rows: (Σ w · loss, Σ w), or None if it has none.
+    fn _risk(
+        &self,
+        py: Python<'_>,
+        rows: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        w: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<(f64, f64)>> {
+        self.with_targets(py, rows, y, w, |_, title, table, targets, weights| {
+            let guard = self.read(py)?;
+            let model = guard.model(py)?;
+            let found = py.detach(|| model.risk(table, targets.targets(), weights, &mut borrow_bench().scratch));
+            match found {
+                Ok(risk) => Ok(risk.map(|risk| (risk.sum, risk.weight))),
                 Err(fault) => {
                     let row = fault.row().unwrap_or_default();
-                    failed = Some(raise(py, &targets.explain(fault, row, &title)));
+                    Err(raise(py, &targets.explain(fault, row, title)))
                 }
             }
-            if failed.is_none() {
-                failed = py.check_signals().err();
-            }
-            from = to;
-        }
-        match (&failed, before) {
-            (Some(_), Some(before)) => model.restore(before),
-            (None, Some(before)) => model.release(before),
-            _ => {}
-        }
-        inner.follow(py)?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        let answers = want.map(|_| answers.give(py, inner.labels.len())).transpose()?;
-        Ok((answers, set_aside))
+        })
     }
 
     /// Predict rows: numbers, class codes, or probabilities by class code.

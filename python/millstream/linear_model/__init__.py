@@ -6,7 +6,7 @@ a weight for each of its values, a missing one adds nothing, and features may ap
 
 from __future__ import annotations
 
-from millstream.linear_model.confidence import AROW, CW, SCW, GaussianHerding
+from millstream.linear_model.confidence import AROW, CW, SCW, Ellipsoid, GaussianHerding
 from millstream.linear_model.gradient import LinearRegression, LogisticRegression, SoftmaxRegression
 from millstream.linear_model.incremental_risk import IRMA
 from millstream.linear_model.least_squares import LMS, RLS, AROWRegressor, PARegressor
@@ -23,6 +23,7 @@ __all__ = [
     "SCW",
     "SVM",
     "AROWRegressor",
+    "Ellipsoid",
     "GaussianHerding",
     "LinearRegression",
     "LogisticRegression",

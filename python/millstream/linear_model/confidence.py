@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.linear_model.planes import Margin
 
-__all__ = ["AROW", "CW", "SCW", "GaussianHerding"]
+__all__ = ["AROW", "CW", "SCW", "Ellipsoid", "GaussianHerding"]
 
 
 class CW(Margin):
@@ -155,3 +155,59 @@ class GaussianHerding(Margin):
 
     def __init__(self, C: float = 1.0, full: bool = False, intercept: bool = True) -> None:
         super().__init__(C=C, full=full, intercept=intercept)
+
+
+class Ellipsoid(Margin):
+    """The ellipsoid method: each mistake cuts the set of hypotheses that agree with all examples so far.
+
+    An ellipsoid holds these hypotheses, and predictions are made with its centre. A mistake cuts away the
+    hypotheses that make it too, and the smallest ellipsoid around the rest is the next one. Choose it for data
+    that a plane can separate: it makes few mistakes there, however badly the features are scaled. It has no
+    answer to noise: every wrong label cuts away good hypotheses, and after many cuts it hardly moves. `AROW`
+    and `SCW` are for noisy labels. A sample weight above 0 changes nothing: a cut is made or not.
+
+    Parameters
+    ----------
+    mode
+        1 for CELLIP, the classical method; 2 for IELLIP, which steps until the example has a margin of 1, so that
+        it keeps moving, and narrows the ellipsoid less and less.
+    depth
+        How deep a cut of CELLIP may be, from 0 at the centre to 1 at the edge. From 1 on no hypothesis agrees with
+        all examples; deeper cuts are held to this. 0 always halves the ellipsoid.
+    c
+        How much the first mistake narrows the ellipsoid, for IELLIP.
+    b
+        By what factor that falls at each mistake, for IELLIP.
+    full
+        Whether the ellipsoid is a full matrix, for up to a few thousand features and nominal values, or a
+        diagonal, which costs no more than the features that an example has.
+    intercept
+        Whether there is a constant term; it is the weight of a feature that is always 1.
+
+    Examples
+    --------
+    >>> from millstream import linear_model
+    >>> model = linear_model.Ellipsoid()
+    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
+    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
+    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
+    True
+
+    References
+    ----------
+    Yang, L., Jin, R. and Ye, J. (2009). Online learning by ellipsoid method. ICML.
+    Bland, R. G., Goldfarb, D. and Todd, M. J. (1981). The ellipsoid method: a survey. Operations Research 29.
+    """
+
+    name = "linear_model.Ellipsoid"
+
+    def __init__(
+        self,
+        mode: int = 1,
+        depth: float = 0.5,
+        c: float = 0.1,
+        b: float = 0.3,
+        full: bool = False,
+        intercept: bool = True,
+    ) -> None:
+        super().__init__(mode=mode, depth=depth, c=c, b=b, full=full, intercept=intercept)

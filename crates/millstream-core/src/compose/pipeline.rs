@@ -393,6 +393,22 @@ impl Classifier for Pipeline<Box<dyn Classifier>> {
         self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
     }
 
+    fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
+        through(&self.chain.steps, x, scratch, |z, scratch| self.last.loss(z, y, scratch))
+    }
+
+    fn takes_batches(&self) -> bool {
+        self.last.takes_batches()
+    }
+
+    fn gather(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn_all(x, w, scratch, |last, z, scratch| last.gather(z, y, w, scratch))
+    }
+
+    fn descend(&mut self) -> Result<()> {
+        self.last.descend()
+    }
+
     fn step_block(
         &mut self,
         block: &ClassBlock<'_>,
@@ -498,6 +514,22 @@ impl Regressor for Pipeline<Box<dyn Regressor>> {
         scratch.give_row(before);
         scratch.give_row(after);
         done
+    }
+
+    fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
+        through(&self.chain.steps, x, scratch, |z, scratch| self.last.loss(z, y, scratch))
+    }
+
+    fn takes_batches(&self) -> bool {
+        self.last.takes_batches()
+    }
+
+    fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn_all(x, w, scratch, |last, z, scratch| last.gather(z, y, w, scratch))
+    }
+
+    fn descend(&mut self) -> Result<()> {
+        self.last.descend()
     }
 
     fn duplicate(&self) -> Box<dyn Regressor> {

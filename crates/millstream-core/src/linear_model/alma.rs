@@ -38,6 +38,7 @@ struct Alma {
 
 impl Rule for Alma {
     const NAME: &'static str = "linear_model.ALMA";
+    const LENGTH: bool = true;
 
     fn decide(&self, seen: &Seen) -> Option<Move> {
         let size = seen.variance.sqrt();
@@ -49,7 +50,7 @@ impl Rule for Alma {
         let eta = seen.w * 2f64.sqrt() / k;
         let length = (seen.length + 2.0 * eta * margin + eta * eta).max(0.0).sqrt();
         let shrink = 1.0 / length.max(1.0);
-        Some(Move { scale: shrink, along: shrink * eta / size, precision: 0.0 })
+        Some(Move::scaled(shrink, shrink * eta / size))
     }
 }
 

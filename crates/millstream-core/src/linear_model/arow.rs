@@ -54,9 +54,14 @@ impl Rule for Arow {
     const NAME: &'static str = "linear_model.AROW";
 
     #[inline]
+    fn idle(&self, margin: f64) -> bool {
+        margin >= 1.0
+    }
+
+    #[inline]
     fn decide(&self, seen: &Seen) -> Option<Move> {
         let (loss, r) = (1.0 - seen.margin, self.r / seen.w);
-        (loss > 0.0).then(|| Move { scale: 1.0, along: loss / (seen.variance + r), precision: 1.0 / r })
+        (loss > 0.0).then(|| Move::surer(loss / (seen.variance + r), 1.0 / r))
     }
 }
 
@@ -71,7 +76,7 @@ impl residual::Rule for ArowRegressor {
     #[inline]
     fn decide(&self, missed: &Missed) -> Option<Move> {
         let r = self.r / missed.w;
-        Some(Move { scale: 1.0, along: missed.error / (missed.variance + r), precision: 1.0 / r })
+        Some(Move::surer(missed.error / (missed.variance + r), 1.0 / r))
     }
 }
 

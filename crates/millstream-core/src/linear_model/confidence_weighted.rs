@@ -115,7 +115,7 @@ fn with_precision(phi: f64, along: f64, variance: f64) -> Option<Move> {
     let reach = along * variance * phi;
     // √u with the difference of two near numbers multiplied out.
     let deviation = 2.0 * variance / ((reach * reach + 4.0 * variance).sqrt() + reach);
-    Some(Move { scale: 1.0, along, precision: along * phi / deviation })
+    Some(Move::surer(along, along * phi / deviation))
 }
 
 #[derive(Clone)]

@@ -23,20 +23,28 @@ pub struct Coordinates {
     nominals: Vec<Vec<u32>>,
 }
 
-/// The features of one row by coordinate, in buffers of the scratch where they had to be looked up.
-pub struct Located {
-    indices: Vec<u32>,
-    values: Vec<f64>,
+/// The features of one row by coordinate: borrowed as they lie, or, where they had to be looked up, in buffers of the
+/// scratch.
+pub enum Located<'a> {
+    Lying(Features<'a>),
+    Found(Vec<u32>, Vec<f64>),
 }
 
-impl Located {
-    pub fn release(self, scratch: &mut Scratch) {
-        scratch.give_indices(self.indices);
-        scratch.give_numbers(self.values);
+impl Located<'_> {
+    #[inline]
+    pub fn features(&self) -> Features<'_> {
+        match self {
+            Located::Lying(features) => *features,
+            Located::Found(indices, values) => Features::Sparse(indices, values),
+        }
     }
 
-    pub fn features(&self) -> Features<'_> {
-        Features::Sparse(&self.indices, &self.values)
+    #[inline]
+    pub fn release(self, scratch: &mut Scratch) {
+        if let Located::Found(indices, values) = self {
+            scratch.give_indices(indices);
+            scratch.give_numbers(values);
+        }
     }
 }
 
@@ -68,19 +76,53 @@ impl Coordinates {
         place.filter(|&place| place != NONE)
     }
 
-    /// Look up the features of a row that is not plain; those without a coordinate weigh nothing.
-    pub fn locate(&self, x: Row<'_>, scratch: &mut Scratch) -> Located {
-        let mut located = Located { indices: scratch.take_indices(), values: scratch.take_numbers() };
+    /// The features of a row as they lie, if all have coordinates and none has to be looked up: most rows of most streams.
+    #[inline]
+    pub fn lying<'a>(&self, x: Row<'a>) -> Option<Features<'a>> {
+        match x {
+            Row::Plain(values) if values.len() == self.width() && !self.mapped() => Some(Features::Dense(values)),
+            Row::Sparse(sparse) if sparse.width <= self.width() && !self.mapped() => {
+                Some(Features::Sparse(sparse.indices, sparse.values))
+            }
+            _ => None,
+        }
+    }
+
+    /// The features of a row; those without a coordinate weigh nothing.
+    #[inline]
+    pub fn locate<'a>(&self, x: Row<'a>, scratch: &mut Scratch) -> Located<'a> {
+        match x {
+            Row::Plain(values) if self.direct(values) => Located::Lying(Features::Dense(values)),
+            Row::Sparse(sparse) if !self.mapped() => {
+                Located::Lying(Features::Sparse(sparse.indices, sparse.values))
+            }
+            _ => self.look_up(x, scratch),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up<'a>(&self, x: Row<'a>, scratch: &mut Scratch) -> Located<'a> {
+        let (mut indices, mut values) = (scratch.take_indices(), scratch.take_numbers());
         x.each(|slot, value| {
             if let Some(place) = self.of(slot, value) {
-                located.indices.push(place);
-                located.values.push(match value {
+                indices.push(place);
+                values.push(match value {
                     Value::Number(number) => number,
                     Value::Nominal(_) => 1.0,
                 });
             }
         });
-        located
+        Located::Found(indices, values)
+    }
+
+    /// Whether `x` may hold something that has no coordinate yet.
+    #[inline]
+    pub fn may_grow(&self, x: Row<'_>) -> bool {
+        match x {
+            Row::Plain(values) => values.len() > self.width() || self.mapped(),
+            Row::Sparse(sparse) => sparse.width > self.width() || self.mapped(),
+            Row::Mixed(..) => true,
+        }
     }
 
     /// Give coordinates to all that is new in `x`. Returns the width before, for `shrink`.

@@ -32,9 +32,14 @@ impl Rule for Herding {
     const NAME: &'static str = "linear_model.GaussianHerding";
 
     #[inline]
+    fn idle(&self, margin: f64) -> bool {
+        margin >= 1.0
+    }
+
+    #[inline]
     fn decide(&self, seen: &Seen) -> Option<Move> {
         let (loss, c, v) = (1.0 - seen.margin, self.c * seen.w, seen.variance);
-        (loss > 0.0).then(|| Move { scale: 1.0, along: loss / (v + 1.0 / c), precision: 2.0 * c + c * c * v })
+        (loss > 0.0).then(|| Move::surer(loss / (v + 1.0 / c), 2.0 * c + c * c * v))
     }
 }
 

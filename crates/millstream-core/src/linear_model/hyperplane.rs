@@ -175,11 +175,24 @@ impl Hyperplane {
         fetched: bool,
         next: &mut Hyperplane,
     ) -> bool {
+        self.propose_apart(settings, features, [slope, slope], fetched, next)
+    }
+
+    /// As `propose_from`, with a slope of the weights and one of the constant term.
+    #[inline]
+    pub fn propose_apart(
+        &self,
+        settings: &Settings,
+        features: Features<'_>,
+        [slope, intercept_slope]: [f64; 2],
+        fetched: bool,
+        next: &mut Hyperplane,
+    ) -> bool {
         next.t = self.t + 1.0;
         let step = Step { t: next.t, slope, penalty: settings.penalty, fetched };
         let sound = self.weights.propose(&settings.optimizer, features, step, &mut next.weights);
         next.intercept = match settings.intercept_rate {
-            Some(rate) => self.intercept - rate.at(next.t) * slope,
+            Some(rate) => self.intercept - rate.at(next.t) * intercept_slope,
             None => self.intercept,
         };
         next.intercept_lag = match settings.averaging {

@@ -12,6 +12,7 @@ use crate::row::{finite, Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
 
+use super::gathered::Gathered;
 use super::hyperplane::{Hyperplane, Settings};
 use super::Coordinates;
 
@@ -23,6 +24,7 @@ pub struct Linear {
     spare: Hyperplane,
     /// The coordinates as they were at `hold`.
     held: Option<Coordinates>,
+    gathered: Gathered,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -53,6 +55,7 @@ impl Linear {
             state: State { hyperplane: Hyperplane::new(intercept), ..State::default() },
             spare: Hyperplane::default(),
             held: None,
+            gathered: Gathered::default(),
         })
     }
 
@@ -64,17 +67,10 @@ impl Linear {
     /// The score to predict with.
     #[inline]
     pub fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        let State { coordinates, hyperplane } = &self.state;
-        match x {
-            Row::Plain(values) if coordinates.direct(values) => hyperplane.score(Features::Dense(values)),
-            Row::Sparse(x) if !coordinates.mapped() => hyperplane.score(Features::Sparse(x.indices, x.values)),
-            _ => {
-                let located = coordinates.locate(x, scratch);
-                let score = hyperplane.score(located.features());
-                located.release(scratch);
-                score
-            }
-        }
+        let located = self.state.coordinates.locate(x, scratch);
+        let score = self.state.hyperplane.score(located.features());
+        located.release(scratch);
+        score
     }
 
     /// One gradient step on the loss at (x, y).
@@ -97,34 +93,18 @@ impl Linear {
 
     #[inline]
     fn take<const PREDICT: bool>(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        let before = self.state.coordinates.width();
-        match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                if before < values.len() {
-                    self.state.coordinates.grow(x);
-                    self.grow();
-                }
-                self.state.hyperplane.weights.lie_apart();
-                self.descend::<PREDICT>(Features::Dense(values), y, w).inspect_err(|_| self.shrink(before))
-            }
-            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
-                if before < sparse.width {
-                    self.state.coordinates.grow(x);
-                    self.grow();
-                }
-                self.state.hyperplane.weights.lie_together();
-                let features = Features::Sparse(sparse.indices, sparse.values);
-                self.descend::<PREDICT>(features, y, w).inspect_err(|_| self.shrink(before))
-            }
-            _ => {
-                self.state.coordinates.grow(x);
-                self.grow();
-                let located = self.state.coordinates.locate(x, scratch);
-                let score = self.descend::<PREDICT>(located.features(), y, w).inspect_err(|_| self.shrink(before));
-                located.release(scratch);
-                score
-            }
+        if let Some(features) = self.state.coordinates.lying(x) {
+            return self.descend::<PREDICT>(features, y, w);
         }
+        let before = self.state.coordinates.width();
+        if self.state.coordinates.may_grow(x) {
+            self.state.coordinates.grow(x);
+            self.grow();
+        }
+        let located = self.state.coordinates.locate(x, scratch);
+        let score = self.descend::<PREDICT>(located.features(), y, w).inspect_err(|_| self.shrink(before));
+        located.release(scratch);
+        score
     }
 
     fn grow(&mut self) {
@@ -135,12 +115,61 @@ impl Linear {
     fn shrink(&mut self, before: usize) {
         self.state.coordinates.shrink(before);
         self.state.hyperplane.weights.shrink(before);
+        self.gathered.shrink(before);
+    }
+
+    /// The loss of the prediction at (x, y).
+    pub fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> f64 {
+        self.loss.value(y, self.score(x, scratch))
+    }
+
+    /// Add the gradient at (x, y), at the weights as they are, to those of a mini-batch.
+    pub fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let before = self.state.coordinates.width();
+        if self.state.coordinates.may_grow(x) {
+            self.state.coordinates.grow(x);
+            self.grow();
+        }
+        let State { coordinates, hyperplane } = &self.state;
+        let located = coordinates.locate(x, scratch);
+        let score = hyperplane.gradient_score(&self.settings, located.features());
+        let slope = self.settings.clipped(self.loss.slope(y, score) * w);
+        let sound = self.gathered.add(located.features(), slope, coordinates.width());
+        located.release(scratch);
+        if !sound {
+            self.shrink(before);
+            return Err(Fault::overflow(&self.settings.who));
+        }
+        Ok(())
+    }
+
+    /// One step down the mean of the gradients that were gathered.
+    pub fn descend_gathered(&mut self) -> Result<()> {
+        if self.gathered.examples == 0.0 {
+            return Ok(());
+        }
+        let hyperplane = &mut self.state.hyperplane;
+        let (features, slope) = self.gathered.mean();
+        match features {
+            Features::Dense(_) => hyperplane.weights.lie_apart(),
+            Features::Sparse(..) => hyperplane.weights.lie_together(),
+        }
+        let sound = hyperplane.propose_apart(&self.settings, features, [1.0, slope], false, &mut self.spare);
+        if sound {
+            hyperplane.commit(features, &mut self.spare);
+        }
+        self.gathered.clear();
+        sound.then_some(()).ok_or_else(|| Fault::overflow(&self.settings.who))
     }
 
     /// The step itself; the score to predict with is only found if it is wanted.
     #[inline]
     fn descend<const PREDICT: bool>(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
         let hyperplane = &mut self.state.hyperplane;
+        match features {
+            Features::Dense(_) => hyperplane.weights.lie_apart(),
+            Features::Sparse(..) => hyperplane.weights.lie_together(),
+        }
         let at_weights = self.settings.optimizer.rule.look_ahead() == 0.0;
         let (fetched, score) = match features {
             Features::Sparse(indices, x) if at_weights => {
@@ -168,6 +197,7 @@ impl Linear {
     }
 
     pub fn restore(&mut self) {
+        self.gathered.clear();
         if let Some(coordinates) = self.held.take() {
             self.state.coordinates = coordinates;
             self.state.hyperplane.restore();
@@ -195,6 +225,7 @@ impl Linear {
         std::mem::size_of::<Self>()
             + self.state.hyperplane.weights.memory()
             + self.spare.weights.memory()
+            + self.gathered.memory()
             + self.state.coordinates.memory()
     }
 

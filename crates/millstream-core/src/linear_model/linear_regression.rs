@@ -109,6 +109,23 @@ impl Regressor for LinearRegression {
         Ok(self.predict_score(score))
     }
 
+    fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
+        Some(self.linear.loss(x, y, scratch))
+    }
+
+    fn takes_batches(&self) -> bool {
+        true
+    }
+
+    fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.check(y)?;
+        self.linear.gather(x, y, w, scratch)
+    }
+
+    fn descend(&mut self) -> Result<()> {
+        self.linear.descend_gathered()
+    }
+
     fn duplicate(&self) -> Box<dyn Regressor> {
         Box::new(self.clone())
     }

@@ -46,6 +46,11 @@ impl Rule for Lms {
     const NAME: &'static str = "linear_model.LMS";
 
     #[inline]
+    fn asks_variance(&self) -> bool {
+        self.normalized
+    }
+
+    #[inline]
     fn decide(&self, missed: &Missed) -> Option<Move> {
         let rate = self.rate * missed.w;
         Some(Move::along(match self.normalized {

@@ -138,6 +138,24 @@ impl Classifier for LogisticRegression {
         Some(self.linear.score(x, scratch))
     }
 
+    fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
+        Some(self.linear.loss(x, sign(y), scratch))
+    }
+
+    fn takes_batches(&self) -> bool {
+        true
+    }
+
+    fn gather(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.linear.gather(x, sign(y), w, scratch)
+    }
+
+    fn descend(&mut self) -> Result<()> {
+        self.linear.descend_gathered()?;
+        self.started = self.linear.steps() > 0.0;
+        Ok(())
+    }
+
     fn max_classes(&self) -> usize {
         2
     }

@@ -33,12 +33,24 @@ pub struct Seen {
     pub t: f64,
     /// Steps taken so far.
     pub moves: f64,
-    /// The squared length of the weights.
+    /// The squared length of the weights; 0 unless the rule asks for it.
     pub length: f64,
+    /// How many coordinates there are, those of all planes and the constant terms.
+    pub coordinates: f64,
 }
 
 pub trait Rule: Clone + Send + Sync + 'static {
     const NAME: &'static str;
+    /// Whether it asks for `Seen::variance`.
+    const VARIANCE: bool = true;
+    /// Whether it asks for `Seen::length`, which needs the variance too.
+    const LENGTH: bool = false;
+    /// The margin from which on an example has no loss: what is missing of it is the loss.
+    const WANTED: f64 = 1.0;
+    /// Whether an example with this margin teaches nothing, whatever else it is: then nothing else is found out.
+    fn idle(&self, _margin: f64) -> bool {
+        false
+    }
     /// How far to go, or None if the example teaches nothing.
     fn decide(&self, seen: &Seen) -> Option<Move>;
 }
@@ -63,6 +75,7 @@ pub fn build<R: Rule>(rule: R, spread: Spread, intercept: bool) -> Built {
         state: State::default(),
         next: Proposal::default(),
         other: Proposal::default(),
+        held: Held::default(),
     }))
 }
 
@@ -74,6 +87,18 @@ struct Margin<R: Rule> {
     state: State,
     next: Proposal,
     other: Proposal,
+    held: Held,
+}
+
+/// The way back to the state at `hold`.
+#[derive(Clone, Debug, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    /// The planes keep what they overwrite.
+    Rest { coordinates: Coordinates, counts: [f64; 3] },
+    /// Everything as it was: planes were added or replaced.
+    Whole(Box<State>),
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -85,6 +110,17 @@ struct State {
     t: f64,
     moves: f64,
     length: f64,
+}
+
+impl State {
+    /// Back to where it was held, while the planes that were held are still there.
+    fn restore(&mut self, held: &Held) {
+        if let Held::Rest { coordinates, counts } = held {
+            self.coordinates = coordinates.clone();
+            [self.t, self.moves, self.length] = *counts;
+            self.planes.iter_mut().for_each(Plane::restore);
+        }
+    }
 }
 
 impl<R: Rule> Margin<R> {
@@ -131,6 +167,12 @@ impl<R: Rule> Margin<R> {
 
     /// A plane for a class that is new.
     fn admit(&mut self, y: usize) {
+        if let Held::Rest { .. } = self.held {
+            let mut whole = Box::new(self.state.clone());
+            whole.restore(&self.held);
+            self.state.planes.iter_mut().for_each(Plane::release);
+            self.held = Held::Whole(whole);
+        }
         let State { coordinates, planes, length, .. } = &mut self.state;
         if y > 1 && planes.len() == 1 {
             *planes = [-1.0, 1.0].map(|sign| planes[0].half(sign)).to_vec();
@@ -179,31 +221,43 @@ impl<R: Rule> Margin<R> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let (spread, intercept) = (self.spread, self.intercept);
-        let mut seen = Seen {
-            margin: 0.0,
-            variance: 0.0,
-            w,
-            t: self.state.t + 1.0,
-            moves: self.state.moves,
-            length: self.state.length,
-        };
-        if let [plane] = &self.state.planes[..] {
-            let score = plane.score(features);
-            if let Some((want, out)) = answer {
-                self.write(&[finite(score)], want, out);
-            }
-            let sign = if y == 1 { 1.0 } else { -1.0 };
-            seen.margin = sign * score;
-            seen.variance = plane.variance(features, spread, intercept, &mut self.next);
-            let Some(step) = self.decide(&seen)? else { return self.count(&seen, None) };
-            let signed = Move { along: sign * step.along, ..step };
-            if !self.state.planes[0].propose(features, signed, spread, intercept, &mut self.next) {
-                return Err(Fault::overflow(R::NAME));
-            }
-            self.count(&seen, Some(step))?;
-            self.state.planes[0].commit(features, spread, &mut self.next);
-            return Ok(());
+        if self.state.planes.len() != 1 {
+            return self.step_rivals(features, y, w, answer, scratch);
         }
+        let plane = &mut self.state.planes[0];
+        plane.fetch(features, &mut self.next);
+        let score = plane.fetched_score(features, &self.next);
+        if let Some((want, out)) = answer {
+            self.write(&[finite(score)], want, out);
+        }
+        let sign = if y == 1 { 1.0 } else { -1.0 };
+        let mut seen = self.seen(sign * score, w);
+        if self.rule.idle(seen.margin) {
+            return self.count(&seen, None);
+        }
+        if R::VARIANCE {
+            seen.variance = self.state.planes[0].variance(features, spread, intercept, &mut self.next);
+        }
+        let Some(step) = self.decide(&seen)? else { return self.count(&seen, None) };
+        let signed = Move { along: sign * step.along, ..step };
+        if !self.state.planes[0].propose(features, signed, spread, intercept, &mut self.next) {
+            return Err(Fault::overflow(R::NAME));
+        }
+        self.count(&seen, Some(step))?;
+        self.state.planes[0].commit(features, spread, &mut self.next);
+        Ok(())
+    }
+
+    /// The step of the true class and of its strongest rival.
+    fn step_rivals(
+        &mut self,
+        features: Features<'_>,
+        y: usize,
+        w: f64,
+        answer: Option<(Want, &mut Prediction)>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (spread, intercept) = (self.spread, self.intercept);
         let mut scores = scratch.take_numbers();
         scores.extend(self.state.planes.iter().map(|plane| finite(plane.score(features))));
         if let Some((want, out)) = answer {
@@ -211,10 +265,17 @@ impl<R: Rule> Margin<R> {
         }
         let truth = std::mem::replace(&mut scores[y], f64::NEG_INFINITY);
         let rival = most(&scores).unwrap_or(0) as usize;
-        seen.margin = truth - scores[rival];
+        let mut seen = self.seen(truth - scores[rival], w);
         scratch.give_numbers(scores);
-        seen.variance = self.state.planes[y].variance(features, spread, intercept, &mut self.next)
-            + self.state.planes[rival].variance(features, spread, intercept, &mut self.other);
+        if self.rule.idle(seen.margin) {
+            return self.count(&seen, None);
+        }
+        for (place, proposal) in [(y, &mut self.next), (rival, &mut self.other)] {
+            self.state.planes[place].fetch(features, proposal);
+            if R::VARIANCE {
+                seen.variance += self.state.planes[place].variance(features, spread, intercept, proposal);
+            }
+        }
         let Some(step) = self.decide(&seen)? else { return self.count(&seen, None) };
         let opposite = Move { along: -step.along, ..step };
         if !(self.state.planes[y].propose(features, step, spread, intercept, &mut self.next)
@@ -229,10 +290,18 @@ impl<R: Rule> Margin<R> {
             } else if place == rival {
                 plane.commit(features, spread, &mut self.other);
             } else {
-                plane.rescale(step.scale);
+                plane.rescale(step);
             }
         }
         Ok(())
+    }
+
+    /// What is known of an example by its margin.
+    #[inline]
+    fn seen(&self, margin: f64, w: f64) -> Seen {
+        let State { coordinates, planes, t, moves, length } = &self.state;
+        let width = (coordinates.width() + usize::from(self.intercept)) * planes.len();
+        Seen { margin, variance: 0.0, w, t: t + 1.0, moves: *moves, length: *length, coordinates: width as f64 }
     }
 
     /// What the rule says, unless something has overflowed.
@@ -242,33 +311,45 @@ impl<R: Rule> Margin<R> {
             return Err(Fault::overflow(R::NAME));
         }
         match self.rule.decide(seen) {
-            Some(step) if !(step.along.is_finite() && step.scale.is_finite() && step.precision.is_finite()) => {
-                Err(Fault::overflow(R::NAME))
-            }
+            Some(step) if !step.sound() => Err(Fault::overflow(R::NAME)),
             decided => Ok(decided),
         }
     }
 
     /// The example is learned; nothing can fail after this.
+    #[inline]
     fn count(&mut self, seen: &Seen, step: Option<Move>) -> Result<()> {
-        let length = step.map_or(seen.length, |step| {
+        if let (true, Some(Move { scale, along, .. })) = (R::LENGTH, step) {
             // |s w + a x|² = s² |w|² + 2 s a wᵀx + a² |x|²; rounding must not make it negative.
-            let Move { scale, along, .. } = step;
-            (scale * scale * seen.length + 2.0 * scale * along * seen.margin + along * along * seen.variance)
-                .max(0.0)
-        });
-        // With a covariance no rule asks for the length, and x is measured by Σ.
-        let length = if self.spread == Spread::None { length } else { 0.0 };
-        if !length.is_finite() {
-            return Err(Fault::overflow(R::NAME));
+            let squares = scale * scale * seen.length + 2.0 * scale * along * seen.margin;
+            let length = (squares + along * along * seen.variance).max(0.0);
+            if !length.is_finite() {
+                return Err(Fault::overflow(R::NAME));
+            }
+            self.state.length = length;
         }
-        self.state.length = length;
         self.state.t = seen.t;
         self.state.moves += if step.is_some() { 1.0 } else { 0.0 };
         Ok(())
     }
 
+    #[inline]
     fn take(
+        &mut self,
+        x: Row<'_>,
+        y: usize,
+        w: f64,
+        answer: Option<(Want, &mut Prediction)>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        match self.state.coordinates.lying(x) {
+            Some(features) if y < self.classes() => self.step_features(features, y, w, answer, scratch),
+            _ => self.take_new(x, y, w, answer, scratch),
+        }
+    }
+
+    /// Take a row that has to be looked up, or that brings something new.
+    fn take_new(
         &mut self,
         x: Row<'_>,
         y: usize,
@@ -286,31 +367,15 @@ impl<R: Rule> Margin<R> {
                 self.predict(x, want, out, scratch);
             }
         }
-        let grows = match x {
-            Row::Plain(values) => values.len() != width || self.state.coordinates.mapped(),
-            Row::Sparse(sparse) => sparse.width > width || self.state.coordinates.mapped(),
-            Row::Mixed(..) => true,
-        };
-        if grows {
+        if self.state.coordinates.may_grow(x) {
             self.grow(x)?;
         }
         if before.is_some() {
             self.admit(y);
         }
-        let learned = match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.step_features(Features::Dense(values), y, w, answer, scratch)
-            }
-            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
-                self.step_features(Features::Sparse(sparse.indices, sparse.values), y, w, answer, scratch)
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                let learned = self.step_features(located.features(), y, w, answer, scratch);
-                located.release(scratch);
-                learned
-            }
-        };
+        let located = self.state.coordinates.locate(x, scratch);
+        let learned = self.step_features(located.features(), y, w, answer, scratch);
+        located.release(scratch);
         learned.inspect_err(|_| match before {
             Some(before) => self.state = before,
             None => self.shrink(width),
@@ -348,6 +413,33 @@ impl<R: Rule> Part for Margin<R> {
             + self.state.coordinates.memory()
     }
 
+    fn hold(&mut self) -> bool {
+        // A step of a full covariance costs what a copy of it does.
+        if let Spread::Full(_) = self.spread {
+            return false;
+        }
+        let State { coordinates, planes, t, moves, length } = &mut self.state;
+        self.held = Held::Rest { coordinates: coordinates.clone(), counts: [*t, *moves, *length] };
+        planes.iter_mut().for_each(Plane::hold);
+        true
+    }
+
+    fn restore(&mut self) {
+        match std::mem::take(&mut self.held) {
+            Held::Whole(state) => self.state = *state,
+            held => self.state.restore(&held),
+        }
+    }
+
+    fn release(&mut self) {
+        self.held = Held::Nothing;
+        self.state.planes.iter_mut().for_each(Plane::release);
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
+    }
+
     fn inspect(&self, schema: &Schema) -> Json {
         let planes = self.state.planes.iter().map(|plane| plane.inspect(&self.state.coordinates, schema));
         json!({ "examples": self.state.t, "steps": self.state.moves, "planes": planes.collect::<Vec<_>>() })
@@ -356,19 +448,9 @@ impl<R: Rule> Part for Margin<R> {
 
 impl<R: Rule> Classifier for Margin<R> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
-        match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.predict_features(Features::Dense(values), want, out, scratch);
-            }
-            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
-                self.predict_features(Features::Sparse(sparse.indices, sparse.values), want, out, scratch);
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                self.predict_features(located.features(), want, out, scratch);
-                located.release(scratch);
-            }
-        }
+        let located = self.state.coordinates.locate(x, scratch);
+        self.predict_features(located.features(), want, out, scratch);
+        located.release(scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -394,6 +476,23 @@ impl<R: Rule> Classifier for Margin<R> {
         let score = finite(plane.score(located.features()));
         located.release(scratch);
         Some(score)
+    }
+
+    /// The hinge loss.
+    fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
+        let located = self.state.coordinates.locate(x, scratch);
+        let mut scores = scratch.take_numbers();
+        scores.extend(self.state.planes.iter().map(|plane| finite(plane.score(located.features()))));
+        located.release(scratch);
+        let margin = match (&scores[..], y) {
+            ([score], 0 | 1) => Some(if y == 1 { *score } else { -score }),
+            (several, y) => several.get(y as usize).map(|truth| {
+                let others = several.iter().enumerate().filter(|(place, _)| *place != y as usize);
+                truth - others.map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max)
+            }),
+        };
+        scratch.give_numbers(scores);
+        margin.map(|margin| (R::WANTED - margin).max(0.0))
     }
 
     fn duplicate(&self) -> Box<dyn Classifier> {

@@ -2,9 +2,12 @@
 
 pub mod alma;
 pub mod arow;
+mod cells;
 pub mod confidence_weighted;
 mod coordinates;
 mod covariance;
+pub mod ellipsoid;
+mod gathered;
 pub mod gaussian_herding;
 mod hyperplane;
 mod incremental_risk;

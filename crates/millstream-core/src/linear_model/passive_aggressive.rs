@@ -95,6 +95,11 @@ impl Rule for PassiveAggressive {
     const NAME: &'static str = "linear_model.PAClassifier";
 
     #[inline]
+    fn idle(&self, margin: f64) -> bool {
+        margin >= 1.0
+    }
+
+    #[inline]
     fn decide(&self, seen: &Seen) -> Option<Move> {
         let loss = 1.0 - seen.margin;
         (loss > 0.0).then(|| Move::along(self.step.size(loss, seen.variance, seen.w)))
@@ -109,6 +114,10 @@ struct Tube {
 
 impl residual::Rule for Tube {
     const NAME: &'static str = "linear_model.PARegressor";
+
+    fn loss(&self, error: f64) -> f64 {
+        (error.abs() - self.eps).max(0.0)
+    }
 
     #[inline]
     fn decide(&self, missed: &Missed) -> Option<Move> {

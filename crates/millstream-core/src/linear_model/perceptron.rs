@@ -18,6 +18,13 @@ struct Perceptron;
 
 impl Rule for Perceptron {
     const NAME: &'static str = "linear_model.Perceptron";
+    const WANTED: f64 = 0.0;
+    const VARIANCE: bool = false;
+
+    #[inline]
+    fn idle(&self, margin: f64) -> bool {
+        margin > 0.0
+    }
 
     fn decide(&self, seen: &Seen) -> Option<Move> {
         // On the boundary is not right.

@@ -2,7 +2,7 @@
 //! with a covariance are made of.
 //!
 //! ```text
-//! w ← scale · w + along · Σ x,   Σ⁻¹ ← Σ⁻¹ + precision · x xᵀ
+//! w ← scale · w + along · Σ x,   Σ⁻¹ ← (Σ⁻¹ + precision · x xᵀ) / inflation
 //! ```
 //! Σ is the identity (learners of the first order), a diagonal, or a full matrix in factors. A rule says how far to
 //! go; here it is done, whole or not at all. The constant term is the weight of a feature that is always 1.
@@ -16,6 +16,7 @@ use crate::row::{all_finite, Value};
 use crate::schema::Schema;
 use crate::state::require;
 
+use super::cells::{fit, Cells, Fetched};
 use super::covariance::{Covariance, Work, LEAST_VARIANCE};
 use super::{named, Coordinates};
 
@@ -30,32 +31,95 @@ pub enum Spread {
 /// The covariance of so many coordinates takes 64 MB, twice.
 pub const MOST_COORDINATES: usize = 4096;
 
+/// How much Σ may be inflated, or its inverse.
+const MOST_INFLATION: f64 = 1e100;
+
 /// One step, as a rule decides it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Move {
     pub scale: f64,
     pub along: f64,
     pub precision: f64,
+    pub inflation: f64,
 }
 
 impl Move {
     /// A step along the example that leaves all else as it is.
+    #[inline]
     pub fn along(along: f64) -> Self {
-        Move { scale: 1.0, along, precision: 0.0 }
+        Move { scale: 1.0, along, precision: 0.0, inflation: 1.0 }
+    }
+
+    /// A step after which the weights before count `scale` times.
+    #[inline]
+    pub fn scaled(scale: f64, along: f64) -> Self {
+        Move { scale, ..Move::along(along) }
+    }
+
+    /// A step after which the weights are surer in the direction of the example.
+    #[inline]
+    pub fn surer(along: f64, precision: f64) -> Self {
+        Move { precision, ..Move::along(along) }
+    }
+
+    pub fn sound(&self) -> bool {
+        (self.scale * 0.0 + self.along * 0.0) + (self.precision * 0.0 + self.inflation * 0.0) == 0.0
     }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Saved", into = "Saved")]
 pub struct Plane {
     /// The weights are `scale` times these: to shrink them all is one multiplication.
     scale: f64,
-    weights: Vec<f64>,
+    /// Weights, and the diagonal of Σ where that is its form.
+    cells: Cells,
     constant: f64,
-    /// The diagonal of Σ; empty for other forms.
-    spread: Vec<f64>,
     constant_spread: f64,
     /// The whole of Σ, the constant term first; empty for other forms.
     covariance: Covariance,
+    /// Σ is so many times what is kept of it.
+    inflation: f64,
+    /// The numbers above as they were at `hold`.
+    held: [f64; 4],
+}
+
+/// What is saved of it, however it lies.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Plane")]
+struct Saved {
+    scale: f64,
+    weights: Vec<f64>,
+    constant: f64,
+    spread: Vec<f64>,
+    constant_spread: f64,
+    covariance: Covariance,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    inflation: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(number: &f64) -> bool {
+    *number == 1.0
+}
+
+impl From<Plane> for Saved {
+    fn from(plane: Plane) -> Self {
+        let Plane { scale, constant, constant_spread, covariance, inflation, .. } = plane;
+        let (weights, spread) = plane.cells.into_parts();
+        Saved { scale, weights, constant, spread, constant_spread, covariance, inflation }
+    }
+}
+
+impl From<Saved> for Plane {
+    fn from(saved: Saved) -> Self {
+        let Saved { scale, weights, constant, spread, constant_spread, covariance, inflation } = saved;
+        let cells = Cells::new(weights, spread);
+        Plane { scale, cells, constant, constant_spread, covariance, inflation, held: [0.0; 4] }
+    }
 }
 
 /// Where a step is worked out before it is made.
@@ -64,10 +128,12 @@ pub struct Proposal {
     scale: f64,
     /// Whether the weights before are all forgotten.
     fresh: bool,
-    weights: Vec<f64>,
     constant: f64,
-    spread: Vec<f64>,
     constant_spread: f64,
+    inflation: f64,
+    /// What sparse features have now, and what they are to have; of dense ones the latter alone.
+    now: Fetched,
+    next: Fetched,
     work: Work,
     /// The example as a vector, for a full covariance.
     vector: Vec<f64>,
@@ -75,20 +141,21 @@ pub struct Proposal {
 
 impl Proposal {
     pub fn memory(&self) -> usize {
-        8 * (self.weights.capacity() + self.spread.capacity() + self.vector.capacity()) + self.work.memory()
+        self.now.memory() + self.next.memory() + 8 * self.vector.capacity() + self.work.memory()
     }
 }
 
 impl Plane {
     pub fn new() -> Self {
-        Plane { scale: 1.0, ..Plane::default() }
+        Plane { scale: 1.0, inflation: 1.0, ..Plane::default() }
     }
 
     /// Half of this plane, or its negative: two such planes have its score as the difference of theirs.
     pub fn half(&self, sign: f64) -> Self {
         let mut half = self.clone();
+        half.cells.release();
         half.scale *= 0.5 * sign;
-        half.spread.iter_mut().for_each(|spread| *spread *= 0.5);
+        half.cells.multiply_variances(0.5);
         half.constant_spread *= 0.5;
         half.covariance.multiply(0.5);
         half
@@ -96,29 +163,46 @@ impl Plane {
 
     /// Room for `width` coordinates; `share` is the part of the initial variance that a plane gets.
     pub fn grow(&mut self, width: usize, spread: Spread, intercept: bool, share: f64) {
-        self.weights.resize(width, 0.0);
         match spread {
-            Spread::None => {}
+            Spread::None => self.cells.grow(width, None),
             Spread::Diagonal(variance) => {
-                self.spread.resize(width, variance * share);
+                self.cells.grow(width, Some(variance * share));
                 if self.constant_spread == 0.0 && intercept {
                     self.constant_spread = variance * share;
                 }
             }
-            Spread::Full(variance) => self.covariance.grow(width + usize::from(intercept), variance * share),
+            Spread::Full(variance) => {
+                self.cells.grow(width, None);
+                self.covariance.grow(width + usize::from(intercept), variance * share);
+            }
         }
     }
 
     /// Take back the coordinates beyond `width`.
     pub fn shrink(&mut self, width: usize, intercept: bool) {
-        self.weights.truncate(width);
-        self.spread.truncate(width);
+        self.cells.shrink(width);
         self.covariance.shrink(width + usize::from(intercept));
     }
 
-    /// Multiply all weights.
-    pub fn rescale(&mut self, scale: f64) {
-        self.scale *= scale;
+    /// See `Part::hold`; likewise `restore` and `release`. A full covariance is not held.
+    pub fn hold(&mut self) {
+        self.held = [self.scale, self.constant, self.constant_spread, self.inflation];
+        self.cells.hold();
+    }
+
+    pub fn restore(&mut self) {
+        [self.scale, self.constant, self.constant_spread, self.inflation] = self.held;
+        self.cells.restore();
+    }
+
+    pub fn release(&mut self) {
+        self.cells.release();
+    }
+
+    /// What a step does to a plane that the example does not concern.
+    pub fn rescale(&mut self, step: Move) {
+        self.scale *= step.scale;
+        self.inflation = inflated(self.inflation, step);
         if !(1e-50..1e50).contains(&self.scale.abs()) {
             self.fold();
         }
@@ -126,10 +210,32 @@ impl Plane {
 
     #[inline]
     pub fn score(&self, features: Features<'_>) -> f64 {
-        self.scale * (dot(&self.weights, features) + self.constant)
+        self.scale * (self.cells.dot(features) + self.constant)
     }
 
-    /// xᵀΣ x, which is the squared length of x where Σ is the identity.
+    /// Get ready for a step: what it needs of sparse features is then in the proposal.
+    #[inline]
+    pub fn fetch(&mut self, features: Features<'_>, proposal: &mut Proposal) {
+        match features {
+            Features::Dense(_) => self.cells.lie_apart(),
+            Features::Sparse(indices, _) => {
+                self.cells.lie_together();
+                self.cells.fetch(indices, &mut proposal.now);
+            }
+        }
+    }
+
+    /// As `score`, after `fetch`.
+    #[inline]
+    pub fn fetched_score(&self, features: Features<'_>, proposal: &Proposal) -> f64 {
+        let sum = match features {
+            Features::Dense(_) => self.cells.dot(features),
+            Features::Sparse(_, x) => dot(&proposal.now.weights, Features::Dense(x)),
+        };
+        self.scale * (sum + self.constant)
+    }
+
+    /// xᵀΣ x, which is the squared length of x where Σ is the identity. After `fetch`.
     #[inline]
     pub fn variance(
         &self,
@@ -140,26 +246,28 @@ impl Plane {
     ) -> f64 {
         let constant = f64::from(u8::from(intercept));
         match spread {
-            Spread::None => squares(features) + constant,
+            Spread::None => {
+                let (Features::Dense(x) | Features::Sparse(_, x)) = features;
+                dot(x, Features::Dense(x)) + constant
+            }
             Spread::Diagonal(_) => {
-                let sum: f64 = match features {
-                    Features::Dense(x) => x.iter().zip(&self.spread).map(|(x, s)| s * x * x).sum(),
-                    Features::Sparse(indices, x) => indices
-                        .iter()
-                        .zip(x)
-                        .map(|(&i, x)| self.spread.get(i as usize).unwrap_or(&0.0) * x * x)
-                        .sum(),
+                let sum = match features {
+                    Features::Dense(x) => quadratic(self.cells.all().1, x),
+                    Features::Sparse(indices, x) => {
+                        self.cells.fetch_variances(indices, &mut proposal.now);
+                        quadratic(&proposal.now.variances, x)
+                    }
                 };
-                sum + constant * self.constant_spread
+                self.inflation * (sum + constant * self.constant_spread)
             }
             Spread::Full(_) => {
-                write_out(features, self.weights.len(), intercept, &mut proposal.vector);
-                self.covariance.variance(&proposal.vector)
+                write_out(features, self.cells.len(), intercept, &mut proposal.vector);
+                self.inflation * self.covariance.variance(&proposal.vector)
             }
         }
     }
 
-    /// Work out a step; false if it would overflow. For a full covariance `variance` was called with this proposal.
+    /// Work out a step; false if it would overflow. After `fetch`, and after `variance` where there is a spread.
     #[inline]
     pub fn propose(
         &self,
@@ -167,105 +275,84 @@ impl Plane {
         step: Move,
         spread: Spread,
         intercept: bool,
-        next: &mut Proposal,
+        proposal: &mut Proposal,
     ) -> bool {
-        next.scale = self.scale * step.scale;
+        let Proposal { now, next, work, vector, .. } = proposal;
+        let mut scale = self.scale * step.scale;
         // Weights that are all forgotten begin again; otherwise a scale of 0 could never be left.
-        let fresh = next.scale == 0.0;
-        next.fresh = fresh;
+        let fresh = scale == 0.0;
         if fresh {
-            next.scale = 1.0;
+            scale = 1.0;
         }
-        let along = step.along / next.scale;
-        let old = |weight: f64| if fresh { 0.0 } else { weight };
-        next.weights.clear();
-        next.spread.clear();
-        next.constant = old(self.constant);
-        next.constant_spread = self.constant_spread;
-        match spread {
+        let along = step.along / scale * self.inflation;
+        let precision = step.precision * self.inflation;
+        let mut constant = if fresh { 0.0 } else { self.constant };
+        let mut constant_spread = self.constant_spread;
+        let (x, weights, variances) = match features {
+            Features::Dense(x) => (x, self.cells.all().0, self.cells.all().1),
+            Features::Sparse(_, x) => (x, &now.weights[..], &now.variances[..]),
+        };
+        let sound = match spread {
             Spread::None => {
-                match features {
-                    Features::Dense(x) if fresh => next.weights.extend(x.iter().map(|x| along * x)),
-                    Features::Dense(x) => {
-                        next.weights.extend(self.weights.iter().zip(x).map(|(w, x)| w + along * x));
-                    }
-                    Features::Sparse(indices, x) => {
-                        let touched = indices.iter().zip(x);
-                        next.weights.extend(
-                            touched.map(|(&i, x)| {
-                                old(self.weights.get(i as usize).copied().unwrap_or(0.0)) + along * x
-                            }),
-                        );
-                    }
+                constant += if intercept { along } else { 0.0 };
+                if fresh {
+                    next.weights.clear();
+                    next.weights.extend(x.iter().map(|x| along * x));
+                    all_finite(&next.weights)
+                } else {
+                    fit(&mut next.weights, weights.len());
+                    step_without_spread(weights, x, along, &mut next.weights)
                 }
-                next.constant += if intercept { along } else { 0.0 };
             }
             Spread::Diagonal(_) => {
-                let narrowed = |s: f64, x: f64| (s / (1.0 + step.precision * s * x * x)).max(LEAST_VARIANCE);
-                match features {
-                    Features::Dense(x) => {
-                        let touched = self.weights.iter().zip(&self.spread).zip(x);
-                        next.weights.extend(touched.clone().map(|((w, s), x)| old(*w) + along * s * x));
-                        next.spread.extend(touched.map(|((_, s), x)| narrowed(*s, *x)));
-                    }
-                    Features::Sparse(indices, x) => {
-                        for (&i, &x) in indices.iter().zip(x) {
-                            let w = self.weights.get(i as usize).copied().unwrap_or(0.0);
-                            let s = self.spread.get(i as usize).copied().unwrap_or(0.0);
-                            next.weights.push(old(w) + along * s * x);
-                            next.spread.push(narrowed(s, x));
-                        }
-                    }
-                }
                 if intercept {
-                    next.constant += along * self.constant_spread;
-                    next.constant_spread = narrowed(self.constant_spread, 1.0);
+                    constant += along * constant_spread;
+                    constant_spread = narrowed(constant_spread, 1.0, precision);
                 }
+                fit(&mut next.weights, weights.len());
+                fit(&mut next.variances, weights.len());
+                step_with_diagonal(weights, variances, x, along, precision, next)
             }
             Spread::Full(_) => {
                 // Without precision the gain is wanted all the same: an infinite noise leaves Σ as it is.
-                let noise = if step.precision > 0.0 { 1.0 / step.precision } else { f64::MAX };
-                let Proposal { vector, work, .. } = next;
+                let noise = if precision > 0.0 { 1.0 / precision } else { f64::MAX };
                 if self.covariance.propose(vector, noise, 1.0, f64::MAX, work).is_none() {
                     return false;
                 }
-                let offset = usize::from(intercept);
-                let gains = next.work.gain.get(offset..).unwrap_or_default();
-                next.weights.extend(self.weights.iter().zip(gains).map(|(w, k)| old(*w) + along * k));
+                let gains = work.gain.get(usize::from(intercept)..).unwrap_or_default();
+                next.weights.clear();
+                next.weights.extend(self.cells.all().0.iter().zip(gains).map(|(w, k)| w + along * k));
                 if intercept {
-                    next.constant += along * next.work.gain.first().unwrap_or(&0.0);
+                    constant += along * work.gain.first().unwrap_or(&0.0);
                 }
+                all_finite(&next.weights)
             }
-        }
-        let numbers = [next.scale, along, next.constant, next.constant_spread];
-        all_finite(&numbers) && all_finite(&next.weights) && all_finite(&next.spread)
+        };
+        proposal.scale = scale;
+        proposal.fresh = fresh;
+        proposal.constant = constant;
+        proposal.constant_spread = constant_spread;
+        proposal.inflation = inflated(self.inflation, step);
+        sound && (scale * 0.0 + along * 0.0) + (constant * 0.0 + constant_spread * 0.0) == 0.0
     }
 
     #[inline]
-    pub fn commit(&mut self, features: Features<'_>, spread: Spread, next: &mut Proposal) {
-        let Plane { scale, weights, constant, constant_spread, .. } = self;
-        (*scale, *constant, *constant_spread) = (next.scale, next.constant, next.constant_spread);
+    pub fn commit(&mut self, features: Features<'_>, spread: Spread, proposal: &mut Proposal) {
+        self.scale = proposal.scale;
+        self.constant = proposal.constant;
+        self.constant_spread = proposal.constant_spread;
+        self.inflation = proposal.inflation;
         match (features, spread) {
             (Features::Sparse(indices, _), Spread::None | Spread::Diagonal(_)) => {
-                if next.fresh {
-                    weights.fill(0.0);
+                if proposal.fresh {
+                    self.cells.multiply(0.0);
                 }
-                for (&i, &w) in indices.iter().zip(&next.weights) {
-                    weights[i as usize] = w;
-                }
-                for (&i, &s) in indices.iter().zip(&next.spread) {
-                    self.spread[i as usize] = s;
-                }
+                self.cells.write(indices, &proposal.next);
             }
-            _ => {
-                std::mem::swap(weights, &mut next.weights);
-                if spread != Spread::None {
-                    std::mem::swap(&mut self.spread, &mut next.spread);
-                }
-            }
+            _ => self.cells.swap(&mut proposal.next),
         }
         if let Spread::Full(_) = spread {
-            self.covariance.commit(&mut next.work);
+            self.covariance.commit(&mut proposal.work);
         }
         if !(1e-50..1e50).contains(&self.scale.abs()) {
             self.fold();
@@ -276,34 +363,33 @@ impl Plane {
     #[cold]
     fn fold(&mut self) {
         let scale = std::mem::replace(&mut self.scale, 1.0);
-        self.weights.iter_mut().for_each(|weight| *weight *= scale);
+        self.cells.multiply(scale);
         self.constant *= scale;
     }
 
     pub fn validate(&self, who: &str, width: usize, spread: Spread, intercept: bool) -> Result<()> {
-        require(who, self.weights.len() == width, "weights and coordinates differ in number")?;
-        let numbers = [self.scale, self.constant, self.constant_spread];
-        let finite = all_finite(&self.weights) && all_finite(&self.spread) && all_finite(&numbers);
-        require(who, finite && self.scale != 0.0, "a number is not finite")?;
-        let positive = self.spread.iter().all(|s| *s > 0.0) && self.constant_spread >= 0.0;
-        require(who, positive, "a variance is not positive")?;
+        require(who, self.cells.len() == width, "weights and coordinates differ in number")?;
+        let numbers = [self.scale, self.constant, self.constant_spread, self.inflation];
+        require(who, all_finite(&numbers) && self.scale != 0.0, "a number is not finite")?;
+        let positive = self.cells.sound() && self.constant_spread >= 0.0 && self.inflation > 0.0;
+        require(who, positive, "a weight is not finite, or a variance is not positive")?;
         let (diagonal, full) = match spread {
             Spread::None => (0, 0),
             Spread::Diagonal(_) => (width, 0),
             Spread::Full(_) => (0, width + usize::from(intercept)),
         };
-        require(who, self.spread.len() == diagonal, "variances and coordinates differ in number")?;
+        require(who, self.cells.variances() == diagonal, "variances and coordinates differ in number")?;
         self.covariance.validate(who, full)
     }
 
     pub fn memory(&self) -> usize {
-        8 * (self.weights.capacity() + self.spread.capacity()) + self.covariance.memory()
+        self.cells.memory() + self.covariance.memory()
     }
 
     /// `{"intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`
     pub fn inspect(&self, coordinates: &Coordinates, schema: &Schema) -> Json {
         let weight = |slot: usize, value: Value| {
-            Some(self.scale * self.weights.get(coordinates.of(slot, value)? as usize)?)
+            Some(self.scale * self.cells.weight(coordinates.of(slot, value)? as usize)?)
         };
         json!({ "intercept": self.scale * self.constant, "weights": named(schema, weight) })
     }
@@ -320,18 +406,85 @@ pub fn check_width(who: &str, width: usize, spread: Spread) -> Result<()> {
     Ok(())
 }
 
+/// Beyond the bounds nothing moves, or everything does at once.
 #[inline]
-fn squares(features: Features<'_>) -> f64 {
-    let (Features::Dense(x) | Features::Sparse(_, x)) = features;
-    let mut sums = [0.0; 4];
-    let chunks = x.chunks_exact(4);
-    let rest: f64 = chunks.remainder().iter().map(|x| x * x).sum();
-    for chunk in chunks {
-        for (sum, x) in sums.iter_mut().zip(chunk) {
-            *sum += x * x;
+fn inflated(inflation: f64, step: Move) -> f64 {
+    (inflation * step.inflation).clamp(1.0 / MOST_INFLATION, MOST_INFLATION)
+}
+
+/// Σ sᵢ xᵢ², in four strands.
+#[inline]
+fn quadratic(variances: &[f64], x: &[f64]) -> f64 {
+    let n = variances.len().min(x.len());
+    let (ss, s_rest) = variances[..n].as_chunks::<4>();
+    let (xs, x_rest) = x[..n].as_chunks::<4>();
+    let mut sums = [0.0f64; 4];
+    for (s, x) in ss.iter().zip(xs) {
+        for k in 0..4 {
+            sums[k] += s[k] * x[k] * x[k];
         }
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+    for (k, (s, x)) in s_rest.iter().zip(x_rest).enumerate() {
+        sums[k] += s * x * x;
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+#[inline(always)]
+fn narrowed(s: f64, x: f64, precision: f64) -> f64 {
+    let narrow = s / (1.0 + precision * (s * x * x));
+    if narrow > LEAST_VARIANCE {
+        narrow
+    } else {
+        LEAST_VARIANCE
+    }
+}
+
+/// w + along · x; false if it overflows. A function of its own: its arguments tell the compiler that they do not overlap.
+/// In fours, so that the check for overflow rides along.
+#[inline(never)]
+fn step_without_spread(w: &[f64], x: &[f64], along: f64, out: &mut [f64]) -> bool {
+    let n = out.len();
+    let (fours, rest) = out.as_chunks_mut::<4>();
+    let (ws, w_rest) = w[..n].as_chunks::<4>();
+    let (xs, x_rest) = x[..n].as_chunks::<4>();
+    let mut check = [0.0; 4];
+    for ((out, w), x) in fours.iter_mut().zip(ws).zip(xs) {
+        for k in 0..4 {
+            out[k] = w[k] + along * x[k];
+            check[k] += out[k] * 0.0;
+        }
+    }
+    for ((out, w), x) in rest.iter_mut().zip(w_rest).zip(x_rest) {
+        *out = w + along * x;
+        check[0] += *out * 0.0;
+    }
+    (check[0] + check[1]) + (check[2] + check[3]) == 0.0
+}
+
+/// The step of weights and variances; false if a weight overflows: a variance only shrinks.
+#[inline(never)]
+fn step_with_diagonal(w: &[f64], s: &[f64], x: &[f64], along: f64, precision: f64, out: &mut Fetched) -> bool {
+    let n = w.len();
+    let (weights, w_last) = out.weights[..n].as_chunks_mut::<4>();
+    let (variances, s_last) = out.variances[..n].as_chunks_mut::<4>();
+    let (ws, w_rest) = w[..n].as_chunks::<4>();
+    let (ss, s_rest) = s[..n].as_chunks::<4>();
+    let (xs, x_rest) = x[..n].as_chunks::<4>();
+    let mut check = [0.0; 4];
+    for ((((weights, variances), w), s), x) in weights.iter_mut().zip(variances).zip(ws).zip(ss).zip(xs) {
+        for k in 0..4 {
+            weights[k] = w[k] + along * s[k] * x[k];
+            variances[k] = narrowed(s[k], x[k], precision);
+            check[k] += weights[k] * 0.0;
+        }
+    }
+    for ((((weight, variance), w), s), x) in w_last.iter_mut().zip(s_last).zip(w_rest).zip(s_rest).zip(x_rest) {
+        *weight = w + along * s * x;
+        *variance = narrowed(*s, *x, precision);
+        check[0] += *weight * 0.0;
+    }
+    (check[0] + check[1]) + (check[2] + check[3]) == 0.0
 }
 
 fn write_out(features: Features<'_>, width: usize, intercept: bool, out: &mut Vec<f64>) {

@@ -27,13 +27,21 @@ pub struct Missed {
 
 pub trait Rule: Clone + Send + Sync + 'static {
     const NAME: &'static str;
+    /// Whether it asks for `Missed::variance`.
+    fn asks_variance(&self) -> bool {
+        true
+    }
+    /// The loss of an error.
+    fn loss(&self, error: f64) -> f64 {
+        error * error
+    }
     /// How far to go, with its sign, or None if the example teaches nothing.
     fn decide(&self, missed: &Missed) -> Option<Move>;
 }
 
 pub fn build<R: Rule>(rule: R, spread: Spread, intercept: bool) -> Built {
     let (state, next) = (State::default(), Proposal::default());
-    Built::Regressor(Box::new(Residual { rule, spread, intercept, state, next }))
+    Built::Regressor(Box::new(Residual { rule, spread, intercept, state, next, held: None }))
 }
 
 #[derive(Clone)]
@@ -43,6 +51,8 @@ struct Residual<R: Rule> {
     intercept: bool,
     state: State,
     next: Proposal,
+    /// What was held beside the plane: the coordinates, the count, and whether there was a plane.
+    held: Option<(Coordinates, f64, bool)>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -59,33 +69,26 @@ impl<R: Rule> Residual<R> {
         self.state.plane.as_ref().map_or(0.0, |plane| plane.score(features))
     }
 
+    #[inline]
     fn take(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        match self.state.coordinates.lying(x) {
+            Some(features) if self.state.plane.is_some() => self.step_features(features, y, w),
+            _ => self.take_new(x, y, w, scratch),
+        }
+    }
+
+    /// Take a row that has to be looked up, or that brings something new.
+    fn take_new(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         let (width, fresh) = (self.state.coordinates.width(), self.state.plane.is_none());
         let wider = matches!(x, Row::Plain(values) if values.len() > width);
         // A dense sum over more coordinates is added up in another order: predict before there are more.
         let before = wider.then(|| self.predict(x, scratch));
-        let grows = match x {
-            Row::Plain(values) => values.len() != width || self.state.coordinates.mapped(),
-            Row::Sparse(sparse) => sparse.width > width || self.state.coordinates.mapped(),
-            Row::Mixed(..) => true,
-        };
-        if grows || fresh {
+        if fresh || self.state.coordinates.may_grow(x) {
             self.grow(x)?;
         }
-        let learned = match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.step_features(Features::Dense(values), y, w)
-            }
-            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
-                self.step_features(Features::Sparse(sparse.indices, sparse.values), y, w)
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                let learned = self.step_features(located.features(), y, w);
-                located.release(scratch);
-                learned
-            }
-        };
+        let located = self.state.coordinates.locate(x, scratch);
+        let learned = self.step_features(located.features(), y, w);
+        located.release(scratch);
         let score = learned.inspect_err(|_| self.shrink(width, fresh))?;
         Ok(before.unwrap_or(score))
     }
@@ -117,14 +120,17 @@ impl<R: Rule> Residual<R> {
     fn step_features(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
         let (spread, intercept, next) = (self.spread, self.intercept, &mut self.next);
         let Some(plane) = &mut self.state.plane else { return Err(Fault::state("weights are missing")) };
-        let score = plane.score(features);
-        let missed = Missed { error: y - score, variance: plane.variance(features, spread, intercept, next), w };
+        plane.fetch(features, next);
+        let score = plane.fetched_score(features, next);
+        let mut missed = Missed { error: y - score, variance: 0.0, w };
+        if self.rule.asks_variance() {
+            missed.variance = plane.variance(features, spread, intercept, next);
+        }
         if !(missed.error.is_finite() && missed.variance.is_finite()) {
             return Err(Fault::overflow(R::NAME));
         }
         if let Some(step) = self.rule.decide(&missed) {
-            let sound = step.along.is_finite() && step.precision.is_finite();
-            if !(sound && plane.propose(features, step, spread, intercept, next)) {
+            if !(step.sound() && plane.propose(features, step, spread, intercept, next)) {
                 return Err(Fault::overflow(R::NAME));
             }
             plane.commit(features, spread, next);
@@ -158,6 +164,35 @@ impl<R: Rule> Part for Residual<R> {
         std::mem::size_of::<Self>() + plane + self.next.memory() + self.state.coordinates.memory()
     }
 
+    fn hold(&mut self) -> bool {
+        // A step of a full covariance costs what a copy of it does.
+        if let Spread::Full(_) = self.spread {
+            return false;
+        }
+        let State { coordinates, plane, t } = &mut self.state;
+        self.held = Some((coordinates.clone(), *t, plane.is_some()));
+        plane.iter_mut().for_each(Plane::hold);
+        true
+    }
+
+    fn restore(&mut self) {
+        if let Some((coordinates, t, known)) = self.held.take() {
+            self.state.coordinates = coordinates;
+            self.state.t = t;
+            self.state.plane = self.state.plane.take().filter(|_| known);
+            self.state.plane.iter_mut().for_each(Plane::restore);
+        }
+    }
+
+    fn release(&mut self) {
+        self.held = None;
+        self.state.plane.iter_mut().for_each(Plane::release);
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
+    }
+
     fn inspect(&self, schema: &Schema) -> Json {
         match &self.state.plane {
             Some(plane) => plane.inspect(&self.state.coordinates, schema),
@@ -168,18 +203,9 @@ impl<R: Rule> Part for Residual<R> {
 
 impl<R: Rule> Regressor for Residual<R> {
     fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        let score = match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => self.score(Features::Dense(values)),
-            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
-                self.score(Features::Sparse(sparse.indices, sparse.values))
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                let score = self.score(located.features());
-                located.release(scratch);
-                score
-            }
-        };
+        let located = self.state.coordinates.locate(x, scratch);
+        let score = self.score(located.features());
+        located.release(scratch);
         finite(score)
     }
 
@@ -190,6 +216,10 @@ impl<R: Rule> Regressor for Residual<R> {
     #[inline]
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         self.take(x, y, w, scratch)
+    }
+
+    fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
+        Some(self.rule.loss(y - self.predict(x, scratch)))
     }
 
     fn duplicate(&self) -> Box<dyn Regressor> {

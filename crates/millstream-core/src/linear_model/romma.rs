@@ -39,19 +39,29 @@ struct Romma {
 
 impl Rule for Romma {
     const NAME: &'static str = "linear_model.ROMMA";
+    const LENGTH: bool = true;
+
+    #[inline]
+    fn idle(&self, margin: f64) -> bool {
+        if self.aggressive {
+            margin >= 1.0
+        } else {
+            margin > 0.0
+        }
+    }
 
     fn decide(&self, seen: &Seen) -> Option<Move> {
         let Seen { margin, variance: squares, length, .. } = *seen;
-        if squares == 0.0 || if self.aggressive { margin >= 1.0 } else { margin > 0.0 } {
+        if squares == 0.0 || self.idle(margin) {
             return None;
         }
         let product = squares * length;
         let room = product - margin * margin;
         // At most a rounding of the product: the example lies along the weights.
         if room <= 1e-12 * product {
-            return Some(Move { scale: 0.0, along: 1.0 / squares, precision: 0.0 });
+            return Some(Move::scaled(0.0, 1.0 / squares));
         }
-        Some(Move { scale: (product - margin) / room, along: length * (1.0 - margin) / room, precision: 0.0 })
+        Some(Move::scaled((product - margin) / room, length * (1.0 - margin) / room))
     }
 }
 

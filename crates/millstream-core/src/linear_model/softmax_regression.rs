@@ -158,9 +158,7 @@ impl SoftmaxRegression {
     /// Give coordinates to all that is new in `x`, and a hyperplane to `y`.
     fn grow(&mut self, x: Row<'_>, y: usize) {
         let State { coordinates, classes } = &mut self.state;
-        let settled =
-            matches!(x, Row::Plain(values) if coordinates.direct(values) && values.len() == coordinates.width());
-        if settled && classes.get(y).is_some_and(met) {
+        if !coordinates.may_grow(x) && classes.get(y).is_some_and(met) {
             return;
         }
         coordinates.grow(x);
@@ -185,17 +183,9 @@ impl SoftmaxRegression {
     ) -> Result<()> {
         let (width, known) = (self.state.coordinates.width(), self.state.classes.len());
         self.grow(x, y);
-        let learned = match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.descend(Features::Dense(values), y, w, answer, scratch)
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                let learned = self.descend(located.features(), y, w, answer, scratch);
-                located.release(scratch);
-                learned
-            }
-        };
+        let located = self.state.coordinates.locate(x, scratch);
+        let learned = self.descend(located.features(), y, w, answer, scratch);
+        located.release(scratch);
         learned.inspect_err(|_| self.shrink(width, known))
     }
 
@@ -263,16 +253,9 @@ impl Part for SoftmaxRegression {
 
 impl Classifier for SoftmaxRegression {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
-        match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.predict_features(Features::Dense(values), want, out, scratch);
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                self.predict_features(located.features(), want, out, scratch);
-                located.release(scratch);
-            }
-        }
+        let located = self.state.coordinates.locate(x, scratch);
+        self.predict_features(located.features(), want, out, scratch);
+        located.release(scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -296,6 +279,18 @@ impl Classifier for SoftmaxRegression {
             return self.learn(x, y, w, scratch);
         }
         self.take(x, y as usize, w, Some((want, out)), scratch)
+    }
+
+    /// −ln P(y | x), by scores: a probability may be too small for a number.
+    fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
+        let located = self.state.coordinates.locate(x, scratch);
+        let truth = self.state.classes.get(y as usize).filter(|class| met(class))?.score(located.features());
+        let others =
+            || self.state.classes.iter().filter(|class| met(class)).map(|class| class.score(located.features()));
+        let most = others().fold(truth, f64::max);
+        let sum: f64 = others().map(|score| (score - most).exp()).sum();
+        located.release(scratch);
+        Some(most - truth + sum.ln())
     }
 
     fn duplicate(&self) -> Box<dyn Classifier> {

@@ -55,6 +55,12 @@ struct Svm {
 
 impl Rule for Svm {
     const NAME: &'static str = "linear_model.SVM";
+    const LENGTH: bool = true;
+
+    #[inline]
+    fn idle(&self, margin: f64) -> bool {
+        self.l2.is_none() && margin >= 1.0
+    }
 
     #[inline]
     fn decide(&self, seen: &Seen) -> Option<Move> {
@@ -67,7 +73,7 @@ impl Rule for Svm {
         let squares =
             scale * scale * seen.length + 2.0 * scale * along * seen.margin + along * along * seen.variance;
         let shrink = if squares * l2 > 1.0 { 1.0 / (squares * l2).sqrt() } else { 1.0 };
-        Some(Move { scale: scale * shrink, along: along * shrink, precision: 0.0 })
+        Some(Move::scaled(scale * shrink, along * shrink))
     }
 }
 

@@ -14,10 +14,12 @@ use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{self, Saved};
 
+mod batches;
 mod hold;
 mod run;
 mod source;
 
+pub use batches::Risk;
 pub use hold::Before;
 pub use run::{Job, Known, NoSink, Sink, Tally};
 pub use source::{Source, TableRow, Target, Targets};
@@ -284,6 +286,23 @@ impl Model {
         w: f64,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        self.take_in(source, target, w, |root, x, code| match (root, target) {
+            (Root::Classifier(part), _) => part.learn(x, code, w, scratch),
+            (Root::Regressor(part), Target::Number(y)) => part.learn(x, y, w, scratch),
+            (Root::Transformer(part), _) => part.learn(x, w, scratch),
+            _ => Ok(()),
+        })
+    }
+
+    /// Admit the names and the label of an example and hand it to `lesson`; on a fault all is as it was.
+    #[inline]
+    fn take_in<S: Source>(
+        &mut self,
+        source: &mut S,
+        target: Target<'_>,
+        w: f64,
+        lesson: impl FnOnce(&mut Root, Row<'_>, u32) -> Result<()>,
+    ) -> Result<()> {
         self.check(target, w)?;
         if w == 0.0 {
             source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
@@ -299,12 +318,7 @@ impl Model {
             self.bind();
         }
         let learned = match source.row(&self.schema) {
-            Ok(x) => match (&mut self.root, target) {
-                (Root::Classifier(part), _) => part.learn(x, label.code, w, scratch),
-                (Root::Regressor(part), Target::Number(y)) => part.learn(x, y, w, scratch),
-                (Root::Transformer(part), _) => part.learn(x, w, scratch),
-                _ => Ok(()),
-            },
+            Ok(x) => lesson(&mut self.root, x, label.code),
             Err(fault) => Err(fault.by(&self.title)),
         };
         if let Err(fault) = learned {

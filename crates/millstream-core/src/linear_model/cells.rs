@@ -1,0 +1,358 @@
+//! Weights by coordinate, each with its variance where a learner keeps variances: how they lie, how a step fetches and
+//! writes them, and the way back to where they were held.
+
+use crate::optim::{dot, Features};
+use crate::row::all_finite;
+
+/// From so many coordinates on, weights that are stepped sparsely lie beside their variances.
+const WIDE: usize = 1 << 14;
+
+/// One in so many weights may be listed as overwritten; from there on a copy of all is quicker (see `optim::Weights`).
+const LISTED: usize = 16;
+
+#[derive(Clone, Debug, Default)]
+pub struct Cells {
+    weights: Vec<f64>,
+    /// Empty where there are none.
+    variances: Vec<f64>,
+    /// Each weight with its variance, in place of both. A sparse step of a model that is larger than the caches waits
+    /// for one fetch a feature instead of two.
+    pairs: Vec<[f64; 2]>,
+    undo: Undo,
+}
+
+/// The way back to the cells at `hold`.
+#[derive(Clone, Debug, Default)]
+enum Undo {
+    #[default]
+    None,
+    /// What sparse steps have overwritten, oldest first, and how many cells there were.
+    Listed {
+        width: usize,
+        cells: Vec<(u32, [f64; 2])>,
+    },
+    Copy(Box<Cells>),
+}
+
+/// Weights and variances of some coordinates, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Fetched {
+    pub weights: Vec<f64>,
+    pub variances: Vec<f64>,
+}
+
+impl Fetched {
+    pub fn memory(&self) -> usize {
+        8 * (self.weights.capacity() + self.variances.capacity())
+    }
+}
+
+impl Cells {
+    pub fn new(weights: Vec<f64>, variances: Vec<f64>) -> Self {
+        Cells { weights, variances, ..Cells::default() }
+    }
+
+    /// Weights and variances, each in a vector of their own.
+    pub fn into_parts(mut self) -> (Vec<f64>, Vec<f64>) {
+        self.lie_apart();
+        (self.weights, self.variances)
+    }
+
+    pub fn len(&self) -> usize {
+        // One of the two is empty.
+        self.weights.len() + self.pairs.len()
+    }
+
+    pub fn weight(&self, place: usize) -> Option<f64> {
+        self.weights.get(place).copied().or_else(|| self.pairs.get(place).map(|pair| pair[0]))
+    }
+
+    /// Room for `width` coordinates, new ones with this variance if there are variances.
+    pub fn grow(&mut self, width: usize, variance: Option<f64>) {
+        if !self.pairs.is_empty() {
+            return self.pairs.resize(width.max(self.pairs.len()), [0.0, variance.unwrap_or(0.0)]);
+        }
+        self.weights.resize(width.max(self.weights.len()), 0.0);
+        if let Some(variance) = variance {
+            self.variances.resize(self.weights.len(), variance);
+        }
+    }
+
+    /// Take back the coordinates beyond `width`.
+    pub fn shrink(&mut self, width: usize) {
+        self.weights.truncate(width);
+        self.variances.truncate(width);
+        self.pairs.truncate(width);
+    }
+
+    /// As dense steps want them.
+    #[inline]
+    pub fn lie_apart(&mut self) {
+        if !self.pairs.is_empty() {
+            self.weights = self.pairs.iter().map(|pair| pair[0]).collect();
+            self.variances = self.pairs.iter().map(|pair| pair[1]).collect();
+            self.pairs = Vec::new();
+        }
+    }
+
+    /// As sparse steps want them, if there are many.
+    #[inline]
+    pub fn lie_together(&mut self) {
+        if self.variances.len() >= WIDE {
+            self.pairs = self.weights.iter().zip(&self.variances).map(|(&w, &s)| [w, s]).collect();
+            (self.weights, self.variances) = (Vec::new(), Vec::new());
+        }
+    }
+
+    /// Σ wᵢ xᵢ; coordinates beyond the end weigh nothing. In four strands, whether weights are fetched first or not.
+    #[inline]
+    pub fn dot(&self, features: Features<'_>) -> f64 {
+        match features {
+            Features::Dense(_) if self.pairs.is_empty() => dot(&self.weights, features),
+            Features::Dense(x) => strands(x, |place| self.pairs.get(place).map_or(0.0, |pair| pair[0])),
+            Features::Sparse(indices, x) if self.pairs.is_empty() => {
+                strands(x, |place| self.weights.get(indices[place] as usize).copied().unwrap_or(0.0))
+            }
+            Features::Sparse(indices, x) => {
+                strands(x, |place| self.pairs.get(indices[place] as usize).map_or(0.0, |pair| pair[0]))
+            }
+        }
+    }
+
+    /// Fetch what a step of `indices` needs, all at once: the fetches are what a wide model waits for. Variances come
+    /// along where they lie beside the weights.
+    #[inline]
+    pub fn fetch(&self, indices: &[u32], out: &mut Fetched) {
+        let n = indices.len();
+        fit(&mut out.weights, n);
+        if self.pairs.is_empty() {
+            gather(&self.weights, indices, &mut out.weights);
+        } else {
+            fit(&mut out.variances, n);
+            let (weights, variances) = (&mut out.weights[..n], &mut out.variances[..n]);
+            for ((&place, w), s) in indices.iter().zip(weights).zip(variances) {
+                [*w, *s] = self.pairs[place as usize];
+            }
+        }
+    }
+
+    /// Fetch the variances of `indices`, after `fetch`.
+    #[inline]
+    pub fn fetch_variances(&self, indices: &[u32], out: &mut Fetched) {
+        if self.pairs.is_empty() {
+            fit(&mut out.variances, indices.len());
+            gather(&self.variances, indices, &mut out.variances);
+        }
+    }
+
+    /// Weights and variances of all coordinates, which lie apart.
+    #[inline]
+    pub fn all(&self) -> (&[f64], &[f64]) {
+        (&self.weights, &self.variances)
+    }
+
+    /// Write what a step made of those at `indices`; no variances if they stay.
+    #[inline]
+    pub fn write(&mut self, indices: &[u32], made: &Fetched) {
+        self.note(Some(indices));
+        if !self.pairs.is_empty() {
+            for ((&place, &w), &s) in indices.iter().zip(&made.weights).zip(&made.variances) {
+                self.pairs[place as usize] = [w, s];
+            }
+            return;
+        }
+        for (&place, &w) in indices.iter().zip(&made.weights) {
+            self.weights[place as usize] = w;
+        }
+        if !self.variances.is_empty() {
+            for (&place, &s) in indices.iter().zip(&made.variances) {
+                self.variances[place as usize] = s;
+            }
+        }
+    }
+
+    /// Take over what a dense step made of all, and give away what was before.
+    #[inline]
+    pub fn swap(&mut self, made: &mut Fetched) {
+        self.note(None);
+        std::mem::swap(&mut self.weights, &mut made.weights);
+        if !self.variances.is_empty() {
+            std::mem::swap(&mut self.variances, &mut made.variances);
+        }
+    }
+
+    /// Multiply all weights.
+    pub fn multiply(&mut self, factor: f64) {
+        self.note(None);
+        self.weights.iter_mut().for_each(|weight| *weight *= factor);
+        self.pairs.iter_mut().for_each(|pair| pair[0] *= factor);
+    }
+
+    /// Multiply all variances.
+    pub fn multiply_variances(&mut self, factor: f64) {
+        self.note(None);
+        self.variances.iter_mut().for_each(|variance| *variance *= factor);
+        self.pairs.iter_mut().for_each(|pair| pair[1] *= factor);
+    }
+
+    /// From now on, keep what is overwritten.
+    pub fn hold(&mut self) {
+        self.undo = Undo::Listed { width: self.len(), cells: Vec::new() };
+    }
+
+    /// Keep nothing more.
+    pub fn release(&mut self) {
+        self.undo = Undo::None;
+    }
+
+    /// Back to the cells at `hold`.
+    pub fn restore(&mut self) {
+        match std::mem::take(&mut self.undo) {
+            Undo::None => {}
+            Undo::Copy(before) => *self = *before,
+            Undo::Listed { width, cells } => {
+                self.shrink(width);
+                for (place, cell) in cells.into_iter().rev() {
+                    self.put(place as usize, cell);
+                }
+            }
+        }
+    }
+
+    /// Note what is about to be overwritten: some, or all.
+    #[inline]
+    fn note(&mut self, indices: Option<&[u32]>) {
+        if matches!(self.undo, Undo::Listed { .. }) {
+            self.list(indices);
+        }
+    }
+
+    fn list(&mut self, indices: Option<&[u32]>) {
+        let mut undo = std::mem::take(&mut self.undo);
+        if let (Undo::Listed { cells, .. }, Some(indices)) = (&mut undo, indices) {
+            if cells.len() + indices.len() <= self.len() / LISTED {
+                cells.extend(indices.iter().map(|&place| (place, self.cell(place as usize))));
+                self.undo = undo;
+                return;
+            }
+        }
+        let mut before = Box::new(self.clone());
+        before.undo = undo;
+        before.restore();
+        self.undo = Undo::Copy(before);
+    }
+
+    fn cell(&self, place: usize) -> [f64; 2] {
+        let apart = || [&self.weights, &self.variances].map(|all| all.get(place).copied().unwrap_or_default());
+        self.pairs.get(place).copied().unwrap_or_else(apart)
+    }
+
+    /// Write what `cell` gave; a place that is no more is left out.
+    fn put(&mut self, place: usize, cell: [f64; 2]) {
+        if let Some(pair) = self.pairs.get_mut(place) {
+            *pair = cell;
+            return;
+        }
+        for (all, number) in [&mut self.weights, &mut self.variances].into_iter().zip(cell) {
+            if let Some(kept) = all.get_mut(place) {
+                *kept = number;
+            }
+        }
+    }
+
+    pub fn sound(&self) -> bool {
+        let paired = self.pairs.iter().all(|[w, s]| w.is_finite() && s.is_finite() && *s > 0.0);
+        paired
+            && all_finite(&self.weights)
+            && all_finite(&self.variances)
+            && self.variances.iter().all(|s| *s > 0.0)
+    }
+
+    /// How many variances there are.
+    pub fn variances(&self) -> usize {
+        self.variances.len() + self.pairs.len()
+    }
+
+    pub fn memory(&self) -> usize {
+        let undo = match &self.undo {
+            Undo::None => 0,
+            Undo::Listed { cells, .. } => cells.capacity() * std::mem::size_of::<(u32, [f64; 2])>(),
+            Undo::Copy(before) => before.memory(),
+        };
+        8 * (self.weights.capacity() + self.variances.capacity()) + 16 * self.pairs.capacity() + undo
+    }
+}
+
+/// Σ `weight(place)` · x, added up as `optim::dot` adds up dense rows: a row gives the same score wherever its
+/// weights come from.
+#[inline]
+fn strands(x: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
+    let mut sums = [0.0f64; 4];
+    let (fours, rest) = x.as_chunks::<4>();
+    for (four, x) in fours.iter().enumerate() {
+        for k in 0..4 {
+            sums[k] += weight(4 * four + k) * x[k];
+        }
+    }
+    for (k, &x) in rest.iter().enumerate() {
+        sums[k] += weight(4 * fours.len() + k) * x;
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+#[inline]
+fn gather(from: &[f64], indices: &[u32], to: &mut [f64]) {
+    for (to, &place) in to.iter_mut().zip(indices) {
+        *to = from[place as usize];
+    }
+}
+
+#[inline]
+pub fn fit(numbers: &mut Vec<f64>, n: usize) {
+    if numbers.len() != n {
+        numbers.resize(n, 0.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However they lie, cells give the same sums, and come back the same.
+    #[test]
+    fn pairs_are_as_vectors_apart() {
+        let width = WIDE + 3;
+        let weights: Vec<f64> = (0..width).map(|k| (k as f64 * 0.37).sin()).collect();
+        let mut apart = Cells::new(weights.clone(), vec![0.5; width]);
+        let mut together = apart.clone();
+        together.lie_together();
+        assert_eq!((together.pairs.len(), together.len(), together.variances()), (width, width, width));
+        let indices: Vec<u32> = (0..11).map(|k| k * 1301 % width as u32).collect();
+        let x: Vec<f64> = (0..11).map(|k| f64::from(k) - 4.2).collect();
+        let (mut one, mut two) = (Fetched::default(), Fetched::default());
+        apart.fetch(&indices, &mut one);
+        together.fetch(&indices, &mut two);
+        let sums = [
+            apart.dot(Features::Sparse(&indices, &x)),
+            together.dot(Features::Sparse(&indices, &x)),
+            dot(&one.weights, Features::Dense(&x)),
+            dot(&two.weights, Features::Dense(&x)),
+        ];
+        assert!(sums.iter().all(|sum| sum.to_bits() == sums[0].to_bits()));
+        let ones = vec![1.0; width];
+        assert_eq!(apart.dot(Features::Dense(&ones)), together.dot(Features::Dense(&ones)));
+        apart.fetch_variances(&indices, &mut one);
+        assert_eq!(one.variances, two.variances);
+        one.weights.iter_mut().for_each(|w| *w += 1.0);
+        for cells in [&mut apart, &mut together] {
+            cells.hold();
+            cells.write(&indices, &one);
+            cells.grow(width + 4, Some(1.0));
+            assert_ne!(cells.weight(indices[3] as usize), Some(weights[indices[3] as usize]));
+            cells.write(&indices, &two);
+            cells.multiply(3.0);
+            cells.restore();
+            assert_eq!(cells.clone().into_parts(), (weights.clone(), vec![0.5; width]));
+        }
+    }
+}

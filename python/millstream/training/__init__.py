@@ -1,0 +1,8 @@
+"""Training by passes over finite data: the incremental gradient method, for all that learns one by one."""
+
+from __future__ import annotations
+
+from millstream.training.passes import train
+from millstream.training.result import Training
+
+__all__ = ["Training", "train"]

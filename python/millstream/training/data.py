@@ -1,0 +1,126 @@
+"""Finite data that can be gone through again and again, in some order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from millstream._sparse import Sparse
+from millstream.errors import InvalidType, InvalidValue
+from millstream.evaluate.streams import take_column
+from millstream.stream.base import Stream
+from millstream.stream.chunk import Chunk
+
+__all__ = ["ORDERS", "Data", "data_of"]
+
+ORDERS = ("cyclic", "shuffle", "random")
+
+#: How many examples are learned between looks at the clock and for Ctrl-C.
+STRETCH = 16_384
+
+
+class Data:
+    """Examples, and the orders that they can come in."""
+
+    #: How many there are, if that is known before they are read.
+    size: int | None
+
+    def chunks(self, order: str, random: np.random.Generator) -> Iterator[Chunk]:
+        """The examples of one pass."""
+        raise NotImplementedError
+
+
+class Held(Data):
+    """What is in memory."""
+
+    def __init__(self, whole: Chunk) -> None:
+        self.whole, self.size = whole, len(whole)
+
+    def chunks(self, order: str, random: np.random.Generator) -> Iterator[Chunk]:
+        n = len(self.whole)
+        places = None
+        if order == "shuffle":
+            places = random.permutation(n)
+        elif order == "random":
+            places = random.integers(0, n, n)
+        for start in range(0, n, STRETCH):
+            stop = min(start + STRETCH, n)
+            yield self.whole.cut(start, stop) if places is None else self.whole.take(places[start:stop])
+
+
+class Read(Data):
+    """A stream that is read anew in each pass, and may be larger than memory."""
+
+    def __init__(self, stream: Stream, buffer: int) -> None:
+        self.stream, self.buffer, self.size = stream, buffer, stream.n_samples
+
+    def chunks(self, order: str, random: np.random.Generator) -> Iterator[Chunk]:
+        stream = self.stream
+        if order == "shuffle":
+            stream = stream.shuffle(self.buffer, seed=int(random.integers(2**31)))
+        for chunk in stream.chunks():
+            if chunk.y is None:
+                raise InvalidType("train: a stream needs a target: name its column with target=")
+            for start in range(0, len(chunk), STRETCH):
+                yield chunk.cut(start, min(start + STRETCH, len(chunk)))
+
+
+def data_of(given: Any, passes: int, order: str, buffer: int) -> Data:
+    """Data in any of the forms that `evaluate.prequential` takes."""
+    if isinstance(given, Stream):
+        return _of_stream(given, passes, order, buffer)
+    if isinstance(given, (str, bytes, Mapping, np.ndarray)) or not isinstance(given, Iterable):
+        raise InvalidType(f"train: data is (X, y), a stream, or examples (x, y), got {type(given).__name__}")
+    if isinstance(given, tuple) and len(given) in (2, 3) and not _is_example(given[0]):
+        X, y, w = (*given, None)[:3]
+        if isinstance(y, str) and not isinstance(X, list):
+            X, y = take_column(X, y)
+        return Held(_chunk(X, y, w))
+    examples = list(given)
+    for example in examples:
+        if not _is_example(example):
+            raise InvalidType(f"train: an example is (x, y) or (x, y, w) with a dict x, got {example!r:.60}")
+    ws = [float(example[2]) if len(example) == 3 else 1.0 for example in examples]
+    xs, ys = [example[0] for example in examples], [example[1] for example in examples]
+    return Held(_chunk(xs, ys, None if all(w == 1.0 for w in ws) else ws))
+
+
+def _is_example(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) in (2, 3) and isinstance(item[0], Mapping)
+
+
+def _of_stream(stream: Stream, passes: int, order: str, buffer: int) -> Data:
+    if stream.endless:
+        raise InvalidValue(f"train: {stream!r} never ends, so there is no pass over it: take(n) of it does end")
+    if passes > 1 and not stream.repeatable:
+        raise InvalidValue(f"train: {passes} passes need data that can be read again, got {stream!r}")
+    if order != "random":
+        return Read(stream, buffer)
+    if stream.n_samples is None or stream.n_samples > buffer:
+        held = "how many is not known" if stream.n_samples is None else f"there are {stream.n_samples:,}"
+        raise InvalidValue(
+            f"train: order='random' holds all examples in memory, up to buffer={buffer:,}, and of {stream!r} "
+            f"{held}; order='shuffle' needs no more than the buffer"
+        )
+    from millstream.stream.joined import joined
+
+    return Held(joined(list(Read(stream, buffer).chunks("cyclic", np.random.default_rng()))))
+
+
+def _chunk(X: Any, y: Any, w: Any) -> Chunk:
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()
+        X = Sparse(X.indptr, X.indices, X.data, int(X.shape[1]))
+    elif isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], (list, tuple, np.ndarray)):
+        X = np.asarray(X, dtype=np.float64)
+    elif isinstance(X, Iterable) and not hasattr(X, "__len__"):
+        X = list(X)
+    if y is None or isinstance(y, str) or not isinstance(y, Iterable):
+        raise InvalidType(f"train: y is a column of targets, got {type(y).__name__}")
+    beside = [column if column is None or hasattr(column, "__getitem__") else list(column) for column in (y, w)]
+    y, w = (list(column) if isinstance(column, tuple) else column for column in beside)
+    if w is not None:
+        w = np.asarray(w, dtype=np.float64)
+    return Chunk(X, y, w)

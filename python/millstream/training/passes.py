@@ -1,0 +1,260 @@
+"""The incremental gradient method: passes over finite data, one example at a time."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from millstream import _core, _frames
+from millstream.base import _restore, role_of, teach, title_of
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.evaluate.interrupts import Interrupts
+from millstream.evaluate.progress import Progress
+from millstream.stream.chunk import Chunk
+from millstream.stream.derived import batches
+from millstream.training.data import ORDERS, STRETCH, Data, data_of
+from millstream.training.result import Training
+from millstream.training.risk import Risk, table_of
+
+__all__ = ["train"]
+
+
+def train(
+    model: Any,
+    data: Any,
+    passes: int = 1,
+    order: str = "cyclic",
+    seed: int | None = None,
+    *,
+    batch_size: int | None = None,
+    metric: Any = None,
+    validation: Any = None,
+    tolerance: float | None = None,
+    patience: int = 1,
+    keep_best: bool = False,
+    buffer: int = 100_000,
+    progress: bool | None = None,
+    on_interrupt: str = "return",
+) -> Training:
+    """Let a model learn finite data in several passes, and follow its empirical risk.
+
+    This is the incremental gradient method: the model learns one example after the other, and when all have been
+    seen it begins again. With a learning rate that falls (`optim.InverseScaling`, say) it comes to the minimum
+    of the mean loss over the data; with a constant one it comes near it and keeps moving about. For a stream
+    that goes on, `learn_many` or `evaluate.prequential` is the right tool: there, one pass is all there is, and
+    the honest score is that of predictions made before learning. A risk measured on data that was learned
+    flatters; give `validation`.
+
+    Parameters
+    ----------
+    model
+        A classifier or a regressor. It learns in place, and goes on from what it has learned already.
+    data
+        `(X, y)` or `(X, y, w)` with a matrix, a frame or dicts (y may be the name of a column), a `Stream`, or
+        an iterable of examples `(x, y)`, which is held in memory. A stream is read anew in each pass.
+    passes
+        How often to go through the data, at most.
+    order
+        "cyclic": as the data lies, each pass alike. "shuffle": a new permutation in each pass; of a stream, as
+        far as `buffer` reaches. "random": as many examples as there are, each drawn from all, with replacement.
+    seed
+        For the order. The same seed gives the same result, bit for bit; None gives another one each time.
+    batch_size
+        None: the model takes a step after each example, as `learn_one` does. A number: one step for so many
+        examples, down the mean of their gradients, all taken at the weights before the step (the last batch of a
+        pass may have fewer). So it takes fewer steps, which are less noisy, and with the same learning rate it
+        moves less in a pass. It has a meaning only for learners that follow a gradient:
+        `linear_model.LinearRegression` and `linear_model.LogisticRegression`, alone or at the end of a pipeline;
+        in front of them transformers still learn example by example. A batch of 1 is the same as None.
+    metric
+        What to measure after each pass, in place of the loss that the model itself goes down (hinge for learners
+        of a margin, squared error and error rate for those that go down none).
+    validation
+        Data to measure the risk on, in place of `data`.
+    tolerance
+        Stop when the risk has not become better by more than this, `patience` passes in a row; None: make all
+        passes.
+    patience
+        How many passes without improvement to bear.
+    keep_best
+        Whether to put the model back to where its risk was best.
+    buffer
+        How many examples of a stream are held in memory, to shuffle or draw from.
+    progress
+        Whether to show progress on standard error; None shows it on a terminal.
+    on_interrupt
+        At Ctrl-C: "return" the result so far, with what was learned until then, or "raise" KeyboardInterrupt.
+
+    Returns
+    -------
+    Training
+        The history of the risk, and why it ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import millstream
+    >>> from millstream import linear_model, optim
+    >>> X = np.random.default_rng(1).normal(size=(500, 3))
+    >>> y = X @ [1.0, -2.0, 0.5]
+    >>> model = linear_model.LinearRegression(optimizer=optim.SGD(0.01))
+    >>> result = millstream.train(model, (X, y), passes=20, order="shuffle", seed=1, tolerance=1e-9)
+    >>> result.stopped, result.passes, result.risk < 1e-8
+    ('tolerance', 4, True)
+
+    References
+    ----------
+    Bertsekas, D. P. (2011). Incremental gradient, subgradient, and proximal methods for convex optimization: a
+    survey. Optimization for Machine Learning, MIT Press.
+    Bottou, L., Curtis, F. E. and Nocedal, J. (2018). Optimization methods for large-scale machine learning. SIAM
+    Review 60.
+    """
+    _check(model, passes, order, seed, batch_size, tolerance, patience, buffer, on_interrupt)
+    examples = data_of(data, int(passes), order, int(buffer))
+    judged = examples if validation is None else data_of(validation, int(passes), "cyclic", int(buffer))
+    risk = Risk(model, metric)
+    total = None if examples.size is None else examples.size * int(passes)
+    with Progress(progress, total, risk.name) as bar, Interrupts(on_interrupt == "return") as interrupts:
+        run = Run(model, risk, batch_size, bar, interrupts)
+        try:
+            stopped = run.go(examples, judged, int(passes), order, seed, tolerance, int(patience), keep_best)
+        except KeyboardInterrupt:
+            if on_interrupt == "raise":
+                raise
+            stopped = "interrupted"
+    kept = keep_best and run.best is not None
+    if kept and run.best_pass < len(run.history["pass"]):
+        _restore(model, run.best)
+    # What the risk is called is known by now.
+    history = {risk.name if name == "risk" else name: column for name, column in run.history.items()}
+    settings = {"passes": int(passes), "order": order, "seed": seed, "batch_size": batch_size}
+    settings |= {"tolerance": tolerance, "patience": patience, "buffer": buffer}
+    return Training(model, risk.name, history, stopped, run.best_pass, kept, settings)
+
+
+class Run:
+    """One training, as far as it has come."""
+
+    def __init__(
+        self, model: Any, risk: Risk, batch_size: int | None, bar: Progress, interrupts: Interrupts
+    ) -> None:
+        self.model, self.risk, self.batch_size = model, risk, batch_size
+        self.bar, self.interrupts = bar, interrupts
+        self.history: dict[str, list[Any]] = {"pass": [], "risk": [], "examples": [], "seconds": []}
+        self.learned, self.begun = 0, time.perf_counter()
+        self.best: Any = None
+        self.best_pass, self.least = 0, risk.worst
+
+    def go(
+        self,
+        data: Data,
+        judged: Data,
+        passes: int,
+        order: str,
+        seed: int | None,
+        tolerance: float | None,
+        patience: int,
+        keep_best: bool,
+    ) -> str:
+        """Make the passes; why they ended."""
+        random = np.random.default_rng(seed)
+        last, waited = self.risk.worst, 0
+        for number in range(1, passes + 1):
+            self._pass(data, order, random)
+            value = self.risk.of(self.model, judged, self._look)
+            self.history["pass"].append(number)
+            self.history["risk"].append(value)
+            self.history["examples"].append(self.learned)
+            self.history["seconds"].append(time.perf_counter() - self.begun)
+            if self.risk.better(value, self.least):
+                self.least, self.best_pass = value, number
+                self.best = self.model.copy() if keep_best else None
+            if tolerance is None:
+                continue
+            # Against the best of the passes before, so that many small steps of improvement still count.
+            improved = self.risk.better(value, last, tolerance)
+            waited = 0 if improved else waited + 1
+            last = value if improved else last
+            if waited >= patience:
+                return "tolerance"
+        return "passes"
+
+    def _pass(self, data: Data, order: str, random: np.random.Generator) -> None:
+        chunks = data.chunks(order, random)
+        if self.batch_size is not None:
+            # How the data is cut into chunks must not cut a batch.
+            chunks = batches(chunks, self.batch_size * max(1, STRETCH // self.batch_size))
+        before = self.learned
+        for chunk in self.interrupts.reading(chunks):
+            with self.interrupts.allowed():
+                try:
+                    self._learn(chunk)
+                except MillstreamError as error:
+                    if error.row is not None:
+                        error.add_note(
+                            f"in pass {len(self.history['pass']) + 1}, after {self.learned - before:,} rows"
+                        )
+                    raise
+            self.learned += len(chunk)
+            latest = self.history["risk"][-1] if self.history["risk"] else None
+            self.bar.tick(len(chunk), (latest, 0, None, 0))
+
+    def _learn(self, chunk: Chunk) -> None:
+        model = self.model
+        if self.batch_size is not None:
+            columns = _frames.targets(chunk.y), _frames.weights(chunk.w)
+            model._learn_batches(table_of(chunk.X), *columns, self.batch_size)
+        elif isinstance(model, _core.Model):
+            many: Any = model
+            many.learn_many(chunk.X, chunk.y, chunk.w, on_error="stop")
+        else:
+            ws = [1.0] * len(chunk) if chunk.w is None else np.asarray(chunk.w).tolist()
+            for (x, y), w in zip(chunk.examples(), ws, strict=True):
+                teach(model, x, y, w)
+
+    def _look(self) -> None:
+        with self.interrupts.allowed():
+            pass
+
+
+def _check(
+    model: Any,
+    passes: Any,
+    order: Any,
+    seed: Any,
+    batch_size: Any,
+    tolerance: Any,
+    patience: Any,
+    buffer: Any,
+    on_interrupt: Any,
+) -> None:
+    if role_of(model) not in ("classifier", "regressor"):
+        raise InvalidType(f"train: a model is a classifier or a regressor, got {type(model).__name__}")
+    for what, value, least in (
+        ("passes", passes, 1),
+        ("batch_size", batch_size, 1),
+        ("patience", patience, 1),
+        ("buffer", buffer, 1),
+        ("seed", seed, 0),
+    ):
+        missing = value is None and what in ("batch_size", "seed")
+        if not missing and (
+            isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) < least
+        ):
+            raise InvalidValue(f"train: {what} must be a whole number, at least {least}, got {value!r}")
+    if order not in ORDERS:
+        raise InvalidValue(f"train: order must be one of {', '.join(ORDERS)}, got {order!r}")
+    if on_interrupt not in ("raise", "return"):
+        raise InvalidValue(f"train: on_interrupt must be 'raise' or 'return', got {on_interrupt!r}")
+    if tolerance is not None and not (
+        isinstance(tolerance, (int, float, np.number)) and math.isfinite(tolerance) and tolerance >= 0
+    ):
+        raise InvalidValue(f"train: tolerance must be a number, at least 0, got {tolerance!r}")
+    if batch_size is not None and not isinstance(model, _core.Model):
+        raise InvalidType(
+            f"train: {title_of(model)} learns from one example at a time; mini-batches are for native "
+            "linear_model.LinearRegression and linear_model.LogisticRegression, also at the end of a pipeline"
+        )
