@@ -28,7 +28,8 @@ class Set:
     Parameters
     ----------
     project
-        the nearest point of the set to a vector
+        the nearest point of the set to a vector; not needed by `FollowThePerturbedLeader`, nor by
+        `FollowTheLeader` for linear losses, if there is `minimise_linear`
     contains
         whether a vector is in the set; by default whether the projection moves it by no more than rounding
     diameter
@@ -49,15 +50,17 @@ class Set:
 
     def __init__(
         self,
-        project: Callable[[Array], Any],
+        project: Callable[[Array], Any] | None = None,
         contains: Callable[[Array], Any] | None = None,
         diameter: float = math.inf,
         *,
         dimension: int | None = None,
         minimise_linear: Callable[[Array], Any] | None = None,
     ) -> None:
-        if not callable(project):
+        if project is not None and not callable(project):
             raise InvalidType(f"oco.Set: project must be a function, got {shown(project)}")
+        if project is None and minimise_linear is None:
+            raise InvalidValue("oco.Set: a set needs project=… or minimise_linear=…")
         try:
             diameter = float(diameter)
         except (TypeError, ValueError):
@@ -107,8 +110,11 @@ class Set:
         return self._own_minimise is not None
 
     def start(self) -> Array:
-        """Where a learner begins: the decision nearest to 0."""
-        return self._project(np.zeros(self.known))
+        """Where a learner begins: the decision nearest to 0, where there is a projection."""
+        nothing = np.zeros(self.known)
+        if self._own_project is None:
+            return self._minimise(nothing)
+        return self._project(nothing)
 
     def of_dimension(self, dimension: int) -> Self:
         """The same set with its dimension known."""
@@ -134,6 +140,10 @@ class Set:
         return other
 
     def _project(self, point: Array) -> Array:
+        if self._own_project is None:
+            raise InvalidValue(
+                f"{self.name}: this set has no projection, and the learner needs one: give project=…"
+            )
         return vector(self.name, "a projection", self._own_project(point.copy()), len(point))
 
     def _contains(self, point: Array, tolerance: float) -> bool:
