@@ -19,7 +19,7 @@ from matplotlib import pyplot
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.ticker import FuncFormatter
 
-from millstream import drift, evaluate, linear_model, naive_bayes, optim, preprocessing, synth
+from millstream import drift, evaluate, linear_model, naive_bayes, oco, optim, preprocessing, synth
 from millstream.evaluate.plot import COLOURS
 
 BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
@@ -190,6 +190,56 @@ def memory(rows: int) -> Any:
     return figure
 
 
+def leader(rows: int) -> Any:
+    """Losses that alternate fool the leader at every round; the regularised leader pays the root of the rounds."""
+    rounds = min(rows, 400)
+    losses = np.where(np.arange(rounds) % 2, -1.0, 1.0)[:, None]
+    losses[0] = 0.5
+    interval = oco.Box(-1.0, 1.0, dimension=1)
+    games = {
+        "leader": (oco.FollowTheLeader(interval), ORANGE),
+        "regularised leader": (oco.FTRL(interval), BLUE),
+    }
+    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3.2))
+    for name, (learner, colour) in games.items():
+        report = oco.play(learner, losses, keep_decisions=True)
+        axes[0].plot(np.arange(1, 31), report.decisions[:30, 0], ".-", color=colour, label=name)
+        axes[1].plot(report.curve["round"], report.curve["regret"], color=colour, label=name)
+        axes[1].plot(report.curve["round"], report.curve["bound"], color=colour, linestyle="--", linewidth=1)
+    for ax, title in zip(
+        axes, ("decisions of the first rounds", "regret; dashed: the theorem's bound"), strict=True
+    ):
+        _frame(ax, "")
+        ax.set_xlabel("rounds")
+        ax.set_title(title, loc="left", fontsize=11)
+        ax.xaxis.set_major_locator(pyplot.MaxNLocator(4))
+    axes[1].legend(loc="upper left", fontsize=9)
+    return figure
+
+
+def curvature(rows: int) -> Any:
+    """The root of the rounds for convex losses; their logarithm for strongly convex ones, if that is used."""
+    rounds = min(rows, 2000)
+    points = np.random.default_rng(2).uniform(-1, 1, size=(rounds, 3))
+    ball = oco.Ball(2.0, dimension=3)
+    learners = {
+        "gradient steps": oco.OnlineGradientDescent(ball),
+        "leader, or steps of 1/(σ t): the bound is met exactly": oco.FollowTheLeader(ball),
+    }
+    reports = oco.play(learners, oco.SquaredDistance.many(points))
+    figure, ax = pyplot.subplots(figsize=(8, 3.4))
+    for (name, report), colour in zip(reports.items(), (ORANGE, BLUE), strict=True):
+        ax.plot(report.curve["round"], report.curve["regret"], color=colour, label=name)
+        ax.plot(report.curve["round"], report.curve["bound"], color=colour, linestyle="--", linewidth=1)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    _frame(ax, "regret; dashed: the bound")
+    ax.set_xlabel("rounds")
+    ax.set_ylim(bottom=0.5)
+    ax.legend(loc="upper left", fontsize=9)
+    return figure
+
+
 def _frame(ax: Any, label: str) -> None:
     ax.set_xlabel("rows")
     ax.set_ylabel(label)
@@ -206,6 +256,8 @@ PICTURES: dict[str, Callable[[int], Any]] = {
     "drift": drifts,
     "regret": regret,
     "memory": memory,
+    "leader": leader,
+    "curvature": curvature,
 }
 
 

@@ -22,6 +22,8 @@ __all__ = ["KINDS", "fragment", "plot", "save"]
 KINDS = ("regret", "average", "loss", "decisions")
 _SUFFIXES = (".png", ".svg", ".pdf")
 _DASHED = (0, (4, 2))
+#: The most points of a line.
+_POINTS = 1000
 
 
 def plot(reports: Mapping[str, Report], kind: str, ax: Any) -> Any:
@@ -72,6 +74,21 @@ def _draw(reports: Mapping[str, Report], kind: str, ax: Any) -> None:
         for place, (name, report) in enumerate(reports.items()):
             _curves(report, name if len(reports) > 1 else "", COLOURS[place % len(COLOURS)], kind, ax)
     first = next(iter(reports.values()))
+    if kind == "loss":
+        # Learners that played the same losses have the same rival.
+        rivals = {float(report.best.loss): report for report in reports.values()}
+        for report in rivals.values():
+            label = "best fixed decision" if not report.switches else f"best with {report.switches} switches"
+            ax.plot(
+                report.curve["round"],
+                report.curve["best"],
+                color="#7F7F7F",
+                linestyle=_DASHED,
+                label=label,
+                zorder=1,
+            )
+    if kind == "regret" and len(reports) > 1:
+        _frame(reports, ax)
     words = {
         "regret": "regret" if not first.switches else f"regret against {first.switches} switches",
         "average": "regret a round",
@@ -98,9 +115,8 @@ def _curves(report: Report, name: str, colour: str, kind: str, ax: Any) -> None:
     curve = report.curve
     rounds = curve["round"]
     if kind == "loss":
-        ax.plot(rounds, curve["loss"], color=colour, linewidth=1.6, label=name or "learner")
-        rival = "best fixed decision" if not report.switches else f"best with {report.switches} switches"
-        ax.plot(rounds, curve["best"], color=colour, linewidth=1.0, linestyle=_DASHED, label=_of(rival, name))
+        spots = np.unique(np.linspace(0, report.rounds - 1, _POINTS).astype(int))
+        ax.plot(spots + 1, np.cumsum(report.costs)[spots], color=colour, linewidth=1.6, label=name or "learner")
         return
     divisor = rounds if kind == "average" else 1.0
     regret = curve["regret"] / divisor
@@ -110,6 +126,15 @@ def _curves(report: Report, name: str, colour: str, kind: str, ax: Any) -> None:
     if np.isfinite(curve["bound"]).any():
         label = _of("bound", name)
         ax.plot(rounds, curve["bound"] / divisor, color=colour, linewidth=1.0, linestyle=_DASHED, label=label)
+
+
+def _frame(reports: Mapping[str, Report], ax: Any) -> None:
+    """Where bounds tower above the regrets that are to be compared, they may leave the frame."""
+    regrets = np.concatenate([report.curve["regret"] for report in reports.values()])
+    bounds = np.concatenate([report.curve["bound"] for report in reports.values()])
+    regrets, bounds = regrets[np.isfinite(regrets)], bounds[np.isfinite(bounds)]
+    if len(regrets) and len(bounds) and bounds.max() > 5 * max(regrets.max(), 0.0) > 0:
+        ax.set_ylim(min(0.0, 1.1 * float(regrets.min())), 3 * float(regrets.max()))
 
 
 def _of(what: str, name: str) -> str:
