@@ -4,12 +4,15 @@
 //! line; a `Block` gathers rows as a compressed sparse matrix with labels and weights beside it. Bytes come from
 //! anywhere: whatever they are, a line becomes a row or a `Refusal` with its line and column.
 
+mod blanks;
 mod block;
 mod libsvm;
 mod murmur;
+mod names;
 mod number;
 mod parser;
 mod scan;
+mod sorter;
 mod vowpal_wabbit;
 mod words;
 

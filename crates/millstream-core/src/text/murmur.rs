@@ -30,32 +30,36 @@ pub fn murmur3(bytes: &[u8], seed: u32) -> u32 {
     finished(hash, bytes.len())
 }
 
-/// The hash of up to eight bytes that are the low ones of `word`, with zeros above them.
-#[inline(always)]
-pub fn murmur3_word(word: u64, length: usize, seed: u32) -> u32 {
-    finished(ended(word, length, seed), length)
-}
+/// The longest name that `murmur3_short` takes.
+pub const SHORT: usize = 12;
 
-/// The hash of eight bytes and up to eight more.
-#[inline(always)]
-pub fn murmur3_words(first: u64, second: u64, length: usize, seed: u32) -> u32 {
-    let hash = turned(seed ^ scrambled(first as u32));
-    let hash = turned(hash ^ scrambled((first >> 32) as u32));
-    finished(ended(second, length, hash), 8 + length)
-}
-
-/// Choices instead of branches: the lengths of words in a text cannot be predicted.
-#[inline(always)]
-fn ended(word: u64, length: usize, hash: u32) -> u32 {
-    let first = hash ^ scrambled(word as u32);
-    let hash = if length >= 4 { turned(first) } else { first };
-    // Nothing but zeros scrambles to 0, so a short name is left as it is.
-    let second = hash ^ scrambled((word >> 32) as u32);
-    if length >= 8 {
-        turned(second)
-    } else {
-        second
+/// Which bits of three four-byte pieces belong to a name, by its length.
+const KEPT: [[u32; 3]; 16] = {
+    let mut kept = [[0; 3]; 16];
+    let mut length = 0;
+    while length < 16 {
+        let mut byte = 0;
+        while byte < length && byte < SHORT {
+            kept[length][byte / 4] |= 0xff << (8 * (byte % 4));
+            byte += 1;
+        }
+        length += 1;
     }
+    kept
+};
+
+/// The hash of the first `length` of these bytes. Choices instead of branches: the lengths of words in a text cannot be
+/// predicted.
+#[inline(always)]
+pub fn murmur3_short(bytes: &[u8; SHORT], length: usize, seed: u32) -> u32 {
+    let kept = &KEPT[length % KEPT.len()];
+    let mut hash = seed;
+    for (place, piece) in bytes.as_chunks::<4>().0.iter().enumerate() {
+        // Nothing but zeros scrambles to 0, so that a piece beyond the end leaves the hash as it is.
+        hash ^= scrambled(u32::from_le_bytes(*piece) & kept[place]);
+        hash = if length >= 4 * place + 4 { turned(hash) } else { hash };
+    }
+    finished(hash, length)
 }
 
 #[cfg(test)]
@@ -79,15 +83,10 @@ mod tests {
     }
 
     #[test]
-    fn a_word_and_its_bytes_hash_the_same() {
-        let bytes = *b"ab\xffdefgh";
-        for length in 0..=8 {
-            let mut low = [0; 8];
-            low[..length].copy_from_slice(&bytes[..length]);
-            let word = murmur3_word(u64::from_le_bytes(low), length, 77);
-            assert_eq!(word, murmur3(&bytes[..length], 77));
-            let words = murmur3_words(u64::from_le_bytes(bytes), u64::from_le_bytes(low), length, 77);
-            assert_eq!(words, murmur3(&[&bytes[..], &bytes[..length]].concat(), 77));
+    fn a_short_name_and_its_bytes_hash_the_same() {
+        let bytes = *b"ab\xffdefgh\0j l";
+        for length in 0..=SHORT {
+            assert_eq!(murmur3_short(&bytes, length, 77), murmur3(&bytes[..length], 77));
         }
     }
 }

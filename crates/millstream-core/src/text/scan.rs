@@ -5,7 +5,7 @@ const HIGHS: u64 = ONES << 7;
 
 /// The eight bytes from `at` on, the first lowest; line ends stand in for what is beyond the end.
 #[inline(always)]
-pub fn word_at(bytes: &[u8], at: usize) -> u64 {
+fn word_at(bytes: &[u8], at: usize) -> u64 {
     match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         Some(word) => u64::from_le_bytes(*word),
         None => last_word(bytes, at),
@@ -21,27 +21,12 @@ fn last_word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The byte at a place below 8.
-#[inline(always)]
-pub fn byte_at(word: u64, place: usize) -> u8 {
-    (word >> (8 * (place as u32 & 7))) as u8
-}
-
-/// The lowest `length` bytes of a word, up to eight.
-#[inline(always)]
-pub fn low_bytes(word: u64, length: usize) -> u64 {
-    match 8 * length as u32 {
-        0 => 0,
-        bits => word & (u64::MAX >> (64 - bits.min(64))),
-    }
-}
-
 /// Where the first colon, bar, blank or control byte of a word is; 8 if it has none.
 ///
 /// Each term marks the high bit of a byte that is below 0x21, or equal to a sign (Warren, Hacker's Delight,
 /// section 6-1). A borrow can mark a byte falsely, but only above one that is marked rightly, and the lowest counts.
 #[inline(always)]
-pub fn first_mark(word: u64) -> usize {
+fn first_mark(word: u64) -> usize {
     let below = word.wrapping_sub(ONES * 0x21) & !word;
     let equal = |sign: u8| {
         let other = word ^ (ONES * sign as u64);

@@ -10,10 +10,11 @@
 //! many) is refused here, with its place.
 
 use super::block::Block;
-use super::murmur::{murmur3, murmur3_word, murmur3_words};
+use super::murmur::murmur3;
+use super::names::{are_names, Names};
 use super::number::number;
 use super::parser::{shown, Format, Problem};
-use super::scan::{byte_at, first_mark, low_bytes, name_end, word_at};
+use super::scan::name_end;
 
 /// The column of the constant feature, before it is cut to size.
 const CONSTANT: u32 = 11_650_396;
@@ -32,12 +33,13 @@ pub fn hash_name(name: &[u8], seed: u64) -> u64 {
 pub struct VowpalWabbit {
     mask: u64,
     constant: bool,
+    names: Names,
 }
 
 impl VowpalWabbit {
     /// Columns of `bits` bits, 1 to 28; each row may have the constant feature.
     pub fn new(bits: u32, constant: bool) -> Self {
-        VowpalWabbit { mask: (1 << bits.clamp(1, 28)) - 1, constant }
+        VowpalWabbit { mask: (1 << bits.clamp(1, 28)) - 1, constant, names: Names::default() }
     }
 
     /// How many columns there are.
@@ -117,8 +119,7 @@ impl VowpalWabbit {
         }
     }
 
-    /// The features of a namespace, up to the next bar or the end of the line. Gives where that is.
-    #[inline]
+    /// The features of a namespace, whatever they are.
     fn features(
         &self,
         bytes: &[u8],
@@ -127,34 +128,12 @@ impl VowpalWabbit {
         seed: u64,
         scale: f64,
         out: &mut Block,
-    ) -> Result<usize, Box<Problem>> {
+    ) -> Result<(), Box<Problem>> {
         let mut here = from;
         let mut nameless = 0;
         while here < end {
-            let word = word_at(bytes, here);
-            let length = first_mark(word);
-            // Most features are a word of up to fifteen bytes and a blank.
-            if scale != 0.0 && (word as u8).wrapping_sub(b'0') > 9 {
-                if length < 8 && byte_at(word, length) == b' ' {
-                    if length > 0 {
-                        let column = murmur3_word(low_bytes(word, length), length, seed as u32);
-                        out.push_same(column & self.mask as u32);
-                    }
-                    here += length + 1;
-                    continue;
-                }
-                let next = word_at(bytes, here + 8);
-                let more = first_mark(next);
-                if length == 8 && more < 8 && byte_at(next, more) == b' ' {
-                    let column = murmur3_words(word, low_bytes(next, more), more, seed as u32);
-                    out.push_same(column & self.mask as u32);
-                    here += 8 + more + 1;
-                    continue;
-                }
-            }
             match bytes[here] {
                 b' ' | b'\t' => here += 1,
-                b'|' => return Ok(here),
                 _ => {
                     let stop = name_end(bytes, here, end);
                     let mut column = match stop == here {
@@ -178,7 +157,7 @@ impl VowpalWabbit {
                 }
             }
         }
-        Ok(end)
+        Ok(())
     }
 
     /// A feature with a value, from its colon on: column, value, and where it ends.
@@ -225,7 +204,12 @@ impl Format for VowpalWabbit {
             // At a bar.
             let (seed, scale, here) = self.namespace(bytes, at + 1, end)?;
             out.set_same(scale);
-            at = self.features(bytes, here, end, seed, scale, out)?;
+            at = memchr::memchr(b'|', &bytes[here..end]).map_or(end, |place| here + place);
+            if scale != 0.0 && are_names(&bytes[here..at]) {
+                self.names.hash(bytes, here..at, seed, self.mask as u32, out);
+            } else {
+                self.features(bytes, here, at, seed, scale, out)?;
+            }
         }
         out.set_same(1.0);
         if self.constant {
