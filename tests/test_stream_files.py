@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from millstream import evaluate, linear_model, preprocessing, stream
 from millstream.errors import InvalidType, InvalidValue, MissingFile, UnknownName, Unreadable
-from millstream.stream.blocks import LINES, Rules, blocks
+from millstream.stream.blocks import LINES, Rules, blocks, line_blocks
 
 
 def read(data, **options):
@@ -327,6 +327,32 @@ def test_blocks_are_the_bytes(data, size):
         assert b"".join(block.data for block in cut) == data
         for block in cut:
             assert block.line == 1 + data[: data.find(block.data)].count(b"\n") or cut.index(block)
+
+
+@given(st.text(alphabet="a\n", max_size=40), st.integers(1, 9), st.booleans())
+def test_blocks_of_lines_are_the_bytes(text, size, fails):
+    data = text.encode()
+
+    def pieces():
+        yield from (data[start : start + 3] for start in range(0, len(data), 3))
+        if fails:
+            raise OSError("gone")
+
+    cut = []
+    try:
+        for parts, lines in line_blocks(pieces(), size):
+            # What comes before it has been given whole.
+            before = b"".join(cut)
+            assert lines == before.count(b"\n")
+            assert before == b"" or before.endswith(b"\n")
+            cut.append(b"".join(parts))
+    except OSError:
+        # The beginning of a line whose end could not be read is left out.
+        assert fails
+        assert b"".join(cut) == data[: data.rfind(b"\n") + 1]
+    else:
+        assert not fails
+        assert b"".join(cut) == data
 
 
 def numbers(n, seed=1):

@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use crate::statistic::Statistic;
     #[pymodule_export]
-    use crate::text::{hash_feature, hash_words, TextReader};
+    use crate::text::{count_lines, hash_feature, hash_words, TextReader};
 
     /// The registry in JSON: names, roles, words, parameters.
     #[pyfunction]

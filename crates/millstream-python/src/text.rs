@@ -1,9 +1,10 @@
-//! `millstream._core.TextReader` and `hash_words`: text to sparse rows, without the GIL.
+//! `millstream._core.TextReader`, `count_lines` and `hash_words`: text to sparse rows, without the GIL.
 
 use millstream_core::text::{hash_name, Block, Libsvm, Norm, Parser, Refusal, VowpalWabbit, Words};
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::errors::{raise, read_text, OrRaise};
@@ -11,6 +12,18 @@ use crate::errors::{raise, read_text, OrRaise};
 enum Format {
     VowpalWabbit(Parser<VowpalWabbit>),
     Libsvm(Parser<Libsvm>),
+}
+
+impl Format {
+    fn parse(&mut self, data: &[u8], last: bool, block: &mut Block) {
+        match self {
+            Format::VowpalWabbit(parser) => parser.parse(data, last, block),
+            Format::Libsvm(parser) => {
+                parser.format_mut().look(data);
+                parser.parse(data, last, block);
+            }
+        }
+    }
 }
 
 /// Reads a file in one of the sparse text formats, piece by piece.
@@ -59,18 +72,22 @@ impl TextReader {
     /// Read the next bytes; gives how many rows and entries wait to be taken.
     fn parse(&mut self, py: Python<'_>, data: &[u8], last: bool) -> (usize, usize) {
         let (format, block) = (&mut self.format, &mut self.block);
-        if last && block.is_empty() {
-            // All at once: words of six bytes are short ones, and room that is not used costs nothing.
-            *block = Block::with_room(data.len() / 128, data.len() / 6);
-        }
-        py.detach(|| match format {
-            Format::VowpalWabbit(parser) => parser.parse(data, last, block),
-            Format::Libsvm(parser) => {
-                parser.format_mut().look(data);
-                parser.parse(data, last, block);
-            }
-        });
+        py.detach(|| format.parse(data, last, block));
         (block.len(), block.indices.len())
+    }
+
+    /// Read all there is, in parts that follow one another.
+    fn parse_all(&mut self, py: Python<'_>, parts: Vec<PyBackedBytes>) {
+        let (format, block) = (&mut self.format, &mut self.block);
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        // Words of six bytes are short ones, and room that is not used costs nothing.
+        *block = Block::with_room(length / 128, length / 6);
+        py.detach(|| {
+            for part in &parts {
+                format.parse(part, false, block);
+            }
+            format.parse(b"", true, block);
+        });
     }
 
     /// The rows that wait: starts, indices, values, width, labels, weights, tags and where they end.
@@ -107,6 +124,12 @@ impl TextReader {
         let tuple = |refusal: Refusal| (refusal.line, refusal.column, refusal.message);
         (count, described.into_iter().map(tuple).collect())
     }
+}
+
+/// How many lines end in these bytes, at the byte `newline`.
+#[pyfunction]
+pub fn count_lines(data: &[u8], newline: u8) -> usize {
+    millstream_core::text::count_lines(data, newline)
 }
 
 /// The hash of a name under the hash of its namespace, as Vowpal Wabbit's `--hash strings`.

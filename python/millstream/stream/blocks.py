@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LINES", "Block", "Record", "Rules", "blocks"]
+from millstream._core import count_lines
+
+__all__ = ["LINES", "Block", "Record", "Rules", "blocks", "line_blocks"]
 
 #: A quoted field that is longer has lost its closing quote.
 LONGEST = 1 << 24
@@ -139,11 +141,6 @@ class Rules:
         return np.array(spans, dtype=np.int64).reshape(-1, 2), lost
 
 
-def _count(data: bytes, letter: bytes) -> int:
-    """How often a letter occurs; ten times quicker than `bytes.count`, which looks at one byte after the other."""
-    return int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == letter[0]))
-
-
 def _line_end(data: bytes, start: int) -> int:
     """Where the line ends that `start` is in."""
     found = re.compile(rb"[\r\n]").search(data, start)
@@ -194,10 +191,38 @@ def blocks(
         if end:
             whole, rest = data[:end], data[end:]
             yield Block(whole, line, begins, doubtful)
-            line += _count(whole, rules.newline)
+            line += count_lines(whole, rules.newline[0])
             begins = False
             parts, length, wanted = [rest], len(rest), max(size, 2 * len(rest))
         else:
             parts, wanted = [data], 2 * length
     if data := b"".join(parts):
         yield Block(data, line, begins, doubtful=True)
+
+
+def line_blocks(pieces: Iterator[bytes | None], size: int) -> Iterator[tuple[list[bytes], int]]:
+    """Blocks of about `size` bytes of whole lines, each with how many lines come before it.
+
+    A block is the pieces that it came in: nothing is copied but the ends. Where reading fails, what was whole
+    before that is given first. A source that may begin anew is none for this.
+    """
+    parts: list[bytes] = []
+    length = lines = 0
+    try:
+        for piece in filter(None, pieces):
+            length += len(piece)
+            end = piece.rfind(b"\n") + 1 if length >= size else 0
+            if not end:
+                parts.append(piece)
+                continue
+            parts.append(piece[:end])
+            yield parts, lines
+            lines += sum(count_lines(part, ord("\n")) for part in parts)
+            parts, length = [piece[end:]], len(piece) - end
+    except Exception:
+        data = b"".join(parts)
+        if end := data.rfind(b"\n") + 1:
+            yield [data[:end]], lines
+        raise
+    if any(parts):
+        yield parts, lines

@@ -15,7 +15,7 @@ from millstream import _core
 from millstream._sparse import Sparse
 from millstream.errors import InvalidValue
 from millstream.stream.base import ROWS, Stream
-from millstream.stream.blocks import Block, blocks
+from millstream.stream.blocks import line_blocks
 from millstream.stream.chunk import Chunk
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
@@ -92,11 +92,12 @@ class SparseText(Stream):
 
     def _at_once(self) -> Iterator[Taken]:
         """Blocks of whole lines, parsed by several threads."""
-        return in_parallel(blocks(self._source.pieces(), BLOCK), self._block)
+        return in_parallel(line_blocks(self._source.pieces(), BLOCK), self._block)
 
-    def _block(self, block: Block) -> Taken:
-        reader = self.reader(block.line - 1)
-        reader.parse(block.data, True)
+    def _block(self, block: tuple[list[bytes], int]) -> Taken:
+        parts, lines = block
+        reader = self.reader(lines)
+        reader.parse_all(parts)
         return reader.take(), reader.refused(), reader.stopped()
 
     def _in_turn(self) -> Iterator[Taken]:

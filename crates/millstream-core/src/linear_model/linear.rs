@@ -99,7 +99,7 @@ impl Linear {
         let before = self.state.coordinates.width();
         if self.state.coordinates.may_grow(x) {
             self.state.coordinates.grow(x);
-            self.grow();
+            self.grow(x);
         }
         let located = self.state.coordinates.locate(x, scratch);
         let score = self.descend::<PREDICT>(located.features(), y, w).inspect_err(|_| self.shrink(before));
@@ -107,9 +107,14 @@ impl Linear {
         score
     }
 
-    fn grow(&mut self) {
+    /// Make room for what has grown, to lie as a step of `x` wants it.
+    fn grow(&mut self, x: Row<'_>) {
         let State { coordinates, hyperplane } = &mut self.state;
-        hyperplane.weights.grow(coordinates.width(), self.settings.optimizer.rule, self.settings.averaging);
+        let (width, rule) = (coordinates.width(), self.settings.optimizer.rule);
+        match x {
+            Row::Sparse(_) => hyperplane.weights.grow_together(width, rule, self.settings.averaging),
+            _ => hyperplane.weights.grow(width, rule, self.settings.averaging),
+        }
     }
 
     fn shrink(&mut self, before: usize) {
@@ -128,7 +133,7 @@ impl Linear {
         let before = self.state.coordinates.width();
         if self.state.coordinates.may_grow(x) {
             self.state.coordinates.grow(x);
-            self.grow();
+            self.grow(x);
         }
         let State { coordinates, hyperplane } = &self.state;
         let located = coordinates.locate(x, scratch);

@@ -214,6 +214,17 @@ impl Weights {
         }
     }
 
+    /// Make room for sparse steps: where weights lie together in the end, they never lie apart. Room that nobody has
+    /// written to is not fetched from memory.
+    pub fn grow_together(&mut self, width: usize, rule: Rule, averaging: bool) {
+        if self.is_empty() && width >= WIDE && rule.memory() == 1 && !averaging {
+            self.pairs = vec![[0.0; 2]; width];
+        } else {
+            self.grow(width, rule, averaging);
+            self.lie_together();
+        }
+    }
+
     /// Take back room, after a refused example had made it.
     pub fn shrink(&mut self, width: usize) {
         for numbers in [&mut self.values, &mut self.a, &mut self.b, &mut self.lag] {
@@ -615,10 +626,11 @@ mod tests {
                 let features = Features::Sparse(&indices, &x);
                 let step = Step { t: 1.0, slope: 0.5, penalty: Penalty::default(), fetched: false };
                 for (weights, pair) in [(&mut apart, false), (&mut together, true)] {
-                    weights.grow(width, rule, false);
                     if pair {
-                        weights.lie_together();
+                        weights.grow_together(width, rule, false);
                         assert_eq!(weights.pairs.len(), width);
+                    } else {
+                        weights.grow(width, rule, false);
                     }
                     assert!(weights.propose(&optimizer, features, step, &mut next));
                     weights.commit(features, &mut next);

@@ -19,6 +19,6 @@ mod words;
 pub use block::Block;
 pub use libsvm::Libsvm;
 pub use murmur::murmur3;
-pub use parser::{Format, Parser, Problem, Refusal};
+pub use parser::{count_lines, Format, Parser, Problem, Refusal};
 pub use vowpal_wabbit::{hash_name, VowpalWabbit};
 pub use words::{Norm, Words};

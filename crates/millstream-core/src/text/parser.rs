@@ -158,6 +158,11 @@ impl<F: Format> Parser<F> {
     }
 }
 
+/// How many lines end in these bytes, at `newline`.
+pub fn count_lines(bytes: &[u8], newline: u8) -> usize {
+    memchr::memchr_iter(newline, bytes).count()
+}
+
 /// A piece of a line for a message.
 pub fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
