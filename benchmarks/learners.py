@@ -26,6 +26,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
     "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
+    "kernel.KernelRLS": {"budget": 100},
     "kernel.KernelSGD": {"budget": 100},
     "kernel.KernelSGDRegressor": {"budget": 100},
     "multiclass.OneVsRest": {"model": _LOGISTIC},

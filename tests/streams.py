@@ -20,6 +20,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
+    "kernel.KernelRLS": {"budget": 60},
     "kernel.KernelSGD": {"budget": 30},
     "kernel.KernelSGDRegressor": {"budget": 30},
     **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
@@ -214,11 +215,14 @@ def variants() -> Iterator[Case]:
         yield Case("classifier", title, {"name": "compose.Pipeline", "parameters": {"steps": steps}})
 
 
+MAINTENANCE = ("projection", "merging", "forgetron", "projectron", "projectron++")
+
+
 def kernel_variants() -> Iterator[Case]:
     """Every kernel, every loss, every way to keep a budget, which is full within the streams here."""
     choices: list[dict[str, Any]] = [{"kernel": kernel} for kernel in millstream.find(role="kernel")]
     choices += [{"loss": loss} for loss in millstream.find(role="loss")]
-    choices += [{"maintenance": maintenance} for maintenance in ("merging", "forgetron")]
+    choices += [{"maintenance": maintenance} for maintenance in MAINTENANCE]
     choices += [{"l2": 0.1, "intercept": True, "learning_rate": {"name": "optim.InverseSquareRoot"}}]
     for role, name in {"classifier": "KernelSGD", "regressor": "KernelSGDRegressor"}.items():
         for parameters in choices:
@@ -226,6 +230,9 @@ def kernel_variants() -> Iterator[Case]:
             with contextlib.suppress(ValueError):
                 if millstream.build(description).role == role:
                     yield Case(role, f"{name}({parameters})", description)
+    for kernel in millstream.find(role="kernel"):
+        for role, name in {"regressor": "KernelRLS", "transformer": "Nystroem"}.items():
+            yield Case(role, f"{name}({kernel})", {"name": f"kernel.{name}", "parameters": {"kernel": kernel}})
 
 
 CASES = [Case(*description) for description in descriptions()]

@@ -128,7 +128,7 @@ def test_a_linear_kernel_is_a_linear_model() -> None:
     )
 
 
-@pytest.mark.parametrize("maintenance", ["removal", "merging", "forgetron"])
+@pytest.mark.parametrize("maintenance", ["removal", "projection", "merging", "forgetron", "projectron"])
 def test_on_a_budget_it_beats_a_line(maintenance: str) -> None:
     X, y = circles(4000)
     model = kernel.KernelSGD(kernel.RBF(2.0), budget=100, maintenance=maintenance)
@@ -203,7 +203,7 @@ def test_three_classes_share_their_points() -> None:
     centres = random.normal(scale=2.0, size=(9, 2))
     which = random.integers(9, size=3000)
     X, y = centres[which] + 0.4 * random.normal(size=(3000, 2)), np.array(["a", "b", "c"])[which % 3]
-    for maintenance in ("removal", "merging", "forgetron"):
+    for maintenance in ("removal", "projection", "merging", "forgetron", "projectron", "projectron++"):
         model = kernel.KernelSGD(kernel.RBF(1.0), budget=100, maintenance=maintenance)
         assert accuracy(model, X, y) > 0.75, maintenance
         assert {len(point["coefficients"]) for point in model.points} == {3}
@@ -231,3 +231,185 @@ def test_a_kernel_that_overflows_leaves_the_model() -> None:
     with pytest.raises(OverflowError, match=r"kernel.KernelSGD: this example would make the state overflow"):
         model.learn_one({"a": 1e300, "b": 2.0}, False)
     assert model.to_bytes() == before
+
+
+def krls(X: Any, y: Any, w: Any, tolerance: float, l2: float, k: Any) -> Any:
+    """Kernel recursive least squares of its paper, solved anew over the dictionary after each example."""
+    points: list[int] = []
+    rows: list[Any] = []
+    said = []
+    for t in range(len(X)):
+        if points:
+            K = k(X[points], X[points])
+            a = np.linalg.solve(K, k(X[points], X[t : t + 1])[:, 0])
+            A, W = np.zeros((t, len(points))), w[:t]
+            for row, coefficients in enumerate(rows):
+                A[row, : len(coefficients)] = coefficients
+            c = np.linalg.solve(K @ (A.T * W) @ A @ K + l2 * K, K @ (A.T * W) @ y[:t])
+            said.append(float(a @ K @ c))
+            apart = 1.0 - float(k(X[points], X[t : t + 1])[:, 0] @ a) > tolerance
+        else:
+            said.append(0.0)
+            apart = True
+        if apart:
+            points.append(t)
+            a = np.eye(len(points))[-1]
+        rows.append(a)
+    return np.array(said), points
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+def test_kernel_rls_is_least_squares_over_its_dictionary(l2: float) -> None:
+    random = np.random.default_rng(7)
+    X = random.uniform(-2.0, 2.0, size=(120, 2))
+    y, w = np.sin(X[:, 0]) * X[:, 1] + 0.1 * random.normal(size=120), random.uniform(0.5, 2.0, size=120)
+    model = kernel.KernelRLS(kernel.RBF(0.5), tolerance=0.05, l2=l2)
+    wanted, points = krls(X, y, w, 0.05, l2, kernel.RBF(0.5))
+    np.testing.assert_allclose(model.step_many(X, y, w), wanted, rtol=1e-7, atol=1e-8)
+    kept = [list(point["features"].values()) for point in model.points]
+    assert kept == X[points].tolist()
+    c = np.array([point["coefficients"][0] for point in model.points])
+    expansion = kernel.RBF(0.5)(X, np.array(kept)) @ c
+    np.testing.assert_allclose(model.predict_many(X), expansion, rtol=1e-9, atol=1e-9)
+
+
+def test_kernel_rls_with_all_points_is_kernel_ridge() -> None:
+    ridge = pytest.importorskip("sklearn.kernel_ridge")
+    random = np.random.default_rng(8)
+    X = random.normal(size=(60, 5))
+    y = X[:, 0] ** 2 + random.normal(size=60)
+    model = kernel.KernelRLS(kernel.RBF(0.5), tolerance=0.0, l2=0.3)
+    model.learn_many(X, y)
+    assert len(model.points) == 60
+    theirs = ridge.KernelRidge(alpha=0.3, kernel="rbf", gamma=0.5).fit(X, y)
+    fresh = random.normal(size=(20, 5))
+    np.testing.assert_allclose(model.predict_many(fresh), theirs.predict(fresh), rtol=1e-9, atol=1e-10)
+
+
+def test_kernel_rls_stays_sound_on_points_that_nearly_coincide() -> None:
+    random = np.random.default_rng(9)
+    x = 1.0 + 1e-5 * random.normal(size=(3000, 1))
+    model = kernel.KernelRLS(kernel.RBF(1.0), tolerance=0.0, l2=0.0)
+    model.learn_many(x, np.sin(x[:, 0]) + 0.01 * random.normal(size=3000))
+    assert model.predict_one({0: 1.0}) == pytest.approx(np.sin(1.0), abs=0.01)
+    far = kernel.KernelRLS(kernel.Polynomial(degree=5, gamma=1.0), l2=0.0)
+    far.learn_many(1e3 * x, x[:, 0])
+    assert far.predict_one({0: 1e3}) == pytest.approx(1.0, abs=0.01)
+
+
+def test_random_fourier_features_are_nearly_the_kernel() -> None:
+    random = np.random.default_rng(10)
+    X = random.normal(size=(40, 3))
+    wanted = kernel.RBF(0.3)(X, X)
+    errors = []
+    for count in (100, 1600, 25_600):
+        Z = np.asarray(kernel.RandomFourierFeatures(count, gamma=0.3, seed=4).transform_many(X))
+        assert Z.shape == (40, count)
+        errors.append(float(np.sqrt(np.mean((Z @ Z.T - wanted) ** 2))))
+    # The error is 1/√D times a number below 1; sixteen times the features make it a quarter, to chance.
+    for count, error in zip((100, 1600, 25_600), errors, strict=True):
+        assert 0.2 < error * np.sqrt(count) < 1.5
+    other = np.asarray(kernel.RandomFourierFeatures(100, gamma=0.3, seed=5).transform_many(X))
+    again = np.asarray(kernel.RBFSampler(100, gamma=0.3, random_state=5).transform_many(X))
+    assert other.tolist() == again.tolist() != np.asarray(kernel.RBFSampler(100, 0.3).transform_many(X)).tolist()
+
+
+def test_fourier_features_of_a_million_columns_take_no_memory() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    X = sparse.random(50, 1 << 20, density=1e-5, random_state=1, format="csr")
+    features = kernel.RandomFourierFeatures(64, gamma=0.5)
+    Z = np.asarray(features.transform_many(X))
+    difference = (X[0] - X[1]).toarray()
+    assert Z[0] @ Z[1] == pytest.approx(np.exp(-0.5 * np.sum(difference**2)), abs=0.4)
+    assert features.memory < 2_000_000
+
+
+def test_nystroem_is_that_of_scikit_learn_but_for_a_rotation() -> None:
+    theirs = pytest.importorskip("sklearn.kernel_approximation")
+    random = np.random.default_rng(11)
+    X, fresh = random.normal(size=(30, 4)), random.normal(size=(25, 4))
+    ours = kernel.Nystroem(kernel.RBF(0.2), n_components=30, tolerance=0.0)
+    ours.learn_many(X)
+    assert len(ours.landmarks) == 30
+    Z = np.asarray(ours.transform_many(fresh))
+    V = theirs.Nystroem(kernel="rbf", gamma=0.2, n_components=30, random_state=1).fit(X).transform(fresh)
+    np.testing.assert_allclose(Z @ Z.T, V @ V.T, rtol=1e-8, atol=1e-9)
+
+
+def test_a_landmark_changes_no_feature_that_was_there() -> None:
+    X = np.random.default_rng(12).normal(size=(200, 3))
+    features = kernel.Nystroem(kernel.RBF(0.5), n_components=40)
+    before = np.asarray(features.transform_many(X))
+    assert not before.any()
+    for row in range(0, 200, 10):
+        known = len(features.landmarks)
+        features.learn_many(X[row : row + 10])
+        after = np.asarray(features.transform_many(X))
+        assert after[:, :known].tolist() == before[:, :known].tolist()
+        before = after
+    assert len(features.landmarks) == 40
+    assert features.transform_one(dict(enumerate(X[0]))).keys() == {f"nystroem_{place}" for place in range(40)}
+
+
+@pytest.mark.parametrize("maps", ["kernel.RandomFourierFeatures", "kernel.Nystroem"])
+def test_a_linear_learner_stands_in(maps: str) -> None:
+    X, y = circles(4000)
+    gamma = (
+        {"gamma": 1.0} if "Fourier" in maps else {"kernel": {"name": "kernel.RBF", "parameters": {"gamma": 1.0}}}
+    )
+    features = millstream.build({"name": maps, "parameters": gamma})
+    model = features | linear_model.LogisticRegression(optim.AdaGrad(0.3))
+    line = accuracy(preprocessing.StandardScaler() | linear_model.LogisticRegression(), X, y)
+    assert accuracy(model, X, y) > line + 0.25
+
+
+def projected(X: Any, y: Any, k: Any, budget: int, tolerance: float, plus: bool) -> Any:
+    """Projectron and Projectron++ as their paper has them, with a budget."""
+    points: list[int] = []
+    c, said = np.zeros(0), []
+    for t, target in enumerate(y):
+        row = k(X[points], X[t : t + 1])[:, 0] if points else np.zeros(0)
+        margin = float(target * (c @ row))
+        said.append(target * margin)
+        if margin > (1.0 if plus else 0.0):
+            continue
+        d = np.linalg.solve(k(X[points], X[points]), row) if points else np.zeros(0)
+        delta = np.sqrt(max(0.0, 1.0 - float(row @ d)))
+        if plus and margin > 0:
+            loss, length = 1.0 - margin, float(row @ d)
+            gain = loss - delta / np.sqrt(tolerance)
+            if gain > 0:
+                c = c + target * min(loss / length, 2 * gain / length, 1.0) * d
+        elif delta**2 <= tolerance or len(points) == budget:
+            c = c + target * d
+        else:
+            points.append(t)
+            c = np.append(c, target)
+    return np.array(said)
+
+
+@pytest.mark.parametrize("plus", [False, True])
+def test_the_projectron_is_that_of_its_paper(plus: bool) -> None:
+    X, y = circles(300)
+    targets = np.where(y, 1.0, -1.0)
+    loss = losses.Hinge() if plus else losses.Hinge(threshold=0.0)
+    maintenance = "projectron++" if plus else "projectron"
+    model = kernel.KernelSGD(kernel.RBF(2.0), loss, 1.0, budget=25, maintenance=maintenance, tolerance=0.05)
+    said = []
+    for x, target in zip(X, y, strict=True):
+        said.append(model.score_one(dict(enumerate(x))))
+        model.learn_one(dict(enumerate(x)), bool(target))
+    assert len(model.points) == 25
+    np.testing.assert_allclose(said, projected(X, targets, kernel.RBF(2.0), 25, 0.05, plus), rtol=1e-6, atol=1e-8)
+
+
+def test_projection_hands_over_what_the_others_can_hold() -> None:
+    """With a linear kernel in two dimensions, two points hold every function: nothing is ever lost."""
+    random = np.random.default_rng(13)
+    X = random.normal(size=(200, 2))
+    y = X @ [2.0, -1.0]
+    whole = kernel.KernelSGDRegressor("kernel.Linear", learning_rate=0.02, budget=None)
+    for maintenance in ("projection", "projectron"):
+        two = kernel.KernelSGDRegressor("kernel.Linear", learning_rate=0.02, budget=2, maintenance=maintenance)
+        np.testing.assert_allclose(two.step_many(X, y), whole.clone().step_many(X, y), rtol=1e-9, atol=1e-10)
+        assert len(two.points) == 2

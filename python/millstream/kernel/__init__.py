@@ -8,16 +8,22 @@ what is missing is 0.
 from __future__ import annotations
 
 from millstream.kernel.kernels import RBF, Kernel, Laplace, Laplacian, Linear, Polynomial, Sigmoid
+from millstream.kernel.least_squares import KernelRLS
+from millstream.kernel.maps import Nystroem, RandomFourierFeatures, RBFSampler
 from millstream.kernel.sgd import KernelSGD, KernelSGDRegressor
 
 __all__ = [
     "RBF",
     "Kernel",
+    "KernelRLS",
     "KernelSGD",
     "KernelSGDRegressor",
     "Laplace",
     "Laplacian",
     "Linear",
+    "Nystroem",
     "Polynomial",
+    "RBFSampler",
+    "RandomFourierFeatures",
     "Sigmoid",
 ]

@@ -36,8 +36,8 @@ class KernelSGD(Native, Classifier):
     the textbook does; then time and memory grow with the stream. For a linear model of fixed cost instead, see
     `RandomFourierFeatures` and `Nystroem`.
 
-    With `loss=losses.Hinge(threshold=0)` and `learning_rate=1` it is the kernel perceptron, and with
-    `maintenance="forgetron"` the Forgetron; with the hinge, `l2` and `optim.Optimal(alpha=l2)` it is Pegasos.
+    With `loss=losses.Hinge(threshold=0)` and `learning_rate=1` it is the kernel perceptron, with
+    `maintenance="forgetron"` the Forgetron and with "projectron" the Projectron; with the hinge, `l2` and `optim.Optimal(alpha=l2)` it is Pegasos.
 
     Parameters
     ----------
@@ -55,8 +55,10 @@ class KernelSGD(Native, Classifier):
         The most points that are kept; None keeps every one.
     maintenance
         What happens when the budget is full. "removal" drops the point that matters least (and the oldest among
-        equals); "merging" makes one point of two that are close, for `RBF`; "forgetron" shrinks all and drops the
-        oldest.
+        equals); "projection" drops it too, but lets the others take over what they can of it; "merging" makes one
+        point of two that are close, for `RBF`; "forgetron" shrinks all and drops the oldest; "projectron" gives each
+        new point to the others, also before the budget is full if it lies near their span; "projectron++" as well, and
+        learns from examples that are right but not by enough. Those that project cost the square of the budget.
     tolerance
         For "projectron": the share of `k(x, x)` up to which a point that lies near the span of the others is
         projected on it.
@@ -82,6 +84,7 @@ class KernelSGD(Native, Classifier):
     Wang, Z., Crammer, K. and Vucetic, S. (2012). Breaking the curse of kernelization: budgeted stochastic gradient
     descent for large-scale SVM training.
     Dekel, O., Shalev-Shwartz, S. and Singer, Y. (2008). The Forgetron: a kernel-based perceptron on a budget.
+    Orabona, F., Keshet, J. and Caputo, B. (2009). Bounded kernel-based online learning.
     """
 
     name = "kernel.KernelSGD"
@@ -141,7 +144,7 @@ class KernelSGDRegressor(Native, Regressor):
     budget
         The most points that are kept; None keeps every one.
     maintenance
-        What happens when the budget is full: "removal" or "merging", see `KernelSGD`.
+        What happens when the budget is full: "removal", "projection", "merging" or "projectron", see `KernelSGD`.
     tolerance
         For "projectron": the share of `k(x, x)` up to which a point that lies near the span of the others is
         projected on it.

@@ -165,12 +165,16 @@ impl KernelSgd {
         let work = &mut self.machine.work;
         work.step.clear();
         if let [score] = work.scores[..] {
-            work.step.push(w * self.loss.slope(if y == 1 { 1.0 } else { -1.0 }, score));
+            let sign = if y == 1 { 1.0 } else { -1.0 };
+            (work.margin, work.loss) = (sign * score, self.loss.value(sign, score));
+            work.step.push(w * self.loss.slope(sign, score));
             return;
         }
         let truth = std::mem::replace(&mut work.scores[y], f64::NEG_INFINITY);
         let rival = most(&work.scores).unwrap_or_default() as usize;
-        let slope = w * self.loss.slope(1.0, truth - work.scores[rival]);
+        work.margin = truth - work.scores[rival];
+        work.loss = self.loss.value(1.0, work.margin);
+        let slope = w * self.loss.slope(1.0, work.margin);
         work.scores[y] = truth;
         work.step.resize(work.scores.len(), 0.0);
         work.step[y] = 0.5 * slope;

@@ -19,7 +19,7 @@ use crate::fault::{Fault, Result};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::registry::{self, Built, Declaration, Role};
 
-use super::exponentials::exp_each;
+use super::lanes::exp_each;
 use super::points::{Points, Vector, WIDE};
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -24,6 +24,7 @@ use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 
 use super::dictionary::{Dictionary, Located};
+use super::factor::Factor;
 use super::kernels::Kernel;
 use super::points::Vector;
 use super::upkeep::{Upkeep, UpkeepState};
@@ -69,9 +70,14 @@ pub struct Work {
     /// This step's rate, and what is left of the old coefficients.
     pub rate: f64,
     pub decay: f64,
+    /// The loss of this example, and its margin where it has one.
+    pub loss: f64,
+    pub margin: f64,
     pub point: Vector,
     pub other_row: Vec<f64>,
     pub numbers: Vec<f64>,
+    pub factor: Factor,
+    pub turns: Vec<(f64, f64)>,
 }
 
 impl Machine {
@@ -182,10 +188,12 @@ impl Machine {
     pub fn memory(&self) -> usize {
         let State { dictionary, coefficients, intercepts, born, upkeep, .. } = &self.state;
         let numbers = |numbers: &Vec<f64>| 24 + 8 * numbers.capacity();
-        let Work { x, row, scores, step, point, other_row, numbers: more, .. } = &self.work;
+        let Work { x, row, scores, step, point, other_row, numbers: more, factor, turns, .. } = &self.work;
         std::mem::size_of::<Self>()
             + dictionary.memory()
-            + upkeep.memory()
+            + upkeep.factor.memory()
+            + factor.memory()
+            + 16 * turns.capacity()
             + x.memory()
             + point.memory()
             + coefficients

@@ -3,6 +3,7 @@
 //! | maintenance | when the budget of B points is full |
 //! |---|---|
 //! | removal | of the B + 1 the one whose removal changes f least goes: the least ‖c‖² k(x, x) (BSGD, section 4.1) |
+//! | projection, projectron, projectron++ | see `projection` |
 //! | merging | see `merging` |
 //! | forgetron | all shrink by φ and the oldest goes (Forgetron, fig. 3) |
 //!
@@ -15,16 +16,19 @@ use crate::fault::{Fault, Result};
 use crate::parameter::Arguments;
 use crate::state::require;
 
+use super::factor::Factor;
 use super::kernels::Kernel;
 use super::machine::Machine;
 
-pub const CHOICES: &[&str] = &["removal", "merging", "forgetron"];
+pub const CHOICES: &[&str] = &["removal", "projection", "merging", "forgetron", "projectron", "projectron++"];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Upkeep {
     Removal,
+    Projection,
     Merging,
     Forgetron,
+    Projectron { tolerance: f64, plus: bool },
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -33,6 +37,9 @@ pub struct UpkeepState {
     admitted: f64,
     /// The Forgetron's Q: what removals have cost so far.
     cost: f64,
+    /// Of the Gram matrix of the points, where points are projected.
+    #[serde(default)]
+    pub factor: Factor,
 }
 
 impl Upkeep {
@@ -42,23 +49,29 @@ impl Upkeep {
         };
         match arguments.text("maintenance")? {
             "merging" if !matches!(kernel, Kernel::Rbf { .. }) => refuse("merging", "kernel.RBF"),
-            "forgetron" if !for_classes => refuse("forgetron", "a loss for classes"),
+            choice @ ("forgetron" | "projectron++") if !for_classes => refuse(choice, "a loss for classes"),
             "removal" => Ok(Upkeep::Removal),
+            "projection" => Ok(Upkeep::Projection),
             "merging" => Ok(Upkeep::Merging),
             "forgetron" => Ok(Upkeep::Forgetron),
+            choice @ ("projectron" | "projectron++") => {
+                Ok(Upkeep::Projectron { tolerance: arguments.float("tolerance")?, plus: choice.ends_with('+') })
+            }
             _ => Err(arguments.absent("maintenance")),
         }
+    }
+
+    /// Whether the factor of the Gram matrix is kept; nothing is projected on a budget without bound.
+    fn projects(&self, bounded: bool) -> bool {
+        matches!(self, Upkeep::Projectron { .. }) || (bounded && *self == Upkeep::Projection)
     }
 }
 
 impl UpkeepState {
-    pub fn validate(&self, who: &str, _upkeep: &Upkeep, _bounded: bool, _points: usize) -> Result<()> {
+    pub fn validate(&self, who: &str, upkeep: &Upkeep, bounded: bool, points: usize) -> Result<()> {
         let sound = |number: f64| number.is_finite() && number >= 0.0;
-        require(who, sound(self.admitted) && self.cost.is_finite(), "a count is not finite")
-    }
-
-    pub fn memory(&self) -> usize {
-        0
+        require(who, sound(self.admitted) && self.cost.is_finite(), "a count is not finite")?;
+        self.factor.validate(who, if upkeep.projects(bounded) { points } else { 0 })
     }
 }
 
@@ -67,7 +80,10 @@ impl Machine {
     pub fn admit(&mut self) -> Result<()> {
         let full = self.budget.is_some_and(|budget| self.state.dictionary.len() >= budget);
         match self.upkeep {
+            Upkeep::Projectron { tolerance, plus } => self.projectron(full, tolerance, plus)?,
+            Upkeep::Projection if self.budget.is_some() => self.project(full)?,
             _ if !full => self.push(),
+            Upkeep::Projection => self.push(),
             Upkeep::Removal => self.remove(),
             Upkeep::Merging => self.merge(),
             Upkeep::Forgetron => self.forget(),
@@ -135,7 +151,7 @@ impl Machine {
         let halves = if state.coefficients.len() > 1 { 2.0 } else { 1.0 };
         let unit = work.rate * work.rate;
         let (square, product) = (halves * state.square(oldest) / unit, halves * product / unit);
-        let UpkeepState { admitted, cost } = &mut state.upkeep;
+        let UpkeepState { admitted, cost, .. } = &mut state.upkeep;
         let (factor, psi) = shrinkage(square, product, 15.0 / 32.0 * (*admitted + 1.0) - *cost);
         if psi.is_finite() {
             *cost += psi;

@@ -1,0 +1,234 @@
+//! The Nyström map: as many features as there are landmarks, whose inner products are nearly the kernel.
+//!
+//! Williams and Seeger (2001), "Using the Nyström method to speed up kernel machines". With landmarks z and their Gram
+//! matrix K = L Lᵀ, the features u(x) = L⁻¹ (k(zᵢ, x))ᵢ have u(x)·u(y) = kₓᵀK⁻¹k_y, the kernel of the projections on the
+//! span of the landmarks. scikit-learn writes K^(−1/2) for L⁻¹, which is the same but for a rotation; with L⁻¹ a new
+//! landmark adds a feature and leaves the others as they were, so that what a learner behind this step has learned
+//! stays true while landmarks come.
+//!
+//! Landmarks are the first rows that are not nearly in the span of those before; a row that repeats what is there would
+//! add nothing. They cannot be a random sample of the stream, as in a batch: once a learner uses a feature it must
+//! not change. Until there are all, the features to come are 0.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Transformer};
+use crate::row::{all_finite, finite, Row, RowBuffer, Scratch};
+use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::state::{pack, require, unpack};
+
+use super::dictionary::{Dictionary, Located};
+use super::factor::{Factor, LEAST_SHARE};
+use super::kernels::Kernel;
+
+const NAME: &str = "kernel.Nystroem";
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Transformer,
+    words: "Features by likeness to landmarks, so that a linear learner stands in for a kernel at constant cost",
+    parameters: &[
+        Parameter::new(
+            "kernel",
+            Kind::Part(&[Role::Kernel]),
+            DefaultValue::Part("kernel.RBF"),
+            "what makes two examples alike",
+        ),
+        Parameter::new(
+            "n_components",
+            Kind::Integer { low: 1, high: 10_000 },
+            DefaultValue::Integer(100),
+            "how many landmarks, and features",
+        ),
+        Parameter::new(
+            "tolerance",
+            Kind::Float(Bounds::NOT_NEGATIVE),
+            DefaultValue::Float(0.01),
+            "the share of k(x, x) that the landmarks may miss of a row before it becomes one",
+        ),
+    ],
+    build: |arguments| {
+        let Built::Kernel(kernel) = arguments.part("kernel")? else { return Err(arguments.absent("kernel")) };
+        Ok(Built::Transformer(Box::new(Nystroem {
+            kernel,
+            count: arguments.size("n_components")?,
+            tolerance: arguments.float("tolerance")?,
+            state: State::default(),
+            undo: None,
+        })))
+    },
+};
+
+#[derive(Clone)]
+struct Nystroem {
+    kernel: Kernel,
+    count: usize,
+    tolerance: f64,
+    state: State,
+    /// What the last `learn` did: the width before, and whether the row became a landmark.
+    undo: Option<(usize, bool)>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    landmarks: Dictionary,
+    factor: Factor,
+}
+
+impl Nystroem {
+    /// Whether `x` can teach nothing any more.
+    fn settled(&self, x: Row<'_>) -> bool {
+        self.state.landmarks.len() == self.count && self.state.landmarks.knows(x)
+    }
+}
+
+impl Part for Nystroem {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut state: State = unpack(NAME, bytes)?;
+        state.landmarks.revive(NAME, &self.kernel)?;
+        require(NAME, state.landmarks.len() <= self.count, "too many landmarks")?;
+        state.factor.validate(NAME, state.landmarks.len())?;
+        let ordered = state.factor.places.iter().enumerate().all(|(row, &place)| row == place as usize);
+        require(NAME, ordered, "a landmark is out of place")?;
+        self.state = state;
+        self.undo = None;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.state.landmarks.memory() + self.state.factor.memory()
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        let landmarks = &self.state.landmarks;
+        let shown: Vec<_> = (0..landmarks.len()).map(|place| landmarks.named(place, schema)).collect();
+        json!({ "landmarks": shown })
+    }
+}
+
+impl Transformer for Nystroem {
+    fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
+        let located = Located::new(&self.state.landmarks, &self.kernel, x, scratch);
+        let mut u = scratch.take_numbers();
+        self.state.factor.forward(&located.row, 0.0, &mut u);
+        let features = out.plain(self.count);
+        features.fill(0.0);
+        features.iter_mut().zip(&u).for_each(|(feature, &u)| *feature = finite(u));
+        scratch.give_numbers(u);
+        located.release(scratch);
+    }
+
+    fn learn(&mut self, x: Row<'_>, _w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.undo = None;
+        if self.settled(x) {
+            return Ok(());
+        }
+        let Nystroem { kernel, state: State { landmarks, factor }, .. } = self;
+        let before = match landmarks.knows(x) {
+            true => landmarks.points.width(),
+            false => landmarks.grow(x),
+        };
+        let located = Located::new(landmarks, kernel, x, scratch);
+        let itself = kernel.itself(&located.x);
+        let mut u = scratch.take_numbers();
+        let distance = factor.forward(&located.row, itself, &mut u);
+        let sound = all_finite(&located.row) && itself.is_finite() && all_finite(&u) && distance.is_finite();
+        let apart = distance > self.tolerance.max(LEAST_SHARE) * itself.abs() && landmarks.len() < self.count;
+        if sound && apart {
+            factor.push(landmarks.len(), &u, distance);
+            landmarks.push(&located.x, itself);
+        }
+        scratch.give_numbers(u);
+        located.release(scratch);
+        if !sound {
+            landmarks.shrink(before);
+            return Err(Fault::overflow(NAME));
+        }
+        self.undo = Some((before, apart));
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        w: f64,
+        before: &mut RowBuffer,
+        after: &mut RowBuffer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.transform(x, before, scratch);
+        if self.settled(x) {
+            self.undo = None;
+            after.copy_from(before.row());
+            return Ok(());
+        }
+        self.learn_and_transform(x, w, after, scratch)
+    }
+
+    fn undo(&mut self) {
+        if let Some((width, added)) = self.undo.take() {
+            if added {
+                self.state.landmarks.pop();
+                self.state.factor.pop();
+            }
+            self.state.landmarks.shrink(width);
+        }
+    }
+
+    fn output(&self, _input: &Schema) -> Schema {
+        let mut schema = Schema::default();
+        for place in 0..self.count {
+            schema.push_unique(Name::Text(format!("nystroem_{place}").into()), FeatureKind::Number);
+        }
+        schema.mark();
+        schema
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    /// γ = ln 2: landmarks 0 and 1 with K = [1 1/2; 1/2 1], L = [1 0; 1/2 √(3/4)]. At x = 1: k = (1/2, 1), u₁ = 1/2 and
+    /// u₂ = (1 − 1/4) / √(3/4) = √(3/4). A third row that is a landmark again changes nothing.
+    #[test]
+    fn two_landmarks_by_hand() {
+        let kernel = json!({"name": "kernel.RBF", "parameters": {"gamma": std::f64::consts::LN_2}});
+        let described = json!({"name": NAME, "parameters": {"kernel": kernel, "n_components": 3}});
+        let description = registry::resolve(&described).unwrap();
+        let Built::Transformer(mut map) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let mut scratch = Scratch::default();
+        map.learn(Row::Plain(&[0.0]), 1.0, &mut scratch).unwrap();
+        let first = map.save().unwrap();
+        map.learn(Row::Plain(&[1.0]), 1.0, &mut scratch).unwrap();
+        let second = map.save().unwrap();
+        map.learn(Row::Plain(&[0.0]), 1.0, &mut scratch).unwrap();
+        assert_eq!(map.save().unwrap(), second);
+        let mut out = RowBuffer::default();
+        map.transform(Row::Plain(&[1.0]), &mut out, &mut scratch);
+        let Row::Plain(u) = out.row() else { panic!() };
+        assert!((u[0] - 0.5).abs() < 1e-15 && (u[1] - 0.75f64.sqrt()).abs() < 1e-15 && u[2] == 0.0, "{u:?}");
+        map.undo();
+        map.learn(Row::Plain(&[5.0]), 1.0, &mut scratch).unwrap();
+        map.undo();
+        assert_eq!(map.save().unwrap(), second);
+        assert_ne!(first, second);
+    }
+}
