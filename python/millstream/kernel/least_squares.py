@@ -13,11 +13,11 @@ __all__ = ["KernelRLS"]
 class KernelRLS(Native, Regressor):
     """Kernel recursive least squares: the best fit to all examples so far over a small dictionary of them.
 
-    An example joins the dictionary if it is not nearly a combination of those that are in it already; all others are
-    learned through their projection. So the dictionary stays as small as the data are simple, and after each example
-    the fit is that of least squares, without a learning rate to choose. A step costs the square of the size of the
-    dictionary, where `KernelSGD` costs the size itself: choose this one for quick learning of smooth functions of few
-    features, with little noise or much data.
+    An example joins the dictionary if it is not nearly a combination of those that are in it already; all others
+    are learned through their projection. So the dictionary stays as small as the data are simple, and after each
+    example the fit is that of least squares, without a learning rate to choose. A step costs the square of the
+    size of the dictionary, where `KernelSGD` costs the size itself: choose this one for quick learning of smooth
+    functions of few features, with little noise or much data.
 
     The dictionary is never forgotten and neither is an example: it does not follow a drift.
 
@@ -26,8 +26,8 @@ class KernelRLS(Native, Regressor):
     kernel
         What makes two examples alike.
     tolerance
-        The share of `k(x, x)` that the dictionary may miss of an example: the smaller, the larger the dictionary. The
-        paper's nu.
+        The share of `k(x, x)` that the dictionary may miss of an example: the smaller, the larger the dictionary.
+        The paper's nu.
     l2
         Pull of the function towards 0, in the norm of the kernel's space; 0 is the paper's.
     budget

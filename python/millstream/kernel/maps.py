@@ -13,10 +13,11 @@ __all__ = ["Nystroem", "RandomFourierFeatures"]
 class RandomFourierFeatures(Native, Transformer):
     """Random cosines of the features, whose inner products are nearly the `RBF` kernel.
 
-    Put it between a scaler and any linear learner: together they learn nonlinear boundaries at a cost and in a memory
-    that stay the same for ever. The error of the kernel falls as `1 / sqrt(n_components)`. Nothing is learned: the
-    frequencies are a function of the seed and the feature, the same on every platform, so features may come at any
-    time, and wide sparse rows cost what they hold. The learner behind it needs an intercept, or not, as without it.
+    Put it between a scaler and any linear learner: together they learn nonlinear boundaries at a cost and in a
+    memory that stay the same for ever. The error of the kernel falls as `1 / sqrt(n_components)`. Nothing is
+    learned: the frequencies are a function of the seed and the feature, the same on every platform, so features
+    may come at any time, and wide sparse rows cost what they hold. The learner behind it needs an intercept, or
+    not, as without it.
 
     Parameters
     ----------
@@ -53,12 +54,12 @@ class RandomFourierFeatures(Native, Transformer):
 class Nystroem(Native, Transformer):
     """Features by likeness to landmarks, whose inner products are nearly any kernel.
 
-    The landmarks are examples of the stream, so the features lie where the data are: with the same number of them it
-    is mostly more exact than `RandomFourierFeatures`, and it takes every kernel, at a cost that grows with the square
-    of their number. The first rows that are not nearly a combination of the landmarks so far become landmarks, up to
-    `n_components`; until then the features to come are 0. A landmark adds a feature and changes no other, so what the
-    learner behind it has learned stays true. That is why landmarks are not drawn at random as in scikit-learn, whose
-    features are the same but for a rotation when the landmarks are.
+    The landmarks are examples of the stream, so the features lie where the data are: with the same number of them
+    it is mostly more exact than `RandomFourierFeatures`, and it takes every kernel, at a cost that grows with the
+    square of their number. The first rows that are not nearly a combination of the landmarks so far become
+    landmarks, up to `n_components`; until then the features to come are 0. A landmark adds a feature and changes
+    no other, so what the learner behind it has learned stays true. That is why landmarks are not drawn at random
+    as in scikit-learn, whose features are the same but for a rotation when the landmarks are.
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ class Nystroem(Native, Transformer):
     n_components
         How many landmarks, and features.
     tolerance
-        The share of `k(x, x)` that the landmarks may miss of a row before it becomes one: a larger one spreads them.
+        The share of `k(x, x)` that the landmarks may miss of a row before it becomes one: a larger one spreads
+        them.
 
     Examples
     --------

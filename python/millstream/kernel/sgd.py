@@ -37,7 +37,8 @@ class KernelSGD(Native, Classifier):
     `RandomFourierFeatures` and `Nystroem`.
 
     With `loss=losses.Hinge(threshold=0)` and `learning_rate=1` it is the kernel perceptron, with
-    `maintenance="forgetron"` the Forgetron and with "projectron" the Projectron; with the hinge, `l2` and `optim.Optimal(alpha=l2)` it is Pegasos.
+    `maintenance="forgetron"` the Forgetron and with "projectron" the Projectron; with the hinge, `l2` and
+    `optim.Optimal(alpha=l2)` it is Pegasos.
 
     Parameters
     ----------
@@ -56,9 +57,10 @@ class KernelSGD(Native, Classifier):
     maintenance
         What happens when the budget is full. "removal" drops the point that matters least (and the oldest among
         equals); "projection" drops it too, but lets the others take over what they can of it; "merging" makes one
-        point of two that are close, for `RBF`; "forgetron" shrinks all and drops the oldest; "projectron" gives each
-        new point to the others, also before the budget is full if it lies near their span; "projectron++" as well, and
-        learns from examples that are right but not by enough. Those that project cost the square of the budget.
+        point of two that are close, for `RBF`; "forgetron" shrinks all and drops the oldest; "projectron" gives
+        each new point to the others, also before the budget is full if it lies near their span; "projectron++" as
+        well, and learns from examples that are right but not by enough. Those that project cost the square of the
+        budget.
     tolerance
         For "projectron": the share of `k(x, x)` up to which a point that lies near the span of the others is
         projected on it.
