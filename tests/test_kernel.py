@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import pickle
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 import millstream
-from millstream import kernel, linear_model, losses, optim, preprocessing, synth
+from millstream import evaluate, kernel, linear_model, losses, optim, preprocessing, synth
 from millstream.errors import InvalidValue
 from millstream.kernel.sgd import NUMBERS
 
@@ -413,3 +415,140 @@ def test_projection_hands_over_what_the_others_can_hold() -> None:
         two = kernel.KernelSGDRegressor("kernel.Linear", learning_rate=0.02, budget=2, maintenance=maintenance)
         np.testing.assert_allclose(two.step_many(X, y), whole.clone().step_many(X, y), rtol=1e-9, atol=1e-10)
         assert len(two.points) == 2
+
+
+def gaussian(a: Any, b: Any) -> float:
+    return float(np.exp(-0.5 * np.sum((a - b) ** 2)))
+
+
+@pytest.mark.parametrize("maintenance", ["removal", "projection", "forgetron", "projectron", "projectron++"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_function_does_what_the_native_kernel_does(maintenance: str, classes: int) -> None:
+    random = np.random.default_rng(14)
+    X = random.normal(size=(150, 3))
+    y = np.array(["a", "b", "c"])[(np.abs(X[:, 0]) > 0.7) + (X[:, 1] > 0.5) * (classes > 2)]
+    w = random.uniform(0.5, 1.5, size=150)
+    settings = {"learning_rate": optim.InverseSquareRoot(0.5), "l2": 0.01, "intercept": True, "budget": 20}
+    both = [
+        kernel.KernelSGD(k, losses.Hinge(), maintenance=maintenance, **settings)
+        for k in (kernel.RBF(0.5), gaussian)
+    ]
+    native, own = (model.step_many(X, y, w, proba=True) for model in both)
+    np.testing.assert_allclose(own[1:], native[1:], rtol=1e-6, atol=1e-9)
+    assert len(both[1].points) == len(both[0].points)
+    for row in range(0, 150, 30):
+        x = dict(enumerate(X[row]))
+        assert both[1].predict_one(x) == both[0].predict_one(x)
+    again = pickle.loads(pickle.dumps(both[1]))
+    assert again.predict_proba_one(dict(enumerate(X[0]))) == both[1].predict_proba_one(dict(enumerate(X[0])))
+
+
+@pytest.mark.parametrize("loss", ["losses.Squared", "losses.Poisson"])
+def test_a_function_does_what_the_native_kernel_does_for_numbers(loss: str) -> None:
+    random = np.random.default_rng(15)
+    X = random.normal(size=(100, 2))
+    y = np.abs(X[:, 0])
+    native, own = (kernel.KernelSGD(k, loss, budget=30) for k in (kernel.RBF(0.5), gaussian))
+    np.testing.assert_allclose(own.step_many(X, y), native.step_many(X, y), rtol=1e-9, atol=1e-12)
+    assert own.role == "regressor"
+    assert own.clone().learned == 0
+    with pytest.raises(InvalidValue, match="must be a finite number, got nan"):
+        own.learn_one({0: 1.0}, float("nan"))
+
+
+def test_features_may_come_late_to_a_function() -> None:
+    native, own = (kernel.KernelSGD(k) for k in (kernel.RBF(0.5), gaussian))
+    rows: list[dict[str, Any]] = [{"a": 1.0}, {"b": 2.0, "a": None}, {"c": -1.0, "a": 0.5}, {}, {"b": True}]
+    for step, x in enumerate(rows * 4):
+        for model in (native, own):
+            model.learn_one(x, step % 3 == 0)
+        for probe in rows:
+            assert own.score_one(probe) == pytest.approx(native.score_one(probe), rel=1e-9, abs=1e-12)
+
+
+def test_a_kernel_that_fails_gives_one_line_and_leaves_the_model() -> None:
+    answers = iter([1.0, 0.5])
+
+    def failing(a: Any, b: Any) -> float:
+        value = next(answers, None)
+        if value is None:
+            raise ZeroDivisionError("no more")
+        return value
+
+    model = kernel.KernelSGD(failing)
+    model.learn_one({"a": 1.0}, True)
+    before = pickle.dumps((model._points, model._c, model._labels, model._features))
+    answers = iter([math.nan])
+    with pytest.raises(
+        InvalidValue, match=r"^kernel.KernelSGD: the kernel failing must give a finite number, got nan$"
+    ):
+        model.learn_one({"a": 2.0, "b": 1.0}, "third")
+    with pytest.raises(
+        InvalidValue, match=r"^kernel.KernelSGD: the kernel failing raised ZeroDivisionError: no more$"
+    ):
+        model.learn_one({"a": 2.0, "b": 1.0}, False)
+    assert pickle.dumps((model._points, model._c, model._labels, model._features)) == before
+    with pytest.raises(
+        TypeError, match=r"kernel takes vectors of numbers, feature 'b' is 'text'; kernel.Function"
+    ):
+        model.learn_one({"b": "text"}, False)
+    with pytest.raises(TypeError, match="a kernel of your own has no description"):
+        model.describe()
+
+
+def test_a_function_in_a_pipeline_and_in_an_evaluation() -> None:
+    X, y = circles(500)
+    model = preprocessing.StandardScaler() | kernel.KernelSGD(
+        lambda a, b: float(np.exp(-2.0 * ((a - b) @ (a - b))))
+    )
+    result = evaluate.prequential(model, (X, y), metrics=["Accuracy"])
+    assert result["Accuracy"] > 0.7
+
+
+def subsequences(text: str, length: int, decay: float) -> dict[str, float]:
+    """Every piece of a text with its weight, by the definition."""
+    found: dict[str, float] = {}
+    for places in itertools.combinations(range(len(text)), length):
+        piece = "".join(text[place] for place in places)
+        found[piece] = found.get(piece, 0.0) + decay ** (places[-1] - places[0] + 1)
+    return found
+
+
+def test_string_kernels_are_their_definitions() -> None:
+    texts = ["science is organized knowledge", "wisdom is organized life", "", "ab", "aaaa aaa", "Mühle, mühle"]
+    for length in (1, 2, 3):
+        spectrum = kernel.String(length, normalized=False)
+        gaps = kernel.String(length, "subsequence", decay=0.6, normalized=False)
+        for s, t in itertools.product(texts, texts):
+            runs = lambda text, n=length: [text[i : i + n] for i in range(len(text) - n + 1)]  # noqa: E731
+            assert spectrum(s, t) == sum(runs(t).count(run) for run in runs(s))
+            a, b = subsequences(s, length, 0.6), subsequences(t, length, 0.6)
+            assert gaps(s, t) == pytest.approx(sum(weight * b.get(piece, 0.0) for piece, weight in a.items()))
+    whole = kernel.String(2)
+    gram = whole(texts, texts)
+    assert np.diag(gram).tolist() == pytest.approx([1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
+    assert np.linalg.eigvalsh(gram).min() > -1e-12
+
+
+def test_texts_are_told_apart_by_their_pieces() -> None:
+    random = np.random.default_rng(16)
+    names = {
+        "it": ["rossi", "bianchi", "esposito", "ricci", "moretti"],
+        "pl": ["kowalski", "nowak", "lewandowski"],
+    }
+    rows = [
+        ({"name": str(random.choice(names[land])) + "xyz"[random.integers(3)]}, land) for land in ["it", "pl"] * 40
+    ]
+    for pieces in ("spectrum", "subsequence"):
+        model = kernel.KernelSGD(kernel.String(2, pieces), budget=20)
+        hits = [model.step_one(x, y) == y for x, y in rows]
+        assert np.mean(hits[20:]) > 0.9
+        described = millstream.build(model.describe())
+        assert described.describe() == model.describe()
+        assert pickle.loads(pickle.dumps(model)).predict_one({"name": "mancini"}) == "it"
+    with pytest.raises(ValueError, match=r"kernel.KernelSGD: more than one feature is text \('name', 'town'\)"):
+        model.learn_one({"name": "a", "town": "b"}, "it")
+    with pytest.raises(TypeError, match="feature 'name' must be text, got 3"):
+        kernel.KernelSGD(kernel.String(feature="name")).learn_one({"name": 3}, True)
+    with pytest.raises(ValueError, match=r"kernel.KernelRLS: kernel.String is for texts"):
+        kernel.KernelRLS("kernel.String")

@@ -116,6 +116,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &kernel::POLYNOMIAL,
     &kernel::RBF,
     &kernel::SIGMOID,
+    &kernel::STRING,
     &linear_model::alma::DECLARATION,
     &linear_model::arow::CLASSIFIER,
     &linear_model::arow::REGRESSOR,

@@ -92,6 +92,26 @@ mod _core {
         Ok(numpy::PyArray1::from_vec(py, kernel.gram(x.as_slice()?, z.as_slice()?, width)))
     }
 
+    /// The values of a kernel between a text and each of some texts, not normalised.
+    #[pyfunction]
+    fn texts<'py>(
+        py: Python<'py>,
+        description: &str,
+        text: &str,
+        texts: Vec<String>,
+    ) -> PyResult<Bound<'py, numpy::PyArray1<f64>>> {
+        use crate::errors::OrRaise;
+        let kernel = millstream_core::kernel::Kernel::described(description).or_raise(py)?;
+        Ok(numpy::PyArray1::from_vec(py, kernel.texts(text, &texts)))
+    }
+
+    /// The rate at step `t` of a described schedule, or of a number.
+    #[pyfunction]
+    fn rate(py: Python<'_>, description: &str, t: f64) -> PyResult<f64> {
+        use crate::errors::OrRaise;
+        Ok(millstream_core::optim::Schedule::described(description).or_raise(py)?.at(t))
+    }
+
     /// The name of what was saved.
     #[pyfunction]
     fn name_of(py: Python<'_>, bytes: &[u8]) -> PyResult<String> {

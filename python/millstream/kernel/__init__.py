@@ -10,10 +10,13 @@ from __future__ import annotations
 from millstream.kernel.kernels import RBF, Kernel, Laplace, Laplacian, Linear, Polynomial, Sigmoid
 from millstream.kernel.least_squares import KernelRLS
 from millstream.kernel.maps import Nystroem, RandomFourierFeatures, RBFSampler
+from millstream.kernel.own import Function
 from millstream.kernel.sgd import KernelSGD, KernelSGDRegressor
+from millstream.kernel.texts import String
 
 __all__ = [
     "RBF",
+    "Function",
     "Kernel",
     "KernelRLS",
     "KernelSGD",
@@ -26,4 +29,5 @@ __all__ = [
     "RBFSampler",
     "RandomFourierFeatures",
     "Sigmoid",
+    "String",
 ]

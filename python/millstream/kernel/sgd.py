@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from millstream.base import Classifier, Native, Regressor, describe
 from millstream.kernel.kernels import Kernel
+from millstream.kernel.own import Own, PythonKernelSGD, PythonKernelSGDRegressor, is_own
 from millstream.losses import Loss
 from millstream.optim import Schedule
 
@@ -43,7 +44,8 @@ class KernelSGD(Native, Classifier):
     Parameters
     ----------
     kernel
-        What makes two examples alike.
+        What makes two examples alike: one of `millstream.kernel`, or a function of your own that takes two vectors
+        and gives a number (see `Function`). With a function, or with `String`, the model runs in Python.
     loss
         The loss that is followed downhill.
     learning_rate
@@ -94,11 +96,13 @@ class KernelSGD(Native, Classifier):
     def __new__(cls, kernel: Any = "kernel.RBF", loss: Any = "losses.Hinge", *others: Any, **more: Any) -> Any:
         if cls is KernelSGD and for_numbers(loss):
             return KernelSGDRegressor(kernel, loss, *others, **more)
+        if cls is KernelSGD and is_own(kernel):
+            return PythonKernelSGD(kernel, loss, *others, **more)
         return super().__new__(cls)
 
     def __init__(
         self,
-        kernel: Kernel | str = "kernel.RBF",
+        kernel: Kernel | Own | str = "kernel.RBF",
         loss: Loss | str = "losses.Hinge",
         learning_rate: float | Schedule = 0.1,
         l2: float = 0.0,
@@ -108,7 +112,7 @@ class KernelSGD(Native, Classifier):
         tolerance: float = 0.01,
     ) -> None:
         super().__init__(
-            kernel=kernel,
+            kernel=cast("Any", kernel),
             loss=loss,
             learning_rate=learning_rate,
             l2=l2,
@@ -134,7 +138,8 @@ class KernelSGDRegressor(Native, Regressor):
     Parameters
     ----------
     kernel
-        What makes two examples alike.
+        What makes two examples alike: one of `millstream.kernel`, or a function of your own that takes two vectors
+        and gives a number (see `Function`).
     loss
         The loss that is followed downhill; one for numbers.
     learning_rate
@@ -170,9 +175,14 @@ class KernelSGDRegressor(Native, Regressor):
 
     name = "kernel.KernelSGDRegressor"
 
+    def __new__(cls, kernel: Any = "kernel.RBF", *others: Any, **more: Any) -> Any:
+        if cls is KernelSGDRegressor and is_own(kernel):
+            return PythonKernelSGDRegressor(kernel, *others, **more)
+        return super().__new__(cls)
+
     def __init__(
         self,
-        kernel: Kernel | str = "kernel.RBF",
+        kernel: Kernel | Own | str = "kernel.RBF",
         loss: Loss | str = "losses.Squared",
         learning_rate: float | Schedule = 0.1,
         l2: float = 0.0,
@@ -182,7 +192,7 @@ class KernelSGDRegressor(Native, Regressor):
         tolerance: float = 0.01,
     ) -> None:
         super().__init__(
-            kernel=kernel,
+            kernel=cast("Any", kernel),
             loss=loss,
             learning_rate=learning_rate,
             l2=l2,

@@ -61,7 +61,7 @@ pub static DECLARATION: Declaration = Declaration {
         ),
     ],
     build: |arguments| {
-        let Built::Kernel(kernel) = arguments.part("kernel")? else { return Err(arguments.absent("kernel")) };
+        let kernel = Kernel::of(arguments)?;
         let budget = match arguments.value("budget")? {
             Json::Null => usize::MAX,
             _ => arguments.size("budget")?,

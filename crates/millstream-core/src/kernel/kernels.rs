@@ -16,19 +16,33 @@
 //! unit variance; 1 / (number of features) is a good first try.
 
 use crate::fault::{Fault, Result};
-use crate::parameter::{Bounds, Default, Kind, Parameter};
+use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::registry::{self, Built, Declaration, Role};
 
 use super::lanes::exp_each;
 use super::points::{Points, Vector, WIDE};
+use super::texts::TextKernel;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kernel {
     Linear,
-    Polynomial { degree: i32, gamma: f64, coef0: f64 },
-    Rbf { gamma: f64 },
-    Laplace { gamma: f64 },
-    Sigmoid { gamma: f64, coef0: f64 },
+    Polynomial {
+        degree: i32,
+        gamma: f64,
+        coef0: f64,
+    },
+    Rbf {
+        gamma: f64,
+    },
+    Laplace {
+        gamma: f64,
+    },
+    Sigmoid {
+        gamma: f64,
+        coef0: f64,
+    },
+    /// On texts, which are no vectors: see `texts`.
+    Text(TextKernel),
 }
 
 impl Kernel {
@@ -39,6 +53,26 @@ impl Kernel {
         match registry::build_resolved(&registry::resolve(&description)?)? {
             Built::Kernel(kernel) => Ok(kernel),
             _ => Err(Fault::wrong_type("millstream: not the description of a kernel")),
+        }
+    }
+
+    /// The kernel on vectors that is the parameter `kernel`.
+    pub fn of(arguments: &Arguments<'_>) -> Result<Self> {
+        match arguments.part("kernel")? {
+            Built::Kernel(Kernel::Text(_)) => Err(Fault::value(format!(
+                "{}: kernel.String is for texts, which kernel.KernelSGD takes, and only where it stands by itself",
+                arguments.who
+            ))),
+            Built::Kernel(kernel) => Ok(kernel),
+            _ => Err(arguments.absent("kernel")),
+        }
+    }
+
+    /// k(s, t) for each of some texts, not normalised; none for a kernel on vectors.
+    pub fn texts(&self, s: &str, texts: &[String]) -> Vec<f64> {
+        match self {
+            Kernel::Text(kernel) => texts.iter().map(|t| kernel.raw(s, t)).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -64,7 +98,7 @@ impl Kernel {
     /// k(x, z) for every point z, into `out`.
     pub fn row(&self, points: &Points, x: &Vector, out: &mut Vec<f64>) {
         match *self {
-            Kernel::Linear | Kernel::Polynomial { .. } | Kernel::Sigmoid { .. } => {
+            Kernel::Linear | Kernel::Polynomial { .. } | Kernel::Sigmoid { .. } | Kernel::Text(_) => {
                 points.fold(x, out, |sum, x, z| sum + x * z);
             }
             Kernel::Rbf { .. } => points.fold(x, out, |sum, x, z| sum + (x - z) * (x - z)),
@@ -88,7 +122,7 @@ impl Kernel {
     /// From inner products or distances to kernel values.
     fn finish(&self, values: &mut [f64]) {
         match *self {
-            Kernel::Linear => {}
+            Kernel::Linear | Kernel::Text(_) => {}
             Kernel::Polynomial { degree, gamma, coef0 } => {
                 values.iter_mut().for_each(|value| *value = (gamma * *value + coef0).powi(degree));
             }

@@ -18,7 +18,6 @@ use serde_json::{json, Value as Json};
 use crate::fault::{Fault, Result};
 use crate::optim::{dot, Features, Schedule};
 use crate::parameter::Arguments;
-use crate::registry::Built;
 use crate::row::{all_finite, finite, Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
@@ -82,7 +81,7 @@ pub struct Work {
 
 impl Machine {
     pub fn new(who: &'static str, arguments: &Arguments<'_>, for_classes: bool) -> Result<Self> {
-        let Built::Kernel(kernel) = arguments.part("kernel")? else { return Err(arguments.absent("kernel")) };
+        let kernel = Kernel::of(arguments)?;
         let budget = match arguments.value("budget")? {
             Json::Null => None,
             _ => Some(arguments.size("budget")?),

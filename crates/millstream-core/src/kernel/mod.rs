@@ -20,6 +20,8 @@ pub mod nystroem;
 mod points;
 mod projection;
 pub mod random_fourier_features;
+mod texts;
 mod upkeep;
 
 pub use kernels::{Kernel, LAPLACE, LINEAR, POLYNOMIAL, RBF, SIGMOID};
+pub use texts::STRING;

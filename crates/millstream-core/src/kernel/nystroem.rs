@@ -52,7 +52,7 @@ pub static DECLARATION: Declaration = Declaration {
         ),
     ],
     build: |arguments| {
-        let Built::Kernel(kernel) = arguments.part("kernel")? else { return Err(arguments.absent("kernel")) };
+        let kernel = Kernel::of(arguments)?;
         Ok(Built::Transformer(Box::new(Nystroem {
             kernel,
             count: arguments.size("n_components")?,

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
-use crate::registry::{build_resolved, Built, Declaration, Role};
+use crate::registry::{build_resolved, resolve, Built, Declaration, Role};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {
@@ -24,6 +24,19 @@ pub enum Schedule {
 }
 
 impl Schedule {
+    /// The schedule that a description in JSON describes, or the constant one of a number.
+    pub fn described(description: &str) -> Result<Self> {
+        let described: Value = serde_json::from_str(description)
+            .map_err(|error| Fault::value(format!("millstream: not a description: {error}")))?;
+        match described.as_f64() {
+            Some(rate) => Ok(Schedule::Constant(rate)),
+            None => match build_resolved(&resolve(&described)?)? {
+                Built::Schedule(schedule) => Ok(schedule),
+                _ => Err(Fault::wrong_type("millstream: not the description of a schedule")),
+            },
+        }
+    }
+
     #[inline]
     pub fn at(&self, t: f64) -> f64 {
         match *self {

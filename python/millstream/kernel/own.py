@@ -1,0 +1,441 @@
+"""`KernelSGD` with a kernel that is a Python function, or one on texts: the native recursion, in NumPy.
+
+The core knows no Python, and no Python runs under a model's lock. So the kernel values come first, from outside,
+and what follows is arithmetic. On any failure the model is as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from millstream import _core, losses
+from millstream.base import Classifier, Features, Label, Part, Regressor, describe, revive
+from millstream.errors import InvalidType, InvalidValue
+from millstream.kernel.texts import String
+
+__all__ = ["Function", "PythonKernelSGD", "PythonKernelSGDRegressor"]
+
+#: Nearer to the span of the others than this share of its length, a point is in it for all that numbers can tell.
+_LEAST_SHARE = 1e-10
+
+
+class Function(Part):
+    """A Python function as a kernel: two examples in, how alike they are out.
+
+    `KernelSGD(kernel=f)` makes one of a plain function, which is then given vectors, as in scikit-learn: the
+    numbers of each example, in the order in which features have come, with 0 for what is missing. The function
+    should be symmetric and positive definite. A model with one can be pickled if the function can.
+
+    Parameters
+    ----------
+    function
+        Takes two examples and gives a finite number.
+    takes
+        "vectors" of numbers, or "dicts": the examples as they were learned, texts and all.
+
+    Examples
+    --------
+    >>> from millstream import kernel
+    >>> model = kernel.KernelSGD(lambda a, b: (1.0 + a @ b) ** 2)
+    >>> for x, y in [(-2.0, True), (0.1, False), (2.0, True), (-0.3, False)] * 10:
+    ...     model.learn_one({"x": x}, y)
+    >>> [model.predict_one({"x": x}) for x in (-3.0, 0.0, 3.0)]
+    [True, False, True]
+    >>> model = kernel.KernelSGD(kernel.Function(lambda a, b: float(a["size"] == b["size"]), takes="dicts"))
+    >>> model.learn_one({"size": "XL"}, True)
+    >>> model.predict_one({"size": "XL"}), model.predict_one({"size": "S"})
+    (True, False)
+    """
+
+    def __init__(self, function: Callable[[Any, Any], Any], takes: str = "vectors") -> None:
+        if not callable(function):
+            raise InvalidType(f"kernel.Function: function must be callable, got {function!r:.60}")
+        if takes not in ("vectors", "dicts"):
+            raise InvalidValue(f"kernel.Function: takes must be one of vectors, dicts, got {takes!r:.60}")
+        self.function = function
+        self.takes = takes
+
+    def __call__(self, a: Any, b: Any) -> float:
+        return float(self.function(a, b))
+
+    def row(self, x: Any, points: list[Any]) -> Any:
+        """The kernel between an example and each point."""
+        called = getattr(self.function, "__name__", type(self.function).__name__)
+        values = np.zeros(len(points))
+        for place, point in enumerate(points):
+            try:
+                values[place] = self.function(point, x)
+            except Exception as error:
+                raise InvalidValue(f"the kernel {called} raised {type(error).__name__}: {error}") from error
+            if not math.isfinite(values[place]):
+                raise InvalidValue(f"the kernel {called} must give a finite number, got {values[place]}")
+        return values
+
+
+#: From scores to the slopes of the loss by output, the loss and the margin.
+_Slopes: TypeAlias = Callable[[Any], tuple[Any, float, float]]
+#: A kernel of the user's own.
+Own: TypeAlias = Function | Callable[[Any, Any], Any]
+
+
+def is_own(kernel: Any) -> bool:
+    """Whether a kernel has to be computed from Python: a function, or one on texts."""
+    given = describe(kernel) if not isinstance(kernel, Function) else kernel
+    name = given.get("name") if isinstance(given, dict) else given
+    return name == String.name or callable(given)
+
+
+class _Machine(Part):
+    """What classifier and regressor share."""
+
+    loss: losses.Loss
+    l2: float
+    intercept: bool
+    budget: int | None
+    maintenance: str
+    tolerance: float
+
+    def __init__(
+        self,
+        kernel: Any,
+        loss: Any,
+        learning_rate: Any = 0.1,
+        l2: float = 0.0,
+        intercept: bool = False,
+        budget: int | None = 1000,
+        maintenance: str = "removal",
+        tolerance: float = 0.01,
+    ) -> None:
+        # The native one checks all that is not the kernel.
+        others = (loss, learning_rate, l2, intercept, budget, maintenance, tolerance)
+        names = ("loss", "learning_rate", "l2", "intercept", "budget", "maintenance", "tolerance")
+        given = {"name": self.name, "parameters": {k: describe(v) for k, v in zip(names, others, strict=True)}}
+        model = _core.Model()
+        model._build(json.dumps({**given, "parameters": {**given["parameters"], "kernel": "kernel.Linear"}}))
+        self._described = json.loads(model._description())["parameters"]
+        for name in names:
+            setattr(self, name, revive(self._described[name]))
+        kernel = revive({"name": kernel}) if isinstance(kernel, str) else revive(describe_or_keep(kernel))
+        self.kernel: Any = kernel if isinstance(kernel, (String, Function)) else Function(kernel)
+        self._features: dict[Any, int] = {}
+        self._points: list[Any] = []
+        self._gram = np.zeros((0, 0))
+        self._norms = np.zeros(0)
+        self._born = np.zeros(0)
+        self._c = np.zeros((0, 0))
+        self._b = np.zeros(0)
+        self._t = 0
+        self._admitted = 0
+        self._cost = 0.0
+
+    def describe(self) -> dict[str, Any]:
+        if not isinstance(self.kernel, String):
+            raise InvalidType(f"{self.name}: a kernel of your own has no description; pickle works for all")
+        return {"name": self.name, "parameters": {"kernel": self.kernel.describe(), **self._described}}
+
+    @property
+    def learned(self) -> int:
+        """Examples learned."""
+        return self._t
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The points that are kept, and their coefficient by output."""
+        return [{"coefficients": self._c[:, i].tolist(), "example": x} for i, x in enumerate(self._points)]
+
+    def _read(self, x: Features, learning: bool) -> tuple[Any, dict[Any, int]]:
+        """An example as the kernel takes it, and the features that are known with it."""
+        try:
+            if isinstance(self.kernel, String):
+                return self.kernel.read(x), self._features
+            if self.kernel.takes == "dicts":
+                return dict(x), self._features
+            return self._vector(x, learning)
+        except (InvalidType, InvalidValue) as error:
+            raise error.by(str(self.name)) from None
+
+    def _vector(self, x: Features, learning: bool) -> tuple[Any, dict[Any, int]]:
+        features = dict(self._features) if learning else self._features
+        numbers: dict[int, float] = {}
+        for name, value in x.items():
+            if value is None or (isinstance(value, float) and math.isnan(value)):
+                continue
+            if isinstance(value, str):
+                raise InvalidType(
+                    f"the kernel takes vectors of numbers, feature {name!r} is {value!r:.40}; "
+                    "kernel.Function(…, takes='dicts') gives it examples as they are"
+                )
+            if not math.isfinite(value):
+                raise InvalidValue(f"feature {name!r} must be finite, got {value}")
+            if learning:
+                features.setdefault(name, len(features))
+            if name in features:
+                numbers[features[name]] = float(value)
+        vector = np.zeros(len(features))
+        vector[list(numbers)] = list(numbers.values())
+        return vector, features
+
+    def _row(self, point: Any, points: list[Any]) -> Any:
+        try:
+            return self.kernel.row(point, points)
+        except InvalidValue as error:
+            raise error.by(str(self.name)) from error.__cause__
+
+    def _scores(self, x: Features) -> Any:
+        return self._c @ self._row(self._read(x, False)[0], self._points) + self._b
+
+    def _learn(self, x: Features, w: float, outputs: Any, slopes: _Slopes) -> None:
+        """One step: `outputs` are coefficients and intercepts, perhaps of more outputs than before."""
+        if not (math.isfinite(w) and w >= 0.0):
+            raise InvalidValue(f"{self.name}: the weight must be finite and not negative, got {w}")
+        if w == 0.0:
+            return
+        point, features = self._read(x, True)
+        missing = len(features) - len(self._features)
+        points = [np.append(known, np.zeros(missing)) for known in self._points] if missing else self._points
+        row, itself = self._row(point, points), float(self._row(point, [point])[0])
+        c, b = outputs
+        slope, loss, margin = slopes(c @ row + b)
+        rate = _core.rate(json.dumps(self._described["learning_rate"]), self._t + 1.0)
+        step, decay = -rate * w * slope, max(0.0, 1.0 - rate * self.l2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            crowd = _Crowd(self, points, decay * c, row, itself, step, rate, (loss, margin))
+            if step.any():
+                crowd.admit(point)
+        if not (np.isfinite(crowd.c).all() and np.isfinite(b + step).all()):
+            raise InvalidValue(f"{self.name}: this example would make the state overflow; it was not learned")
+        self._features, self._c = features, crowd.c
+        self._b = b + step if self.intercept else b
+        self._points, self._gram, self._norms, self._born = crowd.points, crowd.gram, crowd.norms, crowd.born
+        self._cost, self._admitted, self._t = crowd.cost, crowd.admitted, self._t + 1
+
+
+def describe_or_keep(kernel: Any) -> Any:
+    """A kernel of the registry as data, a function as it is."""
+    return kernel.describe() if isinstance(kernel, String) else kernel
+
+
+class _Crowd:
+    """The points while a new one is given a place; see crates/millstream-core/src/kernel/upkeep.rs."""
+
+    def __init__(
+        self, of: Any, points: list[Any], c: Any, row: Any, itself: float, step: Any, rate: float, fit: Any
+    ) -> None:
+        self.maintenance, self.budget, self.tolerance = of.maintenance, of.budget, of.tolerance
+        self.full = self.budget is not None and len(points) >= self.budget
+        self.points, self.c, self.gram, self.norms, self.born = list(points), c, of._gram, of._norms, of._born
+        self.cost, self.admitted, self.t = of._cost, of._admitted, of._t + 1
+        self.row, self.itself, self.step, self.rate = row, itself, step, rate
+        self.loss, self.margin = fit
+        projects = self.maintenance.startswith("projectron") or (self.maintenance == "projection" and self.budget)
+        self.pairs = bool(projects) or self.maintenance == "forgetron"
+
+    def admit(self, point: Any) -> None:
+        self.admitted += 1
+        if self.maintenance.startswith("projectron"):
+            self.projectron(point)
+        elif self.maintenance == "projection" and self.budget is not None:
+            self.project(point)
+        elif not self.full:
+            self.push(point)
+        elif self.maintenance == "forgetron":
+            self.forget(point)
+        elif (place := self.least()) is not None:
+            self.replace(place, point)
+
+    def push(self, point: Any) -> None:
+        self.points.append(point)
+        self.c = np.column_stack([self.c, self.step])
+        self.norms, self.born = np.append(self.norms, self.itself), np.append(self.born, self.t)
+        if self.pairs:
+            self.gram = np.block(
+                [[self.gram, self.row[:, None]], [self.row[None, :], np.full((1, 1), self.itself)]]
+            )
+
+    def replace(self, place: int, point: Any) -> None:
+        self.points[place] = point
+        self.c, self.norms, self.born = self.c.copy(), self.norms.copy(), self.born.copy()
+        self.c[:, place], self.norms[place], self.born[place] = self.step, self.itself, self.t
+        if self.pairs:
+            self.gram = self.gram.copy()
+            self.gram[place], self.gram[:, place] = self.row, self.row
+            self.gram[place, place] = self.itself
+
+    def least(self) -> int | None:
+        sizes = np.sum(self.c**2, axis=0) * self.norms
+        place = int(np.lexsort((self.born, sizes))[0])
+        return place if sizes[place] <= float(np.sum(self.step**2)) * self.itself else None
+
+    def projection(self) -> tuple[Any, float]:
+        """The coefficients of the new point's projection on the others, and its squared distance from them."""
+        a = np.linalg.solve(self.gram, self.row) if self.points else np.zeros(0)
+        return a, self.itself - float(self.row @ a)
+
+    def projectron(self, point: Any) -> None:
+        a, distance = self.projection()
+        share = 1.0
+        if self.maintenance.endswith("+") and self.margin > 0.0:
+            length = max(0.0, self.itself - distance) * self.rate
+            eta = math.sqrt(max(self.tolerance, _LEAST_SHARE) * abs(self.itself))
+            gain = self.loss - math.sqrt(max(0.0, distance)) / eta
+            share = min(self.loss, 2 * gain, length) / length if gain > 0.0 and length > 0.0 else 0.0
+        elif distance > max(self.tolerance, _LEAST_SHARE) * abs(self.itself) and not self.full:
+            self.push(point)
+            return
+        self.step = share * self.step
+        self.c = self.c + np.outer(self.step, a)
+
+    def project(self, point: Any) -> None:
+        a, distance = self.projection()
+        apart = distance > _LEAST_SHARE * abs(self.itself)
+        if apart and not self.full:
+            self.push(point)
+        elif not apart or (place := self.least()) is None:
+            self.c = self.c + np.outer(self.step, a)
+        else:
+            gone, values = self.c[:, place].copy(), self.gram[place].copy()
+            values[place] = self.row[place]
+            self.replace(place, point)
+            self.c += np.outer(gone, np.linalg.solve(self.gram, values))
+
+    def forget(self, point: Any) -> None:
+        oldest = int(np.argmin(self.born))
+        f = self.c @ self.gram[oldest] + self.step * self.row[oldest]
+        halves = (2.0 if len(self.c) > 1 else 1.0) / self.rate**2
+        square, product = halves * float(np.sum(self.c[:, oldest] ** 2)), halves * float(self.c[:, oldest] @ f)
+        room = 15.0 / 32.0 * self.admitted - self.cost
+        a, b = square - 2.0 * product, 2.0 * math.sqrt(square)
+        phi = 1.0
+        if a + b > room:
+            phi = min(1.0, max(0.0, 2.0 * room / (b + math.sqrt(max(0.0, b * b + 4.0 * a * room)))))
+        self.cost += a * phi * phi + b * phi
+        self.c, self.step = phi * self.c, phi * self.step
+        self.replace(oldest, point)
+
+
+class PythonKernelSGD(_Machine, Classifier):
+    """What `KernelSGD` gives for a kernel that is a function or on texts."""
+
+    name = "kernel.KernelSGD"
+
+    def __init__(self, kernel: Any, loss: Any = "losses.Hinge", *others: Any, **more: Any) -> None:
+        super().__init__(kernel, loss, *others, **more)
+        #: By code, as in native models: 1 and True have code 1, whichever came first.
+        self._labels: list[Label | None] = []
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("kernel", *self._described) if name != "name"}
+
+    @property
+    def classes(self) -> list[Label]:
+        """The classes that have come."""
+        return [label for label in self._labels if label is not None]
+
+    def _with(self, y: Any) -> list[Label | None]:
+        """The labels by code with y among them."""
+        if not isinstance(y, (bool, int, str, np.bool_, np.integer)):
+            raise InvalidType(f"{self.name}: the target must be a class label (bool, int or str), got {y!r:.40}")
+        label = y.item() if isinstance(y, np.generic) else y
+        if label in self.classes:
+            return self._labels
+        if not self._labels:
+            return [False, True] if isinstance(label, bool) else [None, label] if label == 1 else [label]
+        if None in self._labels:
+            return [label, *self._labels[1:]]
+        return [*self._labels, label]
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example."""
+        labels = self._with(y)
+        code = labels.index(y)
+        c, b = self._c, self._b
+        if not len(c):
+            c, b = np.zeros((1, len(self._points))), np.zeros(1)
+        if code > 1 and len(c) == 1:
+            c, b = np.vstack([-0.5 * c, 0.5 * c]), np.array([-0.5 * b[0], 0.5 * b[0]])
+        if code > 1:
+            more = max(0, code + 1 - len(c))
+            c, b = np.vstack([c, np.zeros((more, c.shape[1]))]), np.append(b, np.zeros(more))
+        loss = self.loss
+
+        def slopes(scores: Any) -> tuple[Any, float, float]:
+            if len(scores) == 1:
+                sign = 1.0 if code == 1 else -1.0
+                score = float(scores[0])
+                return np.array([loss.slope(sign, score)]), float(loss.value(sign, score)), sign * score
+            others = np.array(scores)
+            others[code] = -math.inf
+            rival = int(np.argmax(others))
+            margin = float(scores[code] - others[rival])
+            slope = np.zeros(len(scores))
+            slope[code], slope[rival] = 0.5 * loss.slope(1.0, margin), -0.5 * loss.slope(1.0, margin)
+            return slope, float(loss.value(1.0, margin)), margin
+
+        before = self._t
+        self._learn(x, w, (c, b), slopes)
+        if self._t > before:
+            self._labels = labels
+
+    def score_one(self, x: Features) -> float:
+        """The signed distance to the boundary between two classes."""
+        scores = self._scores(x)
+        if len(scores) > 1:
+            raise InvalidType(f"{self.name}: there is no one score of more than two classes")
+        return float(scores[0]) if len(scores) else 0.0
+
+    def predict_proba_one(self, x: Features) -> dict[Label, float]:
+        """The probability of each class for one example."""
+        scores = self._scores(x)
+        if not len(scores):
+            return {}
+        if len(scores) == 1:
+            p = self._probability(float(scores[0]))
+            probabilities = [1.0 - p, p]
+        else:
+            e = np.exp(scores - np.max(scores))
+            probabilities = (e / e.sum()).tolist()
+        known = {label: p for label, p in zip(self._labels, probabilities, strict=False) if label is not None}
+        total = sum(known.values())
+        return {label: p / total if total > 0 else 1.0 / len(known) for label, p in known.items()}
+
+    def _probability(self, score: float) -> float:
+        if isinstance(self.loss, (losses.SquaredHinge, losses.ModifiedHuber)):
+            return 0.5 * (min(1.0, max(-1.0, score)) + 1.0)
+        return 1.0 / (1.0 + math.exp(-score)) if score > -700.0 else 0.0
+
+
+class PythonKernelSGDRegressor(_Machine, Regressor):
+    """What `KernelSGDRegressor` gives for a kernel that is a function or on texts."""
+
+    name = "kernel.KernelSGDRegressor"
+
+    def __init__(self, kernel: Any, loss: Any = "losses.Squared", *others: Any, **more: Any) -> None:
+        super().__init__(kernel, loss, *others, **more)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("kernel", *self._described) if name != "name"}
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example."""
+        if isinstance(y, (str, bytes)) or y is None or not math.isfinite(y):
+            raise InvalidValue(f"{self.name}: the target must be a finite number, got {y!r:.40}")
+        loss = self.loss
+        if isinstance(loss, losses.Poisson) and y < 0:
+            raise InvalidValue(f"{self.name}: the target of losses.Poisson must not be negative, got {y}")
+        c, b = self._c, self._b
+        if not len(c):
+            c, b = np.zeros((1, len(self._points))), np.zeros(1)
+        self._learn(x, w, (c, b), lambda scores: (np.array([loss.slope(y, float(scores[0]))]), 0.0, 0.0))
+
+    def predict_one(self, x: Features) -> float:
+        """Predict one example."""
+        scores = self._scores(x)
+        score = float(scores[0]) if len(scores) else 0.0
+        return math.exp(min(score, 709.0)) if isinstance(self.loss, losses.Poisson) else score
