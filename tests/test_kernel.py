@@ -426,7 +426,7 @@ def gaussian(a: Any, b: Any) -> float:
 def test_a_function_does_what_the_native_kernel_does(maintenance: str, classes: int) -> None:
     random = np.random.default_rng(14)
     X = random.normal(size=(150, 3))
-    y = np.array(["a", "b", "c"])[(np.abs(X[:, 0]) > 0.7) + (X[:, 1] > 0.5) * (classes > 2)]
+    y = np.array(["a", "b", "c"])[1 * (np.abs(X[:, 0]) > 0.7) + (X[:, 1] > 0.5) * (classes > 2)]
     w = random.uniform(0.5, 1.5, size=150)
     settings = {"learning_rate": optim.InverseSquareRoot(0.5), "l2": 0.01, "intercept": True, "budget": 20}
     both = [

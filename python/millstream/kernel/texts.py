@@ -51,7 +51,7 @@ class String(Kernel):
     >>> round(kernel.String(length=2)("online", "offline"), 4)
     0.5477
     >>> round(kernel.String(length=2, pieces="subsequence")("cat", "cart"), 4)
-    0.7237
+    0.574
     >>> model = kernel.KernelSGD(kernel.String(length=2))
     >>> for mail, spam in [("win money now", True), ("meeting at noon", False), ("easy money", True)]:
     ...     model.learn_one({"mail": mail}, spam)
