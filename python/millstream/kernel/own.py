@@ -114,9 +114,9 @@ class _Machine(Part):
         # The native one checks all that is not the kernel.
         others = (loss, learning_rate, l2, intercept, budget, maintenance, tolerance)
         names = ("loss", "learning_rate", "l2", "intercept", "budget", "maintenance", "tolerance")
-        given = {"name": self.name, "parameters": {k: describe(v) for k, v in zip(names, others, strict=True)}}
+        given = {name: describe(value) for name, value in zip(names, others, strict=True)}
         model = _core.Model()
-        model._build(json.dumps({**given, "parameters": {**given["parameters"], "kernel": "kernel.Linear"}}))
+        model._build(json.dumps({"name": self.name, "parameters": {**given, "kernel": "kernel.Linear"}}))
         self._described = json.loads(model._description())["parameters"]
         for name in names:
             setattr(self, name, revive(self._described[name]))
