@@ -29,6 +29,7 @@ pub mod metrics;
 pub mod model;
 pub mod multiclass;
 pub mod naive_bayes;
+pub mod neural_network;
 pub mod optim;
 pub mod parameter;
 pub mod preprocessing;

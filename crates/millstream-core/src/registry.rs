@@ -13,8 +13,8 @@ use crate::optim::{Optimizer, Schedule};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Generator, Metric, Regressor, Statistic, Transformer};
 use crate::{
-    baseline, basis, compose, drift, kernel, linear_model, losses, metrics, multiclass, naive_bayes, optim,
-    preprocessing, stats, synth,
+    baseline, basis, compose, drift, kernel, linear_model, losses, metrics, multiclass, naive_bayes, neural_network,
+    optim, preprocessing, stats, synth,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +183,8 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &metrics::WEIGHTED_RECALL,
     &multiclass::one_vs_rest::DECLARATION,
     &naive_bayes::gaussian_nb::DECLARATION,
+    &neural_network::irma_regressor::DECLARATION,
+    &neural_network::mlp_regressor::DECLARATION,
     &optim::ADAM,
     &optim::ADA_DELTA,
     &optim::ADA_GRAD,

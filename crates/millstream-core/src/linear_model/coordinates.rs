@@ -76,6 +76,23 @@ impl Coordinates {
         place.filter(|&place| place != NONE)
     }
 
+    /// Visit each feature that has coordinates: its slot, and that of a number or those of its nominal values.
+    pub fn each_slot(&self, mut visit: impl FnMut(usize, Option<usize>, &[usize])) {
+        if !self.mapped() {
+            return (0..self.width()).for_each(|slot| visit(slot, Some(slot), &[]));
+        }
+        let mut values = Vec::new();
+        for slot in 0..self.numbers.len().max(self.nominals.len()) {
+            let given = self.nominals.get(slot).into_iter().flatten();
+            values.clear();
+            values.extend(given.filter(|&&place| place != NONE).map(|&place| place as usize));
+            let number = self.numbers.get(slot).filter(|&&place| place != NONE && values.is_empty());
+            if number.is_some() || !values.is_empty() {
+                visit(slot, number.map(|&place| place as usize), &values);
+            }
+        }
+    }
+
     /// The features of a row as they lie, if all have coordinates and none has to be looked up: most rows of most streams.
     #[inline]
     pub fn lying<'a>(&self, x: Row<'a>) -> Option<Features<'a>> {

@@ -130,6 +130,24 @@ impl Weights {
         }
     }
 
+    /// The weights in vectors of their own (`lie_apart`).
+    #[inline]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Begin with these weights from a place on, where there is room for them already.
+    pub fn begin_with(&mut self, place: usize, values: &[f64]) {
+        self.values.iter_mut().skip(place).zip(values).for_each(|(w, &value)| *w = value);
+    }
+
+    /// The point at which `rule` takes the gradient, if that is not the current iterate.
+    pub fn ahead(&self, rule: Rule, out: &mut Vec<f64>) {
+        let rho = rule.look_ahead();
+        out.clear();
+        out.extend(self.values.iter().zip(&self.a).map(|(w, a)| w - rho * a));
+    }
+
     /// The weight to predict with at coordinate `place` after `t` steps.
     pub fn effective(&self, place: usize, t: f64) -> f64 {
         let mean = self.lag.get(place).map_or(0.0, |lag| lag / t);

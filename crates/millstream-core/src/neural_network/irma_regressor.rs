@@ -1,0 +1,327 @@
+//! A small network that learns by the incremental risk functional (Buschermöhle, Schoenke, Rosemann and Brockmann, 2013,
+//! eq. 4; its section V leaves this case open): each example changes the network's function over the whole region Ω as
+//! little as it can, while it meets the target as well as it can. `functional` has the formula and how it is minimised.
+//!
+//! Ω is a box given by `bounds`, scaled to [−1, 1] in each number; of a nominal feature each value that was learned is as
+//! likely as another. A missing number stands in the middle. The integral is a mean over points of a quasi-random
+//! sequence, which is drawn anew when Ω gets a dimension or a nominal value; and λ multiplies the mean change, not the
+//! integral, so that it does not depend on the units of features.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value as Json};
+
+use super::region::{outside, Outside, Region, BOUNDS, OUTSIDE};
+use crate::fault::{Fault, Result};
+use crate::linear_model::Coordinates;
+use crate::optim::Features;
+use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Regressor};
+use crate::row::{all_finite, finite, Row, Scratch, Value};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+use super::functional::{Example, Functional, Work};
+use super::network::{Network, HIDDEN_UNITS, SEED};
+use super::quasi_random;
+
+const NAME: &str = "neural_network.IRMARegressor";
+/// The system to solve grows with the square of the parameters, and the time with the cube.
+const MOST_PARAMETERS: usize = 2048;
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Regressor,
+    words: "A small network that changes its function over a region as little as each example allows",
+    parameters: &[
+        BOUNDS,
+        HIDDEN_UNITS,
+        Parameter::new(
+            "stiffness",
+            Kind::Float(Bounds::POSITIVE),
+            DefaultValue::Float(0.1),
+            "what a change of the function over the region costs, relative to an error, at the first example",
+        ),
+        Parameter::new(
+            "growth",
+            Kind::Float(Bounds::new(1.0, true, f64::INFINITY, false)),
+            DefaultValue::Float(1.05),
+            "what the stiffness is multiplied with after each example",
+        ),
+        Parameter::new(
+            "max_stiffness",
+            Kind::Float(Bounds::POSITIVE),
+            DefaultValue::Float(100.0),
+            "where the stiffness stops growing",
+        ),
+        Parameter::new(
+            "damping",
+            Kind::Float(Bounds::POSITIVE),
+            DefaultValue::Float(0.001),
+            "what a change of the parameters costs, relative to one of the function",
+        ),
+        Parameter::new(
+            "samples",
+            Kind::Integer { low: 1, high: 65_536 },
+            DefaultValue::Integer(128),
+            "how many points of the region the change of the function is measured at",
+        ),
+        Parameter::new(
+            "inner_steps",
+            Kind::Integer { low: 1, high: 1000 },
+            DefaultValue::Integer(2),
+            "how many times the network is linearised for one example, at most",
+        ),
+        OUTSIDE,
+        SEED,
+    ],
+    build: |arguments| {
+        let (first, most) = (arguments.float("stiffness")?, arguments.float("max_stiffness")?);
+        if first > most {
+            return Err(Fault::value(format!(
+                "{NAME}: max_stiffness must be at least the stiffness {first}, got {most}"
+            )));
+        }
+        let network =
+            Network { hidden: arguments.size("hidden_units")?, seed: arguments.integer("seed")? as u64 };
+        Ok(Built::Regressor(Box::new(IrmaRegressor {
+            network,
+            region: Region::new(arguments)?,
+            outside: outside(arguments)?,
+            functional: Functional {
+                stiffness: first,
+                damping: arguments.float("damping")?,
+                most_steps: arguments.size("inner_steps")?,
+                samples: arguments.size("samples")?,
+            },
+            growth: arguments.float("growth")?,
+            most_stiffness: most,
+            state: State { stiffness: first, ..State::default() },
+            points: Vec::new(),
+            work: Work::default(),
+            names: Vec::new(),
+        })))
+    },
+};
+
+#[derive(Clone)]
+struct IrmaRegressor {
+    network: Network,
+    region: Region,
+    outside: Outside,
+    functional: Functional,
+    growth: f64,
+    most_stiffness: f64,
+    state: State,
+    /// The points of Ω, one after the other; follows from the coordinates.
+    points: Vec<f64>,
+    work: Work,
+    /// What the features are called, for messages.
+    names: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    coordinates: Coordinates,
+    /// Of the next example.
+    stiffness: f64,
+    /// None before anything is learned.
+    parameters: Vec<f64>,
+}
+
+impl IrmaRegressor {
+    fn bounds(&self, slot: usize) -> Option<(f64, f64)> {
+        match &self.region {
+            Region::All(low, high) => Some((*low, *high)),
+            Region::Each(pairs) => pairs.get(slot).copied(),
+        }
+    }
+
+    /// A row as a point of Ω, which is [−1, 1] in each number. What is beyond it is moved to its edge, unless it is to
+    /// be extrapolated.
+    fn locate(&self, x: Row<'_>, out: &mut Vec<f64>) {
+        let State { coordinates, .. } = &self.state;
+        out.clear();
+        out.resize(coordinates.width(), 0.0);
+        x.each(|slot, value| {
+            let Some(place) = coordinates.of(slot, value) else { return };
+            out[place as usize] = match (value, self.bounds(slot)) {
+                (Value::Nominal(_), _) => 1.0,
+                (Value::Number(number), Some((low, high))) => {
+                    let scaled = 2.0 * ((number - low) / (high - low)) - 1.0;
+                    match self.outside {
+                        Outside::Extrapolate => scaled,
+                        _ => scaled.clamp(-1.0, 1.0),
+                    }
+                }
+                (Value::Number(_), None) => 0.0,
+            };
+        });
+    }
+
+    /// Refuse a row that is not within Ω.
+    fn examine(&self, x: Row<'_>) -> Result<()> {
+        let called =
+            |slot: usize| self.names.get(slot).cloned().unwrap_or_else(|| format!("feature {slot}"));
+        if let Region::Each(pairs) = &self.region {
+            if x.width() > pairs.len() {
+                return Err(Fault::value(format!(
+                    "{NAME}: bounds are given for {} features, got {} besides",
+                    pairs.len(),
+                    called(pairs.len())
+                )));
+            }
+        }
+        if self.outside != Outside::Refuse {
+            return Ok(());
+        }
+        let mut beyond = None;
+        x.each(|slot, value| {
+            if let (Value::Number(number), Some((low, high)), None) = (value, self.bounds(slot), beyond) {
+                if !(low <= number && number <= high) {
+                    beyond = Some((slot, number, low, high));
+                }
+            }
+        });
+        match beyond {
+            None => Ok(()),
+            Some((slot, number, low, high)) => Err(Fault::value(format!(
+                "{NAME}: {} must be within the bounds [{low}, {high}], got {number} \
+                 (outside=\"clamp\" or \"extrapolate\" takes it)",
+                called(slot)
+            ))),
+        }
+    }
+
+    /// Draw the points of Ω.
+    fn draw_points(&mut self) {
+        let coordinates = &self.state.coordinates;
+        let (width, n) = (coordinates.width(), self.functional.samples);
+        self.points.clear();
+        self.points.resize(n * width, 0.0);
+        coordinates.each_slot(|slot, number, values| {
+            let along = quasi_random::coordinate(slot, n, self.network.seed);
+            for (point, u) in self.points.chunks_exact_mut(width).zip(along) {
+                match number {
+                    Some(place) => point[place] = 2.0 * u - 1.0,
+                    None => point[values[(u * values.len() as f64) as usize]] = 1.0,
+                }
+            }
+        });
+    }
+
+    fn grow(&mut self, x: Row<'_>) -> Result<()> {
+        let State { coordinates, parameters, .. } = &mut self.state;
+        let before = coordinates.grow(x);
+        let (width, fresh) = (coordinates.width(), parameters.is_empty());
+        if width == before && !fresh {
+            return Ok(());
+        }
+        let size = self.network.size(width);
+        if size > MOST_PARAMETERS {
+            coordinates.shrink(before);
+            return Err(Fault::value(format!(
+                "{NAME}: takes up to {MOST_PARAMETERS} parameters, got {size} for {width} features and nominal values: \
+                 a step takes the cube of them"
+            )));
+        }
+        self.network.begin(width, parameters);
+        self.draw_points();
+        Ok(())
+    }
+
+    fn shrink(&mut self, before: usize, fresh: bool) {
+        let after = self.state.coordinates.width();
+        self.state.coordinates.shrink(before);
+        self.state.parameters.truncate(if fresh { 0 } else { self.network.size(before) });
+        if after != before {
+            self.draw_points();
+        }
+    }
+
+    fn take(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.examine(x)?;
+        let (before, fresh) = (self.state.coordinates.width(), self.state.parameters.is_empty());
+        self.grow(x)?;
+        let mut point = scratch.take_numbers();
+        self.locate(x, &mut point);
+        let functional = Functional { stiffness: self.state.stiffness, ..self.functional };
+        let example = Example { x: &point, y, w };
+        let done = functional.minimise(
+            self.network,
+            &self.state.parameters,
+            &self.points,
+            example,
+            &mut self.work,
+        );
+        scratch.give_numbers(point);
+        if done.is_none() || !all_finite(&self.work.next) {
+            self.shrink(before, fresh);
+            return Err(Fault::overflow(NAME));
+        }
+        std::mem::swap(&mut self.state.parameters, &mut self.work.next);
+        self.state.stiffness = (self.state.stiffness * self.growth).min(self.most_stiffness);
+        Ok(())
+    }
+}
+
+impl Part for IrmaRegressor {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(NAME, bytes)?;
+        state.coordinates.validate(NAME)?;
+        let width = state.coordinates.width();
+        let size = if state.parameters.is_empty() { 0 } else { self.network.size(width) };
+        require(NAME, size > 0 || width == 0, "coordinates without parameters")?;
+        require(NAME, state.parameters.len() == size && size <= MOST_PARAMETERS, "a wrong number of parameters")?;
+        require(NAME, all_finite(&state.parameters), "a parameter is not finite")?;
+        let within = (self.functional.stiffness..=self.most_stiffness).contains(&state.stiffness);
+        require(NAME, within, "a stiffness beyond its limits")?;
+        self.state = state;
+        self.draw_points();
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let buffers = 8 * (self.state.parameters.capacity() + self.points.capacity());
+        std::mem::size_of::<Self>() + self.state.coordinates.memory() + self.work.memory() + buffers
+    }
+
+    fn inspect(&self, _schema: &Schema) -> Json {
+        json!({
+            "hidden_units": self.network.hidden,
+            "parameters": self.state.parameters.len(),
+            "stiffness": self.state.stiffness,
+        })
+    }
+}
+
+impl Regressor for IrmaRegressor {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        if self.state.parameters.is_empty() {
+            return 0.0;
+        }
+        let (mut point, mut layer, mut buffer) =
+            (scratch.take_numbers(), scratch.take_numbers(), scratch.take_numbers());
+        self.locate(x.dense(&mut buffer), &mut point);
+        let said = self.network.forward(&self.state.parameters, Features::Dense(&point), &mut layer);
+        scratch.give_numbers(point);
+        scratch.give_numbers(layer);
+        scratch.give_numbers(buffer);
+        finite(said)
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let mut buffer = scratch.take_numbers();
+        let learned = self.take(x.dense(&mut buffer), y, w, scratch);
+        scratch.give_numbers(buffer);
+        learned
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,274 @@
+//! A network with one hidden layer that follows a loss downhill, by any optimiser: backpropagation (Rumelhart, Hinton and
+//! Williams, 1986), one example at a time. The step is θ ← θ − η ℓ'(y, f(x)) ∂f/∂θ, taken by the kernel that linear
+//! models use, with ∂f/∂θ for the features. A missing value weighs nothing; a nominal one has weights of its own.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value as Json};
+
+use crate::fault::{Fault, Result};
+use crate::linear_model::Coordinates;
+use crate::losses::Loss;
+use crate::optim::{Features, Optimizer, Penalty, Rule, Step, Weights};
+use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Regressor};
+use crate::row::{finite, Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+use super::network::{Network, HIDDEN_UNITS, SEED};
+
+const NAME: &str = "neural_network.MLPRegressor";
+/// 128 MB of them.
+const MOST_PARAMETERS: usize = 1 << 24;
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Regressor,
+    words: "A network with one hidden layer of tanh units, by stochastic gradient descent",
+    parameters: &[
+        HIDDEN_UNITS,
+        Parameter::new(
+            "optimizer",
+            Kind::Part(&[Role::Optimizer]),
+            DefaultValue::Part("optim.SGD"),
+            "how the weights follow the gradient",
+        ),
+        Parameter::new(
+            "loss",
+            Kind::Part(&[Role::Loss]),
+            DefaultValue::Part("losses.Squared"),
+            "the loss that is followed downhill; one for numbers",
+        ),
+        Parameter::new(
+            "clip_gradient",
+            Kind::Float(Bounds::POSITIVE),
+            DefaultValue::Float(1e12),
+            "the largest slope of the loss that is followed",
+        ),
+        SEED,
+    ],
+    build: |arguments| {
+        let Built::Optimizer(optimizer) = arguments.part("optimizer")? else {
+            return Err(arguments.absent("optimizer"));
+        };
+        // Others make a weight of their memory alone, and would forget what the hidden layer begins with.
+        let follows = matches!(
+            optimizer.rule,
+            Rule::Sgd
+                | Rule::Momentum { .. }
+                | Rule::Nesterov { .. }
+                | Rule::AdaGrad { .. }
+                | Rule::AdaDelta { .. }
+                | Rule::RmsProp { .. }
+                | Rule::Adam { .. }
+        );
+        if !follows {
+            return Err(Fault::value(format!(
+                "{NAME}: optimizer must be one that goes on from weights that are not 0, such as optim.SGD or optim.Adam, \
+                 got {}",
+                arguments.value("optimizer")?["name"].as_str().unwrap_or("another part"),
+            )));
+        }
+        let loss = match arguments.part("loss")? {
+            Built::Loss(loss) if !loss.for_classes() => loss,
+            _ => {
+                return Err(Fault::value(format!(
+                    "{NAME}: loss must be one for numbers, got {}",
+                    arguments.value("loss")?["name"].as_str().unwrap_or("another part"),
+                )))
+            }
+        };
+        Ok(Built::Regressor(Box::new(MlpRegressor {
+            network: Network { hidden: arguments.size("hidden_units")?, seed: arguments.integer("seed")? as u64 },
+            optimizer,
+            loss,
+            clip: arguments.float("clip_gradient")?,
+            state: State::default(),
+            spare: Weights::default(),
+        })))
+    },
+};
+
+#[derive(Clone)]
+struct MlpRegressor {
+    network: Network,
+    optimizer: Optimizer,
+    loss: Loss,
+    clip: f64,
+    state: State,
+    spare: Weights,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    coordinates: Coordinates,
+    /// Steps taken.
+    t: f64,
+    /// None before anything is learned.
+    weights: Weights,
+}
+
+impl MlpRegressor {
+    fn grow(&mut self, x: Row<'_>) -> Result<()> {
+        let State { coordinates, weights, .. } = &mut self.state;
+        let before = coordinates.grow(x);
+        let width = coordinates.width();
+        if width == before && !weights.is_empty() {
+            return Ok(());
+        }
+        let size = self.network.size(width);
+        if size > MOST_PARAMETERS {
+            coordinates.shrink(before);
+            return Err(Fault::value(format!(
+                "{NAME}: takes up to {MOST_PARAMETERS} weights, got {size} for {width} features and nominal values"
+            )));
+        }
+        let known = weights.len();
+        weights.grow(size, self.optimizer.rule, false);
+        let mut begun = vec![0.0; known];
+        self.network.begin(width, &mut begun);
+        weights.begin_with(known, &begun[known..]);
+        Ok(())
+    }
+
+    fn shrink(&mut self, before: usize, fresh: bool) {
+        self.state.coordinates.shrink(before);
+        self.state.weights.shrink(if fresh { 0 } else { self.network.size(before) });
+    }
+
+    /// What the network says of features.
+    fn say(&self, features: Features<'_>, scratch: &mut Scratch) -> f64 {
+        if self.state.weights.is_empty() {
+            return self.loss.mean(0.0);
+        }
+        let mut layer = scratch.take_numbers();
+        let output = self.network.forward(self.state.weights.values(), features, &mut layer);
+        scratch.give_numbers(layer);
+        self.loss.mean(finite(output)).min(f64::MAX)
+    }
+
+    /// One step down the gradient at an example.
+    fn descend(&mut self, features: Features<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let (network, rule) = (self.network, self.optimizer.rule);
+        let (mut layer, mut gradient, mut places, mut ahead) =
+            (scratch.take_numbers(), scratch.take_numbers(), scratch.take_indices(), scratch.take_numbers());
+        let State { weights, t, .. } = &mut self.state;
+        if rule.look_ahead() != 0.0 {
+            weights.ahead(rule, &mut ahead);
+        }
+        let parameters = if ahead.is_empty() { weights.values() } else { &ahead };
+        let output = network.forward(parameters, features, &mut layer);
+        let slope = (self.loss.slope(y, output) * w).clamp(-self.clip, self.clip);
+        let gradients = match features {
+            Features::Dense(x) => {
+                gradient.resize(parameters.len(), 0.0);
+                network.gradient(parameters, x, &layer, &mut gradient);
+                Features::Dense(&gradient)
+            }
+            Features::Sparse(indices, x) => {
+                network.sparse_gradient(parameters, (indices, x), &layer, (&mut places, &mut gradient));
+                Features::Sparse(&places, &gradient)
+            }
+        };
+        let step = Step { t: *t + 1.0, slope, penalty: Penalty::default(), fetched: false };
+        let sound = slope.is_finite() && weights.propose(&self.optimizer, gradients, step, &mut self.spare);
+        if sound {
+            weights.commit(gradients, &mut self.spare);
+            *t += 1.0;
+        }
+        scratch.give_numbers(layer);
+        scratch.give_numbers(gradient);
+        scratch.give_indices(places);
+        scratch.give_numbers(ahead);
+        if sound {
+            Ok(())
+        } else {
+            Err(Fault::overflow(NAME))
+        }
+    }
+}
+
+impl Part for MlpRegressor {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(NAME, bytes)?;
+        state.coordinates.validate(NAME)?;
+        let width = state.coordinates.width();
+        require(NAME, state.t.is_finite() && state.t >= 0.0, "a count is not finite")?;
+        state.weights.validate(NAME, self.optimizer.rule, false)?;
+        let size = if state.weights.is_empty() { 0 } else { self.network.size(width) };
+        require(NAME, size > 0 || width == 0, "coordinates without weights")?;
+        require(NAME, state.weights.len() == size && size <= MOST_PARAMETERS, "a wrong number of weights")?;
+        self.state = state;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let State { coordinates, weights, .. } = &self.state;
+        std::mem::size_of::<Self>() + coordinates.memory() + weights.memory() + self.spare.memory()
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        true
+    }
+
+    fn inspect(&self, _schema: &Schema) -> Json {
+        json!({
+            "hidden_units": self.network.hidden,
+            "parameters": self.state.weights.len(),
+            "steps": self.state.t,
+        })
+    }
+}
+
+impl Regressor for MlpRegressor {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        match x {
+            Row::Plain(values) if self.state.coordinates.direct(values) => {
+                self.say(Features::Dense(values), scratch)
+            }
+            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
+                self.say(Features::Sparse(sparse.indices, sparse.values), scratch)
+            }
+            _ => {
+                let located = self.state.coordinates.locate(x, scratch);
+                let said = self.say(located.features(), scratch);
+                located.release(scratch);
+                said
+            }
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        if y < 0.0 && self.loss.for_counts() {
+            return Err(Fault::value(format!(
+                "{NAME}: with losses.Poisson the target must not be negative, got {y}"
+            )));
+        }
+        let (before, fresh) = (self.state.coordinates.width(), self.state.weights.is_empty());
+        self.grow(x)?;
+        let learned = match x {
+            Row::Plain(values) if self.state.coordinates.direct(values) => {
+                self.descend(Features::Dense(values), y, w, scratch)
+            }
+            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
+                self.descend(Features::Sparse(sparse.indices, sparse.values), y, w, scratch)
+            }
+            _ => {
+                let located = self.state.coordinates.locate(x, scratch);
+                let learned = self.descend(located.features(), y, w, scratch);
+                located.release(scratch);
+                learned
+            }
+        };
+        learned.inspect_err(|_| self.shrink(before, fresh))
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}
