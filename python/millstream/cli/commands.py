@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.cli import bench, compare, completion, demo, describe, generate, inspect, predict, run
+from millstream.cli import bench, compare, completion, demo, describe, generate, inspect, paper, predict, run
 from millstream.cli import list as list_command
 
 __all__ = ["COMMANDS"]
@@ -17,5 +17,6 @@ COMMANDS = (
     generate.COMMAND,
     bench.COMMAND,
     demo.COMMAND,
+    paper.COMMAND,
     completion.COMMAND,
 )

@@ -301,6 +301,25 @@ mod tests {
         assert!(!factorise(&mut [1.0, 0.0, 2.0, 3.0], 2, 0.0), "1 · 3 < 2²");
     }
 
+    /// One unit and no feature: f = c + v tanh(b) with c = v = 0 and tanh(b) = 1/2. There is one point, so J = g =
+    /// (1, 1/2, 0), |g|² = 5/4. With y = w = λ = 1 and η = 1/2 the system is (2 g gᵀ + 1/2 I) δ = g, solved by δ = α g
+    /// with (2 · 5/4 + 1/2) α = 1, α = 1/3: c = 1/3, v = 1/6, b as it was, and f = 1/3 + 1/12 = 5/12.
+    #[test]
+    fn one_step_by_hand() {
+        let network = Network { hidden: 1, seed: 0 };
+        let parameters = [0.0, 0.0, 0.5f64.atanh()];
+        let functional = Functional { stiffness: 1.0, damping: 0.5, most_steps: 1, samples: 1 };
+        let mut work = Work::default();
+        let example = Example { x: &[], y: 1.0, w: 1.0 };
+        assert_eq!(functional.minimise(network, &parameters, &[], example, &mut work), Some(0.0));
+        for (got, wanted) in work.next.iter().zip([1.0 / 3.0, 1.0 / 6.0, parameters[2]]) {
+            assert!((got - wanted).abs() < 1e-15, "{:?}", work.next);
+        }
+        let mut layer = Vec::new();
+        let said = network.forward(&work.next, Features::Dense(&[]), &mut layer);
+        assert!((said - 5.0 / 12.0).abs() < 1e-15);
+    }
+
     /// The gradient of R vanishes where the minimisation ends, by finite differences of R itself.
     #[test]
     fn the_minimum_is_one() {

@@ -48,16 +48,17 @@ pub static DECLARATION: Declaration = Declaration {
             DefaultValue::Float(1.05),
             "what the stiffness is multiplied with after each example",
         ),
+
         Parameter::new(
-            "max_stiffness",
+            "cap",
             Kind::Float(Bounds::POSITIVE),
             DefaultValue::Float(100.0),
-            "where the stiffness stops growing",
+            "the stiffness grows up to this and stays",
         ),
         Parameter::new(
             "damping",
             Kind::Float(Bounds::POSITIVE),
-            DefaultValue::Float(0.001),
+            DefaultValue::Float(0.01),
             "what a change of the parameters costs, relative to one of the function",
         ),
         Parameter::new(
@@ -76,10 +77,10 @@ pub static DECLARATION: Declaration = Declaration {
         SEED,
     ],
     build: |arguments| {
-        let (first, most) = (arguments.float("stiffness")?, arguments.float("max_stiffness")?);
+        let (first, most) = (arguments.float("stiffness")?, arguments.float("cap")?);
         if first > most {
             return Err(Fault::value(format!(
-                "{NAME}: max_stiffness must be at least the stiffness {first}, got {most}"
+                "{NAME}: cap must be at least the stiffness {first}, got {most}"
             )));
         }
         let network =

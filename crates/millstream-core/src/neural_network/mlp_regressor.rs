@@ -272,3 +272,58 @@ impl Regressor for MlpRegressor {
         Box::new(self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    fn build(parameters: Json) -> Box<dyn Regressor> {
+        let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
+        let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        model
+    }
+
+    /// One unit, x = 2, y = 3, η = 0.1. Step 1: f = 0, slope 2 (0 − 3) = −6, so c = 0.6 and v = 0.6 a with
+    /// a = tanh(b + 2 w); b and w stay, their gradient has the factor v = 0. Step 2: f = 0.6 + 0.6 a², slope
+    /// s = 2 (f − 3): c = 0.6 − 0.1 s, v = 0.6 a − 0.1 s a, and with u = 0.6 a (1 − a²) b falls by 0.1 s u and w by
+    /// 0.2 s u.
+    #[test]
+    fn two_steps_by_hand() {
+        let mut model = build(json!({
+            "hidden_units": 1, "optimizer": {"name": "optim.SGD", "parameters": {"learning_rate": 0.1}}}));
+        let mut scratch = Scratch::default();
+        let mut begun = Vec::new();
+        Network { hidden: 1, seed: 0 }.begin(1, &mut begun);
+        let (b, w) = (begun[2], begun[3]);
+        let a = (b + 2.0 * w).tanh();
+        let x = Row::Plain(&[2.0]);
+        assert_eq!(model.step(x, 3.0, 1.0, &mut scratch).unwrap(), 0.0);
+        let f = model.step(x, 3.0, 1.0, &mut scratch).unwrap();
+        assert!((f - (0.6 + 0.6 * a * a)).abs() < 1e-15);
+        let s = 2.0 * (f - 3.0);
+        let u = 0.6 * a * (1.0 - a * a);
+        let (c, v, b, w) = (0.6 - 0.1 * s, 0.6 * a - 0.1 * s * a, b - 0.1 * s * u, w - 0.2 * s * u);
+        let wanted = c + v * (b + 2.0 * w).tanh();
+        assert!((model.predict(x, &mut scratch) - wanted).abs() < 1e-14);
+    }
+
+    #[test]
+    fn an_overflow_leaves_no_trace() {
+        let mut model = build(json!({
+            "clip_gradient": 1e300, "optimizer": {"name": "optim.SGD", "parameters": {"learning_rate": 1e10}}}));
+        let mut scratch = Scratch::default();
+        model.learn(Row::Plain(&[1.0]), 1.0, 1.0, &mut scratch).unwrap();
+        let before = model.save().unwrap();
+        assert!(model.learn(Row::Plain(&[1e308, 1e308]), 1e308, 1e9, &mut scratch).is_err());
+        assert_eq!(model.save().unwrap(), before);
+        assert!(model.predict(Row::Plain(&[1e308, -1e308]), &mut scratch).is_finite());
+    }
+
+    #[test]
+    fn an_optimizer_that_begins_at_zero_is_refused() {
+        let description = json!({ "name": NAME, "parameters": {"optimizer": "optim.FTRLProximal"} });
+        let description = registry::resolve(&description).unwrap();
+        assert!(registry::build_resolved(&description).is_err());
+    }
+}

@@ -8,6 +8,7 @@
 //! to its end. Before anything is learned c and v are 0, so the network says 0; b and w are uniform in [−1, 1], and
 //! those of a coordinate depend on the seed and on the coordinate alone.
 
+use crate::elementary::tanh;
 use crate::optim::Features;
 use crate::parameter::{Default, Kind, Parameter};
 use crate::random::Random;
@@ -80,12 +81,8 @@ impl Network {
                 }
             }
         }
-        let mut output = head[0];
-        for (a, v) in activations.iter_mut().zip(&head[1..]) {
-            *a = a.tanh();
-            output += *a * v;
-        }
-        output
+        activations.iter_mut().for_each(|a| *a = tanh(*a));
+        head[0] + activations.iter().zip(&head[1..]).map(|(a, v)| a * v).sum::<f64>()
     }
 
     /// ∂f/∂θ by all parameters of the coordinates in a dense `x`, from the activations that `forward` gave.
