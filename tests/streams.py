@@ -27,6 +27,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
     "metrics.Rolling": {"metric": {"name": "metrics.MAE"}},
     "stats.Rolling": {"statistic": {"name": "stats.Mean"}},
+    "neural_network.IRMARegressor": {"bounds": [-10, 10], "outside": "clamp", "hidden_units": 6, "samples": 32},
     "multiclass.OneVsRest": {"model": {"name": "linear_model.LogisticRegression"}},
     "synth.Drift": {
         "stream": {"name": "synth.STAGGER"},

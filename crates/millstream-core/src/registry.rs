@@ -13,8 +13,8 @@ use crate::optim::{Optimizer, Schedule};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Generator, Metric, Regressor, Statistic, Transformer};
 use crate::{
-    baseline, basis, compose, drift, kernel, linear_model, losses, metrics, multiclass, naive_bayes, neural_network,
-    optim, preprocessing, stats, synth,
+    baseline, basis, compose, drift, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
+    neural_network, optim, preprocessing, stats, synth,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -65,8 +65,8 @@ def _bounds(text: str) -> tuple[float, float]:
 COMMAND = Command(
     "paper",
     "repeat the experiments of a paper, beside its own figures",
-    "Without a name, lists the papers. Tables are printed; figures are drawn into files. All is drawn from a seed, so\n"
-    "that the same line gives the same figures.",
+    "Without a name, lists the papers. Tables are printed; figures are drawn into files. All follows from a\n"
+    "seed: the same line gives the same figures.",
     (
         Option(("name",), "the paper", value="NAME", choices=_NAMES, optional=True),
         Option(("--sequences",), "sequences that Table I is the mean of", "N", positive, 1000),

@@ -20,4 +20,5 @@ mod structure;
 pub use axis::Axis;
 pub use factor::Factor;
 pub use frame::Basis;
+pub use parameters::{outside, Outside, Region, BOUNDS, OUTSIDE};
 pub use structure::{Constant, Structure};

@@ -30,5 +30,6 @@ pub mod svm;
 
 pub use coordinates::Coordinates;
 pub use hyperplane::{Hyperplane, Settings};
+pub use incremental_risk::{Stiffness, GROWTH, SCHEDULE, STIFFNESS};
 pub use linear::Linear;
 pub use names::named;

@@ -102,7 +102,15 @@ impl Functional {
         }
         work.next.clear();
         work.next.extend_from_slice(parameters);
-        through(network, parameters, points, self.samples, &mut work.outputs, &mut work.next_layers, &mut work.activations);
+        through(
+            network,
+            parameters,
+            points,
+            self.samples,
+            &mut work.outputs,
+            &mut work.next_layers,
+            &mut work.activations,
+        );
         work.next_outputs.clone_from(&work.outputs);
         for _ in 0..self.most_steps {
             if least == 0.0 {
@@ -112,7 +120,8 @@ impl Functional {
             let before = least;
             let mut raise = 0.0;
             for _ in 0..MOST_TRIES {
-                if let Some((risk, error_there)) = self.attempt(network, parameters, points, example, raise, work) {
+                if let Some((risk, error_there)) = self.attempt(network, parameters, points, example, raise, work)
+                {
                     if risk < least {
                         (least, error) = (risk, error_there);
                         std::mem::swap(&mut work.next, &mut work.trial);
@@ -206,7 +215,6 @@ impl Functional {
         let moved = self.damping * change(&work.trial, parameters);
         Some((0.5 * (self.stiffness * (spread + moved) + example.w * error * error), error))
     }
-
 }
 
 fn mean_diagonal(work: &Work) -> f64 {

@@ -10,9 +10,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
-use super::region::{outside, Outside, Region, BOUNDS, OUTSIDE};
+use crate::basis::{outside, Outside, Region, BOUNDS, OUTSIDE};
 use crate::fault::{Fault, Result};
-use crate::linear_model::Coordinates;
+use crate::linear_model::{Coordinates, Stiffness, GROWTH, SCHEDULE, STIFFNESS};
 use crate::optim::Features;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
@@ -36,19 +36,9 @@ pub static DECLARATION: Declaration = Declaration {
     parameters: &[
         BOUNDS,
         HIDDEN_UNITS,
-        Parameter::new(
-            "stiffness",
-            Kind::Float(Bounds::POSITIVE),
-            DefaultValue::Float(0.1),
-            "what a change of the function over the region costs, relative to an error, at the first example",
-        ),
-        Parameter::new(
-            "growth",
-            Kind::Float(Bounds::new(1.0, true, f64::INFINITY, false)),
-            DefaultValue::Float(1.05),
-            "what the stiffness is multiplied with after each example",
-        ),
-
+        STIFFNESS,
+        GROWTH,
+        SCHEDULE,
         Parameter::new(
             "cap",
             Kind::Float(Bounds::POSITIVE),
@@ -77,27 +67,20 @@ pub static DECLARATION: Declaration = Declaration {
         SEED,
     ],
     build: |arguments| {
-        let (first, most) = (arguments.float("stiffness")?, arguments.float("cap")?);
-        if first > most {
-            return Err(Fault::value(format!(
-                "{NAME}: cap must be at least the stiffness {first}, got {most}"
-            )));
-        }
-        let network =
-            Network { hidden: arguments.size("hidden_units")?, seed: arguments.integer("seed")? as u64 };
+        let stiffness = Stiffness::new(arguments)?;
+        let network = Network { hidden: arguments.size("hidden_units")?, seed: arguments.integer("seed")? as u64 };
         Ok(Built::Regressor(Box::new(IrmaRegressor {
             network,
             region: Region::new(arguments)?,
             outside: outside(arguments)?,
             functional: Functional {
-                stiffness: first,
+                stiffness: stiffness.start,
                 damping: arguments.float("damping")?,
                 most_steps: arguments.size("inner_steps")?,
                 samples: arguments.size("samples")?,
             },
-            growth: arguments.float("growth")?,
-            most_stiffness: most,
-            state: State { stiffness: first, ..State::default() },
+            stiffness,
+            state: State { stiffness: stiffness.start, ..State::default() },
             points: Vec::new(),
             work: Work::default(),
             names: Vec::new(),
@@ -111,8 +94,7 @@ struct IrmaRegressor {
     region: Region,
     outside: Outside,
     functional: Functional,
-    growth: f64,
-    most_stiffness: f64,
+    stiffness: Stiffness,
     state: State,
     /// The points of Ω, one after the other; follows from the coordinates.
     points: Vec<f64>,
@@ -162,8 +144,7 @@ impl IrmaRegressor {
 
     /// Refuse a row that is not within Ω.
     fn examine(&self, x: Row<'_>) -> Result<()> {
-        let called =
-            |slot: usize| self.names.get(slot).cloned().unwrap_or_else(|| format!("feature {slot}"));
+        let called = |slot: usize| self.names.get(slot).cloned().unwrap_or_else(|| format!("feature {slot}"));
         if let Region::Each(pairs) = &self.region {
             if x.width() > pairs.len() {
                 return Err(Fault::value(format!(
@@ -176,22 +157,19 @@ impl IrmaRegressor {
         if self.outside != Outside::Refuse {
             return Ok(());
         }
-        let mut beyond = None;
-        x.each(|slot, value| {
-            if let (Value::Number(number), Some((low, high)), None) = (value, self.bounds(slot), beyond) {
-                if !(low <= number && number <= high) {
-                    beyond = Some((slot, number, low, high));
-                }
+        for slot in 0..x.width() {
+            let (Some(Value::Number(number)), Some((low, high))) = (x.get(slot), self.bounds(slot)) else {
+                continue;
+            };
+            if !(low <= number && number <= high) {
+                return Err(Fault::value(format!(
+                    "{NAME}: {} must be within the bounds [{low}, {high}], got {number} \
+                     (outside=\"clamp\" or \"extrapolate\" takes it)",
+                    called(slot)
+                )));
             }
-        });
-        match beyond {
-            None => Ok(()),
-            Some((slot, number, low, high)) => Err(Fault::value(format!(
-                "{NAME}: {} must be within the bounds [{low}, {high}], got {number} \
-                 (outside=\"clamp\" or \"extrapolate\" takes it)",
-                called(slot)
-            ))),
         }
+        Ok(())
     }
 
     /// Draw the points of Ω.
@@ -248,20 +226,15 @@ impl IrmaRegressor {
         self.locate(x, &mut point);
         let functional = Functional { stiffness: self.state.stiffness, ..self.functional };
         let example = Example { x: &point, y, w };
-        let done = functional.minimise(
-            self.network,
-            &self.state.parameters,
-            &self.points,
-            example,
-            &mut self.work,
-        );
+        let done =
+            functional.minimise(self.network, &self.state.parameters, &self.points, example, &mut self.work);
         scratch.give_numbers(point);
         if done.is_none() || !all_finite(&self.work.next) {
             self.shrink(before, fresh);
             return Err(Fault::overflow(NAME));
         }
         std::mem::swap(&mut self.state.parameters, &mut self.work.next);
-        self.state.stiffness = (self.state.stiffness * self.growth).min(self.most_stiffness);
+        self.state.stiffness = self.stiffness.after(self.state.stiffness);
         Ok(())
     }
 }
@@ -279,8 +252,7 @@ impl Part for IrmaRegressor {
         require(NAME, size > 0 || width == 0, "coordinates without parameters")?;
         require(NAME, state.parameters.len() == size && size <= MOST_PARAMETERS, "a wrong number of parameters")?;
         require(NAME, all_finite(&state.parameters), "a parameter is not finite")?;
-        let within = (self.functional.stiffness..=self.most_stiffness).contains(&state.stiffness);
-        require(NAME, within, "a stiffness beyond its limits")?;
+        self.stiffness.validate(NAME, state.stiffness)?;
         self.state = state;
         self.draw_points();
         Ok(())
@@ -289,6 +261,22 @@ impl Part for IrmaRegressor {
     fn memory(&self) -> usize {
         let buffers = 8 * (self.state.parameters.capacity() + self.points.capacity());
         std::mem::size_of::<Self>() + self.state.coordinates.memory() + self.work.memory() + buffers
+    }
+
+    fn needs_names(&self) -> bool {
+        true
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.names = schema.names().map(|name| name.to_string()).collect();
+    }
+
+    fn checks(&self) -> bool {
+        true
+    }
+
+    fn check(&self, x: Row<'_>, _scratch: &mut Scratch) -> Result<()> {
+        self.examine(x)
     }
 
     fn inspect(&self, _schema: &Schema) -> Json {

@@ -1,7 +1,7 @@
 """The incremental risk functional (Buschermöhle and others, 2013): its Table I and Figures 1 and 2.
 
-`reproduce` repeats the experiments with `basis.Polynomial | linear_model.IRMA()` and its rivals, and prints what it
-finds beside what the paper says, with all that the paper leaves open.
+`reproduce` repeats the experiments with `basis.Polynomial | linear_model.IRMA()` and its rivals, and prints what
+it finds beside what the paper says, with all that the paper leaves open.
 """
 
 from __future__ import annotations

@@ -16,8 +16,6 @@ __all__ = ["figure_1", "figure_2"]
 
 #: The curves of the paper's figure, of all that were measured.
 _SHOWN = ("GD", "RLS", "IRMA")
-#: Below this a band is cut: what is negative has no place on the scale.
-_FLOOR = 1e-3
 
 
 def _figure(size: tuple[float, float]) -> Any:
@@ -29,14 +27,19 @@ def _figure(size: tuple[float, float]) -> Any:
 
 
 def figure_1(result: Reproduction) -> Any:
-    """The cumulative loss of GD, RLS and IRMA, with a standard deviation to both sides, and the medians."""
+    """The cumulative loss of GD, RLS and IRMA, with a standard deviation to both sides, and the medians.
+
+    Where the lower side is negative it has no place on the scale, and is not drawn.
+    """
     figure = _figure((7.2, 4.6))
     ax = figure.subplots()
     for colour, name in zip(COLOURS, _SHOWN, strict=False):
         curve = result.curve(name)
         examples = np.arange(1, len(curve.mean) + 1)
-        low, high = np.maximum(curve.mean - curve.std, _FLOOR), curve.mean + curve.std
-        ax.fill_between(examples, low, high, color=colour, alpha=0.16, linewidth=0)
+        low, high = curve.mean - curve.std, curve.mean + curve.std
+        ax.fill_between(examples, low, high, where=low > 0, color=colour, alpha=0.16, linewidth=0)
+        ax.plot(examples, high, color=colour, linewidth=0.8, alpha=0.7)
+        ax.plot(examples, np.where(low > 0, low, np.nan), color=colour, linewidth=0.8, alpha=0.7)
         ax.plot(examples, curve.mean, color=colour, linewidth=1.8, label=name)
         ax.plot(examples, curve.median, color=colour, linewidth=1.0, linestyle=(0, (2, 2)))
     ax.plot([], [], color="#555555", linewidth=1.0, linestyle=(0, (2, 2)), label="median")
@@ -45,7 +48,9 @@ def figure_1(result: Reproduction) -> Any:
     ax.set_xlabel("examples learned")
     ax.set_ylabel("cumulative loss")
     runs = result.settings.get("runs", 0)
-    ax.set_title(f"Figure 1: polynomials of order 6, {runs:,} runs, mean ± standard deviation", loc="left", fontsize=10)
+    ax.set_title(
+        f"Figure 1: polynomials of order 6, {runs:,} runs, mean ± standard deviation", loc="left", fontsize=10
+    )
     ax.grid(axis="y", color="#00000018", linewidth=0.8)
     ax.spines[["top", "right"]].set_visible(False)
     ax.margins(x=0.01)
@@ -63,7 +68,9 @@ def figure_2(result: Reproduction) -> Any:
         ax = grid[row][ORDERS.index(snapshot.order)]
         dots = {"s": 9, "color": "#9A9A9A", "linewidths": 0, "label": "examples"}
         ax.scatter(snapshot.x, snapshot.y, **dots)
-        ax.plot(snapshot.grid, snapshot.truth, color="#000000", linewidth=1.0, linestyle=(0, (4, 2)), label="truth")
+        ax.plot(
+            snapshot.grid, snapshot.truth, color="#000000", linewidth=1.0, linestyle=(0, (4, 2)), label="truth"
+        )
         ax.plot(snapshot.grid, snapshot.said, color=COLOURS[1], linewidth=1.8, label="approximation")
         ax.set_ylim(-0.2, 0.6)
         ax.grid(color="#00000012", linewidth=0.8)

@@ -22,8 +22,6 @@ _TEST = np.linspace(*REGION, 1000)
 _LENGTH = max(EXAMPLES)
 #: The order of the polynomials of Figure 1.
 _ORDER = 6
-#: Sequences between two looks at the progress.
-_PACE = 50
 
 
 def target(x: Any) -> Any:
@@ -39,21 +37,17 @@ def draw(sequences: int, seed: int) -> tuple[Any, Any]:
 
 
 def models(order: int = _ORDER, bounds: tuple[float, float] = REGION) -> dict[str, Any]:
-    """The learners of Figure 1, then the same two rivals on an orthonormal basis, then one that never learns."""
-    powers, orthonormal = (
-        lambda: basis.Polynomial(order=order, bounds=bounds),
-        lambda: basis.Legendre(order=order, bounds=bounds, normalized=True),
-    )
-    descent = lambda: linear_model.LMS(learning_rate=1.0, normalized=True, intercept=False)  # noqa: E731
-    squares = lambda: linear_model.RLS(l2=1.0, forgetting=0.9, intercept=False)  # noqa: E731
+    """The learners of Figure 1, which learn from x, then rivals that learn from orthonormal polynomials of x."""
+    descent = linear_model.LMS(learning_rate=1.0, normalized=True, intercept=False)
+    squares = linear_model.RLS(l2=1.0, forgetting=0.9, intercept=False)
+    powers = basis.Polynomial(order=order, bounds=REGION)
     return {
-        "GD": powers() | descent(),
-        "RLS": powers() | squares(),
-        "IRMA": powers() | linear_model.IRMA(),
-        "GD, orthonormal": orthonormal() | descent(),
-        "RLS, orthonormal": orthonormal() | squares(),
-        "RLS, orthonormal, no forgetting": orthonormal()
-        | linear_model.RLS(l2=1.0, forgetting=1.0, intercept=False),
+        "GD": powers.clone() | descent.clone(),
+        "RLS": powers.clone() | squares.clone(),
+        "IRMA": basis.Polynomial(order=order, bounds=bounds) | linear_model.IRMA(),
+        "GD, orthonormal": descent,
+        "RLS, orthonormal": squares,
+        "RLS, orthonormal, no forgetting": squares.clone(forgetting=1.0),
     }
 
 
@@ -103,8 +97,10 @@ def reproduce(
             for region in dict.fromkeys((bounds, WIDER_REGION))
         }
         curves = [
-            Curve(name, *_cumulative(model, *draw(runs, seed + 1), count)) for name, model in learners.items()
+            Curve(name, *_cumulative(model, *draw(runs, seed + 1), "orthonormal" in name, count))
+            for name, model in learners.items()
         ]
+    curves.append(Curve("to say 0", *_summary(np.cumsum(np.square(draw(runs, seed + 1)[1]), axis=1))))
     batch = {order: {n: _squared_errors(_fitted(x, y, order, n)) for n in EXAMPLES} for order in ORDERS}
     table = [
         Cell.of(order, n, learning, found[order][n], TABLE[n, learning, order])
@@ -135,10 +131,10 @@ def _counted(progress: bool | None, total: int) -> Iterator[Any]:
 
 def _incremental(x: Any, y: Any, order: int, bounds: tuple[float, float], count: Any) -> dict[int, Any]:
     """The mean squared error to the truth of each sequence, after so many examples."""
-    fresh = basis.Polynomial(order=order, bounds=bounds) | linear_model.IRMA()
+    fresh: Any = basis.Polynomial(order=order, bounds=bounds) | linear_model.IRMA()
     said = {n: np.empty((len(x), len(_TEST))) for n in EXAMPLES}
     for place in range(len(x)):
-        model, start = fresh.clone(), 0
+        model, start = fresh.copy(), 0
         for n in EXAMPLES:
             model.learn_many(x[place, start:n, None], y[place, start:n])
             said[n][place] = model.predict_many(_TEST[:, None])
@@ -151,13 +147,18 @@ def _squared_errors(said: Any) -> Any:
     return np.square(said - target(_TEST)).mean(axis=1)
 
 
-def _cumulative(fresh: Any, x: Any, y: Any, count: Any) -> tuple[Any, Any, Any]:
+def _cumulative(fresh: Any, x: Any, y: Any, orthonormal: bool, count: Any) -> tuple[Any, Any, Any]:
     """Mean, standard deviation and median of the cumulative loss after each example."""
     losses = np.empty(x.shape)
+    features = _orthonormal(x, _ORDER) if orthonormal else x[:, :, None]
     for place in range(len(x)):
-        said = fresh.clone().step_many(x[place, :, None], y[place])
+        said = fresh.copy().step_many(features[place], y[place])
         losses[place] = np.cumsum(np.square(said - y[place]))
         count()
+    return _summary(losses)
+
+
+def _summary(losses: Any) -> tuple[Any, Any, Any]:
     return losses.mean(axis=0), losses.std(axis=0, ddof=1), np.median(losses, axis=0)
 
 
@@ -170,8 +171,8 @@ def _orthonormal(x: Any, order: int) -> Any:
 def _fitted(x: Any, y: Any, order: int, n: int) -> Any:
     """What the least squares fit to the first n examples says at the test points, of each sequence.
 
-    By QR of orthonormal polynomials, which the powers of x of the paper's fit are to rounding. Where parameters are
-    left free it is the function of least norm.
+    By QR of orthonormal polynomials, which the powers of x of the paper's fit are to rounding. Where parameters
+    are left free it is the function of least norm.
     """
     phi, y = _orthonormal(x[:, :n], order), y[:, :n, None]
     if n > order:
@@ -187,7 +188,8 @@ def _snapshots(x: Any, y: Any, bounds: tuple[float, float]) -> list[Snapshot]:
     """What Figure 2 shows, of one sequence."""
     found = []
     for order in ORDERS:
-        model, start = basis.Polynomial(order=order, bounds=bounds) | linear_model.IRMA(), 0
+        model: Any = basis.Polynomial(order=order, bounds=bounds) | linear_model.IRMA()
+        start = 0
         for n in EXAMPLES:
             model.learn_many(x[start:n, None], y[start:n])
             said = model.predict_many(_TEST[:, None])

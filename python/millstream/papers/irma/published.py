@@ -15,8 +15,8 @@ __all__ = [
 ]
 
 CITATION = (
-    "Buschermöhle, A., Schoenke, J., Rosemann, N. and Brockmann, W. (2013). The incremental risk functional: basics "
-    "of a novel incremental learning approach. IEEE SMC."
+    "Buschermöhle, A., Schoenke, J., Rosemann, N. and Brockmann, W. (2013). The incremental risk functional: "
+    "basics of a novel incremental learning approach. IEEE SMC."
 )
 
 #: Orders of the polynomials, and after how many examples they are looked at.
@@ -52,25 +52,27 @@ TABLE: dict[tuple[int, str, int], tuple[float, float]] = {
 
 #: What the paper does not say, and what was chosen.
 CHOICES = (
-    "The region that the change of the function is integrated over: [0, 3], the range of the inputs. With a region that "
-    "is wider by a twentieth at both ends, [-0.15, 3.15], all figures of the incremental rows come near the paper's.",
+    "The region that the change of the function is integrated over: [0, 3], the range of the inputs. With a "
+    "region that is wider by a twentieth at both ends, [-0.15, 3.15], all figures of the incremental rows "
+    "come near the paper's.",
     "The inputs: independent and uniform in [0, 3]. The noise: uniform in [-0.05, 0.05].",
     "The stiffness at the first example: 0.1; it is multiplied with 1.05 after each.",
     "The 1,000 test points: evenly spaced, ends included.",
     "The basis for gradient descent and RLS: the powers of x, as in (14). For IRMA it makes no difference.",
     "The step of gradient descent: 1, normalised, so that each example is met exactly.",
-    "How the Tikhonov term of 0.05 enters gradient descent and RLS, which is not said: it is left out. Five ways for the "
-    "one and four for the other change the mean loss after 150 examples by less than a tenth; a fifth, the gradient of "
-    "the term through the covariance, makes RLS diverge.",
-    "The covariance of RLS: the identity before anything is learned, and forgetting 0.9, as said; its variances are held "
-    "to a million times those of the beginning.",
-    "The batch fit of order 10 to 10 examples, which leaves one parameter free: the smallest function through them.",
+    "How the Tikhonov term of 0.05 enters gradient descent and RLS, which is not said: it is left out. Five "
+    "ways for the one and four for the other change the mean loss after 150 examples by less than a tenth; a "
+    "fifth, the gradient of the term through the covariance, makes RLS diverge.",
+    "The covariance of RLS: the identity before anything is learned, and forgetting 0.9, as said; its "
+    "variances are held to a million times those of the beginning.",
+    "The batch fit of order 10 to 10 examples, which leaves one parameter free: the smallest function through "
+    "them.",
 )
 
 #: Where the paper is wrong, as far as these figures show.
 MISTAKES = (
     "The figures after ± in Table I are called standard deviations, and are of the size of variances.",
-    "The means of the batch fit to 10 examples have no limit: a few sequences out of 1,000 make them, and another 1,000 "
-    "give a mean that differs by orders of magnitude. Look at the medians.",
+    "The means of the batch fit to 10 examples have no limit: a few sequences out of 1,000 make them, and "
+    "another 1,000 give a mean that differs by orders of magnitude. Look at the medians.",
     "(10) and (11) lack the 1/2 of (4) and (6), and (11) has the wrong sign; (12) holds all the same.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
@@ -38,7 +39,9 @@ class Cell:
     def of(cls, order: int, examples: int, learning: str, errors: Any, paper: tuple[float, float]) -> Cell:
         """The cell of the errors of all sequences."""
         std = float(np.std(errors, ddof=1))
-        return cls(order, examples, learning, float(np.mean(errors)), std, std**2, float(np.median(errors)), *paper)
+        return cls(
+            order, examples, learning, float(np.mean(errors)), std, std**2, float(np.median(errors)), *paper
+        )
 
     @property
     def ratio(self) -> float:
@@ -68,6 +71,10 @@ class Snapshot:
     said: Any
     x: Any
     y: Any
+
+
+def _wrapped(text: str, mark: str = "") -> str:
+    return textwrap.fill(text, 110, initial_indent=mark, subsequent_indent=" " * len(mark))
 
 
 @dataclass
@@ -142,19 +149,29 @@ class Reproduction:
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
         """Each table: what it shows, its head, its rows."""
-        loss = "Cumulative loss, order 6 (Figure 1): mean ± standard deviation of all runs, and the median at the end"
+        loss = (
+            "Cumulative loss, order 6 (Figure 1): mean ± standard deviation of all runs, and the median at the end"
+        )
         wider = f"The same with IRMA's region {list(WIDER_REGION)}: incremental, ours / paper's"
         return [
             (
-                "Table I: mean squared error to the truth; ± is the variance, and in brackets the standard deviation",
+                "Table I: mean squared error to the truth; ± is the variance, in brackets the standard deviation",
                 ["examples", *(f"order {order}" for order in ORDERS)],
-                [row for n in EXAMPLES for learning in ("incremental", "batch") for row in self._rows(n, learning)],
+                [
+                    row
+                    for n in EXAMPLES
+                    for learning in ("incremental", "batch")
+                    for row in self._rows(n, learning)
+                ],
             ),
             (
                 wider,
                 ["examples", *(f"order {order}" for order in ORDERS)],
                 [
-                    [str(n), *(f"{cell.mean:.1e}  × {cell.ratio:.2f}" for cell in self.wider if cell.examples == n)]
+                    [
+                        str(n),
+                        *(f"{cell.mean:.1e}  × {cell.ratio:.2f}" for cell in self.wider if cell.examples == n),
+                    ]
                     for n in EXAMPLES
                 ],
             ),
@@ -181,11 +198,11 @@ class Reproduction:
         ]
 
     def __repr__(self) -> str:
-        lines = [CITATION, ""]
+        lines = [_wrapped(CITATION), ""]
         for words, head, rows in self.tables():
             lines += [words, table(head, rows), ""]
         for words, said in (("Not said in the paper, and chosen:", CHOICES), ("Wrong in the paper:", MISTAKES)):
-            lines += [words, *(f"- {line}" for line in said), ""]
+            lines += [words, *(_wrapped(line, "- ") for line in said), ""]
         return "\n".join(lines).rstrip()
 
     def _repr_html_(self) -> str:
