@@ -132,7 +132,7 @@ impl Functional {
                 }
                 raise = if raise == 0.0 { 1e-3 * mean_diagonal(work) } else { 10.0 * raise };
             }
-            if !(before - least > LEAST_FALL * before) {
+            if before - least <= LEAST_FALL * before {
                 break;
             }
         }

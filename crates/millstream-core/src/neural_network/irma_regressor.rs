@@ -53,7 +53,7 @@ pub static DECLARATION: Declaration = Declaration {
         ),
         Parameter::new(
             "samples",
-            Kind::Integer { low: 1, high: 65_536 },
+            Kind::Integer { low: 1, high: 4096 },
             DefaultValue::Integer(128),
             "how many points of the region the change of the function is measured at",
         ),

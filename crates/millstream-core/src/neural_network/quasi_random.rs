@@ -16,7 +16,7 @@ pub fn coordinate(dimension: usize, n: usize, seed: u64) -> impl Iterator<Item =
 
 /// The prime at a place, from 0.
 fn prime(place: usize) -> u32 {
-    let is_prime = |n: &u32| (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    let is_prime = |n: &u32| (2..).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
     (2u32..).filter(is_prime).nth(place).unwrap_or(2)
 }
 
