@@ -227,20 +227,10 @@ impl Part for MlpRegressor {
 
 impl Regressor for MlpRegressor {
     fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.say(Features::Dense(values), scratch)
-            }
-            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
-                self.say(Features::Sparse(sparse.indices, sparse.values), scratch)
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                let said = self.say(located.features(), scratch);
-                located.release(scratch);
-                said
-            }
-        }
+        let located = self.state.coordinates.locate(x, scratch);
+        let said = self.say(located.features(), scratch);
+        located.release(scratch);
+        said
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -251,20 +241,9 @@ impl Regressor for MlpRegressor {
         }
         let (before, fresh) = (self.state.coordinates.width(), self.state.weights.is_empty());
         self.grow(x)?;
-        let learned = match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.descend(Features::Dense(values), y, w, scratch)
-            }
-            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
-                self.descend(Features::Sparse(sparse.indices, sparse.values), y, w, scratch)
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                let learned = self.descend(located.features(), y, w, scratch);
-                located.release(scratch);
-                learned
-            }
-        };
+        let located = self.state.coordinates.locate(x, scratch);
+        let learned = self.descend(located.features(), y, w, scratch);
+        located.release(scratch);
         learned.inspect_err(|_| self.shrink(before, fresh))
     }
 
