@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import files, generators, ours, peers, streams
+from benchmarks import files, games, generators, ours, peers, streams
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
 
@@ -168,6 +168,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "csv": csv_file,
     "vw-text": vw_text,
     "generate": generators.random_rbf,
+    "hedge": games.hedge,
 }
 
 

@@ -227,7 +227,7 @@ class ExponentiatedGradient(Learner):
 
     def __init__(self, decisions: Set | int, learning_rate: Rate = None) -> None:
         self.learning_rate = check_rate(self.name, learning_rate)
-        super().__init__(Simplex(decisions) if isinstance(decisions, int) else decisions)
+        super().__init__(decisions if isinstance(decisions, Set) else Simplex(decisions))
 
     def _make(self, decisions: Set) -> Engine:
         return Lazy(self.name, Entropic().on(decisions), self.learning_rate, 1.0)

@@ -22,7 +22,7 @@ __all__ = ["Game", "play"]
 
 #: Rows that go through a learner at once: larger blocks only take memory.
 _BLOCK = 16_384
-#: Up to this round every round is a point of the curves, later every fiftieth part.
+#: Up to this round every round is a point of the curves, later every thirtieth part.
 _EVERY = 64
 
 
@@ -164,7 +164,7 @@ class Game:
         self._rounds += len(costs)
         if self._rounds >= self._next:
             self._marks.append((self._rounds, self.learner._ready().terms()))
-            self._next = self._rounds + (1 if self._rounds < _EVERY else max(1, self._rounds // 50))
+            self._next = self._rounds + (1 if self._rounds < _EVERY else max(1, self._rounds // 30))
 
     def report(self, switches: int | None = None, tolerance: float = 1e-8) -> Report:
         """Regret so far, against the best fixed decision in hindsight, with the theorem's bound.
@@ -208,6 +208,8 @@ def play(
     tolerance: float = 1e-8,
 ) -> Any:
     """Play a whole game and report its regret.
+
+    A learner goes on from what it has learned; `reset` or `clone` begins anew, and only then does the bound apply.
 
     Parameters
     ----------

@@ -153,8 +153,19 @@ class _Whole(Lazy):
         return self._current
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
-        super().learn(gradient, w, loss)
-        self.total.add(Linear(gradient) if loss is None else loss)
+        before = dict(self.__dict__)
+        try:
+            super().learn(gradient, w, loss)
+            total = copy.copy(self.total)
+            total.linear, total.own = total.linear.copy(), list(total.own)
+            total.rows = copy.deepcopy(total.rows)
+            total.add(Linear(gradient) if loss is None else loss)
+            self.total = total
+            # Now, so that a loss that has no value elsewhere is refused and not found out later.
+            self.decision()
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     def many(self, losses: Array) -> Array | None:
         return None

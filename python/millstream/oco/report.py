@@ -201,8 +201,12 @@ def made(
         if key not in shared:
             shared[key] = _fixed(history, places, rivals, tolerance)
         minima = shared[key]
+    # A learner that had learned before, or beside the game, has bounds of other rounds too.
+    alone = learner.rounds == len(costs)
     bounds = {
-        place: engine.bound(terms, _known(minima[place].decision), minima[place].loss, switches)
+        place: None
+        if not alone
+        else engine.bound(terms, _known(minima[place].decision), minima[place].loss, switches)
         for place, terms in marks
         if place in minima
     }

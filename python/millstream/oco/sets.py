@@ -204,6 +204,6 @@ def as_set(who: str, decisions: Any) -> Set:
     """A set, or a whole number for the whole space of that dimension."""
     if isinstance(decisions, Set):
         return decisions
-    if isinstance(decisions, int) and not isinstance(decisions, bool):
+    if isinstance(decisions, (int, np.integer)) and not isinstance(decisions, bool):
         return WholeSpace(length(who, "decisions", decisions))
     raise InvalidType(f"{who}: decisions must be a decision set such as oco.Ball(1.0), got {shown(decisions)}")
