@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.measure import Outcome, Side
 from millstream import evaluate, linear_model, stream
 
-__all__ = ["dict_loop", "prequential", "step_many", "vw_file"]
+__all__ = ["dict_loop", "prequential", "sparse_rows", "step_many", "vw_file"]
 
 Build = Callable[[], Any]
 
@@ -75,6 +75,24 @@ def vw_file(path: Path, rows: int, optimizer: Any, name: str) -> Side:
             text = stream.read_vw(path, bits=22)
             result = evaluate.prequential(model, text, metrics="Accuracy", progress=False)
             return Outcome(result["Accuracy"], model.memory)
+
+        return run
+
+    return Side(name, rows, prepare)
+
+
+def sparse_rows(build: Build, path: Path, rows: int, name: str) -> Side:
+    """`step_many` through the rows of a file of VW text that are parsed and hashed already."""
+    held: list[Any] = []
+
+    def prepare() -> Callable[[], Outcome]:
+        if not held:
+            held.extend((chunk.X, np.asarray(chunk.y)) for chunk in stream.read_vw(path, bits=22).chunks())
+        model = build()
+
+        def run() -> Outcome:
+            hits = sum(int(np.sum(model.step_many(X, y, on_error="stop") == y)) for X, y in held)
+            return Outcome(hits / rows, model.memory)
 
         return run
 

@@ -15,7 +15,18 @@ import numpy as np
 from benchmarks.measure import Outcome, Side
 from benchmarks.streams import names
 
-__all__ = ["IN_ORDER", "capymoa_loop", "has_java", "moa", "river", "sgd_classifier", "vw_driver", "vw_lines"]
+__all__ = [
+    "IN_ORDER",
+    "capymoa_loop",
+    "has_java",
+    "moa",
+    "partial_fit",
+    "river",
+    "sgd_classifier",
+    "vw_cache",
+    "vw_driver",
+    "vw_lines",
+]
 
 Build = Callable[[], Any]
 PACKAGES = ("numpy", "river", "scikit-learn", "capymoa", "vowpalwabbit", "pandas", "polars", "pyarrow")
@@ -57,10 +68,17 @@ def sgd_classifier(X: Any, y: Any, **settings: Any) -> Side:
     """
     from sklearn.linear_model import SGDClassifier
 
+    how = ", in order, no penalty" if settings else ""
+    name = f"scikit-learn SGDClassifier, learning alone{how}"
+    return partial_fit(lambda: SGDClassifier(loss="log_loss", random_state=1, **settings), X, y, name)
+
+
+def partial_fit(build: Build, X: Any, y: Any, name: str) -> Side:
+    """A classifier of scikit-learn's learning all rows in one call; it predicts none of them."""
     classes = np.unique(y)
 
     def prepare() -> Callable[[], Outcome]:
-        model = SGDClassifier(loss="log_loss", random_state=1, **settings)
+        model = build()
 
         def run() -> Outcome:
             model.partial_fit(X, y, classes=classes)
@@ -68,8 +86,7 @@ def sgd_classifier(X: Any, y: Any, **settings: Any) -> Side:
 
         return run
 
-    how = ", in order, no penalty" if settings else ""
-    return Side(f"scikit-learn SGDClassifier, learning alone{how}", len(y), prepare)
+    return Side(name, len(y), prepare)
 
 
 #: A stream in its order, and our update: what SGDClassifier does beside shuffling and shrinking weights.
@@ -224,6 +241,36 @@ def vw_file(path: Path, rows: int, options: str, name: str) -> Side:
         def run() -> Outcome:
             model = Workspace(f"-d {path} -b 22 --loss_function logistic --quiet {options}")
             model.finish()
+            return Outcome()
+
+        return run
+
+    return Side(name, rows, prepare)
+
+
+def vw_cache(path: Path, rows: int, options: str, name: str) -> Side:
+    """VW over its own cache of a file of words: examples that are parsed and hashed already.
+
+    It is given an empty file as text, so that it cannot but read the cache, which the text made before.
+    """
+    cache: list[Path] = []
+
+    def prepare() -> Callable[[], Outcome]:
+        from vowpalwabbit import Workspace
+
+        common = "-b 22 --loss_function logistic --quiet"
+        if not cache:
+            folder = Path(tempfile.mkdtemp(prefix="millstream-bench-"))
+            (folder / "empty.vw").touch()
+            cache.append(folder / "words.cache")
+            Workspace(f"-d {path} --cache_file {cache[0]} -k {common}").finish()
+
+        def run() -> Outcome:
+            model = Workspace(f"-d {cache[0].parent / 'empty.vw'} --cache_file {cache[0]} {common} {options}")
+            learned = int(model.get_weighted_examples())
+            model.finish()
+            if learned != rows:
+                raise RuntimeError(f"VW learned {learned} examples of its cache, not {rows}")
             return Outcome()
 
         return run

@@ -155,6 +155,53 @@ def vw_text(size: float) -> Comparison:
     )
 
 
+def margin_sparse(size: float, learner: str) -> Comparison:
+    """Learners by margin on sparse rows, against VW's plain gradient steps."""
+    rows = int(200_000 * size)
+    path = streams.words_file(rows, 80)
+    return Comparison(
+        f"{learner} on sparse rows of 80 words, 22 bits, parsed and hashed before, step_many",
+        "accuracy",
+        [
+            ours.sparse_rows(getattr(linear_model, learner), path, rows, f"millstream, {learner}"),
+            peers.vw_cache(path, rows, "--sgd", "VW, native driver on its cache, --sgd"),
+            peers.vw_cache(path, rows, "", "VW, native driver on its cache"),
+        ],
+        {"VW, native driver on its cache, --sgd": 1},
+        "no text is parsed on either side: millstream is given the rows as a sparse matrix, VW its cache file, "
+        "which it reads in a thread of its own; rows are the same, so the ratio is that of features a second",
+    )
+
+
+def margin_dense(size: float, learner: str) -> Comparison:
+    """Perceptron and passive-aggressive steps on a matrix, predictions included, against learning alone."""
+    from sklearn.linear_model import Perceptron, SGDClassifier
+
+    X, y = streams.linear(int(ROWS * size), 10)
+    X = streams.standardised(X)
+    few = min(SLOW_ROWS, len(y))
+
+    def theirs(**settings: Any) -> Any:
+        if learner == "Perceptron":
+            return Perceptron(random_state=1, **settings)
+        # What PassiveAggressiveClassifier has become: PA-I with C = 1.
+        return SGDClassifier(loss="hinge", penalty=None, learning_rate="pa1", eta0=1.0, random_state=1, **settings)
+
+    name = "Perceptron" if learner == "Perceptron" else "SGDClassifier, pa1"
+    shuffled, in_order = (f"scikit-learn {name}, learning alone{how}" for how in ("", ", in order"))
+    return Comparison(
+        f"{learner}, step_many on a matrix of 10 columns",
+        "accuracy",
+        [
+            ours.step_many(getattr(linear_model, learner), X, y, "millstream, step_many", scored=few),
+            peers.partial_fit(theirs, X, y, shuffled),
+            peers.partial_fit(lambda: theirs(shuffle=False), X, y, in_order),
+        ],
+        {shuffled: 1, in_order: 1},
+        "millstream predicts every row before it learns it and scores the predictions; scikit-learn learns alone",
+    )
+
+
 #: By the name that --only takes. A size of 1 is the full run.
 WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "dicts-6": lambda size: dicts(size, 6),
@@ -167,6 +214,10 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "arrow": lambda size: frame(size, "Arrow"),
     "csv": csv_file,
     "vw-text": vw_text,
+    "margin-sparse-pa": lambda size: margin_sparse(size, "PAClassifier"),
+    "margin-sparse-arow": lambda size: margin_sparse(size, "AROW"),
+    "margin-dense-perceptron": lambda size: margin_dense(size, "Perceptron"),
+    "margin-dense-pa": lambda size: margin_dense(size, "PAClassifier"),
     "generate": generators.random_rbf,
     "hedge": games.hedge,
 }

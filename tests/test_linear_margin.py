@@ -31,6 +31,56 @@ def test_passive_aggressive_is_rivers(mode):
     assert list(ours.weights.values()) == pytest.approx([theirs.weights[i] for i in range(X.shape[1])], rel=1e-9)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_perceptron_is_rivers_and_scikit_learns(intercept):
+    from sklearn.linear_model import Perceptron
+
+    X, y = rows(datasets.load_breast_cancer, 400)
+    ours = linear_model.Perceptron(intercept=intercept)
+    ours.learn_many(X, y)
+    theirs = Perceptron(shuffle=False, fit_intercept=intercept).partial_fit(X, y, classes=[0, 1])
+    assert list(ours.weights.values()) == pytest.approx(theirs.coef_[0].tolist(), rel=1e-9, abs=1e-12)
+    assert ours.bias == pytest.approx(float(theirs.intercept_[0]))
+    if not intercept:
+        return
+    rivers = river.Perceptron()
+    for x, label in zip(X, y, strict=True):
+        rivers.learn_one(dict(enumerate(x.tolist())), bool(label))
+    assert list(ours.weights.values()) == pytest.approx([rivers.weights[i] for i in range(X.shape[1])], rel=1e-9)
+    assert ours.bias == pytest.approx(rivers.intercept)
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+def test_passive_aggressive_is_scikit_learns(mode):
+    from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+    # Without a constant term, which scikit-learn leaves out of the length of an example.
+    settings = {"penalty": None, "learning_rate": f"pa{mode}", "eta0": 0.02}
+    settings |= {"shuffle": False, "fit_intercept": False}
+    X, y = rows(datasets.load_breast_cancer, 400)
+    ours = linear_model.PAClassifier(C=0.02, mode=mode, intercept=False)
+    ours.learn_many(X, y)
+    theirs = SGDClassifier(loss="hinge", **settings).partial_fit(X, y, classes=[0, 1])
+    assert list(ours.weights.values()) == pytest.approx(theirs.coef_[0].tolist(), rel=1e-9, abs=1e-12)
+    X, y = rows(datasets.load_diabetes, 400)
+    ours = linear_model.PARegressor(C=0.02, mode=mode, eps=5.0, intercept=False)
+    ours.learn_many(X, y)
+    theirs = SGDRegressor(loss="epsilon_insensitive", epsilon=5.0, **settings).partial_fit(X, y)
+    assert list(ours.weights.values()) == pytest.approx(theirs.coef_.tolist(), rel=1e-9, abs=1e-12)
+
+
+def test_alma_is_rivers_on_rows_of_length_1():
+    # River does not scale rows to length 1, as the paper does, and has another B by default.
+    X, y = rows(datasets.load_breast_cancer, 400)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    ours, theirs = linear_model.ALMA(intercept=False), river.ALMAClassifier(B=8**0.5 / 0.9)
+    for x, label in zip(X, y, strict=True):
+        x = dict(enumerate(x.tolist()))
+        ours.learn_one(x, bool(label))
+        theirs.learn_one(x, bool(label))
+    assert list(ours.weights.values()) == pytest.approx([theirs.w[i] for i in range(X.shape[1])], rel=1e-9)
+
+
 @pytest.mark.parametrize("mode", [0, 1, 2])
 def test_passive_aggressive_regression_is_the_papers(mode):
     # Not beside River, whose loss takes eps off the error of one sign only.
@@ -121,3 +171,43 @@ def test_they_learn_a_stream_with_scaler(name):
     model = preprocessing.StandardScaler() | getattr(linear_model, name)()
     result = evaluate.prequential(model, stream, metrics=["Accuracy"])
     assert result["Accuracy"] > 0.7
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+@pytest.mark.parametrize("full", [False, True])
+def test_the_ellipsoid_is_that_of_the_formulas(mode, full):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 5))
+    y = X @ [1.0, -1.0, 0.5, 0.0, 2.0] + 0.2 * rng.normal(size=300) > 0
+    model = linear_model.Ellipsoid(mode=mode, full=full, c=0.2, b=0.9)
+    model.learn_many(X, y)
+    n, c = 6, 0.2
+    w, sigma = np.zeros(n), np.eye(n)
+    for x, sign in zip(np.hstack([np.ones((300, 1)), X]), np.where(y, 1, -1), strict=True):
+        v, margin = x @ sigma @ x, sign * (w @ x)
+        if margin > 0:
+            continue
+        if mode == 1:
+            depth = min(-margin / np.sqrt(v), 0.5)
+            w = w + (1 + n * depth) / (n + 1) * sign * sigma @ x / np.sqrt(v)
+            cut = 2 * (1 + n * depth) / ((n + 1) * (1 + depth))
+            grown = n**2 * (1 - depth**2) / (n**2 - 1)
+        else:
+            w = w + (1 - margin) * sign * sigma @ x / v
+            cut, grown, c = c, 1 / (1 - c), c * 0.9
+        if full:
+            sigma = grown * (sigma - cut * np.outer(sigma @ x, sigma @ x) / v)
+        else:
+            precision = 1 / np.diag(sigma) + cut / ((1 - cut) * v) * x**2
+            sigma = np.diag(grown / precision)
+    assert [model.bias, *model.weights.values()] == pytest.approx(w.tolist(), rel=1e-6, abs=1e-9)
+
+
+def test_the_ellipsoid_makes_few_mistakes_where_a_plane_separates_badly_scaled_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 10)) * np.logspace(-1, 1, 10)
+    y = X / np.logspace(-1, 1, 10) @ rng.normal(size=10) > 0
+    models = {"Ellipsoid": linear_model.Ellipsoid(), "Perceptron": linear_model.Perceptron()}
+    mistakes = {name: int(np.sum(model.step_many(X, y) != y)) for name, model in models.items()}
+    assert mistakes["Ellipsoid"] < 350
+    assert mistakes["Perceptron"] > 2 * mistakes["Ellipsoid"]

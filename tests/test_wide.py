@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import millstream
-from millstream import compose, linear_model, naive_bayes, optim, preprocessing, stream
+from millstream import compose, linear_model, multiclass, naive_bayes, optim, preprocessing, stream
 
 WIDE = 1 << 22
 
@@ -36,7 +36,18 @@ MODELS: dict[str, Callable[[], Any]] = {
     "regression": lambda: linear_model.LinearRegression(optimizer=optim.AdaGrad(0.3)),
     "softmax": lambda: linear_model.SoftmaxRegression(optimizer=optim.AdaGrad(0.3)),
     "pipeline": lambda: compose.Pipeline(preprocessing.MaxAbsScaler(), linear_model.LogisticRegression()),
+    "passive-aggressive": lambda: linear_model.PAClassifier(),
+    "romma": lambda: linear_model.ROMMA(aggressive=True),
+    "pegasos": lambda: linear_model.SVM(method="pegasos", l2=0.1),
+    "arow": lambda: linear_model.AROW(),
+    "ellipsoid": lambda: linear_model.Ellipsoid(),
+    "one against the rest": lambda: multiclass.OneVsRest(linear_model.AROW()),
+    "arow regression": lambda: linear_model.AROWRegressor(),
 }
+
+#: Those that learn numbers, and those that can learn a third class.
+NUMBERS = ("regression", "arow regression")
+SEVERAL = ("softmax", "passive-aggressive", "romma", "pegasos", "arow", "ellipsoid", "one against the rest")
 
 
 @pytest.mark.parametrize("width", [12, 3000, 1 << 15])
@@ -44,9 +55,9 @@ MODELS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", MODELS)
 def test_a_batch_that_raises_leaves_the_model_as_it_was(name: str, learned: int, width: int) -> None:
     model = MODELS[name]()
-    many = 3 if name == "softmax" else 2
+    many = 3 if name in SEVERAL else 2
     if learned:
-        model.learn_many(rows(learned, width), labels(learned).astype(float if name == "regression" else int))
+        model.learn_many(rows(learned, width), labels(learned).astype(float if name in NUMBERS else int))
     before, as_bytes = copy.deepcopy(model), model.to_bytes()
     bad = rows(40, width + 5, seed=2)
     y: Any = labels(40, many)
@@ -54,17 +65,17 @@ def test_a_batch_that_raises_leaves_the_model_as_it_was(name: str, learned: int,
     w[-1] = -1.0
     for _ in range(2):
         with pytest.raises(ValueError, match="row 39"):
-            model.learn_many(bad, y.astype(float) if name == "regression" else y, w)
+            model.learn_many(bad, y.astype(float) if name in NUMBERS else y, w)
         assert model.to_bytes() == as_bytes
     # It goes on as if nothing had been.
     good = rows(20, width, seed=3)
-    y = labels(20).astype(float if name == "regression" else int)
+    y = labels(20).astype(float if name in NUMBERS else int)
     for each in (model, before):
         each.learn_many(good, y)
     assert model.to_bytes() == before.to_bytes()
 
 
-@pytest.mark.parametrize("name", ["adagrad", "adam", "averaging"])
+@pytest.mark.parametrize("name", ["adagrad", "adam", "averaging", "arow", "romma", "ellipsoid"])
 def test_a_batch_that_raises_after_dense_and_sparse_batches(name: str) -> None:
     model = MODELS[name]()
     dense = np.random.default_rng(5).normal(size=(6, 30))
@@ -98,33 +109,35 @@ def quickest(work: Callable[[], object], times: int = 7) -> float:
     return min(taken)
 
 
-@pytest.mark.parametrize("name", ["adagrad", "sgd"])
+@pytest.mark.parametrize(
+    "name", ["adagrad", "sgd", "passive-aggressive", "arow", "arow regression", "one against the rest"]
+)
 def test_a_small_batch_costs_the_same_in_a_wide_model(name: str) -> None:
     taken = []
     for width in (1 << 10, WIDE):
         model = MODELS[name]()
-        X, y = rows(10, width), labels(10)
+        X, y = rows(10, width), labels(10).astype(float if name in NUMBERS else int)
         model.learn_many(X, y)
         taken.append(quickest(lambda model=model, X=X, y=y: model.learn_many(X, y)))  # type: ignore[misc]
     # A copy of the wide model takes a thousand times as long as the batch.
     assert taken[1] < 50 * taken[0]
 
 
-@pytest.mark.parametrize("name", ["adagrad", "regression", "softmax"])
+@pytest.mark.parametrize("name", ["adagrad", "regression", "softmax", "arow", "arow regression"])
 def test_a_dict_costs_the_same_in_a_wide_model(name: str) -> None:
     taken: dict[str, list[float]] = {"predict": [], "learn": []}
     for width in (100, WIDE):
         model = MODELS[name]()
-        model.learn_many(rows(3, width), labels(3).astype(float if name == "regression" else int))
+        model.learn_many(rows(3, width), labels(3).astype(float if name in NUMBERS else int))
         x = {7: 1.0, width - 2: 2.0}
-        y: Any = 1.0 if name == "regression" else 1
+        y: Any = 1.0 if name in NUMBERS else 1
         taken["predict"].append(quickest(lambda model=model, x=x: model.predict_one(x), 20))  # type: ignore[misc]
         taken["learn"].append(quickest(lambda model=model, x=x, y=y: model.learn_one(x, y), 20))  # type: ignore[misc]
     # A row of the whole width takes ten thousand times as long.
     assert all(wide < 100 * narrow for narrow, wide in taken.values())
 
 
-@pytest.mark.parametrize("name", ["sgd", "adagrad", "adam", "averaging", "regression", "softmax"])
+@pytest.mark.parametrize("name", ["sgd", "adagrad", "adam", "averaging", "softmax", "arow", "ellipsoid", *NUMBERS])
 def test_dicts_of_a_wide_model_are_as_frames_with_gaps(name: str) -> None:
     """A dict becomes a sparse row in a wide model; a frame of the same rows does not."""
     pandas = pytest.importorskip("pandas")
@@ -135,7 +148,7 @@ def test_dicts_of_a_wide_model_are_as_frames_with_gaps(name: str) -> None:
         chosen = choose.sample(features, size)
         dicts.append({feature: choose.uniform(-1.0, 1.0) for feature in chosen})
     dicts[2]["f3"] = 0.0
-    y: Any = [float(place % 3) if name == "regression" else place % 2 for place in range(len(dicts))]
+    y: Any = [float(place % 3) if name in NUMBERS else place % 2 for place in range(len(dicts))]
     one, many = MODELS[name](), MODELS[name]()
     predicted = []
     for x, target in zip(dicts, y, strict=True):

@@ -89,9 +89,7 @@ impl Cells {
     #[inline]
     pub fn lie_apart(&mut self) {
         if !self.pairs.is_empty() {
-            self.weights = self.pairs.iter().map(|pair| pair[0]).collect();
-            self.variances = self.pairs.iter().map(|pair| pair[1]).collect();
-            self.pairs = Vec::new();
+            self.part();
         }
     }
 
@@ -99,9 +97,21 @@ impl Cells {
     #[inline]
     pub fn lie_together(&mut self) {
         if self.variances.len() >= WIDE {
-            self.pairs = self.weights.iter().zip(&self.variances).map(|(&w, &s)| [w, s]).collect();
-            (self.weights, self.variances) = (Vec::new(), Vec::new());
+            self.pair();
         }
+    }
+
+    #[cold]
+    fn part(&mut self) {
+        self.weights = self.pairs.iter().map(|pair| pair[0]).collect();
+        self.variances = self.pairs.iter().map(|pair| pair[1]).collect();
+        self.pairs = Vec::new();
+    }
+
+    #[cold]
+    fn pair(&mut self) {
+        self.pairs = self.weights.iter().zip(&self.variances).map(|(&w, &s)| [w, s]).collect();
+        (self.weights, self.variances) = (Vec::new(), Vec::new());
     }
 
     /// Σ wᵢ xᵢ; coordinates beyond the end weigh nothing. In four strands, whether weights are fetched first or not.

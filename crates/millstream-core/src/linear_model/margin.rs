@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::block::{ClassBlock, Predictions};
 use crate::fault::{Fault, Result};
 use crate::optim::Features;
 use crate::parameter::{Arguments, Kind, Parameter};
@@ -468,6 +469,34 @@ impl<R: Rule> Classifier for Margin<R> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.take(x, y as usize, w, Some((want, out)), scratch)
+    }
+
+    /// What is the same for all rows of a block is looked at once.
+    fn step_block(
+        &mut self,
+        block: &ClassBlock<'_>,
+        want: Want,
+        out: &mut Predictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let State { coordinates, planes, .. } = &self.state;
+        let settled = block.width == coordinates.width() && !coordinates.mapped() && planes.len() == 1;
+        let mut prediction = scratch.take_prediction();
+        let mut done = 0;
+        for (x, y, w) in block.rows() {
+            let answer = Some((want, &mut prediction));
+            let learned = match settled && y < 2 {
+                true => self.step_features(Features::Dense(x), y as usize, w, answer, scratch),
+                false => self.take(Row::Plain(x), y as usize, w, answer, scratch),
+            };
+            if learned.is_err() {
+                break;
+            }
+            out.push(&mut prediction, block.labels, want);
+            done += 1;
+        }
+        scratch.give_prediction(prediction);
+        done
     }
 
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {

@@ -69,8 +69,12 @@ impl Model {
             let end = (row + BLOCK).min(job.to);
             let block = raw_block(job.table, row, end, &mut buffer);
             let first = row;
+            // Found out once: a block with gaps must not be searched again at each of them.
+            let clean = job.learning
+                && job.weights.is_none()
+                && matches!(block, RawBlock::Dense { values, .. } if all_finite(values));
             while row < end {
-                let fast = self.step_known(job, &reader, &block, first, row, end, &mut known, scratch);
+                let fast = self.step_known(job, &reader, &block, clean, first, row, end, &mut known, scratch);
                 if fast > 0 && !(job.predicting.is_some() && sink.answers(self, row, &known.rows(job, row, fast)))
                 {
                     for place in 0..fast {
@@ -134,6 +138,7 @@ impl Model {
         job: &Job<'_>,
         reader: &Reader<'_>,
         block: &RawBlock<'_>,
+        clean: bool,
         first: usize,
         row: usize,
         end: usize,
@@ -149,10 +154,13 @@ impl Model {
         };
         let values = &values[(row - first) * width..(end - first) * width];
         let weights = job.weights.map(|weights| &weights[row..end]);
-        let plain = match weights {
-            None if all_finite(values) => end - row,
-            _ => values.chunks_exact(width).zip(row..).take_while(|(x, row)| sound(x, *row)).count(),
+        let plain = match clean {
+            true => end - row,
+            false => values.chunks_exact(width).zip(row..).take_while(|(x, row)| sound(x, *row)).count(),
         };
+        if plain == 0 {
+            return 0;
+        }
         let want = job.predicting.unwrap_or(Want::Class);
         let done = match (&mut self.root, job.targets) {
             (Root::Classifier(part), Targets::Classes { distinct, places }) => {

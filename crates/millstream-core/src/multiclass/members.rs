@@ -24,6 +24,18 @@ pub struct Members {
     kept: usize,
     /// How many to keep until the copies are renewed; 0 before there are any.
     interval: usize,
+    held: Held,
+}
+
+/// The way back to the members at `hold`.
+#[derive(Default)]
+enum Held {
+    #[default]
+    Nothing,
+    /// These members hold what they overwrite; the others came later.
+    Members(Vec<bool>),
+    /// Copies: the members were replaced since.
+    Copies(Team),
 }
 
 #[derive(Clone, Default)]
@@ -33,8 +45,11 @@ struct Example {
     w: f64,
 }
 
+/// Copies, which hold nothing of what they overwrite.
 fn copy_of(team: &Team) -> Team {
-    team.iter().map(|member| member.as_ref().map(|member| member.duplicate())).collect()
+    let mut copies: Team = team.iter().map(|member| member.as_ref().map(|member| member.duplicate())).collect();
+    copies.iter_mut().flatten().for_each(|member| member.release());
+    copies
 }
 
 /// Each member learns whether the class is its own.
@@ -68,6 +83,29 @@ impl Members {
         &mut self.now
     }
 
+    /// See `Part::hold`; likewise `restore` and `release`. False if one of them cannot.
+    pub fn hold(&mut self) -> bool {
+        let holds = self.now.iter_mut().flatten().all(|member| member.hold());
+        match holds {
+            true => self.held = Held::Members(self.now.iter().map(Option::is_some).collect()),
+            false => self.release(),
+        }
+        holds
+    }
+
+    pub fn come_back(&mut self) {
+        match std::mem::take(&mut self.held) {
+            Held::Nothing => {}
+            Held::Copies(team) => *self.team_mut() = team,
+            Held::Members(there) => restore(self.team_mut(), &there),
+        }
+    }
+
+    pub fn release(&mut self) {
+        self.held = Held::Nothing;
+        self.now.iter_mut().flatten().for_each(|member| member.release());
+    }
+
     pub fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
         if self.kept >= self.interval {
             self.renew(x);
@@ -98,6 +136,11 @@ impl Members {
 
     /// Back to before the example that a member has refused.
     fn restore(&mut self, scratch: &mut Scratch) -> Result<()> {
+        if let Held::Members(there) = &self.held {
+            let mut team = std::mem::take(&mut self.now);
+            restore(&mut team, there);
+            self.held = Held::Copies(team);
+        }
         self.now = copy_of(&self.before);
         for example in &self.since[..self.kept] {
             teach(&mut self.now, example.x.row(), example.y, example.w, scratch)?;
@@ -109,6 +152,15 @@ impl Members {
         let examples = self.since.iter().map(|example| std::mem::size_of::<Example>() + example.x.memory());
         memory_of(&self.now) + memory_of(&self.before) + examples.sum::<usize>()
     }
+}
+
+/// Back to where the members were held; those that came later are no more.
+fn restore(team: &mut Team, there: &[bool]) {
+    team.truncate(there.len());
+    for (member, &there) in team.iter_mut().zip(there) {
+        *member = member.take().filter(|_| there);
+    }
+    team.iter_mut().flatten().for_each(|member| member.restore());
 }
 
 fn memory_of(team: &Team) -> usize {

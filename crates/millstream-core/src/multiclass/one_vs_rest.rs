@@ -77,6 +77,18 @@ impl Part for OneVsRest {
         std::mem::size_of::<Self>() + self.fresh.memory() + self.members.memory()
     }
 
+    fn hold(&mut self) -> bool {
+        self.members.hold()
+    }
+
+    fn restore(&mut self) {
+        self.members.come_back();
+    }
+
+    fn release(&mut self) {
+        self.members.release();
+    }
+
     fn needs_names(&self) -> bool {
         self.fresh.needs_names()
     }
