@@ -383,6 +383,8 @@ def test_arguments_out_of_range_are_refused(given: dict[str, Any], message: str)
         ([(1, 2)], "an example is"),
         ((X, None), "y is a column of targets"),
         ((X, Y[:5]), "5 values for 400 rows"),
+        ((X[:0], Y[:0]), "there is no example"),
+        ([], "there is no example"),
         (synth.Hyperplane(), "never ends"),
     ],
 )
@@ -396,6 +398,16 @@ def test_models_that_cannot_predict_are_refused() -> None:
         millstream.train(preprocessing.StandardScaler(), (X, Y))
     with pytest.raises(InvalidType, match="metric is one metric"):
         millstream.train(regression(), (X, Y), metric=["MAE", "MSE"])
+
+
+def test_a_strangers_model_is_trained_too() -> None:
+    river = pytest.importorskip("river.linear_model")
+    model = river.LinearRegression()
+    rows = [(dict(enumerate(row)), y) for row, y in zip(X.tolist(), Y.tolist(), strict=True)]
+    result = millstream.train(model, rows, passes=3, keep_best=True)
+    assert result.name == "squared error"
+    assert result.risk == pytest.approx(float(np.mean([(model.predict_one(x) - y) ** 2 for x, y in rows])))
+    assert millstream.train(model, rows, metric="MAE").name == "MAE"
 
 
 def test_a_pipeline_with_python_in_it_is_trained_too() -> None:

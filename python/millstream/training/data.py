@@ -37,6 +37,8 @@ class Held(Data):
 
     def __init__(self, whole: Chunk) -> None:
         self.whole, self.size = whole, len(whole)
+        if not self.size:
+            raise InvalidValue("train: there is no example in the data")
 
     def chunks(self, order: str, random: np.random.Generator) -> Iterator[Chunk]:
         n = len(self.whole)

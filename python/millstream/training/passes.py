@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from typing import Any
@@ -171,7 +172,7 @@ class Run:
             self.history["seconds"].append(time.perf_counter() - self.begun)
             if self.risk.better(value, self.least):
                 self.least, self.best_pass = value, number
-                self.best = self.model.copy() if keep_best else None
+                self.best = copy.deepcopy(self.model) if keep_best else None
             if tolerance is None:
                 continue
             # Against the best of the passes before, so that many small steps of improvement still count.

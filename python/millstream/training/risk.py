@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core, _frames
+from millstream.base import role_of
 from millstream.errors import InvalidType
 from millstream.evaluate.choices import chosen_metrics
 from millstream.stream.chunk import Chunk, as_list
@@ -21,12 +22,14 @@ class Risk:
     """How a model is judged after each pass."""
 
     def __init__(self, model: Any, metric: Any) -> None:
+        #: Of a stranger's model it is told by what it can do.
+        self.role = role_of(model)
         self.metric: Any = None
         #: What the number is; of a model's own loss it is known after the first look.
         self.name = "loss"
         self.bigger_is_better = False
         if metric is not None:
-            chosen = chosen_metrics(metric, model.role)
+            chosen = chosen_metrics(metric, str(self.role))
             if len(chosen) != 1:
                 raise InvalidType(f"train: metric is one metric, got {len(chosen)}: {', '.join(chosen)}")
             self.name, self.metric = next(iter(chosen.items()))
@@ -51,7 +54,7 @@ class Risk:
             if found is not None:
                 return found
             self.own = False
-        self.name = "squared error" if model.role == "regressor" else "error rate"
+        self.name = "squared error" if self.role == "regressor" else "error rate"
         return self._plain(model, data, look)
 
     def _own(self, model: Any, data: Data, look: Callable[[], None]) -> float | None:
@@ -69,7 +72,7 @@ class Risk:
         total = weight = 0.0
         for chunk in data.chunks("cyclic", _NO_ORDER):
             y, predicted, w = _answers(model, chunk, False)
-            if model.role == "regressor":
+            if self.role == "regressor":
                 losses = (np.asarray(y, dtype=np.float64) - np.asarray(predicted, dtype=np.float64)) ** 2
             else:
                 losses = np.array([float(a != b) for a, b in zip(as_list(y), as_list(predicted), strict=True)])
