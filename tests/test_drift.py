@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
+from typing import Any
 
 import numpy as np
 import pytest
 import river.drift
+from river.drift import binary
 
 import millstream
 from millstream import drift
@@ -42,18 +45,126 @@ def test_it_finds_the_changes() -> None:
         assert change < place < change + 60
 
 
-@pytest.mark.parametrize("name", millstream.find(role="drift_detector"))
+ERRORS = np.concatenate([RNG.random(700) < share for share in (0.3, 0.6, 0.1, 0.1, 0.4)]).astype(float)
+OF_ERRORS = ("DDM", "EDDM", "FHDDM", "HDDM_A", "HDDM_W", "RDDM", "STEPD", "EWMAChart")
+NAMES = millstream.find(role="drift_detector")
+
+
+def stream_for(name: str) -> np.ndarray:
+    return ERRORS if name.removeprefix("drift.") in OF_ERRORS else STREAM
+
+
+def told(detector: Any, numbers: np.ndarray) -> tuple[list[int], list[int]]:
+    """Where it finds a change, and where it warns."""
+    found, warned = [], []
+    for place, x in enumerate(numbers.tolist()):
+        detector.update(x)
+        if detector.drift_detected:
+            found.append(place)
+        elif getattr(detector, "warning_detected", False):
+            warned.append(place)
+    return found, warned
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "parameters"),
+    [
+        (drift.ADWIN, river.drift.ADWIN, {}),
+        (drift.ADWIN, river.drift.ADWIN, {"delta": 0.05, "clock": 1, "max_buckets": 3, "min_window_length": 2}),
+        (drift.DDM, binary.DDM, {}),
+        (drift.EDDM, binary.EDDM, {}),
+        (drift.HDDM_A, binary.HDDMA, {}),
+        (drift.HDDM_A, binary.HDDMA, {"two_sided_test": True}),
+        (drift.HDDM_W, binary.HDDMW, {}),
+        (drift.HDDM_W, binary.HDDMW, {"two_sided_test": True, "lambda_val": 0.1}),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_equals_river(ours: Any, theirs: Any, parameters: dict[str, Any], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(200, 1500, 5)
+    errors = [rng.random(n) < share for n, share in zip(lengths, rng.uniform(0, 0.7, 5), strict=True)]
+    streams = [np.concatenate(errors).astype(float)]
+    if ours is drift.ADWIN:
+        streams.append(np.concatenate([rng.normal(rng.normal(), 0.5, n) for n in lengths]))
+    for numbers in streams:
+        found, warned = told(ours(**parameters), numbers)
+        assert (found, warned) == told(theirs(**parameters), numbers)
+        assert found
+        assert ours(**parameters).update_many(numbers).tolist() == found
+
+
+@pytest.mark.parametrize("parameters", [{}, {"short_window_size": 25}, {"sliding_window_size": 40}])
+def test_fhddm_equals_river_on_successes(parameters: dict[str, Any]) -> None:
+    found, _ = told(drift.FHDDM(**parameters), ERRORS)
+    assert found
+    assert found == told(binary.FHDDM(**parameters), 1 - ERRORS)[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rise_is_found_soon_with_its_direction_and_where_it_began(name: str) -> None:
+    rng = np.random.default_rng(3)
+    numbers = np.concatenate([rng.random(2000) < 0.1, rng.random(500) < 0.6]).astype(float)
+    detector = millstream.build({"name": name})
+    for place, x in enumerate(numbers.tolist()):
+        detector.update(x)
+        if detector.drift_detected and place >= 2000:
+            break
+    assert place < 2120
+    assert detector.direction == "up"
+    assert 0 <= detector.change_point <= place
+    if name.removeprefix("drift.") in ("KSWIN", "STEPD", "EWMAChart", "RDDM"):
+        assert abs(detector.change_point - 2000) < 40
+    detector.update(1.0)
+    assert not detector.drift_detected
+
+
+def test_adwin_without_restart_keeps_what_is_after_the_cut() -> None:
+    detector = drift.ADWIN(restart=False)
+    found = detector.update_many(ERRORS[:1400])
+    assert len(found)
+    assert abs(detector.estimation - ERRORS[700:1400].mean()) < 0.05
+    assert drift.ADWIN(restart=True).update_many(ERRORS[:1400])[0] == found[0]
+
+
+@pytest.mark.parametrize(
+    ("detector", "words"),
+    [
+        (lambda: drift.EDDM(alpha=0.5, beta=0.9), "alpha must be at least beta"),
+        (lambda: drift.FHDDM(short_window_size=100), "short_window_size must be less than"),
+        (lambda: drift.KSWIN(stat_size=60), "at most half of window_size"),
+        (lambda: drift.RDDM(max_concept=100), "min_stable_concept must be at most max_concept"),
+        (lambda: drift.ADWIN(delta=0.0), "delta must be in (0, 1)"),
+        (lambda: drift.DDM().update(1.5), "in [0, 1]"),
+        (lambda: drift.EDDM().update(0.5), "must be 0 or 1"),
+        (lambda: drift.ADWIN().update(1e200), "overflow"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(detector: Any, words: str) -> None:
+    with pytest.raises(MillstreamError, match=re.escape(words)):
+        detector()
+
+
+def test_false_alarms_are_as_rare_as_promised() -> None:
+    numbers = (np.random.default_rng(0).random(100_000) < 0.2).astype(float)
+    assert len(drift.ADWIN().update_many(numbers)) <= 10
+    assert 150 < len(drift.EWMAChart().update_many(numbers)) < 400
+    assert len(drift.FHDDM().update_many(numbers)) <= 10
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_state_and_bad_input(name: str) -> None:
     detector = millstream.build({"name": name})
     fresh = detector.to_bytes()
+    stream = stream_for(name)
     for split in (0, 30, 730, 2000):
         whole, part = detector.clone(), detector.clone()
-        part.update_many(STREAM[:split])
+        part.update_many(stream[:split])
         part = pickle.loads(pickle.dumps(millstream.from_bytes(part.to_bytes())))
-        part.update_many(STREAM[split:])
-        whole.update_many(STREAM)
+        part.update_many(stream[split:])
+        whole.update_many(stream)
         assert part.to_bytes() == whole.to_bytes()
-    detector.update_many(STREAM[:100])
+    detector.update_many(stream[:100])
     before = detector.to_bytes()
     for bad in (math.nan, math.inf, "a", None):
         with pytest.raises(MillstreamError):

@@ -7,6 +7,7 @@
 //!   and refuses what could not have been saved: the bytes may come from a stranger.
 
 use crate::block::{ClassBlock, NumberBlock, Predictions};
+use crate::drift::Verdict;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
 use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
@@ -367,11 +368,8 @@ pub trait Statistic: Part {
 /// Watches a stream of numbers (often a model's errors) for a change.
 pub trait DriftDetector: Part {
     fn update(&mut self, x: f64) -> Result<()>;
-    /// Whether the last update found a change.
-    fn drift_detected(&self) -> bool;
-    fn warning_detected(&self) -> bool {
-        false
-    }
+    /// What the last update brought to light.
+    fn verdict(&self) -> Verdict;
     /// Start again.
     fn reset(&mut self);
     /// The current estimate of the mean.

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use millstream_core::drift::Watch;
+use millstream_core::drift::{Direction, Watch};
 use millstream_core::Fault;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -80,13 +80,32 @@ impl DriftDetector {
     /// Whether the last number brought a change to light.
     #[getter]
     fn drift_detected(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, |watch| Ok(watch.detector().drift_detected()))
+        self.with(py, |watch| Ok(watch.detector().verdict().drift))
     }
 
     /// Whether the last number made a change likely.
     #[getter]
     fn warning_detected(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, |watch| Ok(watch.detector().warning_detected()))
+        self.with(py, |watch| Ok(watch.detector().verdict().warning))
+    }
+
+    /// Which way the mean went at a change or a warning: "up", "down", or None.
+    #[getter]
+    fn direction(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        self.with(py, |watch| {
+            Ok(match watch.detector().verdict().direction {
+                Direction::Up => Some("up"),
+                Direction::Down => Some("down"),
+                Direction::Unknown => None,
+            })
+        })
+    }
+
+    /// With which number the change is believed to have begun, counted from 0 since the detector was made or reset;
+    /// None where the last number brought neither a change nor a warning.
+    #[getter]
+    fn change_point(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.with(py, |watch| Ok(watch.change_point()))
     }
 
     /// The current estimate of the mean.
@@ -119,7 +138,7 @@ impl DriftDetector {
             let told = py.detach(|| {
                 x.iter().enumerate().try_for_each(|(row, &x)| {
                     next.update(x).map_err(|fault| fault.at_row(row))?;
-                    if next.detector().drift_detected() {
+                    if next.detector().verdict().drift {
                         found.push(row);
                     }
                     Ok(())

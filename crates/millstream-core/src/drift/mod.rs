@@ -1,7 +1,106 @@
 //! Detectors of change in a stream of numbers. `Watch` puts name and saved state around one.
+//!
+//! Each is a `Test` in a file of its own; `detector` makes a part of it. Those that look at errors of a classifier
+//! (`Test::SHARES`) are told 1 for an error and 0 for none, or anything between.
 
+mod adwin;
+mod cusum;
+mod ddm;
+mod detector;
+mod eddm;
+mod ewma_chart;
+mod fhddm;
+mod hddm_a;
+mod hddm_w;
+mod kswin;
 mod page_hinkley;
+mod rddm;
+mod recent;
+mod stepd;
 mod watch;
+pub mod window;
 
+pub use adwin::ADWIN;
+pub use cusum::CUSUM;
+pub use ddm::DDM;
+pub use detector::{Direction, Verdict};
+pub use eddm::EDDM;
+pub use ewma_chart::EWMA_CHART;
+pub use fhddm::FHDDM;
+pub use hddm_a::HDDM_A;
+pub use hddm_w::HDDM_W;
+pub use kswin::KSWIN;
 pub use page_hinkley::PAGE_HINKLEY;
+pub use rddm::RDDM;
+pub use stepd::STEPD;
 pub use watch::Watch;
+
+use crate::fault::Result;
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+
+/// Which changes of the mean to look for.
+#[derive(Clone, Copy, Debug)]
+struct Sides {
+    up: bool,
+    down: bool,
+}
+
+impl Sides {
+    fn of(arguments: &Arguments<'_>) -> Result<Self> {
+        let mode = arguments.text("mode")?;
+        Ok(Sides { up: mode != "down", down: mode != "up" })
+    }
+}
+
+const fn mode(default: &'static str) -> Parameter {
+    Parameter::new(
+        "mode",
+        Kind::Choice(&["both", "up", "down"]),
+        DefaultValue::Text(default),
+        "which changes of the mean to look for",
+    )
+}
+
+const fn min_instances(default: i64) -> Parameter {
+    Parameter::new(
+        "min_instances",
+        Kind::Integer { low: 1, high: i64::MAX },
+        DefaultValue::Integer(default),
+        "numbers before a change may be found",
+    )
+}
+
+const fn warm_start(default: i64) -> Parameter {
+    Parameter::new(
+        "warm_start",
+        Kind::Integer { low: 1, high: i64::MAX },
+        DefaultValue::Integer(default),
+        "numbers before a change may be found",
+    )
+}
+
+/// A size of a window, in numbers.
+const fn window_size(name: &'static str, default: i64, words: &'static str) -> Parameter {
+    Parameter::new(name, Kind::Integer { low: 2, high: LARGEST_WINDOW }, DefaultValue::Integer(default), words)
+}
+
+const LARGEST_WINDOW: i64 = 1 << 24;
+
+const fn confidence(name: &'static str, default: f64, words: &'static str) -> Parameter {
+    Parameter::new(name, Kind::Float(Bounds::OPEN_UNIT), DefaultValue::Float(default), words)
+}
+
+const fn share(name: &'static str, default: f64, words: &'static str) -> Parameter {
+    Parameter::new(name, Kind::Float(Bounds::SHARE), DefaultValue::Float(default), words)
+}
+
+const fn deviations(name: &'static str, default: f64, words: &'static str) -> Parameter {
+    Parameter::new(name, Kind::Float(Bounds::POSITIVE), DefaultValue::Float(default), words)
+}
+
+const TWO_SIDED: Parameter = Parameter::new(
+    "two_sided_test",
+    Kind::Boolean,
+    DefaultValue::Boolean(false),
+    "whether a fall of the mean is a change too, not only a rise",
+);

@@ -3,29 +3,24 @@
 //! Page's cumulative sums (1954) of deviations from the running mean, with a tolerance δ and forgetting α:
 //! U ← α U + (x − mean) − δ, D ← α D + (x − mean) + δ. A rise is found when U exceeds its least value by
 //! more than the threshold λ, a fall when D is below its greatest by more than λ. After a change the test
-//! starts again with the next number. Steps as in River, to the bit.
+//! starts again with the next number. Steps as in River, to the bit. The change is believed to have begun where U was
+//! least, or D greatest.
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, FaultKind, Result};
+use crate::fault::Result;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{DriftDetector, Part};
-use crate::state::{pack, require, unpack};
+use crate::registry::{Declaration, Role};
 
-const NAME: &str = "drift.PageHinkley";
+use super::detector::{build, too_large, Direction, Test, Verdict};
+use super::{min_instances, mode, Sides};
 
 pub static PAGE_HINKLEY: Declaration = Declaration {
-    name: NAME,
+    name: PageHinkley::NAME,
     role: Role::DriftDetector,
     words: "Page-Hinkley test for a change of the mean",
     parameters: &[
-        Parameter::new(
-            "min_instances",
-            Kind::Integer { low: 1, high: i64::MAX },
-            DefaultValue::Integer(30),
-            "numbers before a change may be found",
-        ),
+        min_instances(30),
         Parameter::new(
             "delta",
             Kind::Float(Bounds::NOT_NEGATIVE),
@@ -44,24 +39,16 @@ pub static PAGE_HINKLEY: Declaration = Declaration {
             DefaultValue::Float(0.9999),
             "forgetting of cumulative deviations",
         ),
-        Parameter::new(
-            "mode",
-            Kind::Choice(&["both", "up", "down"]),
-            DefaultValue::Text("both"),
-            "which changes of the mean to look for",
-        ),
+        mode("both"),
     ],
     build: |arguments| {
-        let mode = arguments.text("mode")?;
-        Ok(Built::DriftDetector(Box::new(PageHinkley {
+        Ok(build(PageHinkley {
             min_instances: arguments.integer("min_instances")? as u64,
             delta: arguments.float("delta")?,
             threshold: arguments.float("threshold")?,
             alpha: arguments.float("alpha")?,
-            up: mode != "down",
-            down: mode != "up",
-            state: State::default(),
-        })))
+            sides: Sides::of(arguments)?,
+        }))
     },
 };
 
@@ -71,9 +58,7 @@ struct PageHinkley {
     delta: f64,
     threshold: f64,
     alpha: f64,
-    up: bool,
-    down: bool,
-    state: State,
+    sides: Sides,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -86,91 +71,84 @@ struct State {
     least_rise: f64,
     greatest_fall: f64,
     drift: bool,
+    /// When the least and the greatest were reached, and what was found.
+    #[serde(default)]
+    least_at: u64,
+    #[serde(default)]
+    greatest_at: u64,
+    #[serde(default)]
+    direction: Direction,
 }
 
-impl Part for PageHinkley {
-    fn save(&self) -> Result<Vec<u8>> {
-        pack(&self.state)
+impl Test for PageHinkley {
+    const NAME: &'static str = "drift.PageHinkley";
+    type State = State;
+
+    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+        let mut next = *state;
+        next.numbers = next.numbers.saturating_add(1);
+        next.mean += (1.0 / next.numbers as f64) * (x - next.mean);
+        let deviation = x - next.mean;
+        next.rise = self.alpha * next.rise + deviation - self.delta;
+        next.fall = self.alpha * next.fall + deviation + self.delta;
+        let first = next.numbers == 1;
+        if first || next.rise < next.least_rise {
+            (next.least_rise, next.least_at) = (next.rise, next.numbers);
+        }
+        if first || next.fall > next.greatest_fall {
+            (next.greatest_fall, next.greatest_at) = (next.fall, next.numbers);
+        }
+        if !(next.mean.is_finite() && next.rise.is_finite() && next.fall.is_finite()) {
+            return Err(too_large::<Self>());
+        }
+        if next.numbers >= self.min_instances {
+            let up = self.sides.up && next.rise - next.least_rise > self.threshold;
+            let down = self.sides.down && next.greatest_fall - next.fall > self.threshold;
+            next.drift = up || down;
+            if next.drift {
+                next.direction = if up { Direction::Up } else { Direction::Down };
+            }
+        }
+        *state = next;
+        Ok(())
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let state: State = unpack(NAME, bytes)?;
+    fn verdict(state: &State) -> Verdict {
+        if !state.drift {
+            return Verdict::default();
+        }
+        let turned = if state.direction == Direction::Down { state.greatest_at } else { state.least_at };
+        Verdict::drift(state.direction, state.numbers.saturating_sub(turned).max(1))
+    }
+
+    fn estimation(state: &State) -> f64 {
+        state.mean
+    }
+
+    fn is_sound(&self, state: &State) -> bool {
         let numbers = [state.mean, state.rise, state.fall, state.least_rise, state.greatest_fall];
-        require(NAME, numbers.iter().all(|number| number.is_finite()), "a number is not finite")?;
-        self.state = state;
-        Ok(())
-    }
-
-    fn memory(&self) -> usize {
-        std::mem::size_of::<Self>()
-    }
-}
-
-impl DriftDetector for PageHinkley {
-    fn update(&mut self, x: f64) -> Result<()> {
-        let mut state = if self.state.drift { State::default() } else { self.state };
-        state.numbers = state.numbers.saturating_add(1);
-        state.mean += (1.0 / state.numbers as f64) * (x - state.mean);
-        let deviation = x - state.mean;
-        state.rise = self.alpha * state.rise + deviation - self.delta;
-        state.fall = self.alpha * state.fall + deviation + self.delta;
-        let first = state.numbers == 1;
-        if first || state.rise < state.least_rise {
-            state.least_rise = state.rise;
-        }
-        if first || state.fall > state.greatest_fall {
-            state.greatest_fall = state.fall;
-        }
-        if !(state.mean.is_finite() && state.rise.is_finite() && state.fall.is_finite()) {
-            return Err(Fault::new(
-                FaultKind::Overflow,
-                format!("{NAME}: this number would make the sums overflow; it was not counted"),
-            ));
-        }
-        if state.numbers >= self.min_instances {
-            state.drift = (self.up && state.rise - state.least_rise > self.threshold)
-                || (self.down && state.greatest_fall - state.fall > self.threshold);
-        }
-        self.state = state;
-        Ok(())
-    }
-
-    fn drift_detected(&self) -> bool {
-        self.state.drift
-    }
-
-    fn reset(&mut self) {
-        self.state = State::default();
-    }
-
-    fn estimation(&self) -> f64 {
-        self.state.mean
-    }
-
-    fn duplicate(&self) -> Box<dyn DriftDetector> {
-        Box::new(self.clone())
+        numbers.iter().all(|number| number.is_finite()) && state.least_at.max(state.greatest_at) <= state.numbers
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::detector::tests::detector;
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn worked_by_hand() {
-        // δ = 0, α = 1, λ = 1 on 0, 0, 3: the mean becomes 1, the deviation 2, so U = 2 > 0 + 1: a rise.
-        let mut detector = PageHinkley {
-            min_instances: 1,
-            delta: 0.0,
-            threshold: 1.0,
-            alpha: 1.0,
-            up: true,
-            down: true,
-            state: State::default(),
-        };
+        // δ = 0, α = 1, λ = 1 on 0, 0, 3: the mean becomes 1, the deviation 2, so U = 2 > 0 + 1: a rise that began
+        // after the first number, where U was least for the first time.
+        let parameters = json!({ "min_instances": 1, "delta": 0.0, "threshold": 1.0, "alpha": 1.0 });
+        let mut detector = detector(PageHinkley::NAME, parameters);
         for (x, drift) in [(0.0, false), (0.0, false), (3.0, true), (3.0, false)] {
             detector.update(x).expect("a good number");
-            assert_eq!(detector.drift_detected(), drift);
+            assert_eq!(detector.verdict().drift, drift);
+            if drift {
+                assert_eq!(detector.verdict(), Verdict::drift(Direction::Up, 2));
+            }
         }
         assert_eq!(detector.estimation(), 3.0);
     }

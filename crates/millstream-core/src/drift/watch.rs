@@ -50,6 +50,12 @@ impl Watch {
         self.updates
     }
 
+    /// With which number, counted from 0, the change is believed to have begun that the last one brought to light.
+    pub fn change_point(&self) -> Option<u64> {
+        let verdict = self.detector.verdict();
+        (verdict.drift || verdict.warning).then(|| self.updates.saturating_sub(verdict.since))
+    }
+
     pub fn memory(&self) -> usize {
         std::mem::size_of::<Self>() + self.detector.memory()
     }

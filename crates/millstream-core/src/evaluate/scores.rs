@@ -315,7 +315,7 @@ impl Scores {
     fn detect(&mut self, row: u64, error: f64) -> Result<()> {
         if let Some(detector) = &mut self.detector {
             detector.update(error)?;
-            if detector.drift_detected() {
+            if detector.verdict().drift {
                 self.marks.push(row);
             }
         }

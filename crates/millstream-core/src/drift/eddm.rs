@@ -1,0 +1,140 @@
+//! EDDM (Baena-García and others, 2006): distances between errors of a learner in a stable world only become longer.
+//!
+//! p' is the mean of the distances so far, s' their standard deviation. Where p' + 2 s' is greatest it is kept; a
+//! warning is given when (p' + 2 s') / max < α, a change found below β. The change is believed to have begun where
+//! p' + 2 s' was greatest.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Fault, Result};
+use crate::registry::{Declaration, Role};
+
+use super::detector::{build, Direction, Test, Verdict};
+use super::{share, warm_start};
+
+pub static EDDM: Declaration = Declaration {
+    name: Eddm::NAME,
+    role: Role::DriftDetector,
+    words: "Early drift detection method: the distances between errors, for gradual drift",
+    parameters: &[
+        warm_start(30),
+        share("alpha", 0.95, "the share of the greatest distance below which there is a warning"),
+        share("beta", 0.9, "the share of the greatest distance below which there is a change"),
+    ],
+    build: |arguments| {
+        let (alpha, beta) = (arguments.float("alpha")?, arguments.float("beta")?);
+        if alpha < beta {
+            return Err(Fault::value(format!(
+                "{}: alpha must be at least beta, because a warning comes before a change; got {alpha} and {beta}",
+                Eddm::NAME
+            )));
+        }
+        Ok(build(Eddm { warm_start: arguments.integer("warm_start")? as u64, alpha, beta }))
+    },
+};
+
+#[derive(Clone)]
+struct Eddm {
+    warm_start: u64,
+    alpha: f64,
+    beta: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct State {
+    numbers: u64,
+    errors: u64,
+    /// The number of the last error.
+    last: u64,
+    /// Of the distances: their mean, and the sum of squared deviations from it.
+    mean: f64,
+    squares: f64,
+    greatest: f64,
+    greatest_at: u64,
+    verdict: Verdict,
+}
+
+impl Test for Eddm {
+    const NAME: &'static str = "drift.EDDM";
+    const SHARES: bool = true;
+    type State = State;
+
+    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+        if x != 0.0 && x != 1.0 {
+            let words = format!("{}: it counts errors, so a number must be 0 or 1, got {x}", Self::NAME);
+            return Err(Fault::value(words));
+        }
+        state.numbers = state.numbers.saturating_add(1);
+        if x == 0.0 {
+            return Ok(());
+        }
+        state.errors += 1;
+        let distance = (state.numbers - state.last) as f64;
+        state.last = state.numbers;
+        let before = state.mean;
+        state.mean += (distance - before) / state.errors as f64;
+        state.squares += (distance - before) * (distance - state.mean);
+        if state.numbers <= self.warm_start {
+            return Ok(());
+        }
+        let variance = if state.errors > 1 { state.squares / (state.errors - 1) as f64 } else { 0.0 };
+        let now = state.mean + 2.0 * variance.max(0.0).sqrt();
+        if now > state.greatest {
+            (state.greatest, state.greatest_at) = (now, state.numbers);
+        } else if state.errors > self.warm_start {
+            let level = now / state.greatest;
+            let since = state.numbers - state.greatest_at;
+            state.verdict = if level < self.beta {
+                Verdict::drift(Direction::Up, since)
+            } else if level < self.alpha {
+                Verdict::warning(Direction::Up, since)
+            } else {
+                Verdict::default()
+            };
+        }
+        Ok(())
+    }
+
+    fn verdict(state: &State) -> Verdict {
+        state.verdict
+    }
+
+    /// The share of errors.
+    fn estimation(state: &State) -> f64 {
+        if state.numbers == 0 {
+            0.0
+        } else {
+            state.errors as f64 / state.numbers as f64
+        }
+    }
+
+    fn is_sound(&self, state: &State) -> bool {
+        let amounts = [state.mean, state.squares, state.greatest];
+        amounts.iter().all(|amount| (0.0..f64::INFINITY).contains(amount))
+            && state.errors <= state.numbers
+            && state.last.max(state.greatest_at) <= state.numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::detector::tests::detector;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn worked_by_hand() {
+        // Errors at 4, 8, 12: distances 4, 4, 4, so p' + 2 s' = 4. One more at 13: distances 4, 4, 4, 1, mean 3.25,
+        // deviation 1.5, 6.25: the greatest. At 14: mean 2.8, deviation √2.7, 6.086; 0.974 of it. At 15: mean 2.5,
+        // deviation √2.7, 5.786: 0.926 of it, a warning since two numbers.
+        let mut detector = detector(Eddm::NAME, json!({ "warm_start": 3 }));
+        let mut told = Vec::new();
+        for number in 1..=15 {
+            detector.update(f64::from(u8::from(number % 4 == 0 || number > 12))).expect("a good number");
+            told.push(detector.verdict());
+        }
+        assert_eq!(told[14], Verdict::warning(Direction::Up, 2));
+        assert!(told[..14].iter().all(|verdict| *verdict == Verdict::default()));
+        assert!(detector.update(0.5).is_err());
+    }
+}

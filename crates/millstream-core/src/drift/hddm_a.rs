@@ -1,0 +1,149 @@
+//! HDDM_A (Frías-Blanco and others, 2015): Hoeffding's inequality on the means before and after a cut.
+//!
+//! Of all beginnings of the stream, the one whose mean plus its bound √(ln(1/α) / 2n) is least is the cut for a rise
+//! (for a fall: minus, greatest). With n numbers before the cut, N in all and m = (N − n) / (n N), the mean has risen when
+//! mean(N) − mean(n) ≥ √(m ln(2/α) / 2) (corollary 8). The change is believed to have begun at the cut.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Result;
+use crate::registry::{Declaration, Role};
+
+use super::detector::{build, Direction, Test, Verdict};
+use super::{confidence, TWO_SIDED};
+
+pub static HDDM_A: Declaration = Declaration {
+    name: HddmA::NAME,
+    role: Role::DriftDetector,
+    words: "Hoeffding's bounds on averages before and after a cut, for abrupt drift",
+    parameters: &[
+        confidence("drift_confidence", 0.001, "the chance of a false alarm that is a change"),
+        confidence("warning_confidence", 0.005, "the chance of a false alarm that is a warning"),
+        TWO_SIDED,
+    ],
+    build: |arguments| {
+        Ok(build(HddmA {
+            drift: arguments.float("drift_confidence")?,
+            warning: arguments.float("warning_confidence")?,
+            two_sided: arguments.boolean("two_sided_test")?,
+        }))
+    },
+};
+
+#[derive(Clone)]
+struct HddmA {
+    drift: f64,
+    warning: f64,
+    two_sided: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Average {
+    numbers: u64,
+    mean: f64,
+}
+
+impl Average {
+    fn bound(&self, confidence: f64) -> f64 {
+        (1.0 / (2.0 * self.numbers as f64) * (1.0 / confidence).ln()).sqrt()
+    }
+
+    fn is_sound(&self) -> bool {
+        (0.0..=1.0).contains(&self.mean)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct State {
+    all: Average,
+    /// The beginnings with the least upper and the greatest lower bound.
+    low: Average,
+    high: Average,
+    verdict: Verdict,
+}
+
+impl HddmA {
+    /// The verdict on `apart`, how far the mean of all is from that of a beginning in the direction asked for.
+    fn judge(&self, apart: f64, all: &Average, cut: &Average, direction: Direction) -> Verdict {
+        if all.numbers == cut.numbers {
+            return Verdict::default();
+        }
+        let (n, before) = (all.numbers as f64, cut.numbers as f64);
+        let m = (n - before) / before * (1.0 / n);
+        let beyond = |confidence: f64| apart >= (m / 2.0 * (2.0 / confidence).ln()).sqrt();
+        let since = all.numbers - cut.numbers;
+        if beyond(self.drift) {
+            Verdict::drift(direction, since)
+        } else if beyond(self.warning) {
+            Verdict::warning(direction, since)
+        } else {
+            Verdict::default()
+        }
+    }
+}
+
+impl Test for HddmA {
+    const NAME: &'static str = "drift.HDDM_A";
+    const SHARES: bool = true;
+    type State = State;
+
+    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+        let State { all, low, high, verdict } = state;
+        all.numbers = all.numbers.saturating_add(1);
+        all.mean += (1.0 / all.numbers as f64) * (x - all.mean);
+        let bound = all.bound(self.drift);
+        if low.numbers == 0 || low.mean + low.bound(self.drift) >= all.mean + bound {
+            *low = *all;
+        }
+        if high.numbers == 0 || high.mean - high.bound(self.drift) <= all.mean - bound {
+            *high = *all;
+        }
+        *verdict = self.judge(all.mean - low.mean, all, low, Direction::Up);
+        if self.two_sided && !verdict.drift {
+            let fall = self.judge(high.mean - all.mean, all, high, Direction::Down);
+            if fall.drift || (fall.warning && !verdict.warning) {
+                *verdict = fall;
+            }
+        }
+        Ok(())
+    }
+
+    fn verdict(state: &State) -> Verdict {
+        state.verdict
+    }
+
+    fn estimation(state: &State) -> f64 {
+        state.all.mean
+    }
+
+    fn is_sound(&self, state: &State) -> bool {
+        let numbers = state.all.numbers;
+        [state.all, state.low, state.high].iter().all(|one| one.is_sound() && one.numbers <= numbers)
+            && (state.low.numbers.min(state.high.numbers) > 0 || numbers == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::detector::tests::detector;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn worked_by_hand() {
+        // Ten times 0 and then ones. With k ones the mean is k / (10 + k) and m = k / (10 (10 + k)); the bound for a change
+        // is √(m ln(2000) / 2): at k = 6 0.375 against √(0.0375 · 3.8005) = 0.3775, at k = 7 0.4118 against 0.3956.
+        let mut detector = detector(HddmA::NAME, json!({}));
+        for _ in 0..10 {
+            detector.update(0.0).expect("a good number");
+        }
+        let told: Vec<_> = (0..7)
+            .map(|_| {
+                detector.update(1.0).expect("a good number");
+                detector.verdict()
+            })
+            .collect();
+        assert_eq!(told[6], Verdict::drift(Direction::Up, 7));
+        assert_eq!(told[5], Verdict::warning(Direction::Up, 6));
+    }
+}

@@ -1,0 +1,183 @@
+//! KSWIN (Raab, Heusinger and Schleif, 2020): the Kolmogorov-Smirnov test between new numbers and older ones.
+//!
+//! Of a window of n numbers, the last r are compared with r drawn at random from the n − r before them. A change is
+//! found when the greatest distance of the two empirical distributions exceeds √(−ln(α) / r) (their equation 5). The
+//! window then keeps the last r numbers. Any change of the distribution is seen, not only of the mean.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Default as DefaultValue, Kind, Parameter};
+use crate::random::Random;
+use crate::registry::{Declaration, Role};
+
+use super::detector::{build, Direction, Test, Verdict};
+use super::recent::Recent;
+use super::{confidence, window_size};
+
+pub static KSWIN: Declaration = Declaration {
+    name: Kswin::NAME,
+    role: Role::DriftDetector,
+    words: "Kolmogorov-Smirnov test in a window, for any change of the distribution",
+    parameters: &[
+        confidence("alpha", 0.005, "the chance of a false alarm at each number"),
+        window_size("window_size", 100, "numbers in the window"),
+        window_size("stat_size", 30, "the newest numbers, and how many older ones they are compared with"),
+        Parameter::new(
+            "seed",
+            Kind::Integer { low: 0, high: i64::MAX },
+            DefaultValue::Integer(0),
+            "of the draws from the older numbers",
+        ),
+    ],
+    build: |arguments| {
+        let size = arguments.integer("window_size")? as usize;
+        let newest = arguments.integer("stat_size")? as usize;
+        if 2 * newest > size {
+            return Err(Fault::value(format!(
+                "{}: stat_size must be at most half of window_size ({size}), got {newest}",
+                Kswin::NAME
+            )));
+        }
+        let bound = (-arguments.float("alpha")?.ln() / newest as f64).sqrt();
+        Ok(build(Kswin { size, newest, bound, seed: arguments.integer("seed")? as u64 }))
+    },
+};
+
+#[derive(Clone)]
+struct Kswin {
+    size: usize,
+    newest: usize,
+    bound: f64,
+    seed: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    recent: Recent,
+    /// Tests since the window was begun: what is drawn follows from the seed and this.
+    tests: u64,
+    verdict: Verdict,
+    /// Room for the two samples.
+    #[serde(skip)]
+    room: [Vec<f64>; 2],
+}
+
+impl Kswin {
+    fn draw(&self, state: &mut State) {
+        let State { recent, tests, room: [old, new], .. } = state;
+        let older = self.size - self.newest;
+        let mut random = Random::new(self.seed, *tests);
+        old.clear();
+        // Selection sampling (Knuth, algorithm S): each subset has the same chance, and nothing is kept besides.
+        for place in 0..older {
+            let (left, wanted) = (older - place, self.newest - old.len());
+            if random.below(left as u32) < wanted as u32 {
+                old.push(recent.get(place));
+            }
+        }
+        new.clear();
+        new.extend((older..self.size).map(|place| recent.get(place)));
+        old.sort_unstable_by(f64::total_cmp);
+        new.sort_unstable_by(f64::total_cmp);
+    }
+}
+
+/// The greatest distance of two empirical distributions of equal size, in steps of one number, and whether the second is
+/// above the first there.
+fn distance(old: &[f64], new: &[f64]) -> (usize, bool) {
+    let (mut before, mut after) = (0, 0);
+    let mut greatest = (0, false);
+    while before < old.len() && after < new.len() {
+        let at = old[before].min(new[after]);
+        while before < old.len() && old[before] <= at {
+            before += 1;
+        }
+        while after < new.len() && new[after] <= at {
+            after += 1;
+        }
+        let apart = before.abs_diff(after);
+        if apart > greatest.0 {
+            greatest = (apart, before > after);
+        }
+    }
+    greatest
+}
+
+impl Test for Kswin {
+    const NAME: &'static str = "drift.KSWIN";
+    type State = State;
+
+    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+        state.recent.push(x, self.size);
+        state.verdict = Verdict::default();
+        if state.recent.len() == self.size {
+            state.tests = state.tests.wrapping_add(1);
+            self.draw(state);
+            let (apart, above) = distance(&state.room[0], &state.room[1]);
+            if apart as f64 / self.newest as f64 > self.bound {
+                let direction = if above { Direction::Up } else { Direction::Down };
+                state.verdict = Verdict::drift(direction, self.newest as u64);
+            }
+        }
+        Ok(())
+    }
+
+    fn verdict(state: &State) -> Verdict {
+        state.verdict
+    }
+
+    fn estimation(state: &State) -> f64 {
+        let numbers = state.recent.len();
+        if numbers == 0 {
+            return 0.0;
+        }
+        let scale = numbers as f64;
+        state.recent.iter().map(|x| x / scale).sum()
+    }
+
+    /// The newest numbers stay: they are from after the change.
+    fn clear(&self, state: &mut State) {
+        let drift = state.verdict.drift;
+        let newest: Vec<f64> =
+            if drift { state.recent.iter().rev().take(self.newest).collect() } else { Vec::new() };
+        state.recent.clear();
+        for &x in newest.iter().rev() {
+            state.recent.push(x, self.size);
+        }
+        state.verdict = Verdict::default();
+        if !drift {
+            state.tests = 0;
+        }
+    }
+
+    fn is_sound(&self, state: &State) -> bool {
+        state.recent.is_sound(self.size, -f64::MAX, f64::MAX)
+    }
+
+    fn memory(state: &State) -> usize {
+        let room: usize = state.room.iter().map(|room| room.capacity() * std::mem::size_of::<f64>()).sum();
+        state.recent.memory() + room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::detector::tests::{detector, found};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn worked_by_hand() {
+        // Of 1, 2, 3, 4 against 3, 4, 5, 6: below 3 lie two of the first and none of the second, the greatest distance.
+        assert_eq!(distance(&[1.0, 2.0, 3.0, 4.0], &[3.0, 4.0, 5.0, 6.0]), (2, true));
+        assert_eq!(distance(&[1.0, 1.0], &[1.0, 1.0]), (0, false));
+        // Of zeros and then ones with r = 10 and α = 0.05, the bound is √(0.29957) = 0.5473: six ones among the newest ten,
+        // while all of the older ones are zeros: at place 45 for a change at 40.
+        let parameters = json!({ "alpha": 0.05, "window_size": 40, "stat_size": 10 });
+        let numbers = (0..46).map(|place| f64::from(u8::from(place >= 40)));
+        let mut detector = detector(Kswin::NAME, parameters);
+        assert_eq!(found(&mut *detector, numbers), [45]);
+        assert_eq!(detector.verdict(), Verdict::drift(Direction::Up, 10));
+    }
+}

@@ -1,0 +1,183 @@
+//! RDDM (Barros, Cabral, Gonçalves and Santos, 2017): DDM that forgets, because it grows deaf on long concepts.
+//!
+//! Three rules are added to DDM: when a concept is longer than `max_concept` numbers and there is no warning, the sums
+//! are made anew of the last `min_stable_concept` numbers; a warning that lasts for `warn_limit` numbers is a change;
+//! and after a change the sums begin with the numbers since the warning, which are from the new concept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Declaration, Role};
+
+use super::ddm::{Errors, Levels};
+use super::detector::{build, Direction, Test, Verdict};
+use super::recent::Recent;
+use super::{deviations, warm_start, window_size, LARGEST_WINDOW};
+
+pub static RDDM: Declaration = Declaration {
+    name: Rddm::NAME,
+    role: Role::DriftDetector,
+    words: "Reactive drift detection method: DDM that forgets old numbers of a long concept",
+    parameters: &[
+        warm_start(129),
+        deviations("warning_threshold", 1.773, "standard deviations above the least that are a warning"),
+        deviations("drift_threshold", 2.258, "standard deviations above the least that are a change"),
+        Parameter::new(
+            "max_concept",
+            Kind::Integer { low: 2, high: i64::MAX },
+            DefaultValue::Integer(40_000),
+            "numbers of a concept after which older ones are forgotten",
+        ),
+        window_size("min_stable_concept", 7000, "numbers that are kept then"),
+        Parameter::new(
+            "warn_limit",
+            Kind::Integer { low: 1, high: LARGEST_WINDOW },
+            DefaultValue::Integer(1400),
+            "numbers that a warning may last before it is a change",
+        ),
+    ],
+    build: |arguments| {
+        let kept = arguments.integer("min_stable_concept")?;
+        let longest = arguments.integer("max_concept")?;
+        if kept > longest {
+            return Err(Fault::value(format!(
+                "{}: min_stable_concept must be at most max_concept ({longest}), got {kept}",
+                Rddm::NAME
+            )));
+        }
+        Ok(build(Rddm {
+            warm_start: arguments.integer("warm_start")? as u64,
+            levels: Levels {
+                warning: arguments.float("warning_threshold")?,
+                drift: arguments.float("drift_threshold")?,
+            },
+            longest: longest as u64,
+            kept: kept as usize,
+            warn_limit: arguments.integer("warn_limit")? as u64,
+        }))
+    },
+};
+
+#[derive(Clone)]
+struct Rddm {
+    warm_start: u64,
+    levels: Levels,
+    longest: u64,
+    kept: usize,
+    warn_limit: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    errors: Errors,
+    recent: Recent,
+    /// Numbers since the warning began, the first of them included; 0 without one.
+    warned: u64,
+    verdict: Verdict,
+}
+
+impl Rddm {
+    /// The sums of the last `count` numbers.
+    fn again(&self, state: &mut State, count: usize) {
+        let State { errors, recent, .. } = state;
+        *errors = Errors::default();
+        let skip = recent.len().saturating_sub(count);
+        for x in recent.iter().skip(skip) {
+            errors.take(x);
+            if errors.numbers > self.warm_start {
+                errors.judge(self.levels);
+            }
+        }
+    }
+}
+
+impl Test for Rddm {
+    const NAME: &'static str = "drift.RDDM";
+    const SHARES: bool = true;
+    type State = State;
+
+    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+        state.recent.push(x, self.kept);
+        state.errors.take(x);
+        state.verdict = Verdict::default();
+        if state.errors.numbers <= self.warm_start {
+            return Ok(());
+        }
+        let verdict = state.errors.judge(self.levels);
+        state.warned = if verdict.warning || verdict.drift { state.warned + 1 } else { 0 };
+        if verdict.drift || (verdict.warning && state.warned > self.warn_limit) {
+            state.verdict = Verdict::drift(Direction::Up, state.warned);
+        } else if verdict.warning {
+            state.verdict = Verdict::warning(Direction::Up, state.warned);
+        } else if state.errors.numbers > self.longest {
+            self.again(state, self.kept);
+        }
+        Ok(())
+    }
+
+    fn verdict(state: &State) -> Verdict {
+        state.verdict
+    }
+
+    fn estimation(state: &State) -> f64 {
+        state.errors.share
+    }
+
+    /// After a change, the numbers since the warning stay.
+    fn clear(&self, state: &mut State) {
+        let stay = if state.verdict.drift { state.warned as usize } else { 0 };
+        let newest: Vec<f64> = state.recent.iter().rev().take(stay).collect();
+        state.recent.clear();
+        for &x in newest.iter().rev() {
+            state.recent.push(x, self.kept);
+        }
+        (state.warned, state.verdict) = (0, Verdict::default());
+        self.again(state, stay);
+    }
+
+    fn is_sound(&self, state: &State) -> bool {
+        state.recent.is_sound(self.kept, 0.0, 1.0)
+            && state.errors.is_sound()
+            && state.warned <= state.errors.numbers
+    }
+
+    fn memory(state: &State) -> usize {
+        state.recent.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::detector::tests::detector;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn worked_by_hand() {
+        // As in DDM's example, with its levels: 1, 0, 0, 0, 1, 1 is a warning; one more error gives p = 4/7, s = 0.1870, 0.7585
+        // against 1/4 + 3 · 0.2165 = 0.8995, a warning still, and with `warn_limit` 1 a change. The sums then begin with
+        // the two errors of the warning: with an error next, the share is 3/3.
+        let parameters =
+            json!({ "warm_start": 3, "warning_threshold": 2.0, "drift_threshold": 3.0, "warn_limit": 1 });
+        let mut detector = detector(Rddm::NAME, parameters);
+        for x in [1.0, 0.0, 0.0, 0.0, 1.0, 1.0] {
+            detector.update(x).expect("a good number");
+        }
+        assert_eq!(detector.verdict(), Verdict::warning(Direction::Up, 1));
+        detector.update(1.0).expect("a good number");
+        assert_eq!(detector.verdict(), Verdict::drift(Direction::Up, 2));
+        detector.update(1.0).expect("a good number");
+        assert_eq!((detector.verdict(), detector.estimation()), (Verdict::default(), 1.0));
+    }
+
+    #[test]
+    fn a_long_concept_is_forgotten() {
+        let parameters = json!({ "max_concept": 500, "min_stable_concept": 100 });
+        let mut detector = detector(Rddm::NAME, parameters);
+        for place in 0..600 {
+            detector.update(f64::from(u8::from(place % 4 == 0 && place < 400))).expect("a good number");
+        }
+        assert_eq!(detector.estimation(), 0.0);
+    }
+}

@@ -1,0 +1,170 @@
+//! STEPD (Nishida and Yamauchi, 2007): a test of equal proportions between the newest numbers and all before them.
+//!
+//! With rₒ errors among nₒ older numbers, r among the newest n, and p̂ = (rₒ + r) / (nₒ + n), the statistic
+//!
+//! ```text
+//! T = (|rₒ / nₒ − r / n| − ½ (1 / nₒ + 1 / n)) / √(p̂ (1 − p̂) (1 / nₒ + 1 / n))
+//! ```
+//!
+//! is that of a standard normal (equation 1). Where the newest have more errors and the two-sided chance of T is below
+//! a level, that is a warning or a change. It is believed to have begun with the newest numbers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Result;
+use crate::registry::{Declaration, Role};
+
+use super::detector::{build, Direction, Test, Verdict};
+use super::recent::Recent;
+use super::{confidence, window_size};
+
+pub static STEPD: Declaration = Declaration {
+    name: Stepd::NAME,
+    role: Role::DriftDetector,
+    words: "Statistical test of equal proportions between recent errors and those before",
+    parameters: &[
+        window_size("window_size", 30, "the newest numbers"),
+        confidence("alpha_drift", 0.003, "the chance of a false alarm that is a change"),
+        confidence("alpha_warning", 0.05, "the chance of a false alarm that is a warning"),
+    ],
+    build: |arguments| {
+        Ok(build(Stepd {
+            size: arguments.integer("window_size")? as usize,
+            drift: arguments.float("alpha_drift")?,
+            warning: arguments.float("alpha_warning")?,
+        }))
+    },
+};
+
+#[derive(Clone)]
+struct Stepd {
+    size: usize,
+    drift: f64,
+    warning: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    recent: Recent,
+    /// Errors among the newest, and among those before.
+    new: f64,
+    old: f64,
+    /// How many are before the newest.
+    older: u64,
+    verdict: Verdict,
+}
+
+/// The chance that a standard normal is further from 0 than `z`: series and continued fraction of the error function.
+fn two_sided(z: f64) -> f64 {
+    let x = z.abs() / std::f64::consts::SQRT_2;
+    if x < 2.0 {
+        // erf(x) = 2/√π Σ (−1)ᵏ x²ᵏ⁺¹ / (k! (2k + 1))
+        let (mut term, mut sum) = (x, x);
+        for k in 1..60 {
+            let k = f64::from(k);
+            term *= -x * x / k;
+            sum += term / (2.0 * k + 1.0);
+        }
+        return (1.0 - sum * std::f64::consts::FRAC_2_SQRT_PI).clamp(0.0, 1.0);
+    }
+    // erfc(x) = e^(−x²) / √π · 1 / (x + ½ / (x + 1 / (x + 3/2 / (x + …))))
+    let fraction = (1..60).rev().fold(0.0, |below, k| f64::from(k) / 2.0 / (x + below));
+    (-x * x).exp() / ((x + fraction) * std::f64::consts::PI.sqrt())
+}
+
+impl Stepd {
+    fn judge(&self, state: &State) -> Verdict {
+        let (older, newer) = (state.older as f64, self.size as f64);
+        let (before, now) = (state.old / older, state.new / newer);
+        let both = (state.old + state.new) / (older + newer);
+        let spread = (both * (1.0 - both) * (1.0 / older + 1.0 / newer)).max(0.0).sqrt();
+        let apart = now - before - 0.5 * (1.0 / older + 1.0 / newer);
+        if now <= before || spread == 0.0 || apart <= 0.0 {
+            return Verdict::default();
+        }
+        let chance = two_sided(apart / spread);
+        if chance < self.drift {
+            Verdict::drift(Direction::Up, self.size as u64)
+        } else if chance < self.warning {
+            Verdict::warning(Direction::Up, self.size as u64)
+        } else {
+            Verdict::default()
+        }
+    }
+}
+
+impl Test for Stepd {
+    const NAME: &'static str = "drift.STEPD";
+    const SHARES: bool = true;
+    type State = State;
+
+    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+        state.new += x;
+        if let Some(oldest) = state.recent.push(x, self.size) {
+            state.new -= oldest;
+            state.old += oldest;
+            state.older = state.older.saturating_add(1);
+        }
+        state.verdict = if state.older >= self.size as u64 { self.judge(state) } else { Verdict::default() };
+        Ok(())
+    }
+
+    fn verdict(state: &State) -> Verdict {
+        state.verdict
+    }
+
+    /// The share of errors among the newest numbers.
+    fn estimation(state: &State) -> f64 {
+        let numbers = state.recent.len();
+        if numbers == 0 {
+            0.0
+        } else {
+            state.new / numbers as f64
+        }
+    }
+
+    fn clear(&self, state: &mut State) {
+        state.recent.clear();
+        (state.new, state.old, state.older, state.verdict) = (0.0, 0.0, 0, Verdict::default());
+    }
+
+    fn is_sound(&self, state: &State) -> bool {
+        state.recent.is_sound(self.size, 0.0, 1.0)
+            && (state.older == 0 || state.recent.len() == self.size)
+            && state.new.is_finite()
+            && state.old.is_finite()
+    }
+
+    fn memory(state: &State) -> usize {
+        state.recent.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::detector::tests::{detector, found};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn chances_of_a_normal() {
+        // From tables: 0.31731, 0.045500, 0.0026998, 6.3342e-5.
+        for (z, chance) in [(1.0, 0.317_310_5), (2.0, 0.045_500_26), (3.0, 0.002_699_796), (4.0, 6.334_248e-5)] {
+            assert!((two_sided(z) / chance - 1.0).abs() < 1e-6, "{z}: {}", two_sided(z));
+        }
+    }
+
+    #[test]
+    fn worked_by_hand() {
+        // A window of 10 after 20 zeros; with k ones among the newest ten, 20 + k numbers in all: after four ones nₒ = 14,
+        // p̂ = 4/24, T = (0.4 − ½ (1/14 + 1/10)) / √(4/24 · 20/24 · (1/14 + 1/10)) = 0.3143 / 0.1543 = 2.037: p = 0.042,
+        // a warning. After five: nₒ = 15, T = 0.4167 / 0.1633 = 2.552, p = 0.0107; after six: nₒ = 16, T = 0.5188 / 0.1696
+        // = 3.058, p = 0.0022: a change.
+        let mut detector = detector(Stepd::NAME, json!({ "window_size": 10 }));
+        let numbers: Vec<f64> = (0..26).map(|place| f64::from(u8::from(place >= 20))).collect();
+        assert_eq!(found(&mut *detector, numbers[..24].to_vec()), [] as [usize; 0]);
+        assert_eq!(detector.verdict(), Verdict::warning(Direction::Up, 10));
+        assert_eq!(found(&mut *detector, numbers[24..].to_vec()), [1]);
+        assert!((detector.estimation() - 0.6).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,25 @@
+"""Detectors of change in a stream of numbers, often a model's errors.
+
+For numbers of any size: `ADWIN`, `PageHinkley`, `CUSUM`, `KSWIN`. For the errors of a classifier, 1 for an error
+and 0 for none: `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `FHDDM`, `STEPD`, `EWMAChart`.
+"""
+
+from millstream.drift.base import DriftDetector
+from millstream.drift.errors import DDM, EDDM, FHDDM, HDDM_A, HDDM_W, RDDM, STEPD, EWMAChart
+from millstream.drift.numbers import ADWIN, CUSUM, KSWIN, PageHinkley
+
+__all__ = [
+    "ADWIN",
+    "CUSUM",
+    "DDM",
+    "EDDM",
+    "FHDDM",
+    "HDDM_A",
+    "HDDM_W",
+    "KSWIN",
+    "RDDM",
+    "STEPD",
+    "DriftDetector",
+    "EWMAChart",
+    "PageHinkley",
+]
