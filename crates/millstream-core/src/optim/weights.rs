@@ -232,11 +232,12 @@ impl Weights {
         }
     }
 
-    /// Make room for sparse steps: where weights lie together in the end, they never lie apart. Room that nobody has
-    /// written to is not fetched from memory.
+    /// Make room for sparse steps: where weights lie together in the end, they never lie apart.
     pub fn grow_together(&mut self, width: usize, rule: Rule, averaging: bool) {
         if self.is_empty() && width >= WIDE && rule.memory() == 1 && !averaging {
-            self.pairs = vec![[0.0; 2]; width];
+            // Written to, not taken as zeros from the system: a page of those that is read before it is written is
+            // fetched twice.
+            self.pairs.resize(width, [0.0; 2]);
         } else {
             self.grow(width, rule, averaging);
             self.lie_together();
