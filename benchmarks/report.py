@@ -11,9 +11,22 @@ from pathlib import Path
 import millstream
 from benchmarks import peers
 from benchmarks.measure import Result
+from benchmarks.quality import Quality, Scales
 from benchmarks.resources import FilePeaks, LongRun
 
-__all__ = ["front_table", "generators_table", "goals_table", "learners_table", "machine", "page", "sides_table"]
+__all__ = [
+    "PEERS",
+    "every_quality_table",
+    "front_table",
+    "generators_table",
+    "goals_table",
+    "learners_table",
+    "machine",
+    "page",
+    "quality_table",
+    "scales_table",
+    "sides_table",
+]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -154,6 +167,54 @@ def generators_table(results: Sequence[Result]) -> str:
     return table(["generator", "examples/s", "MOA", "ours is", "River", "ours is"], rows)
 
 
+#: Whom quality is measured against.
+PEERS = ("River", "scikit-learn", "VW")
+
+
+def quality_table(judged: Sequence[Quality]) -> str:
+    """A row for each stream: the best of ours, the best of each peer, and by how much ours is better."""
+    rows = []
+    for found in judged:
+        ours, _, learner = found.best("millstream")
+        row = [found.stream, found.loss, f"{ours:.5g}, {learner}"]
+        for peer in PEERS:
+            loss, _, other = found.best(peer)
+            row.append(f"{loss:.5g}, {other}")
+        theirs, _, _ = found.best(*PEERS)
+        rows.append([*row, f"{100 * (theirs - ours) / theirs:+.2f} %", _met(ours <= theirs)])
+    return table(["stream", "loss", "best of ours", *PEERS, "ours is less by", "goal met"], rows)
+
+
+def every_quality_table(judged: Sequence[Quality]) -> str:
+    """All learners of all libraries, so that it can be seen what one learner does everywhere."""
+    learners = {(library, name) for found in judged for library in found.losses for name in found.losses[library]}
+    order = ["millstream", *PEERS]
+    rows = []
+    for library, name in sorted(learners, key=lambda one: (order.index(one[0]), one[1])):
+        losses = [found.losses[library].get(name) for found in judged]
+        rows.append([library, name, *("–" if loss is None else f"{loss:.5g}" for loss in losses)])
+    return table(["library", "learner", *(found.stream for found in judged)], rows)
+
+
+def scales_table(rescaled: Sequence[Scales]) -> str:
+    """Ours and VW's default, each on the stream and on its badly scaled copy."""
+    # VW's hashes of 18 bits collide and its weights have 32 bits, which moves its loss: so much is level.
+    rows = [
+        [found.stream, *(f"{loss:.5f}" for loss in (*found.ours, *found.theirs)),
+         _met(all(ours <= theirs + 5e-5 for ours, theirs in zip(found.ours, found.theirs, strict=True)))]
+        for found in rescaled
+    ]  # fmt: skip
+    head = [
+        "stream",
+        "ours",
+        "ours, other units",
+        "VW",
+        "VW, other units",
+        "at or below, but for its 32 bits and 18-bit hashes",
+    ]
+    return table(head, rows)
+
+
 def _quality(result: Result, side: str) -> str:
     value = result.outcomes[side].quality
     if value is None:
@@ -200,6 +261,8 @@ def page(
     turns: int,
     peaks: FilePeaks | None = None,
     generators: Sequence[Result] = (),
+    judged: Sequence[Quality] = (),
+    rescaled: Sequence[Scales] = (),
 ) -> str:
     """The whole page."""
     parts = [
@@ -231,5 +294,16 @@ def page(
             "## Every generator",
             "Examples drawn and thrown away, in chunks; MOA by its task MeasureStreamSpeed, River by its loop.",
             generators_table(generators),
+        ]
+    if judged:
+        parts += [
+            "## Quality",
+            f"Prequential loss of linear learners, all untuned, over {judged[0].rows:,} rows of each stream; "
+            "benchmarks/quality.py says how each library was set up.",
+            quality_table(judged),
+            every_quality_table(judged),
+            'Log loss of `LogisticRegression(optimizer="adaptive")` and of VW\'s default, no scaler, on the '
+            "streams as they are and with each number in another unit, from 1e-6 to 1e6 of its own.",
+            scales_table(rescaled),
         ]
     return "\n\n".join(parts) + "\n"

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import generators, learners, report, resources, workloads
+from benchmarks import generators, learners, quality, report, resources, workloads
 from benchmarks.measure import Comparison, Result, measure
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
@@ -24,9 +24,24 @@ def _measured(comparison: Comparison, turns: int) -> Result:
     return result
 
 
+def _judged(size: float) -> tuple[list[quality.Quality], list[quality.Scales]]:
+    judged = []
+    for found in quality.qualities(size):
+        (ours, _, learner), (theirs, library, other) = found.best("millstream"), found.best(*report.PEERS)
+        print(
+            f"{found.stream}: {found.loss} {ours:.5f} by {learner}; {theirs:.5f} by {library}, {other}",
+            file=sys.stderr,
+            flush=True,
+        )
+        judged.append(found)
+    return judged, list(quality.scales(size))
+
+
 def main() -> None:
     """Run what is asked for and print the page."""
-    names = ", ".join([*workloads.WORKLOADS, "learners", "generators", "memory", "file-memory", "import"])
+    names = ", ".join(
+        [*workloads.WORKLOADS, "learners", "generators", "quality", "memory", "file-memory", "import"]
+    )
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
     parser.add_argument(
@@ -50,11 +65,12 @@ def main() -> None:
     parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
     every = None if wanted("generators") else only
     drawn = [_measured(comparison, turns) for comparison in generators.comparisons(size, every)]
+    judged, rescaled = _judged(size) if wanted("quality") else ([], [])
     rows = int(10_000_000 * size)
     runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
     seconds = resources.import_seconds() if wanted("import") else None
     peaks = resources.file_peaks(int(4_000_000 * size)) if wanted("file-memory") else None
-    page = report.page(where, results, parts, runs, seconds, turns, peaks, drawn)
+    page = report.page(where, results, parts, runs, seconds, turns, peaks, drawn, judged, rescaled)
     print(page)
     if given.write and only is None:
         RESULTS.write_text(page)

@@ -177,6 +177,8 @@ def variants() -> Iterator[Case]:
         short = name.partition(".")[2]
         for optimizer in millstream.find(role="optimizer"):
             yield Case(role, f"{short}({optimizer})", {"name": name, "parameters": {"optimizer": optimizer}})
+        full = {"name": "optim.AdaGrad", "parameters": {"full": True}}
+        yield Case(role, f"{short}(full AdaGrad)", {"name": name, "parameters": {"optimizer": full}})
         for loss in millstream.find(role="loss"):
             description = {"name": name, "parameters": {"loss": loss}}
             with contextlib.suppress(ValueError):

@@ -28,6 +28,12 @@ PAIRS = [
     (optim.Adam(), river.Adam),
 ]
 OPTIMIZERS = [millstream.build({"name": name}) for name in millstream.find(role="optimizer")]
+#: Those that step weight by weight; tests/test_optim_whole.py has the others.
+BY_WEIGHT = [
+    optimizer
+    for optimizer in OPTIMIZERS
+    if optimizer not in (optim.Adaptive(), optim.CoinBetting(), optim.OnlineNewtonStep())
+]
 
 
 def scaled(load: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +99,7 @@ def test_ftrl_takes_penalties_itself() -> None:
 
 
 @pytest.mark.parametrize("averaging", [False, True])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=repr)
+@pytest.mark.parametrize("optimizer", BY_WEIGHT, ids=repr)
 def test_saved_and_continued_at_any_point(optimizer: Any, averaging: bool) -> None:
     X, y = scaled(datasets.load_breast_cancer, 60)
     for make in (linear_model.LogisticRegression, linear_model.SoftmaxRegression):
@@ -109,7 +115,7 @@ def test_saved_and_continued_at_any_point(optimizer: Any, averaging: bool) -> No
 
 @pytest.mark.parametrize("l1", [0.0, 0.001])
 @pytest.mark.parametrize("averaging", [False, True])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=repr)
+@pytest.mark.parametrize("optimizer", BY_WEIGHT, ids=repr)
 def test_dense_sparse_and_dicts(optimizer: Any, averaging: bool, l1: float) -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(150, 7)) * (rng.random((150, 7)) < 0.5)
@@ -131,7 +137,7 @@ def test_dense_sparse_and_dicts(optimizer: Any, averaging: bool, l1: float) -> N
         assert [model.weights[str(j)] for j in range(7)] == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=repr)
+@pytest.mark.parametrize("optimizer", BY_WEIGHT, ids=repr)
 def test_huge_values_leave_no_trace(optimizer: Any) -> None:
     X, y = scaled(datasets.load_iris, 50)
     for make in (linear_model.SoftmaxRegression, linear_model.LinearRegression):

@@ -4,6 +4,14 @@ A weight takes a step when its feature is present and not 0, so that a step cost
 dense row and the same row written sparsely give the same weights. For optimisers with a memory (momentum, Adam)
 this is their lazy form: River's and scikit-learn's results are the same where no feature is 0. Defaults are
 River's.
+
+Some optimisers look at the whole example: `Adaptive`, `CoinBetting`, `OnlineNewtonStep` and `AdaGrad(full=True)`.
+They are for `linear_model.LinearRegression` and `linear_model.LogisticRegression`, and step the constant term as
+they do the other weights; `l1`, `l2`, `averaging` and `intercept_learning_rate` of the learner are refused with
+them. For several classes put `multiclass.OneVsRest` around the learner.
+
+A learner also takes an optimiser by its name in lower case: `optimizer="adaptive"` is
+`optimizer=optim.Adaptive()`.
 """
 
 from __future__ import annotations
@@ -18,12 +26,15 @@ __all__ = [
     "AdaDelta",
     "AdaGrad",
     "Adam",
+    "Adaptive",
+    "CoinBetting",
     "Constant",
     "FTRLProximal",
     "InverseScaling",
     "InverseSquareRoot",
     "Momentum",
     "Nesterov",
+    "OnlineNewtonStep",
     "Optimal",
     "Optimizer",
     "RMSProp",
@@ -241,7 +252,11 @@ class Nesterov(Optimizer):
 class AdaGrad(Optimizer):
     """A rate for each weight that falls with the sum of squares of its gradients.
 
-    Choose it where features differ in scale or are rare: each finds its own rate, which only falls.
+    Choose it where features differ in scale or are rare: each finds its own rate, which only falls. With `full`
+    the rate is a matrix, the inverse root of the sum of the outer products of gradients, which also knows how
+    features go together; a step then costs about 2 d³ operations for d features (10 features: some microseconds;
+    100: a millisecond), and there may be up to 512 features and nominal values. The root is not computed anew at
+    each step: eigenvalues and eigenvectors are kept, and each gradient changes them by a matrix of rank one.
 
     Parameters
     ----------
@@ -249,6 +264,8 @@ class AdaGrad(Optimizer):
         The size of a step: a number, or a schedule.
     epsilon
         Added to the sum, to keep the division from being by 0.
+    full
+        Whether to take the root of the whole matrix of products of gradients, and not of its diagonal.
 
     Examples
     --------
@@ -258,6 +275,11 @@ class AdaGrad(Optimizer):
     ...     model.learn_one(x, y)
     >>> round(model.weights["x"], 4)
     0.1669
+    >>> model = linear_model.LinearRegression(optimizer=optim.AdaGrad(0.1, full=True), intercept=False)
+    >>> for x, y in [({"a": 3.0, "b": 4.0}, 1.0), ({"a": -4.0, "b": 3.0}, 1.0)]:
+    ...     model.learn_one(x, y)
+    >>> {name: round(weight, 4) for name, weight in model.weights.items()}
+    {'a': -0.02, 'b': 0.14}
 
     References
     ----------
@@ -267,8 +289,8 @@ class AdaGrad(Optimizer):
 
     name = "optim.AdaGrad"
 
-    def __init__(self, learning_rate: float | Schedule = 0.1, epsilon: float = 1e-8) -> None:
-        super().__init__(learning_rate=learning_rate, epsilon=epsilon)
+    def __init__(self, learning_rate: float | Schedule = 0.1, epsilon: float = 1e-8, full: bool = False) -> None:
+        super().__init__(learning_rate=learning_rate, epsilon=epsilon, full=full)
 
 
 class AdaDelta(Optimizer):
@@ -412,6 +434,122 @@ class FTRLProximal(Optimizer):
 
     def __init__(self, alpha: float = 0.05, beta: float = 1.0, l1: float = 0.0, l2: float = 1.0) -> None:
         super().__init__(alpha=alpha, beta=beta, l1=l1, l2=l2)
+
+
+class Adaptive(Optimizer):
+    """Scale-free, importance-aware steps in the manner of Vowpal Wabbit: nothing needs to be scaled or tuned.
+
+    Choose it first where features come as they are. Three ideas at once: weights live in units of the largest
+    value of their feature (normalised), each has a rate that falls with its gradients (adaptive), and a step
+    follows the loss all the way instead of jumping along its slope (importance-aware): an example of weight 1000
+    takes a regression to its target and not beyond. Predictions do not depend on the unit of any feature.
+    `optimizer="adaptive"` is the same.
+
+    These are VW's own updates (`vw --loss_function logistic` with no other options), with 64-bit numbers; VW's
+    predictions are reproduced to its precision. One thing differs, for regression: VW keeps predictions within the
+    range of the targets so far, and this does not. Centred features (`preprocessing.StandardScaler` in front) help
+    it too, since scaling is all that it does by itself.
+
+    Parameters
+    ----------
+    learning_rate
+        How far the first steps go. It matters little, as the rates of weights fall with their gradients.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> from millstream.synth import SEA
+    >>> def accuracy(unit):
+    ...     model, right = linear_model.LogisticRegression(optimizer="adaptive"), 0
+    ...     for x, y in SEA(noise=0.1, seed=1).take(2000):
+    ...         right += model.step_one({**x, 0: x[0] * unit}, y) == y
+    ...     return right / 2000
+    >>> accuracy(1), accuracy(1e6), accuracy(1e-6)
+    (0.7895, 0.7895, 0.7895)
+
+    References
+    ----------
+    Ross, S., Mineiro, P. and Langford, J. (2013). Normalized online learning.
+    Karampatziakis, N. and Langford, J. (2011). Online importance weight aware updates.
+    Duchi, J., Hazan, E. and Singer, Y. (2011). Adaptive subgradient methods for online learning and stochastic
+    optimization.
+    """
+
+    name = "optim.Adaptive"
+
+    def __init__(self, learning_rate: float = 0.5) -> None:
+        super().__init__(learning_rate=learning_rate)
+
+
+class CoinBetting(Optimizer):
+    """Parameter-free steps: each weight is a bet on the sign of its next gradient.
+
+    Choose it where no learning rate is known and none should be searched for. A weight's gambler bets a share of
+    his wealth; he is never ruined, and on gradients that lean to one side his wealth, and the weight with it,
+    grows exponentially. The regret is that of the best learning rate in hindsight, but for a logarithm.
+    Predictions do not depend on the units of features.
+
+    Parameters
+    ----------
+    wealth
+        What the weights of an example have to bet at first, in units of loss. It matters little: the regret grows
+        by it, and with the logarithm of its inverse.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LinearRegression(optimizer=optim.CoinBetting(), intercept=False)
+    >>> for x, y in [({"x": 1.0}, 1.0)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.4375
+
+    References
+    ----------
+    Orabona, F. and Pál, D. (2016). Coin betting and parameter-free online learning.
+    Orabona, F. and Tommasi, T. (2017). Training deep networks without learning rates through coin betting.
+    """
+
+    name = "optim.CoinBetting"
+
+    def __init__(self, wealth: float = 1.0) -> None:
+        super().__init__(wealth=wealth)
+
+
+class OnlineNewtonStep(Optimizer):
+    """Steps by the inverse of the sum of outer products of gradients, for losses that bend.
+
+    Choose it for the logistic loss with up to some hundred features that go together: on losses that bend
+    everywhere (exp-concave ones) its regret grows as the logarithm of the number of examples, where that of
+    gradient descent grows as its root. Scale the features first. For the squared loss take `linear_model.RLS`,
+    which needs no learning rate: here it should be about 16 times the square of the largest error. A step costs
+    O(d²), and there may be up to 4096 features and nominal values.
+
+    Parameters
+    ----------
+    learning_rate
+        The size of a step, 1 / γ of the paper: a number, or a schedule.
+    epsilon
+        The diagonal of the matrix before anything is learned; what holds back the first steps.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, optim
+    >>> model = linear_model.LogisticRegression(optimizer=optim.OnlineNewtonStep(), intercept=False)
+    >>> for x, y in [({"x": 1.0}, True)] * 2:
+    ...     model.learn_one(x, y)
+    >>> round(model.weights["x"], 4)
+    0.6844
+
+    References
+    ----------
+    Hazan, E., Agarwal, A. and Kale, S. (2007). Logarithmic regret algorithms for online convex optimization.
+    """
+
+    name = "optim.OnlineNewtonStep"
+
+    def __init__(self, learning_rate: float | Schedule = 1.0, epsilon: float = 1.0) -> None:
+        super().__init__(learning_rate=learning_rate, epsilon=epsilon)
 
 
 #: River's name for the same.

@@ -18,14 +18,23 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from measures import MEASURES, Measured
-from streams import CASES, Case, answer, mixed
+from streams import CASES, VARIANTS, Case, answer, mixed
 
 FOLDER = Path(__file__).parent / "format-1"
 
 
+#: Optimisers whose states are of another shape than that of the others.
+WHOLE = ("optim.Adaptive", "optim.CoinBetting", "optim.OnlineNewtonStep", "full AdaGrad")
+
+
 def parts() -> dict[str, Case | Measured]:
     """One of each name, by the name of its file."""
-    return {part.name.replace(" | ", "_"): part for part in reversed([*CASES, *MEASURES])}
+    found = {part.name.replace(" | ", "_"): part for part in reversed([*CASES, *MEASURES])}
+    for optimizer in WHOLE:
+        name = f"LogisticRegression({optimizer})"
+        word = optimizer.removeprefix("optim.").replace(" ", "_")
+        found[f"LogisticRegression_{word}"] = next(case for case in VARIANTS if case.name == name)
+    return found
 
 
 def probes() -> list[dict[str, Any]]:

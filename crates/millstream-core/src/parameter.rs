@@ -81,7 +81,7 @@ pub enum Kind {
     Table(&'static str),
     /// A class label: bool, int or text.
     Label,
-    /// Another part: `{"name": …, "parameters": …}`, or its bare name.
+    /// Another part: `{"name": …, "parameters": …}`, its bare name, or the last word of that in lower case.
     Part(&'static [Role]),
     /// A schedule, or a number within the bounds for a constant one.
     Rate(Bounds),
@@ -237,7 +237,7 @@ fn whole(given: &Value) -> Option<i64> {
 
 fn resolve_part(roles: &[Role], given: &Value, refuse: &dyn Fn() -> Fault) -> Result<Value> {
     let description = match given {
-        Value::String(name) => serde_json::json!({ "name": name }),
+        Value::String(name) => serde_json::json!({ "name": registry::worded(name, roles).unwrap_or(name) }),
         Value::Object(part) if part.get("name").is_some_and(Value::is_string) => given.clone(),
         _ => return Err(refuse()),
     };

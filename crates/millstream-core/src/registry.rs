@@ -9,7 +9,7 @@ use serde_json::{json, Map, Value};
 use crate::fault::{Fault, Result};
 use crate::kernel::Kernel;
 use crate::losses::Loss;
-use crate::optim::{Optimizer, Schedule};
+use crate::optim::{Optimizer, Schedule, Whole};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Generator, Metric, Regressor, Statistic, Transformer};
 use crate::{
@@ -79,6 +79,8 @@ pub enum Built {
     Statistic(Box<dyn Statistic>),
     DriftDetector(Box<dyn DriftDetector>),
     Optimizer(Optimizer),
+    /// An optimiser too, one that steps all weights at once.
+    Whole(Whole),
     Loss(Loss),
     Schedule(Schedule),
     Kernel(Kernel),
@@ -197,14 +199,17 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &neural_network::irma_regressor::DECLARATION,
     &neural_network::mlp_regressor::DECLARATION,
     &optim::ADAM,
+    &optim::ADAPTIVE,
     &optim::ADA_DELTA,
     &optim::ADA_GRAD,
+    &optim::COIN_BETTING,
     &optim::CONSTANT,
     &optim::FTRL_PROXIMAL,
     &optim::INVERSE_SCALING,
     &optim::INVERSE_SQUARE_ROOT,
     &optim::MOMENTUM,
     &optim::NESTEROV,
+    &optim::ONLINE_NEWTON_STEP,
     &optim::OPTIMAL,
     &optim::RMS_PROP,
     &optim::SGD,
@@ -252,6 +257,18 @@ pub fn find(name: &str) -> Result<&'static Declaration> {
             .unwrap_or_default();
         Fault::key(format!("millstream: no part named '{name}'{hint}"))
     })
+}
+
+/// The name of the part of one of these roles that a plain word stands for: `adaptive` for `optim.Adaptive`.
+pub fn worded(word: &str, roles: &[Role]) -> Option<&'static str> {
+    let short = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+    let mut meant = DECLARATIONS
+        .iter()
+        .filter(|declaration| roles.contains(&declaration.role))
+        .map(|declaration| declaration.name)
+        .filter(|name| short(name).eq_ignore_ascii_case(word));
+    // A word that could mean two parts means none.
+    meant.next().filter(|_| meant.next().is_none())
 }
 
 /// The whole, canonical description: names checked, defaults filled in, values within bounds.

@@ -25,7 +25,8 @@ class LinearRegression(OnePlane, Regressor):
     Parameters
     ----------
     optimizer
-        How the weights follow the gradient.
+        How the weights follow the gradient: one of `optim`, or its name. With `"adaptive"` nothing needs to be
+        scaled or tuned.
     loss
         The loss that is followed downhill; one for numbers.
     l2
@@ -100,7 +101,8 @@ class LogisticRegression(OnePlane, Classifier):
     Parameters
     ----------
     optimizer
-        How the weights follow the gradient.
+        How the weights follow the gradient: one of `optim`, or its name. With `"adaptive"` nothing needs to be
+        scaled or tuned.
     loss
         The loss that is followed downhill; one for classes.
     l2

@@ -67,8 +67,17 @@ pub struct Settings {
 
 impl Settings {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
-        let Built::Optimizer(optimizer) = arguments.part("optimizer")? else {
-            return Err(arguments.absent("optimizer"));
+        let optimizer = match arguments.part("optimizer")? {
+            Built::Optimizer(optimizer) => optimizer,
+            Built::Whole(whole) => {
+                return Err(Fault::value(format!(
+                    "{}: {} steps one score at a time and so is for linear_model.LinearRegression and \
+                     linear_model.LogisticRegression; for several classes put multiclass.OneVsRest around the latter",
+                    arguments.who,
+                    whole.name()
+                )))
+            }
+            _ => return Err(arguments.absent("optimizer")),
         };
         let penalty = Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? };
         if matches!(optimizer.rule, Rule::FtrlProximal { .. }) && (penalty.l1 > 0.0 || penalty.l2 > 0.0) {

@@ -7,19 +7,18 @@ use crate::fault::{Fault, Result};
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::Arguments;
-use crate::registry::Built;
 use crate::row::{finite, Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
 
 use super::gathered::Gathered;
 use super::hyperplane::{Hyperplane, Settings};
-use super::Coordinates;
+use super::{engine, Coordinates, Engine};
 
 #[derive(Clone, Debug)]
 pub struct Linear {
     settings: Settings,
-    pub loss: Loss,
+    loss: Loss,
     state: State,
     spare: Hyperplane,
     /// The coordinates as they were at `hold`.
@@ -36,17 +35,7 @@ struct State {
 impl Linear {
     /// Build from arguments with a `loss`, which must be for classes or for numbers.
     pub fn new(arguments: &Arguments<'_>, for_classes: bool) -> Result<Self> {
-        let loss = match arguments.part("loss")? {
-            Built::Loss(loss) if loss.for_classes() == for_classes => loss,
-            _ => {
-                return Err(Fault::value(format!(
-                    "{}: loss must be one for {}, got {}",
-                    arguments.who,
-                    if for_classes { "classes" } else { "numbers" },
-                    arguments.value("loss")?["name"].as_str().unwrap_or("another part"),
-                )))
-            }
-        };
+        let loss = engine::loss(arguments, for_classes)?;
         let settings = Settings::new(arguments)?;
         let intercept = if settings.intercept_rate.is_some() { arguments.float("intercept_init")? } else { 0.0 };
         Ok(Linear {
@@ -194,31 +183,73 @@ impl Linear {
         hyperplane.commit(features, &mut self.spare);
         Ok(predicted)
     }
+}
 
-    /// See `Part::hold`; likewise `restore` and `release`.
-    pub fn hold(&mut self) {
-        self.held = Some(self.state.coordinates.clone());
-        self.state.hyperplane.hold();
+impl Engine for Linear {
+    fn loss(&self) -> Loss {
+        self.loss
     }
 
     pub fn restore(&mut self) {
         self.gathered.clear();
+    fn steps(&self) -> f64 {
+        self.state.hyperplane.t
+    }
+
+    #[inline]
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        let State { coordinates, hyperplane } = &self.state;
+        match x {
+            Row::Plain(values) if coordinates.direct(values) => hyperplane.score(Features::Dense(values)),
+            Row::Sparse(x) if !coordinates.mapped() => hyperplane.score(Features::Sparse(x.indices, x.values)),
+            _ => {
+                let located = coordinates.locate(x, scratch);
+                let score = hyperplane.score(located.features());
+                located.release(scratch);
+                score
+            }
+        }
+    }
+
+    #[inline]
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.take::<false>(x, y, w, scratch).map(drop)
+    }
+
+    #[inline]
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        // A dense sum over more coordinates is added up in another order: predict before there are more.
+        if matches!(x, Row::Plain(values) if values.len() > self.state.coordinates.width()) {
+            let score = self.score(x, scratch);
+            self.learn(x, y, w, scratch)?;
+            return Ok(score);
+        }
+        self.take::<true>(x, y, w, scratch)
+    }
+
+    fn hold(&mut self) -> bool {
+        self.held = Some(self.state.coordinates.clone());
+        self.state.hyperplane.hold();
+        true
+    }
+
+    fn restore(&mut self) {
         if let Some(coordinates) = self.held.take() {
             self.state.coordinates = coordinates;
             self.state.hyperplane.restore();
         }
     }
 
-    pub fn release(&mut self) {
+    fn release(&mut self) {
         self.held = None;
         self.state.hyperplane.weights.release();
     }
 
-    pub fn save(&self) -> Result<Vec<u8>> {
+    fn save(&self) -> Result<Vec<u8>> {
         pack(&self.state)
     }
 
-    pub fn load(&mut self, bytes: &[u8]) -> Result<()> {
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(&self.settings.who, bytes)?;
         state.coordinates.validate(&self.settings.who)?;
         state.hyperplane.validate(&self.settings, state.coordinates.width())?;
@@ -226,7 +257,7 @@ impl Linear {
         Ok(())
     }
 
-    pub fn memory(&self) -> usize {
+    fn memory(&self) -> usize {
         std::mem::size_of::<Self>()
             + self.state.hyperplane.weights.memory()
             + self.spare.weights.memory()
@@ -234,7 +265,7 @@ impl Linear {
             + self.state.coordinates.memory()
     }
 
-    pub fn inspect(&self, schema: &Schema) -> Json {
+    fn inspect(&self, schema: &Schema) -> Json {
         self.state.hyperplane.inspect(&self.state.coordinates, schema)
     }
 }

@@ -4,7 +4,8 @@
 //! quantiles, Huber against outliers.
 
 use crate::fault::{Fault, Result};
-use crate::linear_model::{hyperplane, Linear};
+use crate::linear_model::whole::{self, Build as _};
+use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Part, Regressor};
@@ -33,23 +34,35 @@ pub static DECLARATION: Declaration = Declaration {
         hyperplane::CLIP_GRADIENT,
         hyperplane::AVERAGING,
     ],
-    build: |arguments| Ok(Built::Regressor(Box::new(LinearRegression { linear: Linear::new(arguments, false)? }))),
+    build: |arguments| match arguments.part("optimizer")? {
+        Built::Whole(optimizer) => whole::with_engine(arguments, optimizer, false, Build),
+        _ => Ok(Build.build(Linear::new(arguments, false)?)),
+    },
 };
 
-#[derive(Clone)]
-struct LinearRegression {
-    linear: Linear,
+/// Around any engine.
+struct Build;
+
+impl whole::Build for Build {
+    fn build<E: Engine>(self, engine: E) -> Built {
+        Built::Regressor(Box::new(LinearRegression { engine }))
+    }
 }
 
-impl LinearRegression {
+#[derive(Clone)]
+struct LinearRegression<E: Engine> {
+    engine: E,
+}
+
+impl<E: Engine> LinearRegression<E> {
     #[inline]
     fn predict_score(&self, score: f64) -> f64 {
-        self.linear.loss.mean(score).min(f64::MAX)
+        self.engine.loss().mean(score).min(f64::MAX)
     }
 
     #[inline]
     fn check(&self, y: f64) -> Result<()> {
-        if y < 0.0 && self.linear.loss.for_counts() {
+        if y < 0.0 && self.engine.loss().for_counts() {
             return Err(Fault::value(format!(
                 "{NAME}: with losses.Poisson the target must not be negative, got {y}"
             )));
@@ -58,30 +71,29 @@ impl LinearRegression {
     }
 }
 
-impl Part for LinearRegression {
+impl<E: Engine> Part for LinearRegression<E> {
     fn save(&self) -> Result<Vec<u8>> {
-        self.linear.save()
+        self.engine.save()
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        self.linear.load(bytes)
+        self.engine.load(bytes)
     }
 
     fn memory(&self) -> usize {
-        self.linear.memory()
+        self.engine.memory()
     }
 
     fn hold(&mut self) -> bool {
-        self.linear.hold();
-        true
+        self.engine.hold()
     }
 
     fn restore(&mut self) {
-        self.linear.restore();
+        self.engine.restore();
     }
 
     fn release(&mut self) {
-        self.linear.release();
+        self.engine.release();
     }
 
     fn missing_is_zero(&self) -> bool {
@@ -89,23 +101,23 @@ impl Part for LinearRegression {
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
-        self.linear.inspect(schema)
+        self.engine.inspect(schema)
     }
 }
 
-impl Regressor for LinearRegression {
+impl<E: Engine> Regressor for LinearRegression<E> {
     fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        self.predict_score(self.linear.score(x, scratch))
+        self.predict_score(self.engine.score(x, scratch))
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.check(y)?;
-        self.linear.learn(x, y, w, scratch)
+        self.engine.learn(x, y, w, scratch)
     }
 
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         self.check(y)?;
-        let score = self.linear.step(x, y, w, scratch)?;
+        let score = self.engine.step(x, y, w, scratch)?;
         Ok(self.predict_score(score))
     }
 

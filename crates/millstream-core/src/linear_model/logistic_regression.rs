@@ -3,7 +3,8 @@
 //! Two classes; code 1 is the positive one. Any loss for classes may stand in for the logistic one.
 
 use crate::fault::Result;
-use crate::linear_model::{hyperplane, Linear};
+use crate::linear_model::whole::{self, Build as _};
+use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Classifier, Part};
@@ -32,15 +33,24 @@ pub static DECLARATION: Declaration = Declaration {
         hyperplane::CLIP_GRADIENT,
         hyperplane::AVERAGING,
     ],
-    build: |arguments| {
-        let linear = Linear::new(arguments, true)?;
-        Ok(Built::Classifier(Box::new(LogisticRegression { linear, started: false })))
+    build: |arguments| match arguments.part("optimizer")? {
+        Built::Whole(optimizer) => whole::with_engine(arguments, optimizer, true, Build),
+        _ => Ok(Build.build(Linear::new(arguments, true)?)),
     },
 };
 
+/// Around any engine.
+struct Build;
+
+impl whole::Build for Build {
+    fn build<E: Engine>(self, engine: E) -> Built {
+        Built::Classifier(Box::new(LogisticRegression { engine, started: false }))
+    }
+}
+
 #[derive(Clone)]
-struct LogisticRegression {
-    linear: Linear,
+struct LogisticRegression<E: Engine> {
+    engine: E,
     /// Whether anything was learned: before that there is no class to predict.
     started: bool,
 }
@@ -53,7 +63,7 @@ fn sign(y: u32) -> f64 {
     }
 }
 
-impl LogisticRegression {
+impl<E: Engine> LogisticRegression<E> {
     #[inline]
     fn predict_score(&self, score: f64, want: Want, out: &mut Prediction) {
         out.clear();
@@ -63,39 +73,38 @@ impl LogisticRegression {
         // As in River, an even score is the negative class.
         out.class = Some(u32::from(score > 0.0));
         if want == Want::Probabilities {
-            let p = self.linear.loss.probability(score);
+            let p = self.engine.loss().probability(score);
             out.probabilities.extend_from_slice(&[1.0 - p, p]);
         }
     }
 }
 
-impl Part for LogisticRegression {
+impl<E: Engine> Part for LogisticRegression<E> {
     fn save(&self) -> Result<Vec<u8>> {
-        self.linear.save()
+        self.engine.save()
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        self.linear.load(bytes)?;
-        self.started = self.linear.steps() > 0.0;
+        self.engine.load(bytes)?;
+        self.started = self.engine.steps() > 0.0;
         Ok(())
     }
 
     fn memory(&self) -> usize {
-        self.linear.memory()
+        self.engine.memory()
     }
 
     fn hold(&mut self) -> bool {
-        self.linear.hold();
-        true
+        self.engine.hold()
     }
 
     fn restore(&mut self) {
-        self.linear.restore();
-        self.started = self.linear.steps() > 0.0;
+        self.engine.restore();
+        self.started = self.engine.steps() > 0.0;
     }
 
     fn release(&mut self) {
-        self.linear.release();
+        self.engine.release();
     }
 
     fn missing_is_zero(&self) -> bool {
@@ -103,17 +112,17 @@ impl Part for LogisticRegression {
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
-        self.linear.inspect(schema)
+        self.engine.inspect(schema)
     }
 }
 
-impl Classifier for LogisticRegression {
+impl<E: Engine> Classifier for LogisticRegression<E> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
-        self.predict_score(self.linear.score(x, scratch), want, out);
+        self.predict_score(self.engine.score(x, scratch), want, out);
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.linear.learn(x, sign(y), w, scratch)?;
+        self.engine.learn(x, sign(y), w, scratch)?;
         self.started = true;
         Ok(())
     }
@@ -128,14 +137,14 @@ impl Classifier for LogisticRegression {
         out: &mut Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let score = self.linear.step(x, sign(y), w, scratch)?;
+        let score = self.engine.step(x, sign(y), w, scratch)?;
         self.predict_score(score, want, out);
         self.started = true;
         Ok(())
     }
 
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
-        Some(self.linear.score(x, scratch))
+        Some(self.engine.score(x, scratch))
     }
 
     fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {

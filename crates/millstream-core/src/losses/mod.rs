@@ -5,6 +5,7 @@
 //! what is too large for a number becomes infinite, never NaN, and a slope is clipped by its user.
 
 mod classification;
+mod flow;
 mod regression;
 
 pub use classification::{FOCAL, FOCAL_STAR, HINGE, LOGISTIC, MODIFIED_HUBER, SQUARED_HINGE};

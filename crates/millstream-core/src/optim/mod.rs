@@ -3,17 +3,19 @@
 //!
 //! A coordinate takes a step when its feature is present and not 0. So a dense row and the same row written
 //! sparsely give the same weights for every rule, and a step costs what the example holds. For rules with
-//! memory (momentum, Adam) this is their lazy form.
+//! memory (momentum, Adam) this is their lazy form. Optimisers that must see the whole example are in whole.rs.
 
 mod optimizers;
 mod rules;
 mod schedules;
 mod weights;
+mod whole;
 
 pub use optimizers::{ADAM, ADA_DELTA, ADA_GRAD, FTRL_PROXIMAL, MOMENTUM, NESTEROV, RMS_PROP, SGD};
 pub use rules::Rule;
 pub use schedules::{Schedule, CONSTANT, INVERSE_SCALING, INVERSE_SQUARE_ROOT, OPTIMAL};
 pub use weights::{dot, Features, Penalty, Step, Weights};
+pub use whole::{Whole, ADAPTIVE, COIN_BETTING, ONLINE_NEWTON_STEP};
 
 /// A rule and its learning rate. The state it works on is in `Weights`.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 
-use super::{Optimizer, Rule, Schedule};
+use super::{Optimizer, Rule, Schedule, Whole};
 
 fn built(arguments: &Arguments<'_>, rule: Rule) -> Result<Built> {
     Ok(Built::Optimizer(Optimizer { rule, rate: arguments.rate("learning_rate")? }))
@@ -65,8 +65,23 @@ pub static ADA_GRAD: Declaration = Declaration {
     name: "optim.AdaGrad",
     role: Role::Optimizer,
     words: "A rate for each weight that falls with the squares of its gradients",
-    parameters: &[learning_rate(0.1), EPSILON],
-    build: |arguments| built(arguments, Rule::AdaGrad { epsilon: arguments.float("epsilon")? }),
+    parameters: &[
+        learning_rate(0.1),
+        EPSILON,
+        Parameter::new(
+            "full",
+            Kind::Boolean,
+            Default::Boolean(false),
+            "whether to take the root of the whole matrix of products of gradients, and not of its diagonal",
+        ),
+    ],
+    build: |arguments| {
+        let epsilon = arguments.float("epsilon")?;
+        match arguments.boolean("full")? {
+            false => built(arguments, Rule::AdaGrad { epsilon }),
+            true => Ok(Built::Whole(Whole::FullAdaGrad { rate: arguments.rate("learning_rate")?, epsilon })),
+        }
+    },
 };
 
 pub static ADA_DELTA: Declaration = Declaration {

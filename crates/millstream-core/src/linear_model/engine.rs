@@ -1,0 +1,44 @@
+//! What follows a loss downhill inside linear and logistic regression: one hyperplane, stepped weight by weight
+//! (`Linear`) or as a whole (`Whole`).
+
+use serde_json::Value as Json;
+
+use crate::fault::{Fault, Result};
+use crate::losses::Loss;
+use crate::parameter::Arguments;
+use crate::registry::Built;
+use crate::row::{Row, Scratch};
+use crate::schema::Schema;
+
+pub trait Engine: Clone + Send + Sync + 'static {
+    fn loss(&self) -> Loss;
+    /// Steps taken.
+    fn steps(&self) -> f64;
+    /// The score to predict with.
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64;
+    /// One step on the loss at (x, y).
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
+    /// The score to predict with, then one step.
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64>;
+    /// See `Part::hold`; likewise `restore` and `release`.
+    fn hold(&mut self) -> bool;
+    fn restore(&mut self);
+    fn release(&mut self);
+    fn save(&self) -> Result<Vec<u8>>;
+    fn load(&mut self, bytes: &[u8]) -> Result<()>;
+    fn memory(&self) -> usize;
+    fn inspect(&self, schema: &Schema) -> Json;
+}
+
+/// The argument `loss`, which must be for classes or for numbers.
+pub fn loss(arguments: &Arguments<'_>, for_classes: bool) -> Result<Loss> {
+    match arguments.part("loss")? {
+        Built::Loss(loss) if loss.for_classes() == for_classes => Ok(loss),
+        _ => Err(Fault::value(format!(
+            "{}: loss must be one for {}, got {}",
+            arguments.who,
+            if for_classes { "classes" } else { "numbers" },
+            arguments.value("loss")?["name"].as_str().unwrap_or("another part"),
+        ))),
+    }
+}

@@ -1,0 +1,186 @@
+//! Weights that lie beside their memory: cell by cell, the weight first, so that a sparse step of a wide model
+//! waits for one fetch a feature.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Result;
+use crate::optim::Features;
+use crate::row::all_finite;
+use crate::state::require;
+
+#[derive(Clone, Debug)]
+pub struct Cells<const N: usize> {
+    cells: Vec<[f64; N]>,
+    /// Of the constant term.
+    pub constant: [f64; N],
+    undo: Undo<N>,
+}
+
+/// The way back to the state at `hold`.
+#[derive(Clone, Debug, Default)]
+enum Undo<const N: usize> {
+    #[default]
+    None,
+    /// What sparse steps have overwritten, oldest first, how many there were, and the constant.
+    Listed { width: usize, constant: [f64; N], cells: Vec<(u32, [f64; N])> },
+    /// Everything as it was.
+    Copy { cells: Vec<[f64; N]>, constant: [f64; N] },
+}
+
+/// One in so many cells may be listed as overwritten; from there on a copy of all is quicker.
+const LISTED: usize = 16;
+
+/// What is saved: the numbers of the cells one after the other.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Cells")]
+struct Saved {
+    cells: Vec<f64>,
+    constant: Vec<f64>,
+}
+
+impl<const N: usize> Serialize for Cells<N> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let saved = Saved { cells: self.cells.as_flattened().to_vec(), constant: self.constant.to_vec() };
+        saved.serialize(serializer)
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for Cells<N> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let saved = Saved::deserialize(deserializer)?;
+        let odd = || serde::de::Error::custom("weights and their memory differ in number");
+        let (cells, rest) = saved.cells.as_chunks::<N>();
+        if !rest.is_empty() {
+            return Err(odd());
+        }
+        Ok(Cells {
+            cells: cells.to_vec(),
+            constant: saved.constant.try_into().map_err(|_| odd())?,
+            undo: Undo::None,
+        })
+    }
+}
+
+impl<const N: usize> Cells<N> {
+    pub fn new(constant: [f64; N]) -> Self {
+        Cells { cells: Vec::new(), constant, undo: Undo::None }
+    }
+
+    pub fn grow(&mut self, width: usize, fresh: [f64; N]) {
+        self.cells.resize(width.max(self.cells.len()), fresh);
+    }
+
+    pub fn shrink(&mut self, width: usize) {
+        self.cells.truncate(width);
+    }
+
+    pub fn weight(&self, place: usize) -> f64 {
+        self.cells.get(place).map_or(0.0, |cell| cell[0])
+    }
+
+    /// Σ wᵢ xᵢ and the constant; coordinates beyond the end weigh nothing.
+    #[inline]
+    pub fn score(&self, features: Features<'_>) -> f64 {
+        let sum: f64 = match features {
+            Features::Dense(x) => self.cells.iter().zip(x).map(|(cell, x)| cell[0] * x).sum(),
+            Features::Sparse(indices, x) => {
+                indices.iter().zip(x).map(|(&place, x)| self.weight(place as usize) * x).sum()
+            }
+        };
+        sum + self.constant[0]
+    }
+
+    /// Write what `step` makes of each cell whose feature is not 0 to `next`, beside those that stay.
+    #[inline]
+    pub fn propose(
+        &self,
+        features: Features<'_>,
+        next: &mut Vec<[f64; N]>,
+        mut step: impl FnMut(&mut [f64; N], f64),
+    ) {
+        next.clear();
+        match features {
+            Features::Dense(_) => next.extend_from_slice(&self.cells),
+            Features::Sparse(indices, _) => next.extend(indices.iter().map(|&place| self.cells[place as usize])),
+        }
+        let (Features::Dense(x) | Features::Sparse(_, x)) = features;
+        for (cell, &x) in next.iter_mut().zip(x) {
+            if x != 0.0 {
+                step(cell, x);
+            }
+        }
+    }
+
+    /// Make a proposal the state. `features` are those that it was made for.
+    #[inline]
+    pub fn commit(&mut self, features: Features<'_>, next: &mut Vec<[f64; N]>, constant: [f64; N]) {
+        if !matches!(self.undo, Undo::None) {
+            self.note(features);
+        }
+        match features {
+            Features::Dense(_) => std::mem::swap(&mut self.cells, next),
+            Features::Sparse(indices, _) => {
+                for (&place, cell) in indices.iter().zip(next.iter()) {
+                    self.cells[place as usize] = *cell;
+                }
+            }
+        }
+        self.constant = constant;
+    }
+
+    /// Note what a step of these features is about to overwrite.
+    fn note(&mut self, features: Features<'_>) {
+        let Undo::Listed { cells: listed, .. } = &mut self.undo else { return };
+        if let Features::Sparse(indices, _) = features {
+            if listed.len() + indices.len() <= self.cells.len() / LISTED {
+                listed.extend(indices.iter().map(|&place| (place, self.cells[place as usize])));
+                return;
+            }
+        }
+        let undo = std::mem::take(&mut self.undo);
+        let mut before = Cells { cells: self.cells.clone(), constant: self.constant, undo };
+        before.restore();
+        self.undo = Undo::Copy { cells: before.cells, constant: before.constant };
+    }
+
+    /// See `Part::hold`; likewise `restore` and `release`.
+    pub fn hold(&mut self) {
+        self.undo = Undo::Listed { width: self.cells.len(), constant: self.constant, cells: Vec::new() };
+    }
+
+    pub fn restore(&mut self) {
+        match std::mem::take(&mut self.undo) {
+            Undo::None => {}
+            Undo::Copy { cells, constant } => (self.cells, self.constant) = (cells, constant),
+            Undo::Listed { width, constant, cells } => {
+                self.cells.truncate(width);
+                self.constant = constant;
+                for (place, before) in cells.into_iter().rev() {
+                    if let Some(cell) = self.cells.get_mut(place as usize) {
+                        *cell = before;
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn release(&mut self) {
+        self.undo = Undo::None;
+    }
+
+    /// Refuse, after loading, what could not have been learned; `sound` says what a cell must be.
+    pub fn validate(&self, who: &str, width: usize, sound: impl Fn(&[f64; N]) -> bool) -> Result<()> {
+        require(who, self.cells.len() == width, "weights and coordinates differ in number")?;
+        let finite = all_finite(self.cells.as_flattened()) && all_finite(&self.constant);
+        require(who, finite, "a number is not finite")?;
+        require(
+            who,
+            self.cells.iter().all(&sound) && sound(&self.constant),
+            "the memory of a weight is out of range",
+        )
+    }
+
+    pub fn memory(&self) -> usize {
+        self.cells.capacity() * 8 * N
+    }
+}

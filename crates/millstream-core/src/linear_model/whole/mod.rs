@@ -1,0 +1,383 @@
+//! One hyperplane whose optimiser sees the whole example before it steps: one engine, and a rule for each of
+//! `optim.Adaptive`, `CoinBetting`, `OnlineNewtonStep` and `AdaGrad(full=True)`.
+//!
+//! The constant term is a coordinate whose feature is always 1; it has no learning rate of its own. A rule steps
+//! whole or not at all.
+
+mod adaptive;
+mod cells;
+mod coin_betting;
+mod full_adagrad;
+mod newton_step;
+mod spectrum;
+
+use std::fmt::Debug;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value as Json};
+
+use crate::fault::{Fault, Result};
+use crate::losses::Loss;
+use crate::optim::{self, Features};
+use crate::parameter::Arguments;
+use crate::registry::Built;
+use crate::row::{finite, Row, Scratch, Value};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+use super::{engine, named, Coordinates, Engine};
+
+/// What a rule is told of an example.
+#[derive(Clone, Copy, Debug)]
+pub struct Example<'a> {
+    pub features: Features<'a>,
+    /// Whether there is a constant term.
+    pub intercept: bool,
+    /// The sample weight.
+    pub w: f64,
+    /// Of the loss at the score.
+    pub slope: f64,
+    /// Of the weighted loss.
+    pub gradient: f64,
+    /// Which step this is.
+    pub t: f64,
+    y: f64,
+    score: f64,
+    loss: Loss,
+    clip: f64,
+}
+
+impl Example<'_> {
+    /// How the score changes if it follows the loss for a time of `tau`; at a steady slope where that is clipped.
+    fn flow(&self, tau: f64) -> f64 {
+        if self.slope.abs() < self.clip {
+            self.loss.flow(self.y, self.score, tau)
+        } else {
+            -self.slope * tau
+        }
+    }
+}
+
+/// What a rule keeps: weights, and what it remembers of gradients.
+pub trait Memory: Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// With the constant term.
+    fn score(&self, features: Features<'_>) -> f64;
+    fn shrink(&mut self, width: usize);
+    fn weight(&self, place: usize) -> f64;
+    fn constant(&self) -> f64;
+    /// See `Part::hold`; likewise `restore` and `release`.
+    fn hold(&mut self) -> bool {
+        false
+    }
+    fn restore(&mut self) {}
+    fn release(&mut self) {}
+    fn validate(&self, who: &str, width: usize) -> Result<()>;
+    fn memory(&self) -> usize;
+}
+
+/// An optimiser with the buffers that it works in.
+pub trait Rule: Clone + Debug + Send + Sync + 'static {
+    type Memory: Memory;
+    /// How many coordinates there may be.
+    const MOST: usize = usize::MAX;
+    fn start(&self) -> Self::Memory;
+    fn grow(&self, memory: &mut Self::Memory, width: usize);
+    /// False, and nothing changed, if the step would overflow.
+    fn learn(&mut self, memory: &mut Self::Memory, example: &Example<'_>) -> bool;
+    /// Bytes of the buffers.
+    fn memory(&self) -> usize;
+}
+
+/// What makes a learner of an engine.
+pub trait Build {
+    fn build<E: Engine>(self, engine: E) -> Built;
+}
+
+/// A learner around the engine that `optimizer` stands for.
+pub fn with_engine(
+    arguments: &Arguments<'_>,
+    optimizer: optim::Whole,
+    for_classes: bool,
+    build: impl Build,
+) -> Result<Built> {
+    let settings = Settings::new(arguments, &optimizer, for_classes)?;
+    Ok(match optimizer {
+        optim::Whole::Adaptive { rate } => build.build(Whole::new(settings, adaptive::Adaptive::new(rate))),
+        optim::Whole::CoinBetting { wealth } => {
+            build.build(Whole::new(settings, coin_betting::CoinBetting::new(wealth)))
+        }
+        optim::Whole::OnlineNewtonStep { rate, epsilon } => {
+            build.build(Whole::new(settings, newton_step::NewtonStep::new(rate, epsilon)))
+        }
+        optim::Whole::FullAdaGrad { rate, epsilon } => {
+            build.build(Whole::new(settings, full_adagrad::FullAdaGrad::new(rate, epsilon)))
+        }
+    })
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    who: String,
+    optimizer: &'static str,
+    loss: Loss,
+    clip: f64,
+    /// The constant term to begin with, if there is one.
+    intercept: Option<f64>,
+}
+
+impl Settings {
+    fn new(arguments: &Arguments<'_>, optimizer: &optim::Whole, for_classes: bool) -> Result<Self> {
+        let (who, name) = (arguments.who, optimizer.name());
+        let refuse = |words: String| Err(Fault::value(format!("{who}: {words}")));
+        let (l1, l2) = (arguments.float("l1")?, arguments.float("l2")?);
+        if l1 > 0.0 || l2 > 0.0 {
+            return refuse(format!("l1 and l2 must be 0 with {name}, got {l1} and {l2}"));
+        }
+        if arguments.boolean("averaging")? {
+            return refuse(format!("averaging must be False with {name}"));
+        }
+        let rate = arguments.value("intercept_learning_rate")?;
+        if *rate != super::hyperplane::INTERCEPT_LEARNING_RATE.default.value() {
+            return refuse(format!(
+                "intercept_learning_rate must be left as it is with {name}, which steps the constant term as it \
+                 does the other weights"
+            ));
+        }
+        Ok(Settings {
+            who: who.into(),
+            optimizer: name,
+            loss: engine::loss(arguments, for_classes)?,
+            clip: arguments.float("clip_gradient")?,
+            intercept: match arguments.boolean("intercept")? {
+                true => Some(arguments.float("intercept_init")?),
+                false => None,
+            },
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Whole<R: Rule> {
+    settings: Settings,
+    rule: R,
+    state: State<R::Memory>,
+    /// The coordinates and the number of steps as they were at `hold`.
+    held: Option<(Coordinates, f64)>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct State<M> {
+    coordinates: Coordinates,
+    /// Steps taken.
+    t: f64,
+    memory: M,
+}
+
+impl<R: Rule> Whole<R> {
+    fn new(settings: Settings, rule: R) -> Self {
+        let state = State { coordinates: Coordinates::default(), t: 0.0, memory: rule.start() };
+        Whole { settings, rule, state, held: None }
+    }
+
+    #[inline]
+    fn score_features(&self, features: Features<'_>) -> f64 {
+        finite(self.state.memory.score(features) + self.settings.intercept.unwrap_or(0.0))
+    }
+
+    fn take(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        let width = self.state.coordinates.width();
+        // A dense sum over more coordinates is added up in another order: predict before there are more.
+        let wider = matches!(x, Row::Plain(values) if values.len() > width);
+        let before = wider.then(|| self.score(x, scratch));
+        let mapped = self.state.coordinates.mapped();
+        let settled = match x {
+            Row::Plain(values) => !mapped && values.len() <= width,
+            Row::Sparse(sparse) => !mapped && sparse.width <= width,
+            Row::Mixed(..) => false,
+        };
+        if !settled {
+            self.grow(x)?;
+        }
+        let learned = match x {
+            Row::Plain(values) if self.state.coordinates.direct(values) => {
+                self.descend(Features::Dense(values), y, w)
+            }
+            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
+                self.descend(Features::Sparse(sparse.indices, sparse.values), y, w)
+            }
+            _ => {
+                let located = self.state.coordinates.locate(x, scratch);
+                let learned = self.descend(located.features(), y, w);
+                located.release(scratch);
+                learned
+            }
+        };
+        let score = learned.inspect_err(|_| self.shrink(width))?;
+        Ok(before.unwrap_or(score))
+    }
+
+    fn grow(&mut self, x: Row<'_>) -> Result<()> {
+        let State { coordinates, memory, .. } = &mut self.state;
+        let before = coordinates.grow(x);
+        let width = coordinates.width();
+        if width > R::MOST {
+            coordinates.shrink(before);
+            return Err(Fault::value(format!(
+                "{}: {} is for up to {} features and nominal values, got {width}: its matrix grows with their \
+                 square; take optim.Adaptive",
+                self.settings.who,
+                self.settings.optimizer,
+                R::MOST
+            )));
+        }
+        if width > before {
+            self.rule.grow(memory, width);
+        }
+        Ok(())
+    }
+
+    fn shrink(&mut self, width: usize) {
+        self.state.coordinates.shrink(width);
+        self.state.memory.shrink(width);
+    }
+
+    #[inline]
+    fn descend(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
+        let Settings { loss, clip, intercept, .. } = self.settings;
+        let score = self.score_features(features);
+        let steep = loss.slope(y, score);
+        let example = Example {
+            features,
+            intercept: intercept.is_some(),
+            w,
+            slope: steep.clamp(-clip, clip),
+            gradient: (steep * w).clamp(-clip, clip),
+            t: self.state.t + 1.0,
+            y,
+            score,
+            loss,
+            clip,
+        };
+        if !self.rule.learn(&mut self.state.memory, &example) {
+            return Err(Fault::overflow(&self.settings.who));
+        }
+        self.state.t = example.t;
+        Ok(score)
+    }
+}
+
+impl<R: Rule> Engine for Whole<R> {
+    fn loss(&self) -> Loss {
+        self.settings.loss
+    }
+
+    fn steps(&self) -> f64 {
+        self.state.t
+    }
+
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        let coordinates = &self.state.coordinates;
+        match x {
+            Row::Plain(values) if coordinates.direct(values) => self.score_features(Features::Dense(values)),
+            Row::Sparse(x) if !coordinates.mapped() => self.score_features(Features::Sparse(x.indices, x.values)),
+            _ => {
+                let located = coordinates.locate(x, scratch);
+                let score = self.score_features(located.features());
+                located.release(scratch);
+                score
+            }
+        }
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.take(x, y, w, scratch).map(drop)
+    }
+
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        self.take(x, y, w, scratch)
+    }
+
+    fn hold(&mut self) -> bool {
+        if !self.state.memory.hold() {
+            return false;
+        }
+        self.held = Some((self.state.coordinates.clone(), self.state.t));
+        true
+    }
+
+    fn restore(&mut self) {
+        if let Some((coordinates, t)) = self.held.take() {
+            (self.state.coordinates, self.state.t) = (coordinates, t);
+            self.state.memory.restore();
+        }
+    }
+
+    fn release(&mut self) {
+        self.held = None;
+        self.state.memory.release();
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.state)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let who = &self.settings.who;
+        let state: State<R::Memory> = unpack(who, bytes)?;
+        state.coordinates.validate(who)?;
+        let width = state.coordinates.width();
+        require(who, width <= R::MOST, "there are more coordinates than the optimiser is for")?;
+        require(who, state.t.is_finite() && state.t >= 0.0, "a number is not finite")?;
+        state.memory.validate(who, width)?;
+        let constant = self.settings.intercept.is_some() || state.memory.constant() == 0.0;
+        require(who, constant, "a constant term that there is not")?;
+        self.state = state;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + self.state.memory.memory()
+            + self.rule.memory()
+            + self.state.coordinates.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        let State { coordinates, memory, t } = &self.state;
+        let weight =
+            |slot: usize, value: Value| coordinates.of(slot, value).map(|place| memory.weight(place as usize));
+        let intercept = memory.constant() + self.settings.intercept.unwrap_or(0.0);
+        json!({ "steps": t, "intercept": intercept, "weights": named(schema, weight) })
+    }
+}
+
+/// The gradient as a vector of so many numbers, that of the constant term first.
+fn write_out(example: &Example<'_>, width: usize, out: &mut Vec<f64>) {
+    let slope = example.gradient;
+    out.clear();
+    out.push(if example.intercept { slope } else { 0.0 });
+    match example.features {
+        Features::Dense(x) => out.extend(x.iter().map(|x| slope * x)),
+        Features::Sparse(indices, x) => {
+            out.resize(width, 0.0);
+            for (&place, &x) in indices.iter().zip(x) {
+                if let Some(out) = out.get_mut(place as usize + 1) {
+                    *out = slope * x;
+                }
+            }
+        }
+    }
+    out.resize(width, 0.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An engine without penalties, clipping or a start of the constant term.
+    pub fn engine<R: Rule>(rule: R, loss: Loss, intercept: bool) -> Whole<R> {
+        let intercept = intercept.then_some(0.0);
+        Whole::new(Settings { who: "test".into(), optimizer: "test", loss, clip: 1e12, intercept }, rule)
+    }
+}
