@@ -35,6 +35,9 @@ impl Adaptive {
     }
 }
 
+/// A feature smaller than this counts as 0: the inverse of its maximum would overflow.
+const LEAST: f64 = 1e-300;
+
 /// Of each weight: w, a, m.
 const FRESH: [f64; 3] = [0.0; 3];
 
@@ -71,6 +74,9 @@ impl Rule for Adaptive {
         let mut look = |cell: &mut [f64; 3], x: f64| {
             let [w, a, m] = cell;
             let size = x.abs();
+            if size < LEAST {
+                return;
+            }
             if size > *m {
                 let ratio = *m / size;
                 *w *= ratio;
@@ -100,7 +106,7 @@ impl Rule for Adaptive {
         };
         let (Features::Dense(x) | Features::Sparse(_, x)) = features;
         for (cell, &x) in self.next.iter_mut().zip(x) {
-            if x != 0.0 {
+            if x.abs() >= LEAST {
                 step(cell, x);
             }
         }

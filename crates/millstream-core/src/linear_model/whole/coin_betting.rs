@@ -35,6 +35,9 @@ pub struct CoinBetting {
 /// Of each weight: w, θ, G, L, R.
 type Cell = [f64; 5];
 
+/// A gradient smaller than this counts as 0: wealth over it would overflow.
+const LEAST: f64 = 1e-300;
+
 const FRESH: Cell = [0.0; 5];
 
 impl CoinBetting {
@@ -50,7 +53,7 @@ pub struct State {
 
 /// Written so that nothing leaves the range of numbers as long as R / L does not.
 fn step(cell: &mut Cell, g: f64, share: f64) {
-    if g == 0.0 {
+    if g.abs() < LEAST {
         return;
     }
     let [w, theta, sum, largest, wealth] = cell;
