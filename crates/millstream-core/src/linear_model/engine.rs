@@ -20,6 +20,12 @@ pub trait Engine: Clone + Send + Sync + 'static {
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
     /// The score to predict with, then one step.
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64>;
+    /// Whether there are steps of mini-batches.
+    fn takes_batches(&self) -> bool;
+    /// Add the gradient at (x, y), at the weights as they are, to those of a mini-batch.
+    fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
+    /// One step down the mean of the gradients that were gathered.
+    fn descend_gathered(&mut self) -> Result<()>;
     /// See `Part::hold`; likewise `restore` and `release`.
     fn hold(&mut self) -> bool;
     fn restore(&mut self);

@@ -48,38 +48,6 @@ impl Linear {
         })
     }
 
-    /// Steps taken.
-    pub fn steps(&self) -> f64 {
-        self.state.hyperplane.t
-    }
-
-    /// The score to predict with.
-    #[inline]
-    pub fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        let located = self.state.coordinates.locate(x, scratch);
-        let score = self.state.hyperplane.score(located.features());
-        located.release(scratch);
-        score
-    }
-
-    /// One gradient step on the loss at (x, y).
-    #[inline]
-    pub fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.take::<false>(x, y, w, scratch).map(drop)
-    }
-
-    /// The score to predict with, then one gradient step.
-    #[inline]
-    pub fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        // A dense sum over more coordinates is added up in another order: predict before there are more.
-        if matches!(x, Row::Plain(values) if values.len() > self.state.coordinates.width()) {
-            let score = self.score(x, scratch);
-            self.learn(x, y, w, scratch)?;
-            return Ok(score);
-        }
-        self.take::<true>(x, y, w, scratch)
-    }
-
     #[inline]
     fn take<const PREDICT: bool>(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         if let Some(features) = self.state.coordinates.lying(x) {
@@ -110,50 +78,6 @@ impl Linear {
         self.state.coordinates.shrink(before);
         self.state.hyperplane.weights.shrink(before);
         self.gathered.shrink(before);
-    }
-
-    /// The loss of the prediction at (x, y).
-    pub fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> f64 {
-        self.loss.value(y, self.score(x, scratch))
-    }
-
-    /// Add the gradient at (x, y), at the weights as they are, to those of a mini-batch.
-    pub fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let before = self.state.coordinates.width();
-        if self.state.coordinates.may_grow(x) {
-            self.state.coordinates.grow(x);
-            self.grow(x);
-        }
-        let State { coordinates, hyperplane } = &self.state;
-        let located = coordinates.locate(x, scratch);
-        let score = hyperplane.gradient_score(&self.settings, located.features());
-        let slope = self.settings.clipped(self.loss.slope(y, score) * w);
-        let sound = self.gathered.add(located.features(), slope, coordinates.width());
-        located.release(scratch);
-        if !sound {
-            self.shrink(before);
-            return Err(Fault::overflow(&self.settings.who));
-        }
-        Ok(())
-    }
-
-    /// One step down the mean of the gradients that were gathered.
-    pub fn descend_gathered(&mut self) -> Result<()> {
-        if self.gathered.examples == 0.0 {
-            return Ok(());
-        }
-        let hyperplane = &mut self.state.hyperplane;
-        let (features, slope) = self.gathered.mean();
-        match features {
-            Features::Dense(_) => hyperplane.weights.lie_apart(),
-            Features::Sparse(..) => hyperplane.weights.lie_together(),
-        }
-        let sound = hyperplane.propose_apart(&self.settings, features, [1.0, slope], false, &mut self.spare);
-        if sound {
-            hyperplane.commit(features, &mut self.spare);
-        }
-        self.gathered.clear();
-        sound.then_some(()).ok_or_else(|| Fault::overflow(&self.settings.who))
     }
 
     /// The step itself; the score to predict with is only found if it is wanted.
@@ -190,25 +114,16 @@ impl Engine for Linear {
         self.loss
     }
 
-    pub fn restore(&mut self) {
-        self.gathered.clear();
     fn steps(&self) -> f64 {
         self.state.hyperplane.t
     }
 
     #[inline]
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        let State { coordinates, hyperplane } = &self.state;
-        match x {
-            Row::Plain(values) if coordinates.direct(values) => hyperplane.score(Features::Dense(values)),
-            Row::Sparse(x) if !coordinates.mapped() => hyperplane.score(Features::Sparse(x.indices, x.values)),
-            _ => {
-                let located = coordinates.locate(x, scratch);
-                let score = hyperplane.score(located.features());
-                located.release(scratch);
-                score
-            }
-        }
+        let located = self.state.coordinates.locate(x, scratch);
+        let score = self.state.hyperplane.score(located.features());
+        located.release(scratch);
+        score
     }
 
     #[inline]
@@ -227,6 +142,47 @@ impl Engine for Linear {
         self.take::<true>(x, y, w, scratch)
     }
 
+    fn takes_batches(&self) -> bool {
+        true
+    }
+
+    fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let before = self.state.coordinates.width();
+        if self.state.coordinates.may_grow(x) {
+            self.state.coordinates.grow(x);
+            self.grow(x);
+        }
+        let State { coordinates, hyperplane } = &self.state;
+        let located = coordinates.locate(x, scratch);
+        let score = hyperplane.gradient_score(&self.settings, located.features());
+        let slope = self.settings.clipped(self.loss.slope(y, score) * w);
+        let sound = self.gathered.add(located.features(), slope, coordinates.width());
+        located.release(scratch);
+        if !sound {
+            self.shrink(before);
+            return Err(Fault::overflow(&self.settings.who));
+        }
+        Ok(())
+    }
+
+    fn descend_gathered(&mut self) -> Result<()> {
+        if self.gathered.examples == 0.0 {
+            return Ok(());
+        }
+        let hyperplane = &mut self.state.hyperplane;
+        let (features, slope) = self.gathered.mean();
+        match features {
+            Features::Dense(_) => hyperplane.weights.lie_apart(),
+            Features::Sparse(..) => hyperplane.weights.lie_together(),
+        }
+        let sound = hyperplane.propose_apart(&self.settings, features, [1.0, slope], false, &mut self.spare);
+        if sound {
+            hyperplane.commit(features, &mut self.spare);
+        }
+        self.gathered.clear();
+        sound.then_some(()).ok_or_else(|| Fault::overflow(&self.settings.who))
+    }
+
     fn hold(&mut self) -> bool {
         self.held = Some(self.state.coordinates.clone());
         self.state.hyperplane.hold();
@@ -234,6 +190,7 @@ impl Engine for Linear {
     }
 
     fn restore(&mut self) {
+        self.gathered.clear();
         if let Some(coordinates) = self.held.take() {
             self.state.coordinates = coordinates;
             self.state.hyperplane.restore();

@@ -122,20 +122,20 @@ impl<E: Engine> Regressor for LinearRegression<E> {
     }
 
     fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
-        Some(self.linear.loss(x, y, scratch))
+        Some(self.engine.loss().value(y, self.engine.score(x, scratch)))
     }
 
     fn takes_batches(&self) -> bool {
-        true
+        self.engine.takes_batches()
     }
 
     fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.check(y)?;
-        self.linear.gather(x, y, w, scratch)
+        self.engine.gather(x, y, w, scratch)
     }
 
     fn descend(&mut self) -> Result<()> {
-        self.linear.descend_gathered()
+        self.engine.descend_gathered()
     }
 
     fn duplicate(&self) -> Box<dyn Regressor> {

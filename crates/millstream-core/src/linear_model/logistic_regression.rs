@@ -148,20 +148,20 @@ impl<E: Engine> Classifier for LogisticRegression<E> {
     }
 
     fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
-        Some(self.linear.loss(x, sign(y), scratch))
+        Some(self.engine.loss().value(sign(y), self.engine.score(x, scratch)))
     }
 
     fn takes_batches(&self) -> bool {
-        true
+        self.engine.takes_batches()
     }
 
     fn gather(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.linear.gather(x, sign(y), w, scratch)
+        self.engine.gather(x, sign(y), w, scratch)
     }
 
     fn descend(&mut self) -> Result<()> {
-        self.linear.descend_gathered()?;
-        self.started = self.linear.steps() > 0.0;
+        self.engine.descend_gathered()?;
+        self.started = self.engine.steps() > 0.0;
         Ok(())
     }
 

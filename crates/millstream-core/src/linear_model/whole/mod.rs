@@ -185,34 +185,26 @@ impl<R: Rule> Whole<R> {
         finite(self.state.memory.score(features) + self.settings.intercept.unwrap_or(0.0))
     }
 
+    #[inline]
     fn take(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        match self.state.coordinates.lying(x) {
+            Some(features) => self.descend(features, y, w),
+            None => self.take_new(x, y, w, scratch),
+        }
+    }
+
+    /// Take a row that has to be looked up, or that brings something new.
+    fn take_new(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         let width = self.state.coordinates.width();
         // A dense sum over more coordinates is added up in another order: predict before there are more.
         let wider = matches!(x, Row::Plain(values) if values.len() > width);
         let before = wider.then(|| self.score(x, scratch));
-        let mapped = self.state.coordinates.mapped();
-        let settled = match x {
-            Row::Plain(values) => !mapped && values.len() <= width,
-            Row::Sparse(sparse) => !mapped && sparse.width <= width,
-            Row::Mixed(..) => false,
-        };
-        if !settled {
+        if self.state.coordinates.may_grow(x) {
             self.grow(x)?;
         }
-        let learned = match x {
-            Row::Plain(values) if self.state.coordinates.direct(values) => {
-                self.descend(Features::Dense(values), y, w)
-            }
-            Row::Sparse(sparse) if !self.state.coordinates.mapped() => {
-                self.descend(Features::Sparse(sparse.indices, sparse.values), y, w)
-            }
-            _ => {
-                let located = self.state.coordinates.locate(x, scratch);
-                let learned = self.descend(located.features(), y, w);
-                located.release(scratch);
-                learned
-            }
-        };
+        let located = self.state.coordinates.locate(x, scratch);
+        let learned = self.descend(located.features(), y, w);
+        located.release(scratch);
         let score = learned.inspect_err(|_| self.shrink(width))?;
         Ok(before.unwrap_or(score))
     }
@@ -277,17 +269,10 @@ impl<R: Rule> Engine for Whole<R> {
     }
 
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        let coordinates = &self.state.coordinates;
-        match x {
-            Row::Plain(values) if coordinates.direct(values) => self.score_features(Features::Dense(values)),
-            Row::Sparse(x) if !coordinates.mapped() => self.score_features(Features::Sparse(x.indices, x.values)),
-            _ => {
-                let located = coordinates.locate(x, scratch);
-                let score = self.score_features(located.features());
-                located.release(scratch);
-                score
-            }
-        }
+        let located = self.state.coordinates.locate(x, scratch);
+        let score = self.score_features(located.features());
+        located.release(scratch);
+        score
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -296,6 +281,21 @@ impl<R: Rule> Engine for Whole<R> {
 
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         self.take(x, y, w, scratch)
+    }
+
+    fn takes_batches(&self) -> bool {
+        false
+    }
+
+    fn gather(&mut self, _x: Row<'_>, _y: f64, _w: f64, _scratch: &mut Scratch) -> Result<()> {
+        Err(Fault::wrong_type(format!(
+            "{}: {} learns from one example at a time",
+            self.settings.who, self.settings.optimizer
+        )))
+    }
+
+    fn descend_gathered(&mut self) -> Result<()> {
+        Ok(())
     }
 
     fn hold(&mut self) -> bool {
