@@ -4,7 +4,7 @@ Zinkevich (2003), theorem 1; Hazan (2016), theorem 3.1. For rates that never gro
     regret(u) ≤ D² / (2 η_T) + ½ Σ η_t ‖g_t‖²,
 and D is the diameter, or, on an unbounded set, the greatest ‖w_t − w₁‖ + ‖u − w₁‖ that was seen; for a constant
 rate ‖u − w₁‖ is enough. With no rate given, η_t = D / √(2 Σ_{s≤t} ‖g_s‖²), which makes it √2 D √(Σ ‖g_s‖²) without
-knowing T or G (Streeter and McMahan, 2010, theorem 4).
+knowing T or G (Streeter and McMahan, 2010).
 
 σ-strongly convex losses: η_t = 1 / (σ t) and regret ≤ ½ Σ ‖g_t‖² / (σ t) ≤ G² (1 + ln T) / (2 σ) (Hazan, Agarwal
 and Kale, 2007, theorem 1; Hazan, 2016, theorem 3.3).
@@ -100,7 +100,7 @@ class Active(Engine):
             return None
         value = reach**2 / (2.0 * terms["rate"]) + terms["spent"]
         if self.rate is None:
-            theorem = "Zinkevich (2003), theorem 1; Streeter and McMahan (2010), theorem 4"
+            theorem = "Zinkevich (2003), theorem 1; Streeter and McMahan (2010)"
         else:
             theorem = "Zinkevich (2003), theorem 1; Hazan (2016), theorem 3.1"
         formula = "D²/(2η) + ½ Σ η_t ‖g_t‖²"

@@ -54,12 +54,12 @@ class OnlineGradientDescent(Learner):
     array([-0.62 , -0.784])
     >>> bound = learner.bound()
     >>> bound.theorem, round(bound.value, 3)
-    ('Zinkevich (2003), theorem 1; Streeter and McMahan (2010), theorem 4', 5.134)
+    ('Zinkevich (2003), theorem 1; Streeter and McMahan (2010)', 5.134)
 
     References
     ----------
     Zinkevich, M. (2003). Online convex programming and generalized infinitesimal gradient ascent.
-    Hazan, E. (2016). Introduction to online convex optimization, algorithm 2.3.1.
+    Hazan, E. (2016). Introduction to online convex optimization, chapter 3.
     """
 
     def __init__(

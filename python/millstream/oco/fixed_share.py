@@ -85,7 +85,7 @@ class _FixedShare(Engine):
         if self.rate is not None and self.share is not None:
             if m > 0 and self.share == 0:
                 return None
-            theorem = "Cesa-Bianchi and Lugosi (2006), theorem 5.2; Herbster and Warmuth (1998), theorem 2"
+            theorem = "Cesa-Bianchi and Lugosi (2006), theorem 5.2; Herbster and Warmuth (1998)"
             stays = max(n - m - 1, 0.0)
             code = (m + 1) * math.log(experts) + stays * -math.log1p(-self.share)
             code += m * math.log(1.0 / self.share) if m else 0.0

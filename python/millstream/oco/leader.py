@@ -24,7 +24,7 @@ __all__ = ["FTRL", "FollowTheLeader"]
 class _Leader(Engine):
     """The sum of all losses so far, and the decision that minimises it.
 
-    McMahan (2017), theorem 2 with no regulariser: if the losses are σ_t-strongly convex, regret ≤ ½ Σ ‖g_t‖² /
+    McMahan (2017) with no regulariser: if the losses are σ_t-strongly convex, regret ≤ ½ Σ ‖g_t‖² /
     Σ_{s≤t} σ_s. Shalev-Shwartz (2012), corollary 2.2 is the case of squared distances.
     """
 
@@ -94,7 +94,7 @@ class _Leader(Engine):
             return None
         formula = "½ Σ ‖g_t‖² / (σ_1 + … + σ_t), at most G² (1 + ln T) / (2 σ)"
         constants = {"G": terms["largest"], "σ": terms["sigma"], "T": terms["rounds"]}
-        theorem = "Shalev-Shwartz (2012), corollary 2.2; McMahan (2017), theorem 2"
+        theorem = "Shalev-Shwartz (2012), corollary 2.2; McMahan (2017), section 3"
         return Bound(theorem, formula, terms["spent"], constants)
 
 

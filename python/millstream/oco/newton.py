@@ -1,6 +1,6 @@
 """The online Newton step: logarithmic regret for exp-concave losses.
 
-Hazan, Agarwal and Kale (2007), theorem 2; Hazan (2016), algorithm 12 and theorem 4.5. Written with γ inside the
+Hazan, Agarwal and Kale (2007), theorem 2; Hazan (2016), chapter 4. Written with γ inside the
 matrix,
     H_t = H_{t-1} + γ_t g_t g_tᵀ,   w ← argmin over the set of ‖u − (w − H_t⁻¹ g_t)‖ in the norm of H_t,
 the proof needs γ_t ≤ ½ min(α, 1 / m_t) only, with m_t the greatest |⟨g_t, w_t − u⟩| over the set. This m_t is
@@ -99,7 +99,7 @@ class _Newton(Engine):
             "ε": self.epsilon,
             "T": terms["rounds"],
         }
-        theorem = "Hazan, Agarwal and Kale (2007), theorem 2; Hazan (2016), theorem 4.5"
+        theorem = "Hazan, Agarwal and Kale (2007), theorem 2; Hazan (2016), chapter 4"
         return Bound(theorem, "½ Σ gᵀ H⁻¹ g + ½ ε D², of order (1/α + G D) d ln T", value, constants)
 
 
