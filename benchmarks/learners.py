@@ -21,6 +21,12 @@ _SCALER = {"name": "preprocessing.StandardScaler"}
 
 #: Arguments for parts that cannot be built without, or would take minutes.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "basis.BSpline": {"bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
+    "basis.Chebyshev": {"order": 3, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
+    "basis.Fourier": {"order": 2, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
+    "basis.GaussianRBF": {"bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
+    "basis.Grid": {"bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
+    "basis.Legendre": {"order": 3, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
     "basis.Polynomial": {"order": 3, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
     "compose.Drop": {"names": [0]},
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import files, games, generators, ours, peers, streams
+from benchmarks import files, games, generators, ours, peers, risk, streams
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
 
@@ -220,6 +220,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "margin-dense-pa": lambda size: margin_dense(size, "PAClassifier"),
     "generate": generators.random_rbf,
     "hedge": games.hedge,
+    "irma": risk.irma,
 }
 
 

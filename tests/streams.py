@@ -16,6 +16,12 @@ import millstream
 
 #: Arguments for parts that have no default for all of them, and budgets that are full within the streams here.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "basis.BSpline": {"bounds": [-8.0, 8.0], "intervals": 3, "degree": 2, "outside": "clamp"},
+    "basis.Chebyshev": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
+    "basis.Fourier": {"order": 1, "bounds": [-8.0, 8.0], "outside": "clamp"},
+    "basis.GaussianRBF": {"bounds": [-8.0, 8.0], "count": 4, "outside": "clamp"},
+    "basis.Grid": {"bounds": [-8.0, 8.0], "count": 3, "outside": "clamp"},
+    "basis.Legendre": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
     "basis.Polynomial": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
@@ -104,7 +110,8 @@ class Case:
 
 def fit(case: Case, x: Any) -> Any:
     """The row as the learner takes it: a basis has the inputs that it began with, numbers all of them."""
-    if not any(part.startswith("basis.") for part in case.parts) or 0 in x or "c0" in x:
+    fixed = any(part.startswith("basis.") for part in case.parts)
+    if not fixed or not isinstance(x, dict) or 0 in x or "c0" in x:
         return x
     number = lambda value: value if isinstance(value, float) and np.isfinite(value) else 0.0  # noqa: E731
     return {"a": number(x.get("a")), "b": number(x.get("b"))}
@@ -191,6 +198,17 @@ def variants() -> Iterator[Case]:
             yield Case(role, f"{short}({penalty})", {"name": name, "parameters": penalty})
             parameters = {**penalty, "optimizer": "optim.Adam"}
             yield Case(role, f"{short}(Adam, {penalty})", {"name": name, "parameters": parameters})
+    irma = {"classifier": "linear_model.IRMAClassifier", "regressor": "linear_model.IRMA"}
+    for role, name in irma.items():
+        short = name.partition(".")[2]
+        for loss in millstream.find(role="loss"):
+            description = {"name": name, "parameters": {"loss": loss, "cap": 10.0}}
+            with contextlib.suppress(ValueError):
+                millstream.build(description)
+                yield Case(role, f"{short}({loss})", description)
+        additive = {"order": 3, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"}
+        steps = [{"name": "basis.Legendre", "parameters": additive}, {"name": name}]
+        yield Case(role, f"Legendre | {short}", {"name": "compose.Pipeline", "parameters": {"steps": steps}})
     softmax = {
         "name": "linear_model.SoftmaxRegression",
         "parameters": {"optimizer": "optim.Adam", "averaging": True},

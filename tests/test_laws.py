@@ -17,7 +17,7 @@ import pytest
 import millstream
 from millstream.errors import MillstreamError
 from millstream.registry import entry
-from streams import ARGUMENTS, CASES, Case, answer, cases, learn_one, mixed, numbers_in, numeric
+from streams import ARGUMENTS, CASES, Case, answer, cases, fit, learn_one, mixed, numbers_in, numeric
 
 #: (part, law): reason. A part here excuses the models that are made of it.
 EXCEPTIONS: dict[tuple[str, str], str] = {
@@ -368,8 +368,8 @@ def test_weight_zero_changes_nothing(case: Case) -> None:
     learn_one(case, model, {"a": 1.0, "new": 3.0, "colour": "violet"}, 1.0, 0.0)
     learn_one(case, model, mixed(1)[0][0], -5.0, 0.0)
     if case.role == "classifier":
-        model.learn_one({"a": 1.0}, True, 0.0)
-        model.step_one({"a": 1.0}, False, 0.0)
+        model.learn_one(fit(case, {"a": 1.0}), True, 0.0)
+        model.step_one(fit(case, {"a": 1.0}), False, 0.0)
     assert model.to_bytes() == before
     X, numbers = numeric(20)
     batch = case.build()

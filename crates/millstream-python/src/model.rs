@@ -558,6 +558,15 @@ impl Model {
         answers.give(py, inner.labels.len())
     }
 
+    /// The integral of the products of a basis's functions of so many inputs.
+    #[pyo3(signature = (inputs=None))]
+    fn _gram<'py>(&self, py: Python<'py>, inputs: Option<usize>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let guard = self.read(py)?;
+        let gram = guard.model(py)?.gram(inputs).or_raise(py)?;
+        let size = (gram.len() as f64).sqrt() as usize;
+        gram.into_pyarray(py).reshape([size, size])
+    }
+
     /// Transform rows: (names, matrix, {column: categories of a nominal one}).
     #[allow(clippy::type_complexity)]
     fn _transform_many<'py>(

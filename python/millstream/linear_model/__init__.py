@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from millstream.linear_model.confidence import AROW, CW, SCW, Ellipsoid, GaussianHerding
 from millstream.linear_model.gradient import LinearRegression, LogisticRegression, SoftmaxRegression
-from millstream.linear_model.incremental_risk import IRMA
+from millstream.linear_model.incremental_risk import IRMA, IRMAClassifier
 from millstream.linear_model.least_squares import LMS, RLS, AROWRegressor, PARegressor
 from millstream.linear_model.margin import ALMA, ROMMA, SVM, PAClassifier, Perceptron
 
@@ -25,6 +25,7 @@ __all__ = [
     "AROWRegressor",
     "Ellipsoid",
     "GaussianHerding",
+    "IRMAClassifier",
     "LinearRegression",
     "LogisticRegression",
     "PAClassifier",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.base import Native, Regressor
+from millstream.base import Classifier, Native, Regressor
 from millstream.losses import Loss
 
-__all__ = ["IRMA"]
+__all__ = ["IRMA", "IRMAClassifier"]
 
 
 class IRMA(Native, Regressor):
@@ -79,3 +79,71 @@ class IRMA(Native, Regressor):
     def weights(self) -> dict[str, Any]:
         """The weight of each feature; of a nominal one, the weight of each of its values."""
         return self.inspect()["weights"]  # type: ignore[no-any-return]
+
+
+class IRMAClassifier(Native, Classifier):
+    """Incremental risk minimisation for two or more classes.
+
+    Choose it behind a `basis` to learn the border between classes of few inputs from one example at a time, for
+    the reasons given at `IRMA`. Of two classes it learns one function, whose sign is the class. From the third
+    class on there is a function for each: with the logistic loss they are learned together by the exact step of
+    the softmax loss, with any other loss each class against the rest. The new loss at an example is never larger
+    than the old.
+
+    Parameters
+    ----------
+    loss
+        The loss at the example; any convex one for classes. The logistic loss makes the function the log odds.
+    stiffness
+        What a change of the function costs at the first example; the smaller, the nearer the function comes to it.
+    growth
+        The factor by which the stiffness grows with each example; 1 keeps it.
+    schedule
+        "geometric" multiplies the stiffness by `growth` with each example, "linear" adds
+        `stiffness * (growth - 1)`.
+    cap
+        The stiffness grows up to this and stays.
+    gram
+        The integral of the products of features, as a list of rows in the order of the features, where no basis
+        stands before the learner. It must be positive definite.
+
+    Examples
+    --------
+    >>> from millstream import basis, linear_model
+    >>> model = basis.Legendre(order=4, bounds=(-1, 1)) | linear_model.IRMAClassifier(stiffness=0.01)
+    >>> for i in range(200):
+    ...     x = (i * 0.618) % 2.0 - 1.0
+    ...     model.learn_one({"x": x}, "inside" if abs(x) < 0.5 else "outside")
+    >>> [model.predict_one({"x": x}) for x in (-0.8, 0.0, 0.8)]
+    ['outside', 'inside', 'outside']
+    >>> {label: round(p, 2) for label, p in model.predict_proba_one({"x": 0.55}).items()}
+    {'outside': 0.88, 'inside': 0.12}
+
+    References
+    ----------
+    Buschermöhle, A., Schoenke, J., Rosemann, N. and Brockmann, W. (2013). The incremental risk functional: basics
+    of a novel incremental learning approach. IEEE International Conference on Systems, Man, and Cybernetics. (The
+    paper has the squared loss only and names pattern recognition as its next step.)
+    """
+
+    name = "linear_model.IRMAClassifier"
+
+    def __init__(
+        self,
+        loss: Loss | str = "losses.Logistic",
+        stiffness: float = 0.1,
+        growth: float = 1.05,
+        schedule: str = "geometric",
+        cap: float = 1e100,
+        gram: Sequence[Sequence[float]] | None = None,
+    ) -> None:
+        super().__init__(loss=loss, stiffness=stiffness, growth=growth, schedule=schedule, cap=cap, gram=gram)
+
+    @property
+    def weights(self) -> dict[Any, Any]:
+        """The weight of each feature (of a nominal one, of each of its values); of several classes, by class."""
+        planes = self.inspect()["planes"]
+        if len(planes) < 2:
+            return planes[0]["weights"] if planes else {}
+        named = zip(self._labels(), planes, strict=False)
+        return {label: plane["weights"] for label, plane in named if label is not None}

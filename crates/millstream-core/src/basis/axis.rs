@@ -7,8 +7,8 @@ use super::parameters::Combine;
 use super::structure::{Constant, Structure};
 
 pub struct Axis {
-    pub low: f64,
-    pub high: f64,
+    low: f64,
+    high: f64,
     structure: Box<dyn Structure>,
     lead: Lead,
     /// Where ψ is not known in closed form.

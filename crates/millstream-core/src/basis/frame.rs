@@ -1,9 +1,4 @@
-//! Functions of several inputs, and the transformer that writes them.
-//!
-//! With `combine="tensor"` there is a product for each choice of one function of every input, the first input's
-//! running fastest. With "additive" there is 1, and then of each input its functions but the constant. Either way ψ of
-//! the whole follows from ψ of the inputs: products of orthonormal functions are orthonormal, and functions of different
-//! inputs that are orthogonal to 1 are orthogonal to each other.
+//! The transformer that writes the functions of a basis, and looks after its region.
 //!
 //! The number of inputs is that of the bounds, or of the first row that is learned, and stays: Ω is fixed. An input that
 //! is missing, nominal or (unless `outside` says otherwise) out of bounds is refused, in predicting too (`check`).
@@ -21,17 +16,18 @@ use crate::schema::{Kind as FeatureKind, Name, Schema};
 use crate::state::{pack, require, unpack};
 
 use super::axis::Axis;
+use super::cloud::Cloud;
+use super::functions::Functions;
 use super::parameters::{self, Combine, Outside, Region, MOST_FUNCTIONS, MOST_IN_TRIANGLE};
 use super::structure::Structure;
 
 #[derive(Clone)]
 pub struct Basis {
     who: String,
-    /// One for each input, or one for all.
-    axes: Arc<Vec<Axis>>,
-    /// How many inputs there must be, where the bounds say it.
+    bounds: Region,
+    functions: Functions,
+    /// How many inputs there must be, where that is known from the beginning.
     fixed: Option<usize>,
-    combine: Combine,
     outside: Outside,
     orthonormal: bool,
     /// What the inputs are called, for messages.
@@ -49,46 +45,69 @@ struct State {
 impl Basis {
     /// A basis whose structure on given bounds is made by `make`.
     pub fn new(arguments: &Arguments<'_>, make: &dyn Fn(f64, f64) -> Result<Box<dyn Structure>>) -> Result<Self> {
-        let (combine, outside) = (parameters::combine(arguments)?, parameters::outside(arguments)?);
-        let region = Region::new(arguments)?;
-        let pairs = match &region {
-            Region::All(low, high) => vec![(*low, *high)],
-            Region::Each(pairs) => pairs.clone(),
-        };
+        let (combine, bounds) = (parameters::combine(arguments)?, Region::new(arguments)?);
         let axis = |&(low, high): &(f64, f64)| Axis::new(arguments.who, low, high, make(low, high)?, combine);
-        let axes = pairs.iter().map(axis).collect::<Result<Vec<_>>>()?;
-        let basis = Basis {
+        let axes = bounds.pairs().iter().map(axis).collect::<Result<Vec<_>>>()?;
+        let fixed = bounds.inputs();
+        let basis = Self::of(arguments, bounds, Functions::Axes(Arc::new(axes), combine), fixed)?;
+        basis.size(fixed.unwrap_or(1))?;
+        Ok(basis)
+    }
+
+    /// A basis of functions of so many inputs together.
+    pub fn around(
+        arguments: &Arguments<'_>,
+        inputs: usize,
+        make: &dyn Fn(&[(f64, f64)]) -> Result<Cloud>,
+    ) -> Result<Self> {
+        let bounds = match Region::new(arguments)? {
+            Region::All(low, high) => Region::Each(vec![(low, high); inputs]),
+            each => each,
+        };
+        let pairs = bounds.pairs();
+        if pairs.len() != inputs {
+            return Err(Fault::value(format!(
+                "{}: centres must be of {} numbers, as many as there are bounds, got {inputs}",
+                arguments.who,
+                pairs.len()
+            )));
+        }
+        let cloud = make(&pairs)?;
+        Self::of(arguments, bounds, Functions::Cloud(Arc::new(cloud)), Some(inputs))
+    }
+
+    fn of(arguments: &Arguments<'_>, bounds: Region, functions: Functions, fixed: Option<usize>) -> Result<Self> {
+        Ok(Basis {
             who: arguments.who.into(),
-            axes: Arc::new(axes),
-            fixed: region.inputs(),
-            combine,
-            outside,
+            bounds,
+            functions,
+            fixed,
+            outside: parameters::outside(arguments)?,
             orthonormal: false,
             names: Vec::new(),
             state: State::default(),
             undo: State::default(),
-        };
-        basis.size(region.inputs().unwrap_or(1))?;
-        Ok(basis)
+        })
     }
 
-    fn axis(&self, input: usize) -> &Axis {
-        &self.axes[if self.fixed.is_some() { input } else { 0 }]
+    #[inline]
+    fn pair(&self, input: usize) -> (f64, f64) {
+        match &self.bounds {
+            Region::All(low, high) => (*low, *high),
+            Region::Each(pairs) => pairs[input],
+        }
     }
 
     /// The number of functions of so many inputs.
     fn size(&self, inputs: usize) -> Result<usize> {
-        let sizes = (0..inputs).map(|input| self.axis(input).size());
-        let size = match self.combine {
-            Combine::Tensor => sizes.fold(1usize, |product, size| product.saturating_mul(size)),
-            Combine::Additive => sizes.fold(1usize, |sum, size| sum.saturating_add(size - 1)),
-        };
+        // A row may be as wide as a hash is.
+        let size = if inputs <= MOST_FUNCTIONS { self.functions.size(inputs) } else { usize::MAX };
         if size <= MOST_FUNCTIONS {
             return Ok(size);
         }
-        let remedy = match self.combine {
-            Combine::Tensor => "take fewer inputs, a lower order, or combine=\"additive\"",
-            Combine::Additive => "take fewer inputs or a lower order",
+        let remedy = match self.functions {
+            Functions::Axes(_, Combine::Tensor) => "take fewer inputs, a lower order, or combine=\"additive\"",
+            _ => "take fewer inputs or a lower order",
         };
         Err(Fault::value(format!(
             "{}: {inputs} inputs would make {} functions, more than {MOST_FUNCTIONS}; {remedy}",
@@ -131,7 +150,7 @@ impl Basis {
         for input in 0..inputs {
             let fault = match x.get(input) {
                 Some(Value::Number(number)) => {
-                    let Axis { low, high, .. } = *self.axis(input);
+                    let (low, high) = self.pair(input);
                     if self.outside != Outside::Refuse || (low <= number && number <= high) {
                         continue;
                     }
@@ -153,43 +172,33 @@ impl Basis {
 
     #[inline]
     fn contains(&self, values: &[f64]) -> bool {
-        match self.fixed {
-            None => {
-                let Axis { low, high, .. } = self.axes[0];
-                values.iter().all(|&value| low <= value && value <= high)
-            }
-            Some(_) => values.iter().zip(&*self.axes).all(|(&x, axis)| axis.low <= x && x <= axis.high),
+        match &self.bounds {
+            Region::All(low, high) => values.iter().all(|value| low <= value && value <= high),
+            Region::Each(pairs) => values.iter().zip(pairs).all(|(x, (low, high))| low <= x && x <= high),
         }
     }
 
     /// Where an input is taken to be.
     #[inline]
-    fn place(&self, axis: &Axis, value: f64) -> f64 {
-        match self.outside {
-            Outside::Extrapolate => value,
-            // Two comparisons, in which NaN ends at a bound.
-            _ => value.max(axis.low).min(axis.high),
+    fn place(&self, input: usize, value: f64) -> f64 {
+        if self.outside == Outside::Extrapolate {
+            return value;
         }
+        let (low, high) = self.pair(input);
+        // Two comparisons, in which NaN ends at a bound.
+        value.max(low).min(high)
     }
 
-    #[inline]
-    fn write_axis(&self, axis: &Axis, value: f64, out: &mut [f64]) {
-        let x = self.place(axis, value);
-        match self.orthonormal {
-            true => axis.write_orthonormal(x, out),
-            false => axis.write(x, out),
-        }
-    }
-
-    fn write(&self, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
-        if let [value] = x {
-            self.write_axis(self.axis(0), *value, out);
-        } else {
-            let mut one = scratch.take_numbers();
-            match self.combine {
-                Combine::Tensor => self.write_products(x, out, &mut one),
-                Combine::Additive => self.write_sum(x, out, &mut one),
-            }
+    fn write(&self, values: &[f64], out: &mut [f64], scratch: &mut Scratch) {
+        let alone = match values {
+            [value] => self.functions.write_one(self.place(0, *value), self.orthonormal, out),
+            _ => false,
+        };
+        if !alone {
+            let (mut x, mut one) = (scratch.take_numbers(), scratch.take_numbers());
+            x.extend(values.iter().enumerate().map(|(input, &value)| self.place(input, value)));
+            self.functions.write(&x, self.orthonormal, out, &mut one);
+            scratch.give_numbers(x);
             scratch.give_numbers(one);
         }
         if self.outside == Outside::Extrapolate {
@@ -197,68 +206,15 @@ impl Basis {
         }
     }
 
-    fn write_products(&self, x: &[f64], out: &mut [f64], one: &mut Vec<f64>) {
-        let mut written = 1;
-        if let Some(first) = out.first_mut() {
-            *first = 1.0;
+    /// Refuse what would take a matrix of more than the functions that are shown.
+    fn refuse_wide(&self, size: usize) -> Result<()> {
+        match size <= MOST_IN_TRIANGLE {
+            true => Ok(()),
+            false => Err(Fault::value(format!(
+                "{}: a matrix of {size} functions is made for up to {MOST_IN_TRIANGLE}",
+                self.who
+            ))),
         }
-        for (input, &value) in x.iter().enumerate() {
-            let axis = self.axis(input);
-            one.clear();
-            one.resize(axis.size(), 0.0);
-            self.write_axis(axis, value, one);
-            let (before, rest) = out.split_at_mut(written);
-            for (factor, block) in one[1..].iter().zip(rest.chunks_exact_mut(written)) {
-                block.iter_mut().zip(&*before).for_each(|(out, before)| *out = factor * before);
-            }
-            before.iter_mut().for_each(|out| *out *= one[0]);
-            written *= axis.size();
-        }
-    }
-
-    fn write_sum(&self, x: &[f64], out: &mut [f64], one: &mut Vec<f64>) {
-        let volume: f64 = (0..x.len()).map(|input| self.axis(input).width()).product();
-        let mut written = 1;
-        out[0] = if self.orthonormal { 1.0 / volume.sqrt() } else { 1.0 };
-        for (input, &value) in x.iter().enumerate() {
-            let axis = self.axis(input);
-            one.clear();
-            one.resize(axis.size(), 0.0);
-            self.write_axis(axis, value, one);
-            let scale = if self.orthonormal { (axis.width() / volume).sqrt() } else { 1.0 };
-            let block = &mut out[written..written + one.len() - 1];
-            block.iter_mut().zip(&one[1..]).for_each(|(out, psi)| *out = scale * psi);
-            written += block.len();
-        }
-    }
-
-    fn function_names(&self, inputs: &[String]) -> Vec<String> {
-        match self.combine {
-            Combine::Tensor => {
-                let mut names = vec![String::from("1")];
-                for (input, called) in inputs.iter().enumerate() {
-                    let axis = self.axis(input);
-                    let own: Vec<String> = (0..axis.size()).map(|place| axis.name(place, called)).collect();
-                    names = own.iter().flat_map(|own| names.iter().map(move |name| product(name, own))).collect();
-                }
-                names
-            }
-            Combine::Additive => {
-                let mut names = vec![String::from("1")];
-                for (input, called) in inputs.iter().enumerate() {
-                    let axis = self.axis(input);
-                    names.extend((1..axis.size()).map(|place| axis.name(place, called)));
-                }
-                names
-            }
-        }
-    }
-}
-
-fn product(a: &str, b: &str) -> String {
-    match (a, b) {
-        ("1", other) | (other, "1") => other.into(),
-        _ => format!("{a}*{b}"),
     }
 }
 
@@ -286,7 +242,7 @@ impl Part for Basis {
     }
 
     fn memory(&self) -> usize {
-        std::mem::size_of::<Self>() + self.axes.iter().map(Axis::memory).sum::<usize>()
+        std::mem::size_of::<Self>() + self.functions.memory()
     }
 
     fn needs_names(&self) -> bool {
@@ -310,9 +266,8 @@ impl Part for Basis {
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
-        let bounds = |input: usize| json!([self.axis(input).low, self.axis(input).high]);
         let features: serde_json::Map<_, _> = (0..self.inputs(schema.len()).min(schema.len()))
-            .map(|input| (schema.name(input).text(), bounds(input)))
+            .map(|input| (schema.name(input).text(), json!([self.pair(input).0, self.pair(input).1])))
             .collect();
         json!({ "bounds": features, "functions": self.output(schema).len() })
     }
@@ -333,7 +288,7 @@ impl Transformer for Basis {
                 values.extend((0..inputs).map(|input| match x.get(input) {
                     Some(Value::Number(number)) => number,
                     // Refused by `check`; where nobody asked, the middle does least harm.
-                    _ => 0.5 * self.axis(input).low + 0.5 * self.axis(input).high,
+                    _ => 0.5 * self.pair(input).0 + 0.5 * self.pair(input).1,
                 }));
                 self.write(&values, out, scratch);
                 scratch.give_numbers(values);
@@ -344,9 +299,6 @@ impl Transformer for Basis {
     fn learn(&mut self, x: Row<'_>, _w: f64, _: &mut Scratch) -> Result<()> {
         self.undo = self.state;
         if self.state.inputs == 0 {
-            if x.width() == 0 {
-                return Err(Fault::value(format!("{}: there is no input", self.who)));
-            }
             self.size(self.inputs(x.width()))?;
         }
         self.examine(x)?;
@@ -368,7 +320,7 @@ impl Transformer for Basis {
         if inputs > 0 && self.size(inputs).is_ok() {
             let mut names: Vec<String> = input.names().take(inputs).map(|name| input_name(&name)).collect();
             (names.len()..inputs).for_each(|missing| names.push(format!("x{missing}")));
-            for name in self.function_names(&names) {
+            for name in self.functions.names(&names) {
                 schema.push_unique(Name::Text(name.into()), FeatureKind::Number);
             }
         }
@@ -386,59 +338,27 @@ impl Transformer for Basis {
         if !self.orthonormal || inputs == 0 {
             return Ok(None);
         }
-        let size = self.size(inputs)?;
-        if size > MOST_IN_TRIANGLE {
-            return Err(Fault::value(format!(
-                "{}: the coefficients of {size} functions can be shown for up to {MOST_IN_TRIANGLE}",
-                self.who
-            )));
+        self.refuse_wide(self.size(inputs)?)?;
+        Ok(Some(self.functions.transition(inputs)))
+    }
+
+    fn gram(&self, inputs: Option<usize>) -> Result<Option<Vec<f64>>> {
+        let known = Some(self.inputs(0)).filter(|&known| known > 0);
+        let inputs = match (known, inputs) {
+            (Some(known), Some(asked)) if known != asked => {
+                return Err(Fault::value(format!("{}: the inputs are {known}, not {asked}", self.who)))
+            }
+            (Some(known), _) => known,
+            (None, asked) => asked.unwrap_or(1),
+        };
+        if inputs == 0 {
+            return Err(Fault::value(format!("{}: inputs must be 1 or more, got 0", self.who)));
         }
-        let triangles: Vec<Vec<f64>> = (0..inputs).map(|input| self.axis(input).transition()).collect();
-        Ok(Some(match self.combine {
-            Combine::Tensor => triangles.iter().fold(vec![1.0], |whole, own| kronecker(own, &whole)),
-            Combine::Additive => self.sum_transition(&triangles, size),
-        }))
+        self.refuse_wide(self.size(inputs)?)?;
+        Ok(Some(self.functions.gram(inputs)))
     }
 
     fn duplicate(&self) -> Box<dyn Transformer> {
         Box::new(self.clone())
     }
-}
-
-impl Basis {
-    fn sum_transition(&self, triangles: &[Vec<f64>], size: usize) -> Vec<f64> {
-        let volume: f64 = (0..triangles.len()).map(|input| self.axis(input).width()).product();
-        let mut whole = vec![0.0; size * (size + 1) / 2];
-        whole[0] = 1.0 / volume.sqrt();
-        let mut first = 1;
-        for (input, own) in triangles.iter().enumerate() {
-            let scale = (self.axis(input).width() / volume).sqrt();
-            for i in 1..self.axis(input).size() {
-                let (row, place) = (first + i - 1, i * (i + 1) / 2);
-                let start = row * (row + 1) / 2;
-                whole[start] = scale * own[place];
-                for j in 1..=i {
-                    whole[start + first + j - 1] = scale * own[place + j];
-                }
-            }
-            first += self.axis(input).size() - 1;
-        }
-        whole
-    }
-}
-
-/// The Kronecker product of two lower triangles, `b` running faster.
-fn kronecker(a: &[f64], b: &[f64]) -> Vec<f64> {
-    let rows = |triangle: &[f64]| ((1.0 + 8.0 * triangle.len() as f64).sqrt() as usize - 1) / 2;
-    let (n, m) = (rows(a), rows(b));
-    let size = n * m;
-    let mut whole = vec![0.0; size * (size + 1) / 2];
-    for (i, k) in (0..n).flat_map(|i| (0..=i).map(move |k| (i, k))) {
-        let factor = a[i * (i + 1) / 2 + k];
-        for (j, l) in (0..m).flat_map(|j| (0..=j).map(move |l| (j, l))) {
-            let (row, column) = (i * m + j, k * m + l);
-            whole[row * (row + 1) / 2 + column] = factor * b[j * (j + 1) / 2 + l];
-        }
-    }
-    whole
 }

@@ -10,11 +10,21 @@
 //! orthonormalised by way of A in double precision; by the recurrence of Legendre's polynomials ψ is exact to rounding.
 
 mod axis;
+pub mod bspline;
+pub mod chebyshev;
+mod cloud;
+mod error_function;
 mod factor;
+pub mod fourier;
 mod frame;
+mod functions;
+pub mod gaussian;
+pub mod grid;
 mod legendre;
+pub mod legendre_polynomials;
 mod parameters;
 pub mod polynomial;
+mod quadrature;
 mod structure;
 
 pub use axis::Axis;

@@ -76,6 +76,13 @@ impl Region {
         }
     }
 
+    pub fn pairs(&self) -> Vec<(f64, f64)> {
+        match self {
+            Region::All(low, high) => vec![(*low, *high)],
+            Region::Each(pairs) => pairs.clone(),
+        }
+    }
+
     /// How many inputs there must be, where that is fixed.
     pub fn inputs(&self) -> Option<usize> {
         match self {

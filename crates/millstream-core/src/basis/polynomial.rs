@@ -8,11 +8,13 @@ use crate::parameter::{Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 
 use super::legendre::Orthonormal;
-use super::parameters::{self, MOST_ORDER};
+use super::parameters;
 use super::structure::{Constant, Structure};
 use super::Basis;
 
 const NAME: &str = "basis.Polynomial";
+/// Even on bounds around 0 the terms of higher ones cancel.
+const MOST_POWER: i64 = 32;
 /// How much larger the terms of an orthonormal polynomial may be than its values: of 16 digits 4 are left.
 const MOST_CANCELLATION: f64 = 1e12;
 
@@ -23,7 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     parameters: &[
         Parameter::new(
             "order",
-            Kind::Integer { low: 0, high: MOST_ORDER },
+            Kind::Integer { low: 0, high: MOST_POWER },
             Default::Required,
             "the highest power of an input",
         ),

@@ -13,6 +13,7 @@ pub mod gaussian_herding;
 mod hyperplane;
 mod incremental_risk;
 pub mod irma;
+pub mod irma_classifier;
 mod linear;
 pub mod linear_regression;
 pub mod lms;
@@ -27,6 +28,7 @@ pub mod residual;
 pub mod rls;
 pub mod romma;
 pub mod softmax_regression;
+mod softmax_step;
 pub mod svm;
 mod whole;
 

@@ -142,6 +142,15 @@ impl Model {
         }
     }
 
+    /// The integral of the products of a basis's functions, by rows.
+    pub fn gram(&self, inputs: Option<usize>) -> Result<Vec<f64>> {
+        let found = match &self.root {
+            Root::Transformer(part) => part.gram(inputs)?,
+            _ => None,
+        };
+        found.ok_or_else(|| Fault::wrong_type(format!("{}: only a basis has a Gram matrix", self.title)))
+    }
+
     fn cannot(&self, verb: &str) -> Fault {
         Fault::wrong_type(format!("{}: a {} cannot {verb}", self.title, self.role().word()))
     }

@@ -108,6 +108,21 @@ impl Part for OneVsRest {
         self.members.team().iter().flatten().try_for_each(|member| member.check(x, scratch))
     }
 
+    fn wants_orthonormal(&self) -> bool {
+        self.fresh.wants_orthonormal()
+    }
+
+    fn expressed(&self, transition: &[f64]) -> Result<Option<Vec<u8>>> {
+        let expressed = |member: &Option<Box<dyn Classifier>>| match member {
+            Some(member) => match member.expressed(transition)? {
+                Some(state) => Ok(Some(ByteBuf::from(state))),
+                None => member.save().map(|state| Some(ByteBuf::from(state))),
+            },
+            None => Ok(None),
+        };
+        pack(&State { members: self.members.team().iter().map(expressed).collect::<Result<_>>()? }).map(Some)
+    }
+
     /// Members in the order of `classes`.
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
         let members = self.members.team().iter().flatten();
