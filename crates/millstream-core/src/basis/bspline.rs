@@ -67,11 +67,11 @@ impl BSpline {
         out[0] = 1.0;
         for degree in 1..=self.degree {
             let mut saved = 0.0;
-            for r in 0..degree {
+            for (r, out) in out.iter_mut().enumerate().take(degree) {
                 let right = self.knot(interval as isize + r as isize + 1);
                 let left = self.knot(interval as isize + r as isize + 1 - degree as isize);
-                let share = out[r] / (right - left);
-                out[r] = saved + (right - x) * share;
+                let share = *out / (right - left);
+                *out = saved + (right - x) * share;
                 saved = (x - left) * share;
             }
             out[degree] = saved;
