@@ -177,7 +177,9 @@ impl Points {
             return;
         }
         let start = (place / LANES) * LANES * self.width + place % LANES;
-        for (number, &x) in self.blocks[start..].iter_mut().step_by(LANES).zip(&x.values[..self.width]) {
+        // Of points without coordinates there is no block.
+        let block = self.blocks.get_mut(start..).unwrap_or_default();
+        for (number, &x) in block.iter_mut().step_by(LANES).zip(&x.values[..self.width]) {
             *number = x;
         }
     }
