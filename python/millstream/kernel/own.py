@@ -87,7 +87,7 @@ def is_own(kernel: Any) -> bool:
     """Whether a kernel has to be computed from Python: a function, or one on texts."""
     given = describe(kernel) if not isinstance(kernel, Function) else kernel
     name = given.get("name") if isinstance(given, dict) else given
-    return name == String.name or callable(given)
+    return (isinstance(name, str) and name == String.name) or callable(given)
 
 
 class _Machine(Part):
