@@ -21,7 +21,8 @@ NUMBERS = frozenset(
 def for_numbers(loss: Any) -> bool:
     """Whether a loss, given as an object, a name or a description, is one for numbers."""
     given = describe(loss)
-    return (given.get("name") if isinstance(given, dict) else given) in NUMBERS
+    name = given.get("name") if isinstance(given, dict) else given
+    return isinstance(name, str) and name in NUMBERS
 
 
 class KernelSGD(Native, Classifier):
