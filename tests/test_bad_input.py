@@ -281,6 +281,8 @@ def test_empty_input_is_legal(case: Case) -> None:
 
 @everywhere()
 def test_a_very_wide_row_is_legal(case: Case) -> None:
+    if case.name.startswith("neural_network.IRMA"):
+        pytest.skip("a step takes the cube of the parameters, so that their number is bounded")
     model = case.build()
     x = {f"feature {i}": float(i % 7) for i in range(4000)}
     for row in range(3):
@@ -500,6 +502,10 @@ def _bounded() -> list[tuple[str, dict[str, Any]]]:
     return [(name, p) for name in millstream.find() for p in entry(name)["parameters"] if p["bounds"]]  # type: ignore[misc]
 
 
+#: Parameters that another one keeps from their edge.
+LINKED = {("drift.EDDM", "beta"), ("drift.RDDM", "max_concept")}
+
+
 def _required(name: str) -> dict[str, Any]:
     return next((case.description["parameters"] for case in CASES if case.name == name), ARGUMENTS.get(name, {}))
 
@@ -528,7 +534,7 @@ def test_a_parameter_out_of_range_is_refused(name: str, parameter: dict[str, Any
         assert ", got " in str(failure.value)
     low, low_included, high, high_included = parameter["bounds"]
     for edge, included in ((low, low_included), (high, high_included)):
-        if edge is not None and included and "window" not in key and abs(edge) < 1e6:
+        if edge is not None and included and "window" not in key and abs(edge) < 1e6 and (name, key) not in LINKED:
             millstream.build({"name": name, "parameters": {**_required(name), key: edge}})
 
 
