@@ -279,16 +279,12 @@ def test_empty_input_is_legal(case: Case) -> None:
     assert model.learned == 3
 
 
-#: Learners that take few features by their nature, and say so.
-NARROW = {"neural_network.IRMARegressor": 50}
-
-
 @everywhere()
 def test_a_very_wide_row_is_legal(case: Case) -> None:
     if case.name.startswith("neural_network.IRMA"):
         pytest.skip("a step takes the cube of the parameters, so that their number is bounded")
     model = case.build()
-    x = {f"feature {i}": float(i % 7) for i in range(NARROW.get(case.name, 4000))}
+    x = {f"feature {i}": float(i % 7) for i in range(4000)}
     for row in range(3):
         learn_one(case, model, x, row - 1.0)
     answer(case, model, x)
