@@ -115,6 +115,11 @@ struct Tube {
 impl residual::Rule for Tube {
     const NAME: &'static str = "linear_model.PARegressor";
 
+    #[inline]
+    fn idle(&self, error: f64) -> bool {
+        error.abs() <= self.eps
+    }
+
     fn loss(&self, error: f64) -> f64 {
         (error.abs() - self.eps).max(0.0)
     }

@@ -31,6 +31,10 @@ pub trait Rule: Clone + Send + Sync + 'static {
     fn asks_variance(&self) -> bool {
         true
     }
+    /// Whether such an error teaches nothing, whatever else the example is.
+    fn idle(&self, _error: f64) -> bool {
+        false
+    }
     /// The loss of an error.
     fn loss(&self, error: f64) -> f64 {
         error * error
@@ -123,6 +127,10 @@ impl<R: Rule> Residual<R> {
         plane.fetch(features, next);
         let score = plane.fetched_score(features, next);
         let mut missed = Missed { error: y - score, variance: 0.0, w };
+        if self.rule.idle(missed.error) {
+            self.state.t += 1.0;
+            return Ok(finite(score));
+        }
         if self.rule.asks_variance() {
             missed.variance = plane.variance(features, spread, intercept, next);
         }
