@@ -73,10 +73,6 @@ impl Cells {
         if !self.pairs.is_empty() || (self.weights.is_empty() && variance.is_some() && width >= WIDE) {
             return self.pairs.resize(width.max(self.pairs.len()), [0.0, variance.unwrap_or(0.0)]);
         }
-        if self.weights.is_empty() {
-            // Zeros that the system has ready, and gives when they are touched.
-            self.weights = vec![0.0; width];
-        }
         self.weights.resize(width.max(self.weights.len()), 0.0);
         if let Some(variance) = variance {
             self.variances.resize(self.weights.len(), variance);
