@@ -210,7 +210,7 @@ def scales_table(rescaled: Sequence[Scales]) -> str:
         "ours, other units",
         "VW",
         "VW, other units",
-        "at or below, but for its 32 bits and 18-bit hashes",
+        "at or below",
     ]
     return table(head, rows)
 
