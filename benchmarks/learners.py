@@ -71,6 +71,7 @@ def _river(name: str) -> Callable[[], Any] | None:
         "compose.Select": lambda: compose.Select("x0", "x1", "x2"),
         "compose.Union": lambda: preprocessing.StandardScaler() + preprocessing.MinMaxScaler(),
         "linear_model.ALMA": lambda: linear_model.ALMAClassifier(),
+        "linear_model.BayesianLinearRegression": lambda: linear_model.BayesianLinearRegression(),
         "linear_model.LinearRegression": lambda: linear_model.LinearRegression(optim.SGD(0.01)),
         "linear_model.LogisticRegression": logistic,
         "linear_model.PAClassifier": lambda: linear_model.PAClassifier(C=1.0, mode=1),

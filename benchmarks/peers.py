@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Build = Callable[[], Any]
-PACKAGES = ("numpy", "river", "scikit-learn", "capymoa", "vowpalwabbit", "pandas", "polars", "pyarrow")
+PACKAGES = ("numpy", "river", "scikit-learn", "capymoa", "vowpalwabbit", "padasip", "pandas", "polars", "pyarrow")
 
 
 def versions() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import files, games, generators, ours, peers, risk, streams
+from benchmarks import files, games, generators, least_squares, ours, peers, risk, streams
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
 
@@ -221,6 +221,9 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "generate": generators.random_rbf,
     "hedge": games.hedge,
     "irma": risk.irma,
+    "rls": least_squares.recursive,
+    "least-squares": least_squares.solved,
+    "bayesian": least_squares.bayesian,
 }
 
 

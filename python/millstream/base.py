@@ -237,6 +237,14 @@ class Model(Part):
         _, skipped = _loop(self, X, y, w, None, on_error)
         return skipped
 
+    def merge(self, other: Any) -> None:
+        """Fold in the same model after another part of the stream, where the result is that of the whole.
+
+        The features of `other`, which stays as it is, are found by name. A learner that cannot be merged exactly
+        says so, and is as it was before.
+        """
+        raise InvalidType(f"{title_of(self)}: cannot be merged: only native models can")
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `millstream.load` reads. The file appears whole or not at all."""
         data = self.to_bytes()
@@ -557,6 +565,18 @@ class Native(_core.Model):
         answers, _ = self._run_many(rows, *self._beside(y, w), predict, on_error)
         return self._pack(answers, proba, X)
 
+    def merge(self, other: Any) -> None:
+        if not isinstance(other, _core.Model):
+            raise InvalidType(f"{self._title()}: only the same model can be merged, got {type(other).__name__}")
+        self._merge(other)
+
+    def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
+        """Intervals of rows, exactly as `predict_interval_one` would: a column of lower and one of upper ends."""
+        rows = self._take_apart(X)
+        if rows[0] == "dicts":
+            return np.array([self.predict_interval_one(x, coverage) for x in rows[1]]).reshape(-1, 2)
+        return self._predict_interval_many(rows, coverage)
+
     def predict_many(self, X: Any) -> Any:
         rows = self._take_apart(X)
         if rows[0] == "dicts":
@@ -605,7 +625,13 @@ class Native(_core.Model):
 
 
 # Where the reader looks for them, `help(model)`, methods of a compiled class inherit no words.
-for _verb in (Model.learn_many, Predictor.step_many, Predictor.predict_many, Classifier.predict_proba_many):
+for _verb in (
+    Model.learn_many,
+    Model.merge,
+    Predictor.step_many,
+    Predictor.predict_many,
+    Classifier.predict_proba_many,
+):
     getattr(Native, _verb.__name__).__doc__ = _verb.__doc__
 Native.transform_many.__doc__ = Transformer.transform_many.__doc__
 

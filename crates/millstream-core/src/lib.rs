@@ -33,6 +33,7 @@ pub mod neural_network;
 pub mod optim;
 pub mod parameter;
 pub mod preprocessing;
+pub mod quantiles;
 pub mod random;
 pub mod registry;
 pub mod role;

@@ -58,6 +58,13 @@ pub trait Part: Send + Sync {
     fn expressed(&self, _transition: &[f64]) -> Result<Option<Vec<u8>>> {
         Ok(None)
     }
+    /// Fold in `other`, the same part after another part of the stream, given as its saved state; only where the
+    /// result is that of the whole stream (to rounding). Features are found by name: `theirs` names those of `other`,
+    /// and `ours`, which knows them all, those of this part, which was bound to it. After a fault the part is of no use:
+    /// the caller has a copy.
+    fn fold_in(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
+        Err(Fault::value("cannot be merged exactly"))
+    }
     /// What it has learned, for people: weights, class counts, a tree. Feature names come from `schema`.
     fn inspect(&self, _schema: &Schema) -> serde_json::Value {
         serde_json::Value::Null
@@ -174,6 +181,18 @@ pub trait Regressor: Part {
     fn descend(&mut self) -> Result<()> {
         Ok(())
     }
+    /// Two numbers between which the target lies with probability `coverage`, where the learner can say; finite.
+    fn interval(&self, _x: Row<'_>, _coverage: f64, _scratch: &mut Scratch) -> Option<(f64, f64)> {
+        None
+    }
+    /// `learn` through rows of plain numbers; returns how many were done. Overridden where predicting costs more than
+    /// learning, for those who do not ask for predictions.
+    fn learn_block(&mut self, block: &NumberBlock<'_>, scratch: &mut Scratch) -> usize {
+        let mut predicted = scratch.take_numbers();
+        let done = self.step_block(block, &mut predicted, scratch);
+        scratch.give_numbers(predicted);
+        done
+    }
     fn duplicate(&self) -> Box<dyn Regressor>;
 }
 
@@ -226,6 +245,10 @@ pub trait Transformer: Part {
     /// ∫ φφᵀ over the region of a basis of so many inputs, by rows, if it is one.
     fn gram(&self, _inputs: Option<usize>) -> Result<Option<Vec<f64>>> {
         Ok(None)
+    }
+    /// Whether a row comes out the same whatever was learned before it, but for the places of features.
+    fn steady(&self) -> bool {
+        false
     }
     /// Names, kinds and nominal values of what `transform` writes, by slot.
     fn output(&self, input: &Schema) -> Schema;

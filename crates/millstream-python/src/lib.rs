@@ -9,6 +9,7 @@ mod generator;
 mod labels;
 mod metric;
 mod model;
+mod peak;
 mod prequential;
 mod rows;
 mod statistic;
@@ -29,6 +30,8 @@ mod _core {
     use crate::metric::Metric;
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::peak::rank_one_rate;
     #[pymodule_export]
     use crate::prequential::Prequential;
     #[pymodule_export]

@@ -272,6 +272,16 @@ impl Model {
         self.install(py, model)
     }
 
+    /// Fold in another model of the same description, after another part of the stream.
+    fn _merge(&self, py: Python<'_>, other: &Bound<'_, Model>) -> PyResult<()> {
+        // A copy, because it may be this very model.
+        let other = other.get().read(py)?.model(py)?.clone();
+        let mut inner = self.write(py)?;
+        let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
+        py.detach(|| model.merge(&other)).or_raise(py)?;
+        inner.follow(py)
+    }
+
     /// Become a copy of a step of a pipeline or of a part of a union.
     fn _copy_member(&self, py: Python<'_>, other: &Bound<'_, Model>, place: usize) -> PyResult<()> {
         let model = other.get().read(py)?.model(py)?.member(place).or_raise(py)?;
@@ -375,6 +385,14 @@ impl Model {
     /// The signed distance to the decision boundary, where there is one.
     fn score_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.with_read(x, |_, model, bench| model.score(&mut bench.draft, &mut bench.scratch).or_raise(py))
+    }
+
+    /// Two numbers between which the target lies with probability `coverage`, for learners that say how sure they are.
+    #[pyo3(signature = (x, coverage=0.9))]
+    fn predict_interval_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>, coverage: f64) -> PyResult<(f64, f64)> {
+        self.with_read(x, |_, model, bench| {
+            model.interval(&mut bench.draft, coverage, &mut bench.scratch).or_raise(py)
+        })
     }
 
     /// Transform one example.
@@ -565,6 +583,22 @@ impl Model {
         let gram = guard.model(py)?.gram(inputs).or_raise(py)?;
         let size = (gram.len() as f64).sqrt() as usize;
         gram.into_pyarray(py).reshape([size, size])
+    }
+
+    /// Intervals for rows: a matrix of lower and upper.
+    fn _predict_interval_many<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, PyAny>,
+        coverage: f64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let lent = Lent::new(rows).map_err(|error| self.named(py, error))?;
+        let table = lent.table();
+        let guard = self.read(py)?;
+        let model = guard.model(py)?;
+        let bounds =
+            py.detach(|| model.interval_table(&table, coverage, &mut borrow_bench().scratch)).or_raise(py)?;
+        bounds.into_pyarray(py).reshape([table.height(), 2])
     }
 
     /// Transform rows: (names, matrix, {column: categories of a nominal one}).

@@ -6,10 +6,11 @@ a weight for each of its values, a missing one adds nothing, and features may ap
 
 from __future__ import annotations
 
+from millstream.linear_model.bayesian import BayesianLinearRegression
 from millstream.linear_model.confidence import AROW, CW, SCW, Ellipsoid, GaussianHerding
 from millstream.linear_model.gradient import LinearRegression, LogisticRegression, SoftmaxRegression
 from millstream.linear_model.incremental_risk import IRMA, IRMAClassifier
-from millstream.linear_model.least_squares import LMS, RLS, AROWRegressor, PARegressor
+from millstream.linear_model.least_squares import LMS, RLS, AROWRegressor, LeastSquares, PARegressor
 from millstream.linear_model.margin import ALMA, ROMMA, SVM, PAClassifier, Perceptron
 
 __all__ = [
@@ -23,9 +24,11 @@ __all__ = [
     "SCW",
     "SVM",
     "AROWRegressor",
+    "BayesianLinearRegression",
     "Ellipsoid",
     "GaussianHerding",
     "IRMAClassifier",
+    "LeastSquares",
     "LinearRegression",
     "LogisticRegression",
     "PAClassifier",

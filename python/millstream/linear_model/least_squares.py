@@ -5,7 +5,7 @@ from __future__ import annotations
 from millstream.base import Regressor
 from millstream.linear_model.planes import OnePlane
 
-__all__ = ["LMS", "RLS", "AROWRegressor", "PARegressor"]
+__all__ = ["LMS", "RLS", "AROWRegressor", "LeastSquares", "PARegressor"]
 
 
 class RLS(OnePlane, Regressor):
@@ -15,6 +15,9 @@ class RLS(OnePlane, Regressor):
     from each example all that there is to learn, at a cost that grows with the square of the number of features
     and nominal values. With `forgetting` below 1 it follows a target that drifts. Its covariance is kept in
     factors that stay positive definite on collinear and badly scaled features.
+
+    `merge` is exact with `forgetting=1`: two halves of a stream, learned apart and merged, give the weights of the
+    whole, to rounding.
 
     Parameters
     ----------
@@ -37,6 +40,15 @@ class RLS(OnePlane, Regressor):
     >>> {name: round(weight, 2) for name, weight in model.weights.items()}
     {'x': 2.0}
 
+    Another part of the stream, learned elsewhere, is folded in; it may have features of its own.
+
+    >>> other = linear_model.RLS(l2=0.001)
+    >>> for x, z in ((4.0, 1.0), (5.0, 0.0), (6.0, 1.0)):
+    ...     other.learn_one({"z": z, "x": x}, 2.0 * x + 1.0 + 10.0 * z)
+    >>> model.merge(other)
+    >>> round(model.predict_one({"x": 4.0, "z": 1.0}), 1), model.learned
+    (19.0, 6)
+
     References
     ----------
     Plackett, R. L. (1950). Some theorems in least squares. Biometrika 37.
@@ -47,6 +59,57 @@ class RLS(OnePlane, Regressor):
 
     def __init__(self, l2: float = 1.0, forgetting: float = 1.0, intercept: bool = True) -> None:
         super().__init__(l2=l2, forgetting=forgetting, intercept=intercept)
+
+
+class LeastSquares(OnePlane, Regressor):
+    """Least squares from sums of products, solved when a prediction is asked for.
+
+    Choose it where much is learned and little predicted, or where parts of a stream are learned in several
+    places and merged: an example costs a third of what it costs `RLS`, and `merge` is exact, for it adds up
+    sums. The first prediction after learning solves for the weights, at a cost that grows with the cube of the
+    number of features; where each example is predicted before it is learned, `RLS` gives the same with `l2`
+    above 0 for less. `RLS` also keeps more digits where features are nearly collinear: sums of squares have half
+    of them.
+
+    Sums are about the mean, so that a large constant in a feature does no harm. Features that are combinations
+    of others (to a millionth of their spread) do none either: without `l2` they share the weight, each in units
+    of its own spread, which is the smallest of all solutions. A feature that has not varied has the weight 0.
+
+    Parameters
+    ----------
+    l2
+        Pull of weights towards 0, as in `RLS`. With 0 it is ordinary least squares.
+    intercept
+        Whether there is a constant term; it is the weight of a feature that is always 1, and `l2` holds it too.
+
+    Examples
+    --------
+    >>> from millstream import linear_model
+    >>> model = linear_model.LeastSquares()
+    >>> for x in (1.0, 2.0, 3.0):
+    ...     model.learn_one({"x": x}, 2.0 * x + 1.0)
+    >>> round(model.predict_one({"x": 4.0}), 3)
+    9.0
+
+    The same feature twice: each has half of the weight, in its own units.
+
+    >>> model = linear_model.LeastSquares()
+    >>> for x in (1.0, 2.0, 3.0):
+    ...     model.learn_one({"metres": x, "millimetres": 1000.0 * x}, 2.0 * x + 1.0)
+    >>> {name: round(weight, 6) for name, weight in model.weights.items()}
+    {'metres': 1.0, 'millimetres': 0.001}
+
+    References
+    ----------
+    Welford, B. P. (1962). Note on a method for calculating corrected sums of squares and products. Technometrics
+    4. Chan, T. F., Golub, G. H. and LeVeque, R. J. (1983). Algorithms for computing the sample variance. The
+    American Statistician 37.
+    """
+
+    name = "linear_model.LeastSquares"
+
+    def __init__(self, l2: float = 0.0, intercept: bool = True) -> None:
+        super().__init__(l2=l2, intercept=intercept)
 
 
 class LMS(OnePlane, Regressor):

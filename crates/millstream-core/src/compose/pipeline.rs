@@ -348,6 +348,33 @@ impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
         }
     }
 
+    fn fold_in(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+        let state: State = unpack(NAME, other)?;
+        require(NAME, state.steps.len() == self.chain.steps.len() + 1, "steps are missing")?;
+        let (mut theirs, mut ours) = (theirs.clone(), ours.clone());
+        for (step, bytes) in self.chain.steps.iter_mut().zip(&state.steps) {
+            let mut twin = step.duplicate();
+            twin.load(bytes)?;
+            twin.bind(&theirs);
+            step.bind(&ours);
+            // What a basis writes depends on which inputs it was given first, and in which order.
+            let fixed = twin.is_fixed() && theirs.names().eq(ours.names());
+            match (step.steady(), fixed && step.is_fixed()) {
+                (true, _) => step.fold_in(bytes, &theirs, &ours)?,
+                (false, true) => {}
+                (false, false) if fixed => step.load(bytes)?,
+                (false, false) => return Err(Fault::value(
+                    "cannot be merged exactly: a step before the last learns, so each half was given rows that \
+                         were transformed by what that half alone had seen",
+                )),
+            }
+            (theirs, ours) = (twin.output(&theirs), step.output(&ours));
+        }
+        let last = self.last.part_mut();
+        last.bind(&ours);
+        last.fold_in(&state.steps[state.steps.len() - 1], &theirs, &ours)
+    }
+
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
         let mut current = schema.clone();
         let mut steps = Vec::new();
@@ -532,6 +559,31 @@ impl Regressor for Pipeline<Box<dyn Regressor>> {
         self.last.descend()
     }
 
+    fn learn_block(&mut self, block: &NumberBlock<'_>, scratch: &mut Scratch) -> usize {
+        let mut after = scratch.take_row();
+        let mut done = 0;
+        for (x, y, w) in block.rows() {
+            let x = Row::Plain(x);
+            let last = &mut self.last;
+            let learned = match self.chain.alone() {
+                Some(first) => first
+                    .learn_and_transform(x, w, &mut after, scratch)
+                    .and_then(|()| last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo())),
+                None => self.learn(x, y, w, scratch),
+            };
+            if learned.is_err() {
+                break;
+            }
+            done += 1;
+        }
+        scratch.give_row(after);
+        done
+    }
+
+    fn interval(&self, x: Row<'_>, coverage: f64, scratch: &mut Scratch) -> Option<(f64, f64)> {
+        through(&self.chain.steps, x, scratch, |z, scratch| self.last.interval(z, coverage, scratch))
+    }
+
     fn duplicate(&self) -> Box<dyn Regressor> {
         Box::new(self.clone())
     }
@@ -575,6 +627,10 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
 
     fn transition(&self) -> Result<Option<Vec<f64>>> {
         self.last.transition()
+    }
+
+    fn steady(&self) -> bool {
+        self.last.steady() && self.chain.steps.iter().all(|step| step.steady())
     }
 
     fn duplicate(&self) -> Box<dyn Transformer> {

@@ -210,6 +210,19 @@ impl Part for Selection {
         self.named = schema.names().map(named).collect();
     }
 
+    /// What it keeps goes by name and kind alone: there is nothing to fold in but places for features that are new.
+    fn fold_in(&mut self, _other: &[u8], _theirs: &Schema, ours: &Schema) -> Result<()> {
+        self.bind(ours);
+        let fresh: Vec<u32> = self.fresh(ours.len(), |slot| ours.kinds()[slot]).collect();
+        self.state.places.resize(self.state.places.len().max(ours.len()), NONE);
+        for slot in fresh {
+            self.state.places[slot as usize] = self.chosen.len() as u32;
+            self.chosen.push(slot);
+        }
+        self.undo = Undo { width: self.state.places.len(), chosen: self.chosen.len() };
+        Ok(())
+    }
+
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
         let names: Vec<String> = self.output(schema).names().map(|name| name.text()).collect();
         json!({ "output": names })
@@ -277,6 +290,10 @@ impl Transformer for Selection {
             self.state.places[slot as usize] = NONE;
         }
         self.state.places.truncate(self.undo.width);
+    }
+
+    fn steady(&self) -> bool {
+        true
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -6,9 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Result;
+use crate::fault::{Fault, Result};
 use crate::optim::Features;
 use crate::row::{Row, Scratch, Value};
+use crate::schema::Schema;
 use crate::state::require;
 
 const NONE: u32 = u32::MAX;
@@ -179,6 +180,38 @@ impl Coordinates {
         }
         places[at] = self.width;
         self.width += 1;
+    }
+
+    /// Give coordinates to all that `other` has one for, features being found by name; where each of its coordinates
+    /// is here.
+    pub fn join(&mut self, other: &Coordinates, theirs: &Schema, ours: &Schema) -> Result<Vec<u32>> {
+        let unknown = || Fault::state("the saved state is not valid: a coordinate without a feature");
+        let slot =
+            |slot: usize| Some(slot).filter(|&slot| slot < theirs.len()).and_then(|s| ours.slot(&theirs.name(s)));
+        if other.mapped() && !self.mapped() {
+            self.numbers = (0..self.width).collect();
+        }
+        let mut places = vec![NONE; other.width()];
+        for (their_slot, codes) in other.nominals.iter().enumerate() {
+            for (code, &place) in codes.iter().enumerate().filter(|(_, &place)| place != NONE) {
+                let text = theirs.values(their_slot).text(code as u32).ok_or_else(unknown)?;
+                let slot = slot(their_slot).ok_or_else(unknown)?;
+                let value = Value::Nominal(Some(ours.code(slot, text).ok_or_else(unknown)?));
+                self.give(slot as usize, value);
+                places[place as usize] = self.of(slot as usize, value).ok_or_else(unknown)?;
+            }
+        }
+        let direct: Vec<u32> = if other.mapped() { Vec::new() } else { (0..other.width).collect() };
+        let numbers = if other.mapped() { &other.numbers } else { &direct };
+        for (their_slot, &place) in numbers.iter().enumerate().filter(|(_, &place)| place != NONE) {
+            let slot = slot(their_slot).ok_or_else(unknown)? as usize;
+            match self.mapped() {
+                true => self.give(slot, Value::Number(0.0)),
+                false => self.width = self.width.max(slot as u32 + 1),
+            }
+            places[place as usize] = self.of(slot, Value::Number(0.0)).ok_or_else(unknown)?;
+        }
+        Ok(places)
     }
 
     /// Take back the coordinates given out since the width was `before`.

@@ -2,7 +2,9 @@
 
 pub mod alma;
 pub mod arow;
+pub mod bayesian_linear_regression;
 mod cells;
+mod cholesky;
 pub mod confidence_weighted;
 mod coordinates;
 mod covariance;
@@ -14,6 +16,7 @@ mod hyperplane;
 mod incremental_risk;
 pub mod irma;
 pub mod irma_classifier;
+pub mod least_squares;
 mod linear;
 pub mod linear_regression;
 pub mod lms;
@@ -24,13 +27,16 @@ pub mod passive_aggressive;
 pub mod perceptron;
 pub mod plane;
 mod proximal;
+mod recursion;
 pub mod residual;
 pub mod rls;
 pub mod romma;
+mod scatter;
 pub mod softmax_regression;
 mod softmax_step;
 pub mod svm;
 mod whole;
+mod triangle;
 
 pub use coordinates::Coordinates;
 pub use engine::Engine;

@@ -16,6 +16,7 @@ use crate::state::{self, Saved};
 
 mod batches;
 mod hold;
+mod merge;
 mod run;
 mod source;
 
@@ -273,6 +274,21 @@ impl Model {
             Root::Classifier(part) => part.score(x, scratch).ok_or_else(|| self.cannot("score")),
             _ => Err(self.cannot("score")),
         }
+    }
+
+    /// Two numbers between which the target lies with probability `coverage`.
+    pub fn interval<S: Source>(&self, source: &mut S, coverage: f64, scratch: &mut Scratch) -> Result<(f64, f64)> {
+        if !(coverage > 0.0 && coverage < 1.0) {
+            return Err(Fault::value(format!("{}: coverage must be in (0, 1), got {coverage}", self.title)));
+        }
+        let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
+        let Root::Regressor(part) = &self.root else { return Err(self.cannot("predict an interval")) };
+        part.interval(x, coverage, scratch).ok_or_else(|| {
+            Fault::wrong_type(format!(
+                "{}: does not say how sure it is; linear_model.BayesianLinearRegression does",
+                self.title
+            ))
+        })
     }
 
     pub fn transform<S: Source>(&self, source: &mut S, out: &mut RowBuffer, scratch: &mut Scratch) -> Result<()> {

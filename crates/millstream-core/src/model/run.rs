@@ -185,7 +185,10 @@ impl Model {
                 };
                 known.numbers.clear();
                 let block = NumberBlock { values: &values[..n * width], width, targets: &targets[..n], weights };
-                part.step_block(&block, &mut known.numbers, scratch)
+                match job.predicting {
+                    Some(_) => part.step_block(&block, &mut known.numbers, scratch),
+                    None => part.learn_block(&block, scratch),
+                }
             }
             _ => 0,
         };
@@ -209,6 +212,20 @@ impl Model {
             sink.answer(self, row, &answer);
             Ok(())
         })
+    }
+
+    /// Intervals for the rows of a table: lower, upper, lower, upper, ….
+    pub fn interval_table(&self, table: &dyn Table, coverage: f64, scratch: &mut Scratch) -> Result<Vec<f64>> {
+        let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
+        let mut bounds = Vec::new();
+        each_raw(table, 0, table.height(), |row, raw| {
+            let mut source = TableRow { reader: &mut reader, raw };
+            let (lower, upper) =
+                self.interval(&mut source, coverage, scratch).map_err(|fault| fault.at_row(row))?;
+            bounds.extend([lower, upper]);
+            Ok(())
+        })?;
+        Ok(bounds)
     }
 
     /// Transform the rows of a table, row-major. Features and values that were never learned come out too:

@@ -1,0 +1,264 @@
+//! The recursion of least squares: what `RLS` and `BayesianLinearRegression` are made of.
+//!
+//! ```text
+//! w ← w + K (y − wᵀx),  K = P x / (ρ / ω + xᵀP x),  P ← (P − K xᵀP) / ρ,  P₀ = I / l2
+//! ```
+//! with forgetting ρ and sample weight ω (Haykin, Adaptive Filter Theory, chapter 10). An example that is k steps old
+//! counts ρᵏ, and so does the pull of l2. P is kept in factors (covariance.rs). The constant term is the weight of a
+//! feature that is always 1, and is held by l2 like the others.
+//!
+//! Where forgetting goes on and nothing new comes (a constant input), P grows as ρ⁻ᵗ in all other directions, until
+//! one example throws the weights anywhere: wind-up. Here no variance grows beyond `MOST_INFLATION` times that of
+//! the beginning.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value as Json};
+
+use crate::fault::{Fault, Result};
+use crate::row::{all_finite, finite, Row, Scratch, Value};
+use crate::schema::Schema;
+use crate::state::require;
+
+use super::cholesky::Cholesky;
+use super::covariance::{Covariance, Work, SURE};
+use super::plane::MOST_COORDINATES;
+use super::triangle::dot;
+use super::{named, Coordinates};
+
+const MOST_INFLATION: f64 = 1e6;
+
+/// What two halves share of a matrix is lost to rounding below this.
+const TOLERANCE: f64 = 1e-14;
+
+#[derive(Clone)]
+pub struct Recursion {
+    who: &'static str,
+    pub l2: f64,
+    pub forgetting: f64,
+    pub intercept: bool,
+    pub state: State,
+    work: Work,
+    /// The weights after a step, until it is sure.
+    spare: Vec<f64>,
+    /// No weight is larger.
+    bound: f64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct State {
+    coordinates: Coordinates,
+    /// The constant term first, if there is one.
+    pub weights: Vec<f64>,
+    pub covariance: Covariance,
+}
+
+/// How an example was learned.
+pub struct Taken {
+    /// What was predicted before.
+    pub score: f64,
+    /// By how much the least sum of squares has grown: (y − wᵀx)² / α.
+    pub surprise: f64,
+}
+
+impl Recursion {
+    pub fn new(who: &'static str, l2: f64, forgetting: f64, intercept: bool) -> Self {
+        let (state, work) = (State::default(), Work::default());
+        Recursion { who, l2, forgetting, intercept, state, work, spare: Vec::new(), bound: 0.0 }
+    }
+
+    fn offset(&self) -> usize {
+        usize::from(self.intercept)
+    }
+
+    /// The example as a vector over all coordinates.
+    #[inline]
+    pub fn vector(&self, x: Row<'_>, out: &mut Vec<f64>) {
+        let State { coordinates, weights, .. } = &self.state;
+        let offset = self.offset();
+        out.clear();
+        out.resize(offset, 1.0);
+        match x {
+            Row::Plain(values) if coordinates.direct(values) => {
+                out.extend_from_slice(&values[..coordinates.width()])
+            }
+            _ => {
+                out.resize(weights.len().max(offset), 0.0);
+                x.each(|slot, value| {
+                    if let Some(place) = coordinates.of(slot, value) {
+                        out[offset + place as usize] = match value {
+                            Value::Number(number) => number,
+                            Value::Nominal(_) => 1.0,
+                        };
+                    }
+                });
+            }
+        }
+    }
+
+    pub fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        let mut vector = scratch.take_numbers();
+        self.vector(x, &mut vector);
+        let score = dot(&self.state.weights, &vector);
+        scratch.give_numbers(vector);
+        finite(score)
+    }
+
+    fn grow(&mut self, x: Row<'_>) -> Result<()> {
+        let before = self.state.coordinates.grow(x);
+        let width = self.state.coordinates.width() + self.offset();
+        self.widen(width).inspect_err(|_| self.state.coordinates.shrink(before))
+    }
+
+    fn widen(&mut self, width: usize) -> Result<()> {
+        if width > MOST_COORDINATES {
+            return Err(Fault::value(format!(
+                "{}: takes up to {MOST_COORDINATES} features and nominal values, got {width}: \
+                 its covariance grows with their square",
+                self.who
+            )));
+        }
+        self.state.weights.resize(width, 0.0);
+        self.state.covariance.grow(width, 1.0 / self.l2);
+        Ok(())
+    }
+
+    fn shrink(&mut self, before: usize, fresh: bool) {
+        self.state.coordinates.shrink(before);
+        // Before the first example there is not even a constant term.
+        let width = if fresh { 0 } else { before + self.offset() };
+        self.state.weights.truncate(width);
+        self.state.covariance.shrink(width);
+    }
+
+    /// Learn an example, or leave everything as it was.
+    #[inline]
+    pub fn take(&mut self, x: Row<'_>, y: f64, w: f64) -> Result<Taken> {
+        let (fresh, before) = (self.state.weights.is_empty(), self.state.coordinates.width());
+        let known = matches!(x, Row::Plain(values) if values.len() == before && !self.state.coordinates.mapped());
+        if fresh || !known {
+            self.grow(x)?;
+        }
+        let mut vector = std::mem::take(&mut self.work.x);
+        self.vector(x, &mut vector);
+        self.work.x = vector;
+        let learned = self.follow(y, w);
+        if learned.is_none() {
+            self.shrink(before, fresh);
+        }
+        learned.ok_or_else(|| Fault::overflow(self.who))
+    }
+
+    /// Learn the example in `work.x`; None if that would overflow, and then nothing has changed.
+    #[inline]
+    fn follow(&mut self, y: f64, w: f64) -> Option<Taken> {
+        let State { weights, covariance, .. } = &mut self.state;
+        let work = &mut self.work;
+        let score = dot(weights, &work.x);
+        let ceiling = if self.forgetting == 1.0 { f64::MAX } else { MOST_INFLATION / self.l2 };
+        let inflation = if self.forgetting == 1.0 { 1.0 } else { 1.0 / self.forgetting };
+        let alpha = covariance.prepare(1.0 / w, inflation, ceiling, work)?;
+        let step = (y - score) / alpha;
+        let surprise = step * (y - score);
+        if !(step.is_finite() && surprise.is_finite()) {
+            return None;
+        }
+        let mut bound = self.bound + step.abs() * work.reach;
+        if !(bound < SURE) {
+            self.bound = weights.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
+            bound = self.bound + step.abs() * work.reach;
+        }
+        if bound < SURE && covariance.sure(work) {
+            covariance.update(work);
+            self.bound = bound;
+            weights.iter_mut().zip(&work.gain).for_each(|(w, k)| *w += step * k);
+            return Some(Taken { score, surprise });
+        }
+        let x = std::mem::take(&mut self.spare);
+        self.spare = std::mem::replace(&mut work.x, x);
+        covariance.propose(&self.spare, 1.0 / w, inflation, ceiling, work)?;
+        self.spare.clear();
+        self.spare.extend(weights.iter().zip(&work.gain).map(|(w, k)| w + step * k));
+        if !all_finite(&self.spare) {
+            return None;
+        }
+        covariance.commit(work);
+        std::mem::swap(weights, &mut self.spare);
+        self.bound = f64::MAX;
+        Some(Taken { score, surprise })
+    }
+
+    /// Fold in what another half of the stream has taught the same learner; gives by how much the sum of `surprise`
+    /// has grown beyond that of both halves.
+    ///
+    /// The other half knows w₂ and P₂, which are those of ridge regression: its examples come to Λ = P₂⁻¹ − l2 I and
+    /// to Λ₂ w₂. So many vectors r with targets t as Λ has rank stand for them, Σ r rᵀ = Λ and Σ t r = P₂⁻¹ w₂, and
+    /// are learned like examples: nothing is taken off P, which stays positive definite.
+    pub fn merge(&mut self, other: State, theirs: &Schema, ours: &Schema) -> Result<f64> {
+        if self.forgetting < 1.0 {
+            return Err(Fault::value(format!(
+                "cannot be merged with forgetting below 1, got {}: how much the examples of one half are to be forgotten \
+                 depends on when the other half's came",
+                self.forgetting
+            )));
+        }
+        if other.weights.is_empty() {
+            return Ok(0.0);
+        }
+        let places = self.state.coordinates.join(&other.coordinates, theirs, ours)?;
+        self.widen(self.state.coordinates.width() + self.offset())?;
+        let places: Vec<usize> =
+            (0..self.offset()).chain(places.iter().map(|place| *place as usize + self.offset())).collect();
+        let n = other.weights.len();
+        let mut information = other.covariance.information();
+        let pulled: Vec<f64> = information.chunks_exact(n).map(|row| dot(row, &other.weights)).collect();
+        let explained = dot(&pulled, &other.weights);
+        for i in 0..n {
+            information[i * n + i] -= self.l2;
+        }
+        if !(all_finite(&information) && all_finite(&pulled)) {
+            return Err(Fault::overflow(self.who));
+        }
+        let cholesky = Cholesky::new(&information, n, TOLERANCE);
+        let shares = cholesky.shares(&pulled);
+        let mut more = explained - dot(&shares, &shares);
+        for (r, t) in cholesky.columns().zip(&shares) {
+            let x = &mut self.work.x;
+            x.clear();
+            x.resize(self.state.weights.len(), 0.0);
+            places.iter().zip(r).for_each(|(place, r)| x[*place] = r);
+            more += self.follow(*t, 1.0).ok_or_else(|| Fault::overflow(self.who))?.surprise;
+        }
+        Ok(more)
+    }
+
+    /// Refuse, after loading, what could not have been learned.
+    pub fn adopt(&mut self, state: State) -> Result<()> {
+        let who = self.who;
+        state.coordinates.validate(who)?;
+        let learned = !state.weights.is_empty();
+        let width = if learned { state.coordinates.width() + self.offset() } else { 0 };
+        require(who, learned || state.coordinates.width() == 0, "coordinates without weights")?;
+        require(who, state.weights.len() == width && width <= MOST_COORDINATES, "a wrong number of weights")?;
+        require(who, all_finite(&state.weights), "a weight is not finite")?;
+        state.covariance.validate(who, width)?;
+        self.state = state;
+        self.bound = f64::MAX;
+        Ok(())
+    }
+
+    pub fn memory(&self) -> usize {
+        let State { coordinates, weights, covariance } = &self.state;
+        let buffers = 8 * (weights.capacity() + self.spare.capacity());
+        coordinates.memory() + covariance.memory() + self.work.memory() + buffers
+    }
+
+    /// `{"intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`
+    pub fn inspect(&self, schema: &Schema) -> Json {
+        let weight = |slot: usize, value: Value| {
+            let place = self.state.coordinates.of(slot, value)? as usize + self.offset();
+            self.state.weights.get(place).copied()
+        };
+        let intercept = self.state.weights.first().filter(|_| self.intercept).copied().unwrap_or(0.0);
+        json!({ "intercept": intercept, "weights": named(schema, weight) })
+    }
+}

@@ -1,0 +1,44 @@
+//! Two models of two parts of a stream become that of the whole, where a learner can do that exactly.
+
+use crate::fault::{Fault, Result};
+use crate::schema::Schema;
+
+use super::Model;
+
+impl Model {
+    /// Fold in `other`, the same model after another part of the stream, or leave everything as it was. Features and
+    /// nominal values of `other` are found by name.
+    pub fn merge(&mut self, other: &Model) -> Result<()> {
+        if self.description != other.description {
+            return Err(Fault::value(format!(
+                "{}: only a model of the same parameters can be merged, got {}",
+                self.title, other.description
+            )));
+        }
+        let mut merged = self.clone();
+        let done = join(&mut merged.schema, &other.schema).and_then(|()| {
+            merged.bind();
+            merged.root.part_mut().fold_in(&other.state()?, &other.schema, &merged.schema)
+        });
+        done.map_err(|fault| fault.by(&self.title))?;
+        merged.bind();
+        merged.schema.mark();
+        merged.learned = self.learned.saturating_add(other.learned);
+        *self = merged;
+        Ok(())
+    }
+}
+
+/// Let `ours` know the features, kinds and values of `theirs`.
+fn join(ours: &mut Schema, theirs: &Schema) -> Result<()> {
+    for (slot, (name, &kind)) in theirs.names().zip(theirs.kinds()).enumerate() {
+        let here = ours.intern(&name);
+        ours.check_kind(here, kind, &"the other kind in the model to be merged")?;
+        ours.set_kind(here, kind);
+        let values = theirs.values(slot);
+        for text in (0..values.len() as u32).filter_map(|code| values.text(code)) {
+            ours.intern_value(here, text);
+        }
+    }
+    Ok(())
+}
