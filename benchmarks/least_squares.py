@@ -105,8 +105,8 @@ def recursive(size: float) -> Comparison:
             "padasip, FilterRLS.run": 30,
             "3d² operations at the rate of a bare kernel": 0.3,
         },
-        "the bare kernel is a rank-one update of a dense triangle of 64 columns, compiled as the learner is; figures "
-        "are mean absolute errors over the rows that all saw",
+        "the bare kernel is a rank-one update of a dense triangle of 64 columns, compiled as the learner is; "
+        "figures are mean absolute errors over the rows that all saw",
     )
 
 

@@ -388,6 +388,9 @@ COUNTED = (
     "baseline.MajorityClass",
     "baseline.Prior",
     "baseline.TargetMean",
+    "linear_model.BayesianLinearRegression",
+    "linear_model.LeastSquares",
+    "linear_model.RLS",
 )
 
 

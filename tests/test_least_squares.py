@@ -402,6 +402,11 @@ def test_intervals_many_are_one_and_pipelines_have_them():
             model.predict_interval_one({0: 1.0}, coverage)
     with pytest.raises(InvalidType, match="RLS: does not say how sure it is"):
         linear_model.RLS().predict_interval_one({})
+    mixed = compose.Func(lambda x: {0: x[0]}) | linear_model.BayesianLinearRegression()
+    mixed.learn_many(X, y)
+    assert mixed.predict_interval_many(X[:3], 0.8).tolist() == [
+        list(mixed.predict_interval_one(dict(enumerate(x)), 0.8)) for x in X[:3].tolist()
+    ]
     with pytest.raises(InvalidType, match="cannot predict an interval"):
         preprocessing.StandardScaler().predict_interval_one({})
 

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from millstream import _frames
 from millstream.base import Features, Model, Native, Predictor, role_of, teach
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
@@ -260,6 +262,17 @@ class _PythonPipeline(Pipeline, Predictor):
         """The probability of each class for one example."""
         with self._lock:
             return dict(self._last("predict_proba_one")(self._before_last(x)))
+
+    def predict_interval_one(self, x: Features, coverage: float = 0.9) -> tuple[float, float]:
+        """What the last step's `predict_interval_one` says."""
+        with self._lock:
+            lower, upper = self._last("predict_interval_one")(self._before_last(x), coverage)
+            return float(lower), float(upper)
+
+    def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
+        """Intervals of rows: a column of lower and one of upper ends."""
+        rows = [self.predict_interval_one(x, coverage) for x in _frames.dicts(X)]
+        return np.array(rows).reshape(-1, 2)
 
     def score_one(self, x: Features) -> float:
         """What the last step's `score_one` says."""

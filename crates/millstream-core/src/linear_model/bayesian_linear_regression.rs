@@ -181,8 +181,8 @@ impl Regressor for Bayesian {
         self.recursion.vector(x, &mut vector);
         let middle = finite(dot(weights, &vector));
         vector.resize(weights.len(), 0.0);
-        // A value that was never learned has the variance that all weights begin with.
-        let mut strange = 0.0;
+        // What was never learned has the variance that all weights begin with.
+        let mut strange = f64::from(u8::from(weights.is_empty() && self.recursion.intercept));
         x.each(|_, value| strange += f64::from(u8::from(value == Value::Nominal(None))));
         let spread = noise * (1.0 + covariance.variance(&vector) + strange / self.recursion.l2);
         scratch.give_numbers(vector);
