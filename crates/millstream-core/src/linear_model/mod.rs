@@ -35,8 +35,8 @@ mod scatter;
 pub mod softmax_regression;
 mod softmax_step;
 pub mod svm;
-mod whole;
 mod triangle;
+mod whole;
 
 pub use coordinates::Coordinates;
 pub use engine::Engine;
