@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import files, games, generators, least_squares, ours, peers, risk, streams
+from benchmarks import files, games, generators, kernels, least_squares, ours, peers, risk, streams
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
 
@@ -224,6 +224,8 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "rls": least_squares.recursive,
     "least-squares": least_squares.solved,
     "bayesian": least_squares.bayesian,
+    "kernel-sgd": kernels.recursion,
+    "fourier": kernels.fourier,
 }
 
 

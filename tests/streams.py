@@ -238,7 +238,7 @@ def variants() -> Iterator[Case]:
 
 #: Those on vectors; a learner of texts is in Python, and has tests of its own.
 KERNELS = [name for name in millstream.find(role="kernel") if name != "kernel.String"]
-MAINTENANCE = ("projection", "merging", "forgetron", "projectron", "projectron++")
+MAINTENANCE = ("removal", "projection", "merging", "forgetron", "projectron", "projectron++")
 
 
 def kernel_variants() -> Iterator[Case]:

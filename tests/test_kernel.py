@@ -448,7 +448,9 @@ def test_a_function_does_what_the_native_kernel_does_for_numbers(loss: str) -> N
     random = np.random.default_rng(15)
     X = random.normal(size=(100, 2))
     y = np.abs(X[:, 0])
-    native, own = (kernel.KernelSGD(k, loss, budget=30) for k in (kernel.RBF(0.5), gaussian))
+    native, own = (
+        kernel.KernelSGD(k, loss, budget=30, maintenance="removal") for k in (kernel.RBF(0.5), gaussian)
+    )
     np.testing.assert_allclose(own.step_many(X, y), native.step_many(X, y), rtol=1e-9, atol=1e-12)
     assert own.role == "regressor"
     assert own.clone().learned == 0

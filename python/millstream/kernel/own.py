@@ -108,7 +108,7 @@ class _Machine(Part):
         l2: float = 0.0,
         intercept: bool = False,
         budget: int | None = 1000,
-        maintenance: str = "removal",
+        maintenance: str = "auto",
         tolerance: float = 0.01,
     ) -> None:
         # The native one checks all that is not the kernel.

@@ -58,12 +58,12 @@ class KernelSGD(Native, Classifier):
     budget
         The most points that are kept; None keeps every one.
     maintenance
-        What happens when the budget is full. "removal" drops the point that matters least (and the oldest among
-        equals); "projection" drops it too, but lets the others take over what they can of it; "merging" makes one
-        point of two that are close, for `RBF`; "forgetron" shrinks all and drops the oldest; "projectron" gives
-        each new point to the others, also before the budget is full if it lies near their span; "projectron++" as
-        well, and learns from examples that are right but not by enough. Those that project cost the square of the
-        budget.
+        What happens when the budget is full. "auto" is "merging" for `RBF` and "removal" for the others. "removal"
+        drops the point that matters least (and the oldest among equals); "projection" drops it too, but lets the
+        others take over what they can of it; "merging" makes one point of two that are close, for `RBF`;
+        "forgetron" shrinks all and drops the oldest; "projectron" gives each new point to the others, also before
+        the budget is full if it lies near their span; "projectron++" as well, and learns from examples that are
+        right but not by enough. Those that project cost the square of the budget.
     tolerance
         For "projectron": the share of `k(x, x)` up to which a point that lies near the span of the others is
         projected on it.
@@ -76,7 +76,7 @@ class KernelSGD(Native, Classifier):
     >>> import numpy as np
     >>> X = np.random.default_rng(1).uniform(-1, 1, size=(2000, 2))
     >>> y = X[:, 0] * X[:, 1] > 0
-    >>> model = kernel.KernelSGD(kernel.RBF(gamma=2.0), budget=100, maintenance="merging")
+    >>> model = kernel.KernelSGD(kernel.RBF(gamma=2.0), budget=100)
     >>> said = model.step_many(X, y)
     >>> round(float(np.mean(said[1000:] == y[1000:])), 2)
     0.97
@@ -109,7 +109,7 @@ class KernelSGD(Native, Classifier):
         l2: float = 0.0,
         intercept: bool = False,
         budget: int | None = 1000,
-        maintenance: str = "removal",
+        maintenance: str = "auto",
         tolerance: float = 0.01,
     ) -> None:
         super().__init__(
@@ -152,7 +152,8 @@ class KernelSGDRegressor(Native, Regressor):
     budget
         The most points that are kept; None keeps every one.
     maintenance
-        What happens when the budget is full: "removal", "projection", "merging" or "projectron", see `KernelSGD`.
+        What happens when the budget is full: "auto", "removal", "projection", "merging" or "projectron", see
+        `KernelSGD`.
     tolerance
         For "projectron": the share of `k(x, x)` up to which a point that lies near the span of the others is
         projected on it.
@@ -165,7 +166,7 @@ class KernelSGDRegressor(Native, Regressor):
     >>> model = kernel.KernelSGDRegressor(kernel.RBF(gamma=2.0))
     >>> said = model.step_many(x, np.sin(2 * x[:, 0]))
     >>> round(model.predict_one({0: 0.5}), 2), round(float(np.sin(1.0)), 2)
-    (0.85, 0.84)
+    (0.84, 0.84)
 
     References
     ----------
@@ -189,7 +190,7 @@ class KernelSGDRegressor(Native, Regressor):
         l2: float = 0.0,
         intercept: bool = False,
         budget: int | None = 1000,
-        maintenance: str = "removal",
+        maintenance: str = "auto",
         tolerance: float = 0.01,
     ) -> None:
         super().__init__(

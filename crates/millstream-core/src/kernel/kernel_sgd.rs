@@ -58,7 +58,7 @@ const fn parameters(loss: &'static str) -> [Parameter; 8] {
         Parameter::new(
             "maintenance",
             Kind::Choice(upkeep::CHOICES),
-            DefaultValue::Text("removal"),
+            DefaultValue::Text("auto"),
             "which point pays when the budget is full, and how",
         ),
         Parameter::new(

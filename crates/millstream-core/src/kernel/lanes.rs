@@ -60,7 +60,7 @@ fn exp_block(block: &mut [f64; LANES]) {
 }
 
 /// π in three parts, of which the first two have 33 bits, so that their products with k are exact.
-const PI: [f64; 3] = [3.141_592_653_468_251_2, 1.215_420_101_260_793_2e-10, 4.044_532_497_591_901_3e-21];
+const PI: [f64; 3] = [3.141_592_653_468_251_2, 1.215_420_101_260_793_2e-10, 4.044_532_497_591_901e-21];
 /// Up to here the reduction is exact; beyond, the platform's cosine is taken.
 const LARGEST: f64 = 1e6;
 
