@@ -69,7 +69,9 @@ def test_the_text_of_every_part_makes_it_again(name):
 )
 def test_what_a_part_looks_like_can_be_read(name):
     part = made(name)
-    again = parse(repr(part), role=millstream.registry.entry(name)["role"] if name == "losses.Quantile" else None)
+    # A name that two families have is told apart by the role that is due.
+    twice = sum(other.endswith(f".{name.rpartition('.')[2]}") for other in millstream.find()) > 1
+    again = parse(repr(part), role=millstream.registry.entry(name)["role"] if twice else None)
     assert again.describe() == part.describe()
 
 

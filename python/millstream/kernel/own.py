@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from millstream import _core, losses
-from millstream.base import Classifier, Features, Label, Part, Regressor, describe, revive
+from millstream.base import Classifier, Features, Label, Part, Regressor, _to_json, describe, revive
 from millstream.errors import InvalidType, InvalidValue
 from millstream.kernel.texts import String
 
@@ -116,7 +116,7 @@ class _Machine(Part):
         names = ("loss", "learning_rate", "l2", "intercept", "budget", "maintenance", "tolerance")
         given = {name: describe(value) for name, value in zip(names, others, strict=True)}
         model = _core.Model()
-        model._build(json.dumps({"name": self.name, "parameters": {**given, "kernel": "kernel.Linear"}}))
+        model._build(_to_json({"name": self.name, "parameters": {**given, "kernel": "kernel.Linear"}}))
         self._described = json.loads(model._description())["parameters"]
         for name in names:
             setattr(self, name, revive(self._described[name]))

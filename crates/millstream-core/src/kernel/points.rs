@@ -176,6 +176,9 @@ impl Points {
             list.values.clone_from(&x.values);
             return;
         }
+        if self.width == 0 {
+            return;
+        }
         let start = (place / LANES) * LANES * self.width + place % LANES;
         // Of points without coordinates there is no block.
         let block = self.blocks.get_mut(start..).unwrap_or_default();
@@ -305,6 +308,20 @@ mod tests {
         assert_eq!(dense, listed);
         assert_eq!(points.get(17, 4), rows[17][4]);
         assert_eq!(points.get(17, 1000), 0.0);
+        points.validate("test").unwrap();
+    }
+
+    #[test]
+    fn points_without_coordinates_are_points() {
+        let (mut points, mut out) = (Points::default(), Vec::new());
+        (0..9).for_each(|_| points.push(&Vector::default()));
+        points.fold(&Vector::default(), &mut out, |sum, x, z| sum + x * z);
+        assert_eq!(out, [0.0; 9]);
+        points.write(8, &Vector::default());
+        points.fit(2);
+        assert_eq!((points.len(), points.get(8, 1)), (9, 0.0));
+        points.fit(0);
+        points.pop();
         points.validate("test").unwrap();
     }
 
