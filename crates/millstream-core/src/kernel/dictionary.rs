@@ -103,8 +103,10 @@ impl Dictionary {
         self.norms.pop();
     }
 
-    /// After loading: refuse what could not have been saved, and work out what is not saved.
-    pub fn revive(&mut self, who: &str, kernel: &Kernel) -> Result<()> {
+    /// After loading: refuse what could not have been saved, and work out what is not saved. `count` is the number of
+    /// points by what else is saved of them: those without coordinates take no bytes, so their own word is not enough.
+    pub fn revive(&mut self, who: &str, kernel: &Kernel, count: usize) -> Result<()> {
+        require(who, self.len() == count, "points of the wrong number")?;
         self.coordinates.validate(who)?;
         require(who, self.points.width() == self.coordinates.width(), "points and coordinates differ in width")?;
         self.points.validate(who)?;

@@ -228,7 +228,7 @@ impl Part for KernelRls {
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let mut state: State = unpack(NAME, bytes)?;
-        state.dictionary.revive(NAME, &self.kernel)?;
+        state.dictionary.revive(NAME, &self.kernel, state.squares.right.len())?;
         let n = state.dictionary.len();
         require(NAME, n <= self.budget, "more points than the budget")?;
         require(NAME, state.t.is_finite() && state.t >= 0.0, "a count is not finite")?;

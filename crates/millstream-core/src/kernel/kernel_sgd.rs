@@ -430,6 +430,18 @@ mod tests {
     }
 
     #[test]
+    fn points_without_number_are_refused() {
+        let mut model = classifier(json!({}));
+        model.learn(Row::Plain(&[]), 0, 1.0, &mut Scratch::default()).unwrap();
+        let mut bytes = model.save().unwrap();
+        assert!(model.load(&bytes).is_ok());
+        let count = bytes.windows(5).position(|window| window == b"count").unwrap() + 5;
+        // One point as 2⁶⁴ − 1 of them.
+        bytes.splice(count..=count, [0xcf, 255, 255, 255, 255, 255, 255, 255, 255]);
+        assert!(model.load(&bytes).is_err());
+    }
+
+    #[test]
     fn what_overflows_leaves_everything() {
         let mut scratch = Scratch::default();
         for kernel in ["kernel.Linear", "kernel.Polynomial"] {

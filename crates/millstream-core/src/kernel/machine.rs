@@ -166,7 +166,7 @@ impl Machine {
 
     pub fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let mut state: State = unpack(self.who, bytes)?;
-        state.dictionary.revive(self.who, &self.kernel)?;
+        state.dictionary.revive(self.who, &self.kernel, state.born.len())?;
         let n = state.dictionary.len();
         require(self.who, state.t.is_finite() && state.t >= 0.0, "a count is not finite")?;
         require(self.who, n <= self.budget.unwrap_or(usize::MAX), "more points than the budget")?;

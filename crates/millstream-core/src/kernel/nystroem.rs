@@ -93,7 +93,7 @@ impl Part for Nystroem {
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let mut state: State = unpack(NAME, bytes)?;
-        state.landmarks.revive(NAME, &self.kernel)?;
+        state.landmarks.revive(NAME, &self.kernel, state.factor.len())?;
         require(NAME, state.landmarks.len() <= self.count, "too many landmarks")?;
         state.factor.validate(NAME, state.landmarks.len())?;
         let ordered = state.factor.places.iter().enumerate().all(|(row, &place)| row == place as usize);
