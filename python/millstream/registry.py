@@ -68,7 +68,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for a mistyped name: the known one that is nearest, with or without its module."""
     whole = {other.lower(): other for other in known}
     short = {other.rpartition(".")[2].lower(): other for other in whole.values()}
-    for names in (whole, short):
+    # Without a module, the module of a part with another name must not make that one look nearer.
+    for names in (whole, short) if "." in name else (short, whole):
         # The beginning of a name is more of a hint than letters in common.
         begun = [other for other in names if len(name) > 3 and other.startswith(name.lower())]
         if begun:
