@@ -145,7 +145,7 @@ def test_names_that_several_parts_have_are_told_apart():
         ("StandardScaler | LogisticRegression(l2=-1)", "l2 must be >= 0, got -1", "-1"),
         ("OneVsRest(LogisticRegression(SGD(-2)))", "learning_rate must be > 0", "-2"),
         ("MajorityClass(1)", "takes no arguments", "1"),
-        ("AdaGrad(1, 2, 3)", "takes only learning_rate, epsilon", "3"),
+        ("Momentum(1, 0.5, 3)", "takes only learning_rate, rho", "3"),
         ("AdaGrad(1, learning_rate=2)", "learning_rate is given twice", "learning_rate=2"),
         ("AdaGrad(epsilon=1, epsilon=2)", "epsilon is given twice", "epsilon"),
         ("AdaGrad(epsilon=1, 2)", "cannot follow", "2"),
