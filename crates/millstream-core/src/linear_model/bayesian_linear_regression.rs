@@ -136,7 +136,7 @@ impl Part for Bayesian {
         require(NAME, noise.pulls.len() == width, "a wrong number of pulls")?;
         let positive = noise.pulls.iter().all(|pull| pull.is_finite() && *pull >= 0.0);
         require(NAME, positive, "a pull is not finite, or negative")?;
-        require(NAME, (noise.weight > 0.0) == !recursion.weights.is_empty(), "weights without examples")?;
+        require(NAME, (noise.weight > 0.0) != recursion.weights.is_empty(), "weights without examples")?;
         self.recursion.adopt(recursion)?;
         self.noise = noise;
         Ok(())
@@ -233,7 +233,7 @@ mod tests {
         let shown = model.inspect(&crate::schema::Schema::default());
         assert!((shown["noise"].as_f64().unwrap() - 13.0 / 6.0).abs() < 1e-12, "{shown}");
         let (lower, upper) = model.interval(Row::Plain(&[1.0]), 0.5, &mut scratch).unwrap();
-        let reach = crate::quantiles::student(0.5, 4.0 / 3.0) * (13.0 / 6.0 * (1.0 + 1.0 / 3.0) as f64).sqrt();
+        let reach = crate::quantiles::student(0.5, 4.0 / 3.0) * (13.0f64 / 6.0 * (1.0 + 1.0 / 3.0)).sqrt();
         assert!((lower - (4.0 / 3.0 - reach)).abs() < 1e-12 && (upper - (4.0 / 3.0 + reach)).abs() < 1e-12);
     }
 }

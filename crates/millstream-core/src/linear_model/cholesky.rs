@@ -35,7 +35,8 @@ impl Cholesky {
         while rank < n {
             let pivot =
                 (rank..n).fold(rank, |best, i| if left[i * n + i] > left[best * n + best] { i } else { best });
-            if !(left[pivot * n + pivot] > tolerance) {
+            let unexplained = left[pivot * n + pivot];
+            if unexplained <= tolerance || unexplained.is_nan() {
                 break;
             }
             order.swap(rank, pivot);

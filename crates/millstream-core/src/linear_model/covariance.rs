@@ -199,7 +199,8 @@ impl Covariance {
     #[inline]
     pub fn prepare(&mut self, noise: f64, inflation: f64, ceiling: f64, work: &mut Work) -> Option<f64> {
         let alpha = self.measure(noise, inflation, ceiling, work)?;
-        if !(work.bound < SURE) && self.bound > 1.0 {
+        let sure = work.bound < SURE;
+        if !sure && self.bound > 1.0 {
             let before = self.bound;
             self.bound = self.largest();
             let share = self.bound / before;

@@ -163,7 +163,8 @@ impl Recursion {
             return None;
         }
         let mut bound = self.bound + step.abs() * work.reach;
-        if !(bound < SURE) {
+        let sure = bound < SURE;
+        if !sure {
             self.bound = weights.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
             bound = self.bound + step.abs() * work.reach;
         }
