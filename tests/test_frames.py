@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import millstream
 from millstream import linear_model, preprocessing
 from millstream.errors import MillstreamError
-from streams import Case, answer, cases, learn_one, numbers_in, numeric
+from streams import Case, answer, cases, fit, learn_one, numbers_in, numeric
 
 HEIGHT = 40
 _X, _NUMBERS = numeric(HEIGHT, width=3)
@@ -539,7 +539,7 @@ def test_any_dict_is_learned_or_refused_whole(case: Case, rows: Any, targets: An
         except MillstreamError:
             refused += 1
     y = case.targets([row % 2 - 0.5 for row in range(len(rows))])
-    assert batch.learn_many(rows, y, on_error="skip") == refused
+    assert batch.learn_many([fit(case, x) for x in rows], y, on_error="skip") == refused
     assert batch.to_bytes() == loop.to_bytes()
 
 

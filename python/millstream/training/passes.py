@@ -104,7 +104,7 @@ def train(
     >>> model = linear_model.LinearRegression(optimizer=optim.SGD(0.01))
     >>> result = millstream.train(model, (X, y), passes=20, order="shuffle", seed=1, tolerance=1e-9)
     >>> result.stopped, result.passes, result.risk < 1e-8
-    ('tolerance', 4, True)
+    ('tolerance', 3, True)
 
     References
     ----------
