@@ -92,7 +92,6 @@ def sides_table(results: Sequence[Result]) -> str:
     for result in results:
         for side in result.comparison.sides:
             outcome = result.outcomes[side.name]
-            quality = "–" if outcome.quality is None else f"{outcome.quality:.4f}"
             ours = side is result.comparison.sides[0]
             rows.append(
                 [
@@ -101,11 +100,11 @@ def sides_table(results: Sequence[Result]) -> str:
                     f"{side.rows:,}",
                     rate(result.rate(side.name)),
                     "" if ours else f"{result.ratio(side.name):.3g} ×",
-                    quality,
+                    _quality(result, side.name),
                     size(outcome.memory),
                 ]
             )
-    head = ["work", "side", "rows", "examples/s", "ours is", "accuracy", "model"]
+    head = ["work", "side", "rows", "examples/s", "ours is", "quality", "model"]
     return table(head, rows)
 
 
@@ -114,12 +113,14 @@ _FRONT = (("River", "River"), ("scikit-learn", "scikit-learn"), ("MOA", "MOA"), 
 
 
 def front_table(results: Sequence[Result]) -> str:
-    """A row for each comparison with peers: rates and accuracy, for the front page."""
+    """A row for each comparison with peers that has a goal: rates and quality, for the front page."""
     rows = []
     for result in results:
         sides = {side.name: side for side in result.comparison.sides}
         ours, *others = sides
-        if not any(other.startswith(prefix) for other in others for _, prefix in _FRONT):
+        if not result.comparison.goals or not any(
+            other.startswith(prefix) for other in others for _, prefix in _FRONT
+        ):
             continue
         row = [result.comparison.title, _front_cell(result, ours)]
         for _, prefix in _FRONT:
@@ -131,7 +132,7 @@ def front_table(results: Sequence[Result]) -> str:
 
 def _front_cell(result: Result, side: str) -> str:
     quality = result.outcomes[side].quality
-    return rate(result.rate(side)) + ("" if quality is None else f" (acc {quality:.3f})")
+    return rate(result.rate(side)) + ("" if quality is None else f" ({_word(result)} {quality:.3f})")
 
 
 def learners_table(results: Sequence[Result]) -> str:
@@ -219,7 +220,14 @@ def _quality(result: Result, side: str) -> str:
     value = result.outcomes[side].quality
     if value is None:
         return "–"
-    return f"{'MAE' if 'error' in result.comparison.quality else 'acc'} {value:.4f}"
+    return f"{_word(result)} {value:.4f}"
+
+
+def _word(result: Result) -> str:
+    measured = result.comparison.quality
+    if "squared" in measured:
+        return "MSE"
+    return "MAE" if "error" in measured else "acc"
 
 
 def machine() -> str:
