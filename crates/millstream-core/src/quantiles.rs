@@ -5,6 +5,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
+use crate::error_function::complement;
+
 /// From so many degrees of freedom on, the expansion about the normal quantile has an error below 1e-12.
 const MANY: f64 = 1000.0;
 
@@ -25,23 +27,9 @@ pub fn normal(coverage: f64) -> f64 {
     z.max(0.0)
 }
 
-/// P(|Z| > z), by the series of erf near 0 and by its continued fraction beyond.
-fn outside_normal(z: f64) -> f64 {
-    let x = z * FRAC_1_SQRT_2;
-    let bell = (-x * x).exp() / PI.sqrt();
-    if x < 2.5 {
-        // erf x = 2 / √π e^(−x²) Σ 2ⁿ x^(2n + 1) / (1 · 3 · … · (2n + 1))
-        let (mut term, mut sum, mut odd) = (x, x, 1.0);
-        while term > 1e-17 * sum {
-            odd += 2.0;
-            term *= 2.0 * x * x / odd;
-            sum += term;
-        }
-        return 1.0 - 2.0 * bell * sum;
-    }
-    // erfc x = e^(−x²) / √π · 1 / (x + (1/2) / (x + 1 / (x + (3/2) / (x + …))))
-    let fraction = (1..=60).rev().fold(x, |fraction, k| x + 0.5 * f64::from(k) / fraction);
-    bell / fraction
+/// P(|Z| > z) for z that is not negative.
+pub fn outside_normal(z: f64) -> f64 {
+    complement(z * FRAC_1_SQRT_2)
 }
 
 /// t with P(|T| ≤ t) = coverage for Student's T with `degrees` of freedom, which need not be whole; at most e^600.

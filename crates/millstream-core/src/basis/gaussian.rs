@@ -14,10 +14,10 @@ use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 
 use super::cloud::Cloud;
-use super::error_function::between;
 use super::parameters::{self, table, Table, MOST_IN_TRIANGLE};
 use super::structure::{Constant, Structure};
 use super::Basis;
+use crate::error_function::between;
 
 const NAME: &str = "basis.GaussianRBF";
 

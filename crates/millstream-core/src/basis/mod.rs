@@ -13,7 +13,6 @@ mod axis;
 pub mod bspline;
 pub mod chebyshev;
 mod cloud;
-mod error_function;
 mod factor;
 pub mod fourier;
 mod frame;

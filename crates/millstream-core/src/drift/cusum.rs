@@ -7,32 +7,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
-use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Declaration, Role};
 
 use super::detector::{build, too_large, Direction, Test, Verdict};
-use super::{min_instances, mode, Sides};
+use super::{min_instances, mode, Sides, DELTA, THRESHOLD};
 
 pub static CUSUM: Declaration = Declaration {
     name: Cusum::NAME,
     role: Role::DriftDetector,
     words: "Cumulative sum of deviations from the mean",
-    parameters: &[
-        min_instances(30),
-        Parameter::new(
-            "delta",
-            Kind::Float(Bounds::NOT_NEGATIVE),
-            DefaultValue::Float(0.005),
-            "deviations that are tolerated",
-        ),
-        Parameter::new(
-            "threshold",
-            Kind::Float(Bounds::NOT_NEGATIVE),
-            DefaultValue::Float(50.0),
-            "the cumulative deviation that is a change",
-        ),
-        mode("both"),
-    ],
+    parameters: &[min_instances(30), DELTA, THRESHOLD, mode("both")],
     build: |arguments| {
         Ok(build(Cusum {
             min_instances: arguments.integer("min_instances")? as u64,

@@ -10,17 +10,13 @@ use crate::fault::Result;
 use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
-use super::{confidence, TWO_SIDED};
+use super::{DRIFT_CONFIDENCE, TWO_SIDED, WARNING_CONFIDENCE};
 
 pub static HDDM_A: Declaration = Declaration {
     name: HddmA::NAME,
     role: Role::DriftDetector,
     words: "Hoeffding's bounds on averages before and after a cut, for abrupt drift",
-    parameters: &[
-        confidence("drift_confidence", 0.001, "the chance of a false alarm that is a change"),
-        confidence("warning_confidence", 0.005, "the chance of a false alarm that is a warning"),
-        TWO_SIDED,
-    ],
+    parameters: &[DRIFT_CONFIDENCE, WARNING_CONFIDENCE, TWO_SIDED],
     build: |arguments| {
         Ok(build(HddmA {
             drift: arguments.float("drift_confidence")?,

@@ -10,15 +10,15 @@ use crate::fault::Result;
 use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
-use super::{confidence, share, TWO_SIDED};
+use super::{share, DRIFT_CONFIDENCE, TWO_SIDED, WARNING_CONFIDENCE};
 
 pub static HDDM_W: Declaration = Declaration {
     name: HddmW::NAME,
     role: Role::DriftDetector,
     words: "McDiarmid's bounds on weighted averages before and after a cut, for gradual drift",
     parameters: &[
-        confidence("drift_confidence", 0.001, "the chance of a false alarm that is a change"),
-        confidence("warning_confidence", 0.005, "the chance of a false alarm that is a warning"),
+        DRIFT_CONFIDENCE,
+        WARNING_CONFIDENCE,
         share("lambda_val", 0.05, "the weight of the newest number in the averages"),
         TWO_SIDED,
     ],

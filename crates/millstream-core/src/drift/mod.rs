@@ -79,6 +79,20 @@ const fn warm_start(default: i64) -> Parameter {
     )
 }
 
+/// Of cumulative sums, in the units of the numbers.
+const DELTA: Parameter = Parameter::new(
+    "delta",
+    Kind::Float(Bounds::NOT_NEGATIVE),
+    DefaultValue::Float(0.005),
+    "deviations that are tolerated",
+);
+const THRESHOLD: Parameter = Parameter::new(
+    "threshold",
+    Kind::Float(Bounds::NOT_NEGATIVE),
+    DefaultValue::Float(50.0),
+    "the cumulative deviation that is a change",
+);
+
 /// A size of a window, in numbers.
 const fn window_size(name: &'static str, default: i64, words: &'static str) -> Parameter {
     Parameter::new(name, Kind::Integer { low: 2, high: LARGEST_WINDOW }, DefaultValue::Integer(default), words)
@@ -98,6 +112,11 @@ const fn deviations(name: &'static str, default: f64, words: &'static str) -> Pa
     Parameter::new(name, Kind::Float(Bounds::POSITIVE), DefaultValue::Float(default), words)
 }
 
+/// Of Hoeffding's and McDiarmid's bounds.
+const DRIFT_CONFIDENCE: Parameter =
+    confidence("drift_confidence", 0.001, "the chance of a false alarm that is a change");
+const WARNING_CONFIDENCE: Parameter =
+    confidence("warning_confidence", 0.005, "the chance of a false alarm that is a warning");
 const TWO_SIDED: Parameter = Parameter::new(
     "two_sided_test",
     Kind::Boolean,

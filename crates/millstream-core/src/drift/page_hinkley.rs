@@ -13,7 +13,7 @@ use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Declaration, Role};
 
 use super::detector::{build, too_large, Direction, Test, Verdict};
-use super::{min_instances, mode, Sides};
+use super::{min_instances, mode, Sides, DELTA, THRESHOLD};
 
 pub static PAGE_HINKLEY: Declaration = Declaration {
     name: PageHinkley::NAME,
@@ -21,18 +21,8 @@ pub static PAGE_HINKLEY: Declaration = Declaration {
     words: "Page-Hinkley test for a change of the mean",
     parameters: &[
         min_instances(30),
-        Parameter::new(
-            "delta",
-            Kind::Float(Bounds::NOT_NEGATIVE),
-            DefaultValue::Float(0.005),
-            "deviations that are tolerated",
-        ),
-        Parameter::new(
-            "threshold",
-            Kind::Float(Bounds::NOT_NEGATIVE),
-            DefaultValue::Float(50.0),
-            "the cumulative deviation that is a change",
-        ),
+        DELTA,
+        THRESHOLD,
         Parameter::new(
             "alpha",
             Kind::Float(Bounds::SHARE),

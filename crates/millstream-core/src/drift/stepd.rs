@@ -12,6 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::quantiles::outside_normal;
 use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
@@ -54,24 +55,6 @@ struct State {
     verdict: Verdict,
 }
 
-/// The chance that a standard normal is further from 0 than `z`: series and continued fraction of the error function.
-fn two_sided(z: f64) -> f64 {
-    let x = z.abs() / std::f64::consts::SQRT_2;
-    if x < 2.0 {
-        // erf(x) = 2/√π Σ (−1)ᵏ x²ᵏ⁺¹ / (k! (2k + 1))
-        let (mut term, mut sum) = (x, x);
-        for k in 1..60 {
-            let k = f64::from(k);
-            term *= -x * x / k;
-            sum += term / (2.0 * k + 1.0);
-        }
-        return (1.0 - sum * std::f64::consts::FRAC_2_SQRT_PI).clamp(0.0, 1.0);
-    }
-    // erfc(x) = e^(−x²) / √π · 1 / (x + ½ / (x + 1 / (x + 3/2 / (x + …))))
-    let fraction = (1..60).rev().fold(0.0, |below, k| f64::from(k) / 2.0 / (x + below));
-    (-x * x).exp() / ((x + fraction) * std::f64::consts::PI.sqrt())
-}
-
 impl Stepd {
     fn judge(&self, state: &State) -> Verdict {
         let (older, newer) = (state.older as f64, self.size as f64);
@@ -82,7 +65,7 @@ impl Stepd {
         if now <= before || spread == 0.0 || apart <= 0.0 {
             return Verdict::default();
         }
-        let chance = two_sided(apart / spread);
+        let chance = outside_normal(apart / spread);
         if chance < self.drift {
             Verdict::drift(Direction::Up, self.size as u64)
         } else if chance < self.warning {
@@ -150,7 +133,7 @@ mod tests {
     fn chances_of_a_normal() {
         // From tables: 0.31731, 0.045500, 0.0026998, 6.3342e-5.
         for (z, chance) in [(1.0, 0.317_310_5), (2.0, 0.045_500_26), (3.0, 0.002_699_796), (4.0, 6.334_248e-5)] {
-            assert!((two_sided(z) / chance - 1.0).abs() < 1e-6, "{z}: {}", two_sided(z));
+            assert!((outside_normal(z) / chance - 1.0).abs() < 1e-6, "{z}: {}", outside_normal(z));
         }
     }
 

@@ -25,7 +25,7 @@ use crate::state::{pack, require, unpack};
 
 use super::dictionary::{Dictionary, Located};
 use super::factor::{Factor, LEAST_SHARE};
-use super::kernels::Kernel;
+use super::kernels::{Kernel, KERNEL};
 use super::points::Vector;
 
 const NAME: &str = "kernel.KernelRLS";
@@ -35,12 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
     role: Role::Regressor,
     words: "Least squares in the space of a kernel, over a dictionary of examples that represents all others",
     parameters: &[
-        Parameter::new(
-            "kernel",
-            Kind::Part(&[Role::Kernel]),
-            DefaultValue::Part("kernel.RBF"),
-            "what makes two examples alike",
-        ),
+        KERNEL,
         Parameter::new(
             "tolerance",
             Kind::Float(Bounds::NOT_NEGATIVE),

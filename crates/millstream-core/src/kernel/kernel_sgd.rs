@@ -16,6 +16,7 @@ use crate::role::{Classifier, Part, Regressor};
 use crate::row::{finite, most, Prediction, Row, Scratch, Want};
 use crate::schema::Schema;
 
+use super::kernels::KERNEL;
 use super::machine::Machine;
 use super::upkeep;
 
@@ -24,12 +25,7 @@ const NUMBERS: &str = "kernel.KernelSGDRegressor";
 
 const fn parameters(loss: &'static str) -> [Parameter; 8] {
     [
-        Parameter::new(
-            "kernel",
-            Kind::Part(&[Role::Kernel]),
-            DefaultValue::Part("kernel.RBF"),
-            "what makes two examples alike",
-        ),
+        KERNEL,
         Parameter::new("loss", Kind::Part(&[Role::Loss]), DefaultValue::Part(loss), "the loss that is followed"),
         Parameter::new(
             "learning_rate",

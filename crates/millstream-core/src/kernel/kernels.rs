@@ -23,6 +23,14 @@ use super::lanes::exp_each;
 use super::points::{Points, Vector, WIDE};
 use super::texts::TextKernel;
 
+/// For the parts that take one.
+pub const KERNEL: Parameter = Parameter::new(
+    "kernel",
+    Kind::Part(&[Role::Kernel]),
+    Default::Part("kernel.RBF"),
+    "what makes two examples alike",
+);
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kernel {
     Linear,

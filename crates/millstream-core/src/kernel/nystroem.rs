@@ -23,7 +23,7 @@ use crate::state::{pack, require, unpack};
 
 use super::dictionary::{Dictionary, Located};
 use super::factor::{Factor, LEAST_SHARE};
-use super::kernels::Kernel;
+use super::kernels::{Kernel, KERNEL};
 
 const NAME: &str = "kernel.Nystroem";
 
@@ -32,12 +32,7 @@ pub static DECLARATION: Declaration = Declaration {
     role: Role::Transformer,
     words: "Features by likeness to landmarks, so that a linear learner stands in for a kernel at constant cost",
     parameters: &[
-        Parameter::new(
-            "kernel",
-            Kind::Part(&[Role::Kernel]),
-            DefaultValue::Part("kernel.RBF"),
-            "what makes two examples alike",
-        ),
+        KERNEL,
         Parameter::new(
             "n_components",
             Kind::Integer { low: 1, high: 10_000 },

@@ -21,6 +21,7 @@ use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
 use crate::linear_model::passive_aggressive::C;
 use crate::linear_model::plane::Move;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
+use crate::quantiles;
 use crate::registry::{Declaration, Role};
 
 pub const ETA: Parameter = Parameter::new(
@@ -67,35 +68,9 @@ fn phi(arguments: &Arguments<'_>) -> Result<f64> {
     Ok(quantile(arguments.float("eta")?))
 }
 
-/// Φ⁻¹ by bisection: it is called once, when a learner is made.
+/// Φ⁻¹ of a probability from one half on.
 fn quantile(p: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 40.0);
-    for _ in 0..200 {
-        let middle = 0.5 * (low + high);
-        if normal_distribution(middle) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
-}
-
-/// Φ(x) for x ≥ 0 by its series for small x and its continued fraction for large (Abramowitz and Stegun, 26.2.11
-/// and 26.2.14).
-fn normal_distribution(x: f64) -> f64 {
-    let density = (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    if x < 3.0 {
-        let (mut term, mut sum, mut n) = (x, x, 1.0);
-        while term > 1e-18 * sum {
-            n += 2.0;
-            term *= x * x / n;
-            sum += term;
-        }
-        return 0.5 + density * sum;
-    }
-    let fraction = (1..=60).rev().fold(x, |tail, k| x + f64::from(k) / tail);
-    1.0 - density / fraction
+    quantiles::normal(2.0 * p - 1.0)
 }
 
 /// The exact step.

@@ -1,4 +1,4 @@
-//! erf, for the integrals of bell curves.
+//! erf, for the integrals of bell curves: what lies between two points, and what lies outside.
 
 use std::f64::consts::PI;
 
@@ -28,7 +28,7 @@ fn erf(x: f64) -> f64 {
 }
 
 /// 1 − erf of a number that is not negative, far out by Laplace's continued fraction.
-fn complement(x: f64) -> f64 {
+pub fn complement(x: f64) -> f64 {
     if x <= 2.5 {
         return 1.0 - erf(x);
     }
