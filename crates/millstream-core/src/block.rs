@@ -4,7 +4,8 @@
 //! (checks, look-ups, calls through a table of functions) is done once for many.
 
 use crate::labels::Labels;
-use crate::row::{most, Prediction, Want};
+use crate::role::SURE_NUMBER;
+use crate::row::{most, Prediction, Row, RowBuffer, Want};
 
 /// Rows and the codes of their classes; all numbers are finite, all weights above 0.
 pub struct ClassBlock<'a> {
@@ -46,6 +47,142 @@ impl<'a> NumberBlock<'a> {
     pub fn rows(&self) -> impl Iterator<Item = (&'a [f64], f64, f64)> {
         rows(self.values, self.width, self.targets, self.weights)
     }
+}
+
+/// Rows of any form, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    One(Row<'a>),
+    /// `width` is not 0.
+    Plain {
+        values: &'a [f64],
+        width: usize,
+    },
+    Kept(&'a [RowBuffer]),
+}
+
+impl<'a> Rows<'a> {
+    pub fn len(&self) -> usize {
+        match self {
+            Rows::One(_) => 1,
+            Rows::Plain { values, width } => values.len() / width,
+            Rows::Kept(rows) => rows.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub fn at(&self, row: usize) -> Row<'a> {
+        match *self {
+            Rows::One(x) => x,
+            Rows::Plain { values, width } => Row::Plain(&values[row * width..(row + 1) * width]),
+            Rows::Kept(rows) => rows[row].row(),
+        }
+    }
+
+    /// The rows `from` to `to`.
+    pub fn part(&self, from: usize, to: usize) -> Rows<'a> {
+        match *self {
+            Rows::One(_) if from == to => Rows::Kept(&[]),
+            Rows::One(x) => Rows::One(x),
+            Rows::Plain { values, width } => Rows::Plain { values: &values[from * width..to * width], width },
+            Rows::Kept(rows) => Rows::Kept(&rows[from..to]),
+        }
+    }
+
+    /// Whether no number is so large that its square could overflow.
+    fn are_moderate(&self) -> bool {
+        match self {
+            Rows::Plain { values, .. } => are_moderate(values),
+            rows => (0..rows.len()).all(|row| match rows.at(row) {
+                Row::Plain(values) | Row::Mixed(values, _) => are_moderate(values),
+                Row::Sparse(sparse) => are_moderate(sparse.values),
+            }),
+        }
+    }
+}
+
+fn are_moderate(numbers: &[f64]) -> bool {
+    // NaN is missing; `|` and not `||`, so that it runs in vector registers.
+    !numbers.iter().fold(false, |large, number| large | (number.abs() > SURE_NUMBER))
+}
+
+/// Rows with their targets, for a learner that is one of many: it predicts each row and then learns it as often as
+/// its weight says.
+pub struct Lesson<'a, T> {
+    pub rows: Rows<'a>,
+    pub targets: &'a [T],
+    /// Of each row; a row of weight 0 is predicted and not learned.
+    pub weights: &'a [f64],
+    /// How many votes each row has: one for each class code, or one for a number.
+    pub stride: usize,
+}
+
+impl<'a, T: Target> Lesson<'a, T> {
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// The rows `from` to `to`.
+    pub fn part(&self, from: usize, to: usize) -> Lesson<'a, T> {
+        Lesson {
+            rows: self.rows.part(from, to),
+            targets: &self.targets[from..to],
+            weights: &self.weights[from..to],
+            stride: self.stride,
+        }
+    }
+
+    /// The same rows with other weights.
+    pub fn weighted(&self, weights: &'a [f64]) -> Lesson<'a, T> {
+        Lesson { weights, ..*self }
+    }
+
+    /// Whether no number in it is so large that its square could overflow: what `Part::never_refuses` asks for.
+    pub fn is_moderate(&self) -> bool {
+        self.rows.are_moderate()
+            && are_moderate(self.weights)
+            && self.targets.iter().all(|target| target.is_moderate())
+    }
+}
+
+/// What a learner is told about a row: a class code or a number.
+pub trait Target: Copy + Send + Sync + 'static {
+    fn is_moderate(self) -> bool;
+}
+
+impl Target for u32 {
+    fn is_moderate(self) -> bool {
+        true
+    }
+}
+
+impl Target for f64 {
+    fn is_moderate(self) -> bool {
+        self.abs() <= SURE_NUMBER
+    }
+}
+
+/// Rows of any form with known classes, for a learner that takes many at once (`Classifier::takes_rows`).
+pub struct ClassRows<'a> {
+    pub rows: Rows<'a>,
+    pub classes: &'a [u32],
+    pub weights: Option<&'a [f64]>,
+    pub labels: &'a Labels,
+}
+
+/// Rows of any form and their numbers.
+pub struct NumberRows<'a> {
+    pub rows: Rows<'a>,
+    pub targets: &'a [f64],
+    pub weights: Option<&'a [f64]>,
 }
 
 /// What was predicted for each row of a block.

@@ -19,6 +19,7 @@ pub mod compose;
 pub mod draft;
 pub mod drift;
 pub mod elementary;
+pub mod ensemble;
 pub mod error_function;
 pub mod evaluate;
 pub mod fault;

@@ -7,8 +7,11 @@
 
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
+
 use crate::elementary::{exp, ln};
 
+#[derive(Clone)]
 pub struct Random {
     state: [u64; 4],
     ziggurat: &'static Ziggurat,
@@ -103,6 +106,23 @@ impl Random {
             if y + y >= x * x {
                 return R + x;
             }
+        }
+    }
+}
+
+/// What is saved is the state alone: the numbers go on where they were.
+impl Serialize for Random {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.state.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Random {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let state = <[u64; 4]>::deserialize(deserializer)?;
+        match state {
+            [0, 0, 0, 0] => Err(serde::de::Error::custom("random: a generator cannot be all zeros")),
+            _ => Ok(Random { state, ziggurat: ziggurat() }),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::optim::{Optimizer, Schedule, Whole};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
 use crate::role::{Classifier, DriftDetector, Generator, Metric, Regressor, Statistic, Transformer};
 use crate::{
-    baseline, basis, compose, drift, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
+    baseline, basis, compose, drift, ensemble, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
     neural_network, optim, preprocessing, stats, synth,
 };
 
@@ -123,6 +123,8 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &drift::HDDM_W,
     &drift::KSWIN,
     &drift::PAGE_HINKLEY,
+    &ensemble::bagging::BAGGING,
+    &ensemble::bagging::BAGGING_REGRESSOR,
     &kernel::kernel_rls::DECLARATION,
     &kernel::kernel_sgd::CLASSIFIER,
     &kernel::kernel_sgd::REGRESSOR,

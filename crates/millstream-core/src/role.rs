@@ -6,7 +6,7 @@
 //! * `save` gives the state alone; the parameters are in the description. `load` checks what it is given
 //!   and refuses what could not have been saved: the bytes may come from a stranger.
 
-use crate::block::{ClassBlock, NumberBlock, Predictions};
+use crate::block::{ClassBlock, ClassRows, Lesson, NumberBlock, NumberRows, Predictions, Rows};
 use crate::drift::Verdict;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
@@ -37,6 +37,11 @@ pub trait Part: Send + Sync {
     fn restore(&mut self) {}
     /// Keep nothing more, and stay.
     fn release(&mut self) {}
+    /// Whether it is sure to learn any row in which numbers, target and weight are up to `SURE_NUMBER` in size, however
+    /// many of them: then an ensemble keeps no copy of it for the case that it refuses one.
+    fn never_refuses(&self) -> bool {
+        false
+    }
     /// Whether a number that is missing does bit for bit what a 0 that a sparse row leaves out does.
     fn missing_is_zero(&self) -> bool {
         false
@@ -72,6 +77,25 @@ pub trait Part: Send + Sync {
     /// The step or part at a place, for parts that are made of parts.
     fn member(&self, _place: usize, _input: &Schema) -> Result<Option<Member>> {
         Ok(None)
+    }
+}
+
+/// The votes of a prediction, by class code: probabilities, or all for the class where there are none, or nothing.
+#[inline]
+pub fn cast(prediction: &Prediction, votes: &mut [f64]) {
+    votes.fill(0.0);
+    match (prediction.class, prediction.probabilities.is_empty()) {
+        (None, _) => {}
+        (Some(class), true) => {
+            if let Some(vote) = votes.get_mut(class as usize) {
+                *vote = 1.0;
+            }
+        }
+        (Some(_), false) => {
+            for (vote, probability) in votes.iter_mut().zip(&prediction.probabilities) {
+                *vote = *probability;
+            }
+        }
     }
 }
 
@@ -120,6 +144,72 @@ pub trait Classifier: Part {
         scratch.give_prediction(prediction);
         done
     }
+    /// Go through rows as a member of an ensemble: for each, its votes before it is learned, by class code, to the
+    /// `stride` places of its own in `votes` (see `cast`); then it is learned with its weight, if that is not 0. Stops
+    /// at a row that is refused, and says which and why.
+    fn member_block(
+        &mut self,
+        lesson: &Lesson<'_, u32>,
+        votes: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        let mut prediction = scratch.take_prediction();
+        let mut refused = None;
+        for (row, votes) in votes.chunks_exact_mut(lesson.stride).enumerate().take(lesson.len()) {
+            let (x, y, w) = (lesson.rows.at(row), lesson.targets[row], lesson.weights[row]);
+            let want = Want::Probabilities;
+            if w == 0.0 {
+                self.predict(x, want, &mut prediction, scratch);
+            } else if let Err(fault) = self.step(x, y, w, want, &mut prediction, scratch) {
+                refused = Some((row, fault));
+                break;
+            }
+            cast(&prediction, votes);
+        }
+        scratch.give_prediction(prediction);
+        refused
+    }
+    /// Whether rows of any form should come many at a time, by `step_rows` and `predict_rows`.
+    fn takes_rows(&self) -> bool {
+        false
+    }
+    /// `step` through rows of any form; returns how many were done before one was refused.
+    fn step_rows(
+        &mut self,
+        block: &ClassRows<'_>,
+        want: Want,
+        out: &mut Predictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let mut prediction = scratch.take_prediction();
+        let mut done = 0;
+        for (row, &y) in block.classes.iter().enumerate() {
+            let w = block.weights.map_or(1.0, |weights| weights[row]);
+            if self.step(block.rows.at(row), y, w, want, &mut prediction, scratch).is_err() {
+                break;
+            }
+            out.push(&mut prediction, block.labels, want);
+            done += 1;
+        }
+        scratch.give_prediction(prediction);
+        done
+    }
+    /// `predict` each of some rows.
+    fn predict_rows(
+        &self,
+        rows: &Rows<'_>,
+        labels: &Labels,
+        want: Want,
+        out: &mut Predictions,
+        scratch: &mut Scratch,
+    ) {
+        let mut prediction = scratch.take_prediction();
+        for row in 0..rows.len() {
+            self.predict(rows.at(row), want, &mut prediction, scratch);
+            out.push(&mut prediction, labels, want);
+        }
+        scratch.give_prediction(prediction);
+    }
     /// The signed distance to the decision boundary, where there is one.
     fn score(&self, _x: Row<'_>, _scratch: &mut Scratch) -> Option<f64> {
         None
@@ -167,6 +257,43 @@ pub trait Regressor: Part {
             done += 1;
         }
         done
+    }
+    /// As for a classifier, with one number for each row.
+    fn member_block(
+        &mut self,
+        lesson: &Lesson<'_, f64>,
+        votes: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        for (row, vote) in votes.iter_mut().enumerate().take(lesson.len()) {
+            let (x, y, w) = (lesson.rows.at(row), lesson.targets[row], lesson.weights[row]);
+            let predicted = match w == 0.0 {
+                true => Ok(self.predict(x, scratch)),
+                false => self.step(x, y, w, scratch),
+            };
+            match predicted {
+                Ok(predicted) => *vote = predicted,
+                Err(fault) => return Some((row, fault)),
+            }
+        }
+        None
+    }
+    /// As for a classifier.
+    fn takes_rows(&self) -> bool {
+        false
+    }
+    fn step_rows(&mut self, block: &NumberRows<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
+        let mut done = 0;
+        for (row, &y) in block.targets.iter().enumerate() {
+            let w = block.weights.map_or(1.0, |weights| weights[row]);
+            let Ok(predicted) = self.step(block.rows.at(row), y, w, scratch) else { break };
+            out.push(predicted);
+            done += 1;
+        }
+        done
+    }
+    fn predict_rows(&self, rows: &Rows<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) {
+        out.extend((0..rows.len()).map(|row| self.predict(rows.at(row), scratch)));
     }
     /// As for a classifier; likewise what is about mini-batches.
     fn loss(&self, _x: Row<'_>, _y: f64, _scratch: &mut Scratch) -> Option<f64> {

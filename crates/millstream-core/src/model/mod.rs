@@ -16,6 +16,7 @@ use crate::state::{self, Saved};
 
 mod batches;
 mod hold;
+mod kept;
 mod merge;
 mod run;
 mod source;
@@ -178,7 +179,9 @@ impl Model {
     /// it has learned here.
     pub fn member(&self, place: usize) -> Result<Self> {
         let parameters = &self.description["parameters"];
-        let described = ["steps", "parts"].iter().find_map(|members| parameters[members].get(place));
+        let listed = ["steps", "parts", "models"].iter().find_map(|members| parameters[members].get(place));
+        // The members of an ensemble may all be of one kind.
+        let described = listed.or_else(|| parameters.get("model"));
         match (described, self.root.part().member(place, &self.schema)?) {
             (Some(description), Some(member)) => {
                 let mut model = Model::new(description)?;

@@ -9,6 +9,7 @@ use crate::labels::{Label, Labels};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Want};
 use crate::table::{each_raw, raw_block, RawBlock, Reader, Table, BLOCK};
 
+use super::kept::CHUNK;
 use super::{Answer, Model, Root, TableRow, Targets};
 
 /// What to do with the rows of a table.
@@ -65,8 +66,10 @@ impl Model {
         let mut known = KnownRows::default();
         let mut row = job.from;
         let mut buffer = Vec::new();
+        let takes_rows = self.takes_rows();
+        let size = if takes_rows { CHUNK } else { BLOCK };
         while row < job.to {
-            let end = (row + BLOCK).min(job.to);
+            let end = (row + size).min(job.to);
             let block = raw_block(job.table, row, end, &mut buffer);
             let first = row;
             // Found out once: a block with gaps must not be searched again at each of them.
@@ -74,7 +77,10 @@ impl Model {
                 && job.weights.is_none()
                 && matches!(block, RawBlock::Dense { values, .. } if all_finite(values));
             while row < end {
-                let fast = self.step_known(job, &reader, &block, clean, first, row, end, &mut known, scratch);
+                let mut fast = self.step_known(job, &reader, &block, clean, first, row, end, &mut known, scratch);
+                if fast == 0 && takes_rows {
+                    fast = self.step_kept(job, &mut reader, &block, first, row, end, &mut known, scratch);
+                }
                 if fast > 0 && !(job.predicting.is_some() && sink.answers(self, row, &known.rows(job, row, fast)))
                 {
                     for place in 0..fast {
@@ -204,6 +210,9 @@ impl Model {
         scratch: &mut Scratch,
         sink: &mut dyn Sink,
     ) -> Result<()> {
+        if self.takes_rows() {
+            return self.predict_kept(table, want, scratch, sink);
+        }
         let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
         let mut answer = Answer::default();
         each_raw(table, 0, table.height(), |row, raw| {
@@ -263,17 +272,19 @@ impl Model {
 
 /// Rows that go the short way: the codes of their labels, and what was predicted.
 #[derive(Default)]
-struct KnownRows {
+pub(super) struct KnownRows {
     /// The code of each distinct label, looked up once.
     codes: Vec<u32>,
-    classes: Vec<u32>,
-    predictions: Predictions,
-    numbers: Vec<f64>,
+    pub(super) classes: Vec<u32>,
+    pub(super) predictions: Predictions,
+    pub(super) numbers: Vec<f64>,
+    /// Rows that are not plain, where a learner takes them so.
+    pub(super) rows: Vec<RowBuffer>,
 }
 
 impl KnownRows {
     /// Codes of rows, up to the first whose label is not known.
-    fn look_up(&mut self, distinct: &[Label], places: &[u32], labels: &Labels) {
+    pub(super) fn look_up(&mut self, distinct: &[Label], places: &[u32], labels: &Labels) {
         self.codes.resize(distinct.len(), u32::MAX);
         self.classes.clear();
         for &place in places {

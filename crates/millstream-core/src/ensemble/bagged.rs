@@ -1,0 +1,328 @@
+//! A member of a bagged ensemble, and how a member is replaced.
+//!
+//! How often a member learns each row is drawn ahead, one uniform number for each row, whatever becomes of it.
+//!
+//! Where each member has a detector of change (Bifet et al., 2009 and 2010), the member whose estimated error is the
+//! largest is replaced by a new one after a row at which any detector finds that an error has grown. That couples the
+//! members, but only the one that is replaced, and only from that row on: the others go on as they would. So a chunk is
+//! gone through as if nothing were found, and if something was, the replaced member goes through the rows after it again,
+//! as the new one that it is by then. Nothing is restored, and what a row says is what the loop over rows says.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use serde_json::{json, Value as Json};
+
+use crate::block::Lesson;
+use crate::fault::{Fault, Result};
+use crate::parameter::Arguments;
+use crate::random::Random;
+use crate::role::DriftDetector;
+use crate::row::{Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+use super::class_ensemble::Rule;
+use super::engine::{Coupling, Member, Page, Slot};
+use super::learner::Learner;
+use super::poisson::Poisson;
+use super::record::Record;
+
+/// Tells the members' numbers from others of the same seed.
+const PURPOSE: u64 = 0x6261_6700;
+
+/// How often a member learns a row.
+#[derive(Clone, Debug)]
+pub enum Resampling {
+    /// As often as the distribution says.
+    Poisson(Poisson),
+    /// Once more than that.
+    AtLeastOnce(Poisson),
+    /// Once, unless that is 0.
+    AtMostOnce(Poisson),
+    /// Once with probability 1/2.
+    Half,
+    /// Once where the member is wrong; else with probability e / (1 - e), where e is its estimated error.
+    Mistakes,
+}
+
+impl Resampling {
+    fn times(&self, unit: f64) -> f64 {
+        match self {
+            Resampling::Poisson(poisson) => poisson.at(unit),
+            Resampling::AtLeastOnce(poisson) => 1.0 + poisson.at(unit),
+            Resampling::AtMostOnce(poisson) => poisson.at(unit).min(1.0),
+            Resampling::Half => f64::from(u8::from(unit < 0.5)),
+            Resampling::Mistakes => 1.0,
+        }
+    }
+}
+
+pub struct Detector(pub Box<dyn DriftDetector>);
+
+impl Clone for Detector {
+    fn clone(&self) -> Self {
+        Detector(self.0.duplicate())
+    }
+}
+
+#[derive(Clone)]
+pub struct Bagged<L> {
+    learner: L,
+    random: Random,
+    resampling: Arc<Resampling>,
+    detector: Option<Detector>,
+    record: Record,
+    replaced: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    learner: ByteBuf,
+    random: Random,
+    detector: Option<ByteBuf>,
+    record: Record,
+    replaced: u64,
+}
+
+/// What the members have in common.
+#[derive(Clone)]
+pub struct Bag<L> {
+    name: &'static str,
+    /// A learner that has learned nothing, and its detector if there is one, for those who are replaced.
+    learner: L,
+    detector: Option<Detector>,
+    max_classes: usize,
+}
+
+/// The members of an ensemble, and their rule.
+pub fn members<L: Learner>(
+    name: &'static str,
+    arguments: &Arguments<'_>,
+    learner: L,
+    resampling: Resampling,
+    detector: Option<Detector>,
+    max_classes: usize,
+) -> Result<(Vec<Bagged<L>>, Bag<L>)> {
+    let (seed, resampling) = (arguments.integer("seed")? as u64, Arc::new(resampling));
+    let member = |place: usize| Bagged {
+        learner: learner.clone(),
+        random: Random::new(seed, PURPOSE + place as u64),
+        resampling: resampling.clone(),
+        detector: detector.clone(),
+        record: Record::default(),
+        replaced: 0,
+    };
+    let members = (0..arguments.size("n_models")?).map(member).collect();
+    Ok((members, Bag { name, learner, detector, max_classes }))
+}
+
+impl<L: Learner> Bagged<L> {
+    /// Begin anew, with the same random numbers to come.
+    fn renew(&mut self, bag: &Bag<L>) {
+        self.learner = bag.learner.clone();
+        self.detector = bag.detector.clone();
+        self.record = Record::default();
+        self.replaced = self.replaced.saturating_add(1);
+    }
+
+    /// Hear how wrong the votes for a row were.
+    fn hear(&mut self, row: usize, votes: std::ops::Range<usize>, target: L::Target, w: f64, page: &mut Page) {
+        let error = L::error(&page.votes[votes], target);
+        if let Some(error) = error {
+            self.record.add(error, w);
+        }
+        let Some(Detector(detector)) = &mut self.detector else { return };
+        if let Some(error) = error {
+            let before = detector.estimation();
+            if detector.update(error).is_ok() && detector.verdict().drift && detector.estimation() > before {
+                page.calls.push(row);
+            }
+        }
+        page.errors[row] = detector.estimation();
+    }
+
+    /// Row by row, where a vote decides whether a row is learned.
+    fn go_by_mistakes(
+        &mut self,
+        lesson: &Lesson<'_, L::Target>,
+        from: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        for row in from..lesson.len() {
+            let (place, w) = (row * lesson.stride..(row + 1) * lesson.stride, lesson.weights[row]);
+            self.learner.vote(lesson.rows.at(row), &mut page.votes[place.clone()], scratch);
+            let wrong = L::error(&page.votes[place.clone()], lesson.targets[row]).is_none_or(|error| error > 0.0);
+            let error = self.detector.as_ref().map_or(0.0, |detector| detector.0.estimation());
+            let learned = wrong || page.draws[row] * (1.0 - error) < error;
+            let one = lesson.part(row, row + 1);
+            let weights = [if learned { w } else { 0.0 }];
+            let refused =
+                self.learner.member_block(&one.weighted(&weights), &mut page.votes[place.clone()], scratch);
+            if let Some((_, fault)) = refused {
+                return Some((row, fault));
+            }
+            self.hear(row, place, lesson.targets[row], w, page);
+        }
+        None
+    }
+}
+
+impl<L: Learner> Member for Bagged<L> {
+    type Target = L::Target;
+
+    fn draw(&mut self, lesson: &Lesson<'_, L::Target>, page: &mut Page) {
+        page.draws.clear();
+        page.draws.extend((0..lesson.len()).map(|_| self.random.unit()));
+        page.weights.clear();
+        let times = page.draws.iter().map(|&unit| self.resampling.times(unit));
+        page.weights
+            .extend(times.zip(lesson.weights).map(|(times, w)| if times == 0.0 { 0.0 } else { times * w }));
+        if self.detector.is_some() {
+            page.errors.resize(lesson.len(), 0.0);
+        }
+    }
+
+    fn go(
+        &mut self,
+        lesson: &Lesson<'_, L::Target>,
+        from: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        if matches!(*self.resampling, Resampling::Mistakes) {
+            return self.go_by_mistakes(lesson, from, page, scratch);
+        }
+        let stride = lesson.stride;
+        let rest = lesson.part(from, lesson.len()).weighted(&page.weights[from..lesson.len()]);
+        let refused = match rest.is_empty() {
+            true => None,
+            false => self.learner.member_block(&rest, &mut page.votes[from * stride..], scratch),
+        };
+        let refused = refused.map(|(row, fault)| (from + row, fault));
+        let done = refused.as_ref().map_or(lesson.len(), |(row, _)| *row);
+        for row in from..done {
+            let votes = row * stride..(row + 1) * stride;
+            self.hear(row, votes, lesson.targets[row], lesson.weights[row], page);
+        }
+        refused
+    }
+
+    fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
+        self.learner.vote(x, votes, scratch);
+        1.0
+    }
+
+    fn never_refuses(&self) -> bool {
+        self.learner.part().never_refuses()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&State {
+            learner: self.learner.part().save()?.into(),
+            random: self.random.clone(),
+            detector: self.detector.as_ref().map(|detector| detector.0.save().map(ByteBuf::from)).transpose()?,
+            record: self.record,
+            replaced: self.replaced,
+        })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let who = "ensemble: a member";
+        let state: State = unpack(who, bytes)?;
+        require(who, state.record.is_sound(), "its record is not finite")?;
+        require(who, state.detector.is_some() == self.detector.is_some(), "its detector is missing")?;
+        self.learner.part_mut().load(&state.learner)?;
+        if let (Some(detector), Some(bytes)) = (&mut self.detector, &state.detector) {
+            detector.0.load(bytes)?;
+        }
+        (self.random, self.record, self.replaced) = (state.random, state.record, state.replaced);
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let detector = self.detector.as_ref().map_or(0, |detector| detector.0.memory());
+        std::mem::size_of::<Self>() + self.learner.part().memory() + detector
+    }
+
+    fn needs_names(&self) -> bool {
+        self.learner.part().needs_names()
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.learner.part_mut().bind(schema);
+    }
+
+    fn checks(&self) -> bool {
+        self.learner.part().checks()
+    }
+
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.learner.part().check(x, scratch)
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        let mut report = serde_json::Map::new();
+        report.insert("weight".into(), json!(self.record.weight));
+        report.insert("error".into(), json!(self.record.error));
+        if let Some(Detector(detector)) = &self.detector {
+            report.insert("estimated_error".into(), json!(detector.estimation()));
+            report.insert("replaced".into(), json!(self.replaced));
+        }
+        report.insert("model".into(), self.learner.part().inspect(schema));
+        Json::Object(report)
+    }
+
+    fn learner(&self) -> Result<Vec<u8>> {
+        self.learner.part().save()
+    }
+}
+
+impl<L: Learner> Coupling<Bagged<L>> for Bag<L> {
+    fn couple(&self, slots: &mut [Slot<Bagged<L>>], lesson: &Lesson<'_, L::Target>, scratch: &mut Scratch) {
+        if self.detector.is_none() {
+            return;
+        }
+        let mut from = 0;
+        loop {
+            let calls = slots.iter().filter_map(|slot| slot.page.calls.iter().copied().find(|&row| row >= from));
+            let reached = slots.iter().map(|slot| slot.reached(lesson)).min().unwrap_or(0);
+            let Some(row) = calls.min().filter(|&row| row < reached) else { return };
+            let mut worst = 0;
+            for (place, slot) in slots.iter().enumerate() {
+                if slot.page.errors[row] > slots[worst].page.errors[row] {
+                    worst = place;
+                }
+            }
+            let slot = &mut slots[worst];
+            slot.member.renew(self);
+            slot.page.calls.retain(|&call| call <= row);
+            slot.go(lesson, row + 1, scratch);
+            from = row + 1;
+        }
+    }
+}
+
+impl<L: Learner + 'static> Rule<Bagged<L>> for Bag<L> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.learner.part_mut().bind(schema);
+    }
+
+    fn max_classes(&self) -> usize {
+        self.max_classes
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        self.learner.part().missing_is_zero()
+    }
+
+    fn memory(&self) -> usize {
+        self.learner.part().memory()
+    }
+}

@@ -1,0 +1,100 @@
+//! Online bagging: each member learns each row k times, where k is from the Poisson distribution of mean 1.
+//!
+//! Oza, N. C. and Russell, S. (2001), "Online bagging and boosting", Artificial Intelligence and Statistics, figure 1.
+//! Where the paper learns a row k times, here it is learned once with k times its weight: for learners of sums that is
+//! the same, and a member costs no more than it does alone.
+
+use crate::fault::Result;
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Classifier, Regressor};
+
+use super::bagged::{members, Resampling};
+use super::class_ensemble::ClassEnsemble;
+use super::number_ensemble::{Aggregation, NumberEnsemble, AGGREGATION};
+use super::poisson::{Poisson, LARGEST_MEAN};
+use super::threads::{self, N_THREADS};
+
+pub const N_MODELS: Parameter = Parameter::new(
+    "n_models",
+    Kind::Integer { low: 1, high: 10_000 },
+    DefaultValue::Integer(10),
+    "the number of members",
+);
+
+pub const SEED: Parameter = Parameter::new(
+    "seed",
+    Kind::Integer { low: 0, high: i64::MAX },
+    DefaultValue::Integer(1),
+    "of the random numbers; each member has its own",
+);
+
+pub const fn poisson_rate(default: f64) -> Parameter {
+    Parameter::new(
+        "poisson_rate",
+        Kind::Float(Bounds::new(0.0, false, LARGEST_MEAN, true)),
+        DefaultValue::Float(default),
+        "how often a member learns a row on average",
+    )
+}
+
+const CLASSIFIER: Parameter = Parameter::new(
+    "model",
+    Kind::Part(&[Role::Classifier]),
+    DefaultValue::Required,
+    "the classifier that each member is",
+);
+
+const REGRESSOR: Parameter = Parameter::new(
+    "model",
+    Kind::Part(&[Role::Regressor]),
+    DefaultValue::Required,
+    "the regressor that each member is",
+);
+
+pub static BAGGING: Declaration = Declaration {
+    name: "ensemble.Bagging",
+    role: Role::Classifier,
+    words: "Online bagging: members that learn each row a random number of times, and vote",
+    parameters: &[CLASSIFIER, N_MODELS, poisson_rate(1.0), SEED, N_THREADS],
+    build: |arguments| {
+        let model = classifier(arguments)?;
+        let most = model.max_classes();
+        let (members, rule) = members(BAGGING.name, arguments, model, resampling(arguments)?, None, most)?;
+        let threads = threads::count(arguments)?;
+        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))))
+    },
+};
+
+pub static BAGGING_REGRESSOR: Declaration = Declaration {
+    name: "ensemble.BaggingRegressor",
+    role: Role::Regressor,
+    words: "Online bagging: members that learn each row a random number of times, averaged",
+    parameters: &[REGRESSOR, N_MODELS, poisson_rate(1.0), AGGREGATION, SEED, N_THREADS],
+    build: |arguments| {
+        let model = regressor(arguments)?;
+        let (members, rule) =
+            members(BAGGING_REGRESSOR.name, arguments, model, resampling(arguments)?, None, usize::MAX)?;
+        let aggregation = Aggregation::named(arguments.text("aggregation")?);
+        let threads = threads::count(arguments)?;
+        Ok(Built::Regressor(Box::new(NumberEnsemble::new(members, rule, aggregation, threads))))
+    },
+};
+
+fn resampling(arguments: &Arguments<'_>) -> Result<Resampling> {
+    Ok(Resampling::Poisson(Poisson::new(arguments.float("poisson_rate")?)))
+}
+
+pub fn classifier(arguments: &Arguments<'_>) -> Result<Box<dyn Classifier>> {
+    match arguments.part("model")? {
+        Built::Classifier(part) => Ok(part),
+        _ => Err(arguments.absent("model")),
+    }
+}
+
+pub fn regressor(arguments: &Arguments<'_>) -> Result<Box<dyn Regressor>> {
+    match arguments.part("model")? {
+        Built::Regressor(part) => Ok(part),
+        _ => Err(arguments.absent("model")),
+    }
+}

@@ -1,0 +1,246 @@
+//! Members through rows: each by itself through a whole chunk, on as many threads as are asked for.
+//!
+//! A member depends on the rows, on its own random generator and on its own detectors, and on no other member. So a
+//! chunk goes member by member and not row by row, which keeps a member in the caches, and members are handed out to
+//! threads as these become free. What each said at each row is kept on its `Page`, and combined afterwards, row by
+//! row, in the order of members: bit for bit what the loop over rows gives, for any number of threads and any chunks.
+//!
+//! Where an algorithm couples its members, it says so by a `Coupling`, which is shown all pages after the chunk and
+//! sends single members through some of its rows again.
+//!
+//! A row that one member refuses must leave none of them changed, and members take nothing back. Those that are sure
+//! to learn (`Member::never_refuses`) need no care. Of others copies are kept, with the rows since: see `journal`.
+
+use serde_json::Value as Json;
+
+use crate::block::{Lesson, Target};
+use crate::fault::{Fault, Result};
+use crate::row::{Row, Scratch};
+use crate::schema::Schema;
+
+use super::journal::Journal;
+use super::threads;
+
+/// From so many rows on it pays to wake threads.
+const FEWEST_ROWS: usize = 16;
+
+/// One of the learners of an ensemble, with all that is its own: generator, detectors, a learner in the background.
+pub trait Member: Clone + Send + Sync {
+    type Target: Target;
+    /// Draw what is random about the next `lesson.len()` rows and write it down, so that rows can be gone through again.
+    fn draw(&mut self, _lesson: &Lesson<'_, Self::Target>, _page: &mut Page) {}
+    /// Go through the rows from `from` on: write the votes for each to the page, and learn it. Stops at a row that is
+    /// refused, and says which and why.
+    fn go(
+        &mut self,
+        lesson: &Lesson<'_, Self::Target>,
+        from: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)>;
+    /// The votes for a row, by class code, or the number; gives what they weigh.
+    fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64;
+    /// See `Part::never_refuses`.
+    fn never_refuses(&self) -> bool {
+        false
+    }
+    /// As in `Part`.
+    fn save(&self) -> Result<Vec<u8>>;
+    fn load(&mut self, bytes: &[u8]) -> Result<()>;
+    fn memory(&self) -> usize;
+    fn needs_names(&self) -> bool {
+        false
+    }
+    fn bind(&mut self, _schema: &Schema) {}
+    fn checks(&self) -> bool {
+        false
+    }
+    fn check(&self, _x: Row<'_>, _scratch: &mut Scratch) -> Result<()> {
+        Ok(())
+    }
+    fn inspect(&self, _schema: &Schema) -> Json {
+        Json::Null
+    }
+    /// The state of the learner alone, for those who want it as a model of its own.
+    fn learner(&self) -> Result<Vec<u8>>;
+}
+
+/// What a member did at each row of a chunk.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// Random numbers in [0, 1), one for each row, for members that use them.
+    pub draws: Vec<f64>,
+    /// How much the member learns of each row, for members that choose.
+    pub weights: Vec<f64>,
+    /// By row and class, or one number for each row.
+    pub votes: Vec<f64>,
+    /// What the votes at each row weigh.
+    pub trust: Vec<f64>,
+    /// The member's estimate of its error after each row, for couplings.
+    pub errors: Vec<f64>,
+    /// Rows after which the member wants someone replaced, ascending.
+    pub calls: Vec<usize>,
+    refused: Option<(usize, Fault)>,
+}
+
+impl Page {
+    fn begin(&mut self, rows: usize, stride: usize) {
+        // Everything is written anew but for rows that a refused one keeps from being reached.
+        self.votes.resize(rows * stride, 0.0);
+        self.trust.resize(rows, 1.0);
+        self.calls.clear();
+        self.refused = None;
+    }
+
+    /// The votes for a row.
+    #[inline]
+    pub fn at(&self, row: usize, stride: usize) -> &[f64] {
+        &self.votes[row * stride..(row + 1) * stride]
+    }
+
+    pub fn memory(&self) -> usize {
+        let numbers = [&self.draws, &self.weights, &self.votes, &self.trust, &self.errors];
+        8 * (numbers.iter().map(|numbers| numbers.capacity()).sum::<usize>() + self.calls.capacity())
+    }
+}
+
+#[derive(Clone)]
+pub struct Slot<M> {
+    pub member: M,
+    pub page: Page,
+}
+
+impl<M: Member> Slot<M> {
+    pub fn go(&mut self, lesson: &Lesson<'_, M::Target>, from: usize, scratch: &mut Scratch) {
+        self.page.refused = self.member.go(lesson, from, &mut self.page, scratch);
+    }
+
+    /// How many rows were gone through.
+    pub fn reached(&self, lesson: &Lesson<'_, M::Target>) -> usize {
+        self.page.refused.as_ref().map_or(lesson.len(), |(row, _)| *row)
+    }
+}
+
+/// How members of an ensemble act on each other, if they do.
+pub trait Coupling<M: Member> {
+    /// Called when each member has gone through the lesson: let some of them go through some rows again.
+    fn couple(&self, _slots: &mut [Slot<M>], _lesson: &Lesson<'_, M::Target>, _scratch: &mut Scratch) {}
+}
+
+/// The members, and the way back for those that may refuse a row.
+pub struct Team<M: Member> {
+    slots: Vec<Slot<M>>,
+    threads: usize,
+    journal: Journal<M>,
+}
+
+impl<M: Member> Clone for Team<M> {
+    fn clone(&self) -> Self {
+        Team::new(self.members().cloned().collect(), self.threads)
+    }
+}
+
+impl<M: Member> Team<M> {
+    pub fn new(members: Vec<M>, threads: usize) -> Self {
+        let slots = members.into_iter().map(|member| Slot { member, page: Page::default() }).collect();
+        Team { slots, threads, journal: Journal::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    pub fn members(&self) -> impl Iterator<Item = &M> {
+        self.slots.iter().map(|slot| &slot.member)
+    }
+
+    /// For changes other than learning: the copies are made anew before the next rows.
+    pub fn members_mut(&mut self) -> impl Iterator<Item = &mut M> {
+        self.journal = Journal::default();
+        self.slots.iter_mut().map(|slot| &mut slot.member)
+    }
+
+    /// What was said at the rows of the last chunk, in the order of members.
+    pub fn pages(&self) -> impl Iterator<Item = &Page> {
+        self.slots.iter().map(|slot| &slot.page)
+    }
+
+    /// Let all members go through some rows; gives how many were done before one of them refused one, and why. Then
+    /// all are as after the rows before it.
+    pub fn go(
+        &mut self,
+        lesson: &Lesson<'_, M::Target>,
+        coupling: &impl Coupling<M>,
+        scratch: &mut Scratch,
+    ) -> (usize, Option<Fault>) {
+        if lesson.is_empty() {
+            return (0, None);
+        }
+        let sure = self.slots.iter().all(|slot| slot.member.never_refuses()) && lesson.is_moderate();
+        if sure {
+            self.journal = Journal::default();
+        } else if self.journal.is_full(lesson.len()) {
+            let members = self.slots.iter().map(|slot| slot.member.clone()).collect();
+            self.journal.renew(members, lesson);
+        }
+        self.pass(lesson, coupling, scratch);
+        match self.refused() {
+            None => {
+                if !sure {
+                    self.journal.add(lesson);
+                }
+                (lesson.len(), None)
+            }
+            Some((row, fault)) => {
+                self.come_back(&lesson.part(0, row), coupling, scratch);
+                (row, Some(fault))
+            }
+        }
+    }
+
+    fn pass(&mut self, lesson: &Lesson<'_, M::Target>, coupling: &impl Coupling<M>, scratch: &mut Scratch) {
+        let threads = if lesson.len() < FEWEST_ROWS { 1 } else { self.threads };
+        threads::each(threads, &mut self.slots, scratch, |slot, scratch| {
+            slot.page.begin(lesson.len(), lesson.stride);
+            slot.member.draw(lesson, &mut slot.page);
+            slot.go(lesson, 0, scratch);
+        });
+        coupling.couple(&mut self.slots, lesson, scratch);
+    }
+
+    /// The first row that was refused, by the first member that refused it.
+    fn refused(&mut self) -> Option<(usize, Fault)> {
+        let rows = self.slots.iter().enumerate();
+        let refused = rows.filter_map(|(place, slot)| Some((slot.page.refused.as_ref()?.0, place))).min();
+        let (row, place) = refused?;
+        let (_, fault) = self.slots[place].page.refused.take()?;
+        Some((row, fault.by(&format!("member {place}"))))
+    }
+
+    /// Back to the copies, and from there through the rows since and the first rows of this lesson.
+    fn come_back(&mut self, lesson: &Lesson<'_, M::Target>, coupling: &impl Coupling<M>, scratch: &mut Scratch) {
+        let journal = std::mem::take(&mut self.journal);
+        for (slot, member) in self.slots.iter_mut().zip(journal.members()) {
+            slot.member = member.clone();
+        }
+        if let Some(since) = journal.since(lesson.stride) {
+            self.pass(&since, coupling, scratch);
+        }
+        if !lesson.is_empty() {
+            self.pass(lesson, coupling, scratch);
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        let slots = self.slots.iter().map(|slot| slot.member.memory() + slot.page.memory()).sum::<usize>();
+        std::mem::size_of::<Self>() + slots + self.journal.memory()
+    }
+}

@@ -1,0 +1,15 @@
+//! Ensembles: members that learn the same rows each in its own way, and answer together.
+//!
+//! `engine` takes members through rows on many threads, exactly; `class_ensemble` and `number_ensemble` make a
+//! classifier or a regressor of them. What a member is, is in the file of each ensemble.
+
+mod bagged;
+pub mod bagging;
+pub mod class_ensemble;
+pub mod engine;
+mod journal;
+pub mod learner;
+pub mod number_ensemble;
+pub mod poisson;
+pub mod record;
+pub mod threads;

@@ -1,0 +1,123 @@
+//! Threads that all ensembles of a process share: one pool for each number of threads that was asked for.
+//!
+//! A process that was forked has the memory of its parent and none of its threads, so it makes pools of its own.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::fault::Result;
+use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
+use crate::row::Scratch;
+
+/// More threads than this are taken for a mistake.
+const MOST: i64 = 256;
+
+pub const N_THREADS: Parameter = Parameter::new(
+    "n_threads",
+    Kind::Optional(&Kind::Integer { low: 1, high: MOST }),
+    DefaultValue::Integer(1),
+    "threads that share the members of a table's rows, null for one on each core; the result is the same",
+);
+
+/// The number of threads that was asked for.
+pub fn count(arguments: &Arguments<'_>) -> Result<usize> {
+    if arguments.value("n_threads")?.is_null() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        return Ok(cores.min(MOST as usize));
+    }
+    arguments.size("n_threads")
+}
+
+struct Pools {
+    process: u32,
+    pools: Vec<(usize, Arc<ThreadPool>)>,
+}
+
+static POOLS: Mutex<Pools> = Mutex::new(Pools { process: 0, pools: Vec::new() });
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// If another thread held the lock while the process was forked, it is never given back here: then do without.
+fn pools() -> Option<MutexGuard<'static, Pools>> {
+    (0..1000).find_map(|_| {
+        POOLS.try_lock().ok().or_else(|| {
+            std::thread::yield_now();
+            None
+        })
+    })
+}
+
+fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
+    let mut pools = pools()?;
+    let process = std::process::id();
+    if pools.process != process {
+        // Not dropped: that would wait for threads that are the parent's.
+        std::mem::forget(std::mem::take(&mut pools.pools));
+        pools.process = process;
+    }
+    if let Some((_, pool)) = pools.pools.iter().find(|(size, _)| *size == threads) {
+        return Some(pool.clone());
+    }
+    let name = |number| format!("millstream-{number}");
+    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build().ok()?);
+    pools.pools.push((threads, pool.clone()));
+    Some(pool)
+}
+
+/// Do `work` on each item, handed out one by one to up to `threads` threads. One thread is the caller's own, and so
+/// are those of an ensemble inside an ensemble, whose members are already spread.
+pub fn each<T: Send>(
+    threads: usize,
+    items: &mut [T],
+    scratch: &mut Scratch,
+    work: impl Fn(&mut T, &mut Scratch) + Sync,
+) {
+    let threads = threads.min(items.len());
+    let pool = match threads > 1 && rayon::current_thread_index().is_none() {
+        true => pool(threads),
+        false => None,
+    };
+    match pool {
+        Some(pool) => pool.install(|| {
+            items.par_iter_mut().with_max_len(1).for_each(|item| {
+                let mut scratch = SCRATCH.take();
+                work(item, &mut scratch);
+                SCRATCH.set(scratch);
+            });
+        }),
+        None => items.iter_mut().for_each(|item| work(item, scratch)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_worked_on_once_and_pools_are_shared() {
+        let mut scratch = Scratch::default();
+        for threads in [1, 2, 3, 8] {
+            let mut items: Vec<usize> = (0..20).collect();
+            each(threads, &mut items, &mut scratch, |item, _| *item += 100);
+            assert!(items.iter().enumerate().all(|(place, item)| *item == place + 100));
+        }
+        assert!(Arc::ptr_eq(&pool(2).unwrap(), &pool(2).unwrap()));
+    }
+
+    #[test]
+    fn an_ensemble_inside_an_ensemble_stays_on_its_thread() {
+        let mut items = vec![Vec::new(); 4];
+        each(2, &mut items, &mut Scratch::default(), |item, scratch| {
+            let outer = std::thread::current().id();
+            let mut inner = vec![None; 3];
+            each(2, &mut inner, scratch, |place, _| *place = Some(std::thread::current().id()));
+            item.push(inner.iter().all(|id| *id == Some(outer)));
+        });
+        assert!(items.iter().all(|item| item == &[true]));
+    }
+}
