@@ -15,7 +15,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "stats.Rolling": {"statistic": {"name": "stats.Var"}, "window_size": 7},
 }
 
-ROLES = ("metric", "statistic", "drift_detector")
+ROLES = ("metric", "statistic", "drift_detector", "feature_drift_detector")
+
+#: Windows that are full within the laws' short streams.
+WINDOWS = {"reference_size": 30, "window_size": 12, "check_interval": 4}
 
 
 class Measured:
@@ -25,6 +28,8 @@ class Measured:
         self.role = role
         self.name = name
         given = ARGUMENTS.get(name, {}) if parameters is None else parameters
+        if role == "feature_drift_detector":
+            given = {**WINDOWS, **given}
         needs_beta = name.startswith("metrics.") and name.endswith("FBeta")
         self.description = {"name": name, "parameters": {"beta": 2.0} if needs_beta else given}
 
@@ -41,6 +46,10 @@ class Measured:
         if self.role == "drift_detector":
             return (float(random.random() < (0.1 if row < 60 else 0.9)),)
         x, y = float(random.normal()), float(random.normal())
+        if self.role == "feature_drift_detector":
+            moved = row >= 60
+            row_of = {"a": x + 4.0 * moved, "b": y, "colour": "red" if random.random() < 0.5 else "blue"}
+            return ({**row_of, "gap": None if random.random() < 0.3 else x * y},)
         if self.role == "statistic":
             return (x, y) if self.takes_pairs() else (x,)
         if self.takes_numbers():
@@ -67,6 +76,9 @@ class Measured:
     def value(self, measure: Any) -> Any:
         if self.role == "drift_detector":
             return measure.drift_detected, measure.warning_detected, measure.estimation
+        if self.role == "feature_drift_detector":
+            found = (measure.drift_detected, measure.warning_detected, measure.estimation, measure.change_point)
+            return (*found, str(measure.drifting_features), str(measure.report()))
         value = measure.get()
         return value if isinstance(value, (int, float)) else repr(value)
 

@@ -106,7 +106,7 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
 }
 
 /// The logarithm of the gamma function for positive numbers, by Stirling's series beyond 16.
-fn ln_gamma(x: f64) -> f64 {
+pub fn ln_gamma(x: f64) -> f64 {
     let (mut x, mut product) = (x, 1.0);
     while x < 16.0 {
         product *= x;

@@ -11,7 +11,9 @@ use crate::kernel::Kernel;
 use crate::losses::Loss;
 use crate::optim::{Optimizer, Schedule, Whole};
 use crate::parameter::{self, Arguments, Default, Kind, Parameter};
-use crate::role::{Classifier, DriftDetector, Generator, Metric, Regressor, Statistic, Transformer};
+use crate::role::{
+    Classifier, DriftDetector, FeatureDriftDetector, Generator, Metric, Regressor, Statistic, Transformer,
+};
 use crate::{
     baseline, basis, compose, drift, ensemble, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
     neural_network, optim, preprocessing, stats, synth,
@@ -25,6 +27,7 @@ pub enum Role {
     Metric,
     Statistic,
     DriftDetector,
+    FeatureDriftDetector,
     Optimizer,
     Loss,
     Schedule,
@@ -37,13 +40,14 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 12] = [
+    pub const ALL: [Role; 13] = [
         Role::Classifier,
         Role::Regressor,
         Role::Transformer,
         Role::Metric,
         Role::Statistic,
         Role::DriftDetector,
+        Role::FeatureDriftDetector,
         Role::Optimizer,
         Role::Loss,
         Role::Schedule,
@@ -60,6 +64,7 @@ impl Role {
             Role::Metric => "metric",
             Role::Statistic => "statistic",
             Role::DriftDetector => "drift_detector",
+            Role::FeatureDriftDetector => "feature_drift_detector",
             Role::Optimizer => "optimizer",
             Role::Loss => "loss",
             Role::Schedule => "schedule",
@@ -78,6 +83,7 @@ pub enum Built {
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
     DriftDetector(Box<dyn DriftDetector>),
+    FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
     Optimizer(Optimizer),
     /// An optimiser too, one that steps all weights at once.
     Whole(Whole),
@@ -114,6 +120,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &compose::selection::SELECT,
     &compose::union::DECLARATION,
     &drift::ADWIN,
+    &drift::CHI_SQUARE_TEST,
     &drift::CUSUM,
     &drift::DDM,
     &drift::EDDM,
@@ -121,7 +128,10 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &drift::FHDDM,
     &drift::HDDM_A,
     &drift::HDDM_W,
+    &drift::HELLINGER_DISTANCE,
     &drift::KSWIN,
+    &drift::KS_TEST,
+    &drift::PSI,
     &drift::PAGE_HINKLEY,
     &ensemble::bagging::BAGGING,
     &ensemble::bagging::BAGGING_REGRESSOR,

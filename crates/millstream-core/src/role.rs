@@ -7,7 +7,7 @@
 //!   and refuses what could not have been saved: the bytes may come from a stranger.
 
 use crate::block::{ClassBlock, ClassRows, Lesson, NumberBlock, NumberRows, Predictions, Rows};
-use crate::drift::Verdict;
+use crate::drift::{Finding, Verdict};
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
 use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
@@ -525,6 +525,24 @@ pub trait DriftDetector: Part {
     /// The current estimate of the mean.
     fn estimation(&self) -> f64;
     fn duplicate(&self) -> Box<dyn DriftDetector>;
+}
+
+/// Watches rows, without labels, for a change of their distribution.
+pub trait FeatureDriftDetector: Part {
+    fn update(&mut self, x: Row<'_>) -> Result<()>;
+    /// Add a row to the reference that rows are compared with, instead of the first ones of the stream.
+    fn learn(&mut self, x: Row<'_>) -> Result<()>;
+    /// What the last row brought to light; a warning holds until the next comparison.
+    fn verdict(&self) -> Verdict;
+    /// How far the newest rows are from the reference, in the detector's own measure.
+    fn estimation(&self) -> f64;
+    /// What the last comparison found of each feature, by slot; none before the first.
+    fn findings(&self) -> &[Finding];
+    /// The same of the last comparison that found a change.
+    fn drifted(&self) -> &[Finding];
+    /// Start again.
+    fn reset(&mut self);
+    fn duplicate(&self) -> Box<dyn FeatureDriftDetector>;
 }
 
 /// An endless stream of examples. It has no saved state: it is its description and how far it has been drawn.

@@ -76,11 +76,7 @@ impl<'t> Reader<'t> {
             None => numbered && !columns.is_empty() && schema.only_texts(),
         };
         if clash {
-            let known: Vec<String> = schema.names().take(4).map(|name| name.to_string()).collect();
-            return Err(Fault::key(format!(
-                "the columns have no names, but the model knows features by name ({}, …): pass a frame or dicts",
-                known.join(", ")
-            )));
+            return Err(nameless(schema));
         }
         Ok(Reader {
             columns,
@@ -316,6 +312,15 @@ pub fn each_raw(
         start = end;
     }
     Ok(())
+}
+
+/// For rows whose columns are numbered, where features are known by name.
+pub fn nameless(schema: &Schema) -> Fault {
+    let known: Vec<String> = schema.names().take(4).map(|name| name.to_string()).collect();
+    Fault::key(format!(
+        "the columns have no names, but the model knows features by name ({}, …): pass a frame or dicts",
+        known.join(", ")
+    ))
 }
 
 fn check_number(name: &Name, value: f64) -> Result<()> {

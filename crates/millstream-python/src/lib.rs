@@ -5,6 +5,7 @@ mod answers;
 mod bench;
 mod detector;
 mod errors;
+mod gauge;
 mod generator;
 mod labels;
 mod metric;
@@ -24,6 +25,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::detector::DriftDetector;
+    #[pymodule_export]
+    use crate::gauge::FeatureDriftDetector;
     #[pymodule_export]
     use crate::generator::Generator;
     #[pymodule_export]

@@ -16,13 +16,13 @@ use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 
 use crate::answers::Answers;
 use crate::bench::{borrow_bench, Bench};
 use crate::errors::{by, raise, shown, OrRaise};
 use crate::labels::show_label;
-use crate::rows::{read_dict, read_numbers, Keys, Lent};
+use crate::rows::{names, plain_dict, read_dict, read_numbers, Keys, Lent};
 use crate::targets::{check_length, ManyTargets, OneTarget, Weight};
 
 /// How many rows are done between looks for Ctrl-C.
@@ -152,13 +152,6 @@ impl Model {
 
 fn broken(py: Python<'_>) -> PyErr {
     raise(py, &Fault::state("this model met an internal error while learning; load it anew, and please report it"))
-}
-
-/// A dict whose values need no Python code to be read.
-#[cold]
-fn plain_dict<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    let module = x.py().import("millstream._frames")?;
-    module.getattr("plain_dict")?.call1((x,))?.cast_into::<PyDict>().map_err(PyErr::from)
 }
 
 impl Model {
@@ -627,17 +620,6 @@ impl Model {
         let matrix = values.into_pyarray(py).reshape([height, schema.len()])?;
         Ok((names(py, &schema)?, matrix, nominal))
     }
-}
-
-fn names<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for name in schema.names() {
-        match name {
-            Name::Text(text) => list.append(PyString::new(py, &text))?,
-            Name::Number(number) => list.append(number)?,
-        }
-    }
-    Ok(list)
 }
 
 fn answer(py: Python<'_>, inner: &Inner, model: &core::Model, answer: &Answer) -> PyResult<Py<PyAny>> {

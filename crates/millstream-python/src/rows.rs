@@ -182,6 +182,25 @@ pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
     }
 }
 
+/// A dict whose values need no Python code to be read.
+#[cold]
+pub fn plain_dict<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let module = x.py().import("millstream._frames")?;
+    module.getattr("plain_dict")?.call1((x,))?.cast_into::<PyDict>().map_err(PyErr::from)
+}
+
+/// The names of features, by slot.
+pub fn names<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for name in schema.names() {
+        match name {
+            Name::Text(text) => list.append(PyString::new(py, &text))?,
+            Name::Number(number) => list.append(number)?,
+        }
+    }
+    Ok(list)
+}
+
 /// Read a column of numbers of any type.
 pub enum Numbers<'py> {
     F64(PyReadonlyArray1<'py, f64>),

@@ -54,7 +54,7 @@ COMMAND = Command(
     "list",
     "all parts that a model can be made of, or those of one role",
     "Roles are classifier, regressor, transformer, metric, optimizer, loss, schedule, drift_detector,\n"
-    "statistic; source lists data sets, generators and readers.",
+    "feature_drift_detector, statistic; source lists data sets, generators and readers.",
     (
         Option(("which",), "the role", value="ROLE", optional=True, complete="role"),
         Option(("--role",), "the role", value="ROLE", complete="role"),

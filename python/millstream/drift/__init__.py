@@ -2,11 +2,16 @@
 
 For numbers of any size: `ADWIN`, `PageHinkley`, `CUSUM`, `KSWIN`. For the errors of a classifier, 1 for an error
 and 0 for none: `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `FHDDM`, `STEPD`, `EWMAChart`.
+
+Detectors of change in rows, without labels, that say which features moved: `KSTest`,
+`ChiSquareTest`, `PSI`, `HellingerDistance`.
 """
 
 from millstream.drift.base import DriftDetector
 from millstream.drift.errors import DDM, EDDM, FHDDM, HDDM_A, HDDM_W, RDDM, STEPD, EWMAChart
+from millstream.drift.features import PSI, ChiSquareTest, HellingerDistance, KSTest
 from millstream.drift.numbers import ADWIN, CUSUM, KSWIN, PageHinkley
+from millstream.drift.rows import FeatureDriftDetector, FeatureReport
 
 __all__ = [
     "ADWIN",
@@ -17,9 +22,15 @@ __all__ = [
     "HDDM_A",
     "HDDM_W",
     "KSWIN",
+    "PSI",
     "RDDM",
     "STEPD",
+    "ChiSquareTest",
     "DriftDetector",
     "EWMAChart",
+    "FeatureDriftDetector",
+    "FeatureReport",
+    "HellingerDistance",
+    "KSTest",
     "PageHinkley",
 ]

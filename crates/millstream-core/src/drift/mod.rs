@@ -1,4 +1,5 @@
-//! Detectors of change in a stream of numbers. `Watch` puts name and saved state around one.
+//! Detectors of change in a stream of numbers. `Watch` puts name and saved state around one. Those of rows are in
+//! `features`.
 //!
 //! Each is a `Test` in a file of its own; `detector` makes a part of it. Those that look at errors of a classifier
 //! (`Test::SHARES`) are told 1 for an error and 0 for none, or anything between.
@@ -9,6 +10,7 @@ mod ddm;
 mod detector;
 mod eddm;
 mod ewma_chart;
+mod features;
 mod fhddm;
 mod hddm_a;
 mod hddm_w;
@@ -26,6 +28,7 @@ pub use ddm::DDM;
 pub use detector::{Direction, Verdict};
 pub use eddm::EDDM;
 pub use ewma_chart::EWMA_CHART;
+pub use features::{Finding, Gauge, CHI_SQUARE_TEST, HELLINGER_DISTANCE, KS_TEST, PSI};
 pub use fhddm::FHDDM;
 pub use hddm_a::HDDM_A;
 pub use hddm_w::HDDM_W;

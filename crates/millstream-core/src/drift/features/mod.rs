@@ -1,0 +1,42 @@
+//! Detectors of change in rows, without labels (virtual drift): which features moved, and how far?
+//!
+//! Each is a `Comparison` of two windows in a file of its own; `detector` makes a part of it, and `Gauge` puts names and
+//! saved state around that.
+
+mod binned;
+mod bins;
+mod cells;
+mod detector;
+mod finding;
+mod gauge;
+mod kolmogorov;
+mod ks;
+mod onset;
+mod parameters;
+mod rows;
+
+pub use binned::{CHI_SQUARE_TEST, HELLINGER_DISTANCE, PSI};
+pub use finding::Finding;
+pub use gauge::Gauge;
+pub use ks::KS_TEST;
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::{self, Built};
+    use crate::role::FeatureDriftDetector;
+    use crate::row::Row;
+    use serde_json::{json, Value as Json};
+
+    pub fn detector(name: &str, parameters: Json) -> Box<dyn FeatureDriftDetector> {
+        let description =
+            registry::resolve(&json!({ "name": name, "parameters": parameters })).expect("it resolves");
+        let Ok(Built::FeatureDriftDetector(detector)) = registry::build_resolved(&description) else {
+            panic!("no detector")
+        };
+        detector
+    }
+
+    pub fn plain(detector: &mut dyn FeatureDriftDetector, rows: &[&[f64]]) {
+        rows.iter().for_each(|row| detector.update(Row::Plain(row)).expect("a good row"));
+    }
+}
