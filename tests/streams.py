@@ -26,6 +26,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
+    "ensemble.ADWINBagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3},
+    "ensemble.LeveragingBagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3, "n_threads": 2},
     "ensemble.Bagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 4, "n_threads": 2},
     "ensemble.BaggingRegressor": {
         "model": {"name": "linear_model.LinearRegression"},

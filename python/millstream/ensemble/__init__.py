@@ -7,5 +7,19 @@ over threads, with results that are bit for bit those of one thread and of one e
 from __future__ import annotations
 
 from millstream.ensemble.bagging import Bagging, BaggingClassifier, BaggingRegressor
+from millstream.ensemble.leveraging import (
+    ADWINBagging,
+    ADWINBaggingClassifier,
+    LeveragingBagging,
+    LeveragingBaggingClassifier,
+)
 
-__all__ = ["Bagging", "BaggingClassifier", "BaggingRegressor"]
+__all__ = [
+    "ADWINBagging",
+    "ADWINBaggingClassifier",
+    "Bagging",
+    "BaggingClassifier",
+    "BaggingRegressor",
+    "LeveragingBagging",
+    "LeveragingBaggingClassifier",
+]

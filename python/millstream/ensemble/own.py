@@ -74,6 +74,10 @@ class Ensemble(Predictor):
             return super().__new__(cls)
         return native.__new__(native)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without arguments, `__new__` would make the compiled form.
+        return object.__new__, (type(self),), dict(self.__dict__)
+
     @classmethod
     def _revive(cls, data: bytes) -> Any:
         model = cls._native.__new__(cls._native)

@@ -107,7 +107,7 @@ pub fn members<L: Learner>(
 ) -> Result<(Vec<Bagged<L>>, Bag<L>)> {
     let (seed, resampling) = (arguments.integer("seed")? as u64, Arc::new(resampling));
     let member = |place: usize| Bagged {
-        learner: learner.clone(),
+        learner: learner.placed(seed, place),
         random: Random::new(seed, PURPOSE + place as u64),
         resampling: resampling.clone(),
         detector: detector.clone(),
@@ -121,7 +121,7 @@ pub fn members<L: Learner>(
 impl<L: Learner> Bagged<L> {
     /// Begin anew, with the same random numbers to come.
     fn renew(&mut self, bag: &Bag<L>) {
-        self.learner = bag.learner.clone();
+        self.learner.begin_anew(&bag.learner);
         self.detector = bag.detector.clone();
         self.record = Record::default();
         self.replaced = self.replaced.saturating_add(1);

@@ -38,14 +38,14 @@ pub const fn poisson_rate(default: f64) -> Parameter {
     )
 }
 
-const CLASSIFIER: Parameter = Parameter::new(
+pub const CLASSIFIER: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::Classifier]),
     DefaultValue::Required,
     "the classifier that each member is",
 );
 
-const REGRESSOR: Parameter = Parameter::new(
+pub const REGRESSOR: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::Regressor]),
     DefaultValue::Required,

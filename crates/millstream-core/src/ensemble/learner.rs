@@ -10,6 +10,14 @@ pub trait Learner: Clone + Send + Sync {
     type Target: Target;
     fn part(&self) -> &dyn Part;
     fn part_mut(&mut self) -> &mut dyn Part;
+    /// A copy for a place in an ensemble of a seed.
+    fn placed(&self, _seed: u64, _place: usize) -> Self {
+        self.clone()
+    }
+    /// Have learned nothing, as `fresh` has.
+    fn begin_anew(&mut self, fresh: &Self) {
+        *self = fresh.clone();
+    }
     /// See `Classifier::member_block`.
     fn member_block(
         &mut self,

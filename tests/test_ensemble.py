@@ -1,0 +1,334 @@
+"""Ensembles: exact on any number of threads, whole or nothing, and as good as their peers'."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import millstream
+from millstream import base, ensemble, linear_model, naive_bayes, preprocessing
+
+BAYES = {"name": "naive_bayes.GaussianNB"}
+SCALED = [{"name": "preprocessing.StandardScaler"}, {"name": "linear_model.LogisticRegression"}]
+LOGISTIC = {"name": "compose.Pipeline", "parameters": {"steps": SCALED}}
+LINE = {"name": "linear_model.LinearRegression"}
+
+#: Ensembles of classifiers, and of regressors.
+CLASSIFIERS: dict[str, dict[str, Any]] = {
+    "Bagging": {"model": BAYES},
+    "Bagging of pipelines": {"model": LOGISTIC},
+    "ADWINBagging": {"model": BAYES},
+    "LeveragingBagging": {"model": BAYES},
+    "LeveragingBagging of pipelines": {"model": LOGISTIC},
+    "LeveragingBagging, me": {"model": BAYES, "bagging_method": "me"},
+    "LeveragingBagging, half": {"model": BAYES, "bagging_method": "half"},
+    "LeveragingBagging, wt": {"model": BAYES, "bagging_method": "wt"},
+    "LeveragingBagging, subag": {"model": BAYES, "bagging_method": "subag"},
+    "LeveragingBagging, codes": {"model": BAYES, "output_codes": True},
+}
+REGRESSORS: dict[str, dict[str, Any]] = {
+    "BaggingRegressor": {"model": LINE},
+    "BaggingRegressor, median": {"model": LINE, "aggregation": "median"},
+}
+ALL = CLASSIFIERS | REGRESSORS
+
+
+def made(title: str, **others: Any) -> Any:
+    name = f"ensemble.{title.partition(',')[0].partition(' ')[0]}"
+    parameters = {**ALL[title], **others}
+    if "models" in parameters:
+        parameters.pop("n_models", None)
+    return millstream.build({"name": name, "parameters": parameters})
+
+
+def drifting(height: int = 3000, classes: int = 2, seed: int = 5) -> tuple[Any, Any]:
+    """A matrix and labels whose rule is turned round every thousand rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(height, 5))
+    score = X[:, 0] + 0.5 * X[:, 1]
+    y = np.digitize(score, np.linspace(-0.7, 0.7, classes - 1)) if classes > 2 else (score > 0).astype(int)
+    turned = (np.arange(height) // 1000) % 2 == 1
+    return X, np.where(turned, classes - 1 - y, y)
+
+
+def targets(title: str, X: Any, y: Any) -> Any:
+    return y if title in CLASSIFIERS else y + X @ np.arange(5.0)
+
+
+def state(model: Any) -> bytes:
+    """What is saved, without the number of threads and without the checksum."""
+    threads = model.describe()["parameters"].get("n_threads")
+    return bytes(model.to_bytes()[:-4].replace(b'"n_threads":%d' % (threads or 0), b'"n_threads":1'))
+
+
+@pytest.mark.parametrize("title", ALL)
+def test_threads_and_chunks_change_nothing(title: str) -> None:
+    X, y = drifting(classes=3 if "pipelines" not in title else 2)
+    y = targets(title, X, y)
+    wanted, early = made(title, n_models=5), made(title, n_models=5)
+    said = wanted.step_many(X, y)
+    early.step_many(X[:1200], y[:1200])
+    runs = ((2, 3000, wanted), (3, 700, wanted), (8, 3000, wanted), (1, 17, wanted), (2, 1, early))
+    for threads, chunk, reached in runs:
+        model = made(title, n_models=5, n_threads=threads)
+        answers: list[Any] = []
+        for start in range(0, reached.learned, chunk):
+            part = slice(start, min(start + chunk, reached.learned))
+            answers.extend(model.step_many(X[part], y[part], on_error="stop").tolist())
+        assert answers == said[: reached.learned].tolist(), (threads, chunk)
+        assert state(model) == state(reached), (threads, chunk)
+    learned = made(title, n_models=5, n_threads=2)
+    learned.learn_many(X, y)
+    assert state(learned) == state(wanted)
+    dicts = [dict(enumerate(x)) for x in X[:200].tolist()]
+    assert learned.predict_many(X[:200]).tolist() == [wanted.predict_one(x) for x in dicts]
+
+
+@pytest.mark.parametrize("title", ALL)
+def test_rows_of_any_form_are_the_rows_one_by_one(title: str) -> None:
+    """Frames with text and gaps, and sparse rows, go to members many at a time too."""
+    pandas = pytest.importorskip("pandas")
+    sparse = pytest.importorskip("scipy.sparse")
+    X, y = drifting(400)
+    y = targets(title, X, y)
+    colours = np.array(["red", "green", "blue", None], dtype=object)[np.arange(400) % 4]
+    frame = pandas.DataFrame({"a": X[:, 0], "b": np.where(np.arange(400) % 7 == 0, np.nan, X[:, 1]), "c": colours})
+    dicts = [{k: None if v != v else v for k, v in row.items()} for row in frame.to_dict("records")]
+    one, many = made(title, n_models=3), made(title, n_models=3, n_threads=2)
+    w = np.linspace(0.0, 2.0, 400)
+    said = [
+        one.step_one(x, target, weight) for x, target, weight in zip(dicts, y.tolist(), w.tolist(), strict=True)
+    ]
+    answers = [many.step_many(frame[s : s + 90], y[s : s + 90], w[s : s + 90]) for s in range(0, 400, 90)]
+    assert np.concatenate(answers).tolist() == said
+    assert state(many) == state(one)
+    thin = np.where(np.abs(X) > 0.8, X, 0.0)
+    chunks, whole = made(title, n_models=3), made(title, n_models=3, n_threads=2)
+    chunks.learn_many(sparse.csr_matrix(thin[:3]), y[:3])
+    chunks.learn_many(sparse.csr_matrix(thin[3:]), y[3:])
+    whole.learn_many(sparse.csr_matrix(thin), y)
+    assert state(chunks) == state(whole)
+
+
+@pytest.mark.parametrize("title", ALL)
+def test_a_refused_row_leaves_members_as_the_loop_does(title: str) -> None:
+    X, y = drifting(600)
+    y = targets(title, X, y)
+    X[:, 4] = 1e305
+    X[413] = -1e308
+    good = np.arange(600) != 413
+    clean = made(title, n_models=4)
+    try:
+        clean.learn_many(X[good], y[good])
+    except ValueError:
+        X[good, 4] = 1.0
+        clean = made(title, n_models=4)
+        clean.learn_many(X[good], y[good])
+    skipping = made(title, n_models=4, n_threads=2)
+    if skipping.learn_many(X, y, on_error="skip") == 0:
+        return  # its learner takes any number
+    assert state(skipping) == state(clean)
+    whole = made(title, n_models=4, n_threads=2)
+    whole.learn_many(X[:100], y[:100])
+    before = whole.to_bytes()
+    with pytest.raises(ValueError, match=r"member \d") as failed:
+        whole.learn_many(X[100:], y[100:])
+    assert failed.value.row == 313
+    assert whole.to_bytes() == before
+    with pytest.raises(ValueError, match="member"):
+        whole.learn_many(X[100:], y[100:], on_error="stop")
+    stopped = made(title, n_models=4)
+    stopped.learn_many(X[:413], y[:413])
+    assert state(whole) == state(stopped)
+    one = made(title, n_models=4)
+    for x, target in zip(X[:413].tolist(), y[:413].tolist(), strict=True):
+        one.learn_one(dict(enumerate(x)), target)
+    assert state(one) == state(stopped)
+    with pytest.raises(ValueError, match="member"):
+        one.learn_one(dict(enumerate(X[413].tolist())), y[413].item())
+    assert state(one) == state(stopped)
+
+
+def test_the_worst_member_is_replaced_when_the_world_changes() -> None:
+    X, y = drifting()
+    for title in ("ADWINBagging", "LeveragingBagging"):
+        model = made(title, n_models=5)
+        said = model.step_many(X, y)
+        plain = made("Bagging", n_models=5).step_many(X, y)
+        assert model.n_detected_changes == sum(member["replaced"] for member in model.inspect()["members"]) >= 5
+        assert np.mean(said == y) > np.mean(plain == y) + 0.1
+
+
+def test_output_codes_let_a_learner_of_two_classes_learn_many() -> None:
+    X, y = drifting(1000, classes=5)
+    with pytest.raises(ValueError, match="learns 2 classes"):
+        made("LeveragingBagging of pipelines").learn_many(X, y)
+    model = made("LeveragingBagging of pipelines", output_codes=True, n_models=20)
+    said = model.step_many(X, y)
+    assert np.mean(said[500:] == y[500:]) > 0.45
+    assert abs(sum(model.predict_proba_one(dict(enumerate(X[0]))).values()) - 1.0) < 1e-9
+
+
+def test_parameters_are_checked() -> None:
+    bayes = naive_bayes.GaussianNB()
+    for threads in (0, 1000, -1, 2.5):
+        with pytest.raises(ValueError, match=r"n_threads must be a whole number in \[1, 256\], got"):
+            ensemble.Bagging(bayes, n_threads=threads)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="n_models must be"):
+        ensemble.Bagging(bayes, n_models=0)
+    with pytest.raises(ValueError, match="model must be a classifier"):
+        ensemble.Bagging(linear_model.LinearRegression())
+    with pytest.raises(ValueError, match="model must be a regressor"):
+        ensemble.BaggingRegressor(bayes)
+    with pytest.raises(ValueError, match="poisson_rate must be"):
+        ensemble.LeveragingBagging(bayes, poisson_rate=0)
+    with pytest.raises(ValueError, match="delta must be"):
+        ensemble.LeveragingBagging(bayes, delta=2)
+    with pytest.raises(ValueError, match="bagging_method must be one of"):
+        ensemble.LeveragingBagging(bayes, bagging_method="bags")
+    assert ensemble.Bagging(bayes, n_threads=None).n_threads is None
+
+
+def test_members_can_be_counted_and_looked_at() -> None:
+    X, y = drifting(200)
+    model = ensemble.Bagging(preprocessing.StandardScaler() | linear_model.LogisticRegression(), n_models=4)
+    model.learn_many(X, y)
+    assert len(model) == len(list(model)) == len(model.models) == 4
+    votes = [member.predict_proba_one(dict(enumerate(X[0])))[1] for member in model]
+    assert model.predict_proba_one(dict(enumerate(X[0])))[1] == pytest.approx(np.mean(votes), rel=1e-12)
+    assert model[-1].to_bytes() == model[3].to_bytes() != model[0].to_bytes()
+    with pytest.raises(IndexError, match="no step 4"):
+        model[4]
+    report = model.inspect()["members"]
+    assert [member["weight"] for member in report] == [200.0 - (m["weight"] < 200) for m in report]
+    assert all(0.0 < member["error"] < 0.3 for member in report)
+
+
+def _learn_in_a_child(model: Any, X: Any, y: Any) -> bytes:
+    model.learn_many(X, y)
+    return state(model)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_goes_on_working() -> None:
+    X, y = drifting(1000)
+    model = made("Bagging", n_models=4, n_threads=2)
+    model.learn_many(X[:500], y[:500])
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        there = pool.apply_async(_learn_in_a_child, (model, X[500:], y[500:])).get(timeout=60)
+    assert there == _learn_in_a_child(model, X[500:], y[500:])
+
+
+class Nearest(base.Classifier):
+    """A learner of one's own: the class of the nearest of the last few examples."""
+
+    def __init__(self, size: int = 20, poison: float = 1e9) -> None:
+        self.size = size
+        self.poison = poison
+        self.kept: list[tuple[dict[Any, float], Any]] = []
+
+    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
+        self.kept = [*self.kept, (dict(x), y)][-self.size :]
+        if x[0] > self.poison:
+            raise RuntimeError("cannot learn this")
+
+    def predict_one(self, x: Any) -> Any:
+        if not self.kept:
+            return None
+        return min(self.kept, key=lambda kept: sum((kept[0][k] - x[k]) ** 2 for k in x))[1]
+
+
+class Mean(base.Regressor):
+    """The mean of the targets, by a learner that knows no weights."""
+
+    def __init__(self) -> None:
+        self.n, self.total = 0, 0.0
+
+    def learn_one(self, x: Any, y: Any = None) -> None:  # type: ignore[override]
+        self.n, self.total = self.n + 1, self.total + y
+
+    def predict_one(self, x: Any) -> float:
+        return self.total / self.n if self.n else 0.0
+
+
+OWN = {
+    "Bagging": lambda learner: ensemble.Bagging(learner, n_models=3),
+    "ADWINBagging": lambda learner: ensemble.ADWINBagging(learner, n_models=3),
+    "LeveragingBagging": lambda learner: ensemble.LeveragingBagging(learner, n_models=3),
+    "LeveragingBagging, codes": lambda learner: ensemble.LeveragingBagging(learner, n_models=3, output_codes=True),
+    "LeveragingBagging, me": lambda learner: ensemble.LeveragingBagging(learner, n_models=3, bagging_method="me"),
+}
+
+
+@pytest.mark.parametrize("title", OWN)
+def test_a_learner_of_ones_own(title: str) -> None:
+    X, y = drifting(150)
+    model = OWN[title](Nearest())
+    dicts = [dict(enumerate(x)) for x in X.tolist()]
+    said = [model.step_one(x, target) for x, target in zip(dicts, y.tolist(), strict=True)]
+    assert np.mean(np.array(said[50:]) == y[50:]) > 0.6
+    probabilities = model.predict_proba_one(dicts[0])
+    assert set(probabilities) == {0, 1}
+    assert sum(probabilities.values()) == pytest.approx(1.0)
+    many = OWN[title](Nearest())
+    assert many.step_many(X, y).tolist() == said
+    revived = pickle.loads(pickle.dumps(model))
+    assert revived.predict_proba_one(dicts[1]) == model.predict_proba_one(dicts[1])
+    assert len(model) >= 3
+    assert model.learned == 150
+    assert len(model.clone()) == len(model)
+    assert model.clone().learned == 0
+
+
+@pytest.mark.parametrize("title", OWN)
+def test_a_learner_of_ones_own_that_raises(title: str) -> None:
+    X, y = drifting(120)
+    X[100, 0] = 99.0
+    model = OWN[title](Nearest(poison=50.0))
+    model.learn_many(X[:70], y[:70])
+    before = pickle.dumps([model._state.members, model._state.classes, model.learned])
+    with pytest.raises(RuntimeError, match="cannot learn this") as failed:
+        model.learn_many(X[70:], y[70:])
+    notes = " ".join(failed.value.__notes__)
+    assert "member" in notes
+    assert "row 30" in notes
+    assert pickle.dumps([model._state.members, model._state.classes, model.learned]) == before
+    # One by one as well: the members that come before the one that raises have not learned it.
+    for x, target in zip(X[70:100].tolist(), y[70:100].tolist(), strict=True):
+        model.learn_one(dict(enumerate(x)), target)
+    kept = [list(member.model.kept) for member in model._state.members if hasattr(member.model, "kept")]
+    with pytest.raises(RuntimeError, match="cannot learn this"):
+        model.learn_one(dict(enumerate(X[100].tolist())), 1)
+    assert kept == [list(member.model.kept) for member in model._state.members if hasattr(member.model, "kept")]
+    assert model.learned == 100
+
+
+def test_a_regressor_of_ones_own() -> None:
+    model = ensemble.BaggingRegressor(Mean(), n_models=20, seed=3)
+    for y in range(200):
+        model.learn_one({}, float(y % 10))
+    assert model.predict_one({}) == pytest.approx(4.5, abs=0.2)
+    assert sum(member.n for member in model) == pytest.approx(4000, rel=0.05)
+    with pytest.raises(TypeError, match="model must be a regressor"):
+        ensemble.BaggingRegressor(Nearest())
+
+
+def test_counts_are_those_of_a_poisson_distribution() -> None:
+    model = ensemble.Bagging(naive_bayes.GaussianNB(), n_models=50, poisson_rate=2.0)
+    counts = []
+    for _ in range(4):
+        before = [_count(member) for member in model]
+        model.learn_one({"x": 1.0}, 1)
+        counts += [_count(member) - count for member, count in zip(model, before, strict=True)]
+    assert np.mean(counts) == pytest.approx(2.0, abs=0.3)
+    assert np.var(counts) == pytest.approx(2.0, abs=0.6)
+
+
+def _count(member: Any) -> float:
+    """How much a member has learned."""
+    return sum(kind["count"] for kind in member.inspect()["classes"])
