@@ -21,7 +21,7 @@ use crate::fault::Result;
 use crate::row::all_finite;
 use crate::state::require;
 
-use super::triangle::{dot, multiply, padded, start, turn, LANES};
+use super::triangle::{groups, padded, place, strands, tiles, total, turn, Four, Strands, Tile, LANES};
 
 /// A variance that has shrunk to nothing would never grow again, and its inverse would overflow.
 pub const LEAST_VARIANCE: f64 = 1e-100;
@@ -32,9 +32,11 @@ pub const SURE: f64 = 1e150;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Packed", into = "Packed")]
 pub struct Covariance {
+    width: usize,
     /// U as triangle.rs has it.
-    columns: Vec<f64>,
-    diagonal: Vec<f64>,
+    upper: Vec<Tile>,
+    /// D, filled up to a multiple of four.
+    diagonal: Vec<Four>,
     /// No number of U is larger.
     bound: f64,
 }
@@ -49,9 +51,10 @@ struct Packed {
 
 impl From<Covariance> for Packed {
     fn from(covariance: Covariance) -> Self {
-        let above = |j: usize| covariance.columns[start(j)..start(j) + j].iter().copied();
-        let upper = (0..covariance.width()).flat_map(above).collect();
-        Packed { upper, diagonal: covariance.diagonal }
+        let above = |j: usize| (0..j).map(move |i| (i, j));
+        let upper =
+            (0..covariance.width).flat_map(above).map(|(i, j)| covariance.numbers()[place(i, j)]).collect();
+        Packed { upper, diagonal: covariance.d().to_vec() }
     }
 }
 
@@ -63,13 +66,12 @@ impl TryFrom<Packed> for Covariance {
         if packed.upper.len() != n.saturating_mul(n.saturating_sub(1)) / 2 {
             return Err("a covariance is not a triangle");
         }
-        let mut covariance = Covariance { columns: vec![0.0; start(n)], diagonal: packed.diagonal, bound: 0.0 };
-        let mut upper = packed.upper.into_iter();
-        for j in 0..n {
-            let column = &mut covariance.columns[start(j)..][..=j];
-            column[j] = 1.0;
-            column[..j].iter_mut().zip(&mut upper).for_each(|(u, saved)| *u = saved);
-        }
+        let mut covariance = Covariance::default();
+        covariance.grow(n, 0.0);
+        covariance.diagonal.as_flattened_mut()[..n].copy_from_slice(&packed.diagonal);
+        let above = (0..n).flat_map(|j| (0..j).map(move |i| place(i, j)));
+        let numbers = covariance.upper.as_flattened_mut().as_flattened_mut();
+        above.zip(packed.upper).for_each(|(place, saved)| numbers[place] = saved);
         covariance.bound = covariance.largest();
         Ok(covariance)
     }
@@ -78,89 +80,169 @@ impl TryFrom<Packed> for Covariance {
 /// What an update needs beside the factors; kept so that nothing is allocated per example.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// Of how many coordinates the numbers below are; behind them are zeros up to a multiple of four.
+    /// Of how many coordinates the numbers below are.
     width: usize,
-    /// The example.
+    /// The example; behind it are zeros up to a multiple of four.
     pub x: Vec<f64>,
-    f: Vec<f64>,
-    v: Vec<f64>,
-    factor: Vec<f64>,
-    alpha: Vec<f64>,
-    diagonal: Vec<f64>,
-    columns: Vec<f64>,
-    /// P x.
+    groups: Vec<Group>,
+    upper: Vec<Tile>,
+    /// P x, filled up like x.
     pub gain: Vec<f64>,
     /// No number of P x is larger.
     pub reach: f64,
     /// No number of U is larger after the update.
     bound: f64,
+    /// α₀
+    noise: f64,
+    /// 1 / α₀
+    first: f64,
+}
+
+/// What concerns four columns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    strands: Strands,
+    /// −f
+    fall: Four,
+    /// v
+    along: Four,
+    alpha: Four,
+    /// 1 / α
+    inverse: Four,
+    /// D before the update, inflated.
+    diagonal: Four,
 }
 
 impl Work {
     pub fn memory(&self) -> usize {
-        let Work { x, f, v, factor, alpha, diagonal, columns, gain, .. } = self;
-        8 * [x, f, v, factor, alpha, diagonal, columns, gain].map(Vec::capacity).iter().sum::<usize>()
+        8 * (self.x.capacity() + self.gain.capacity())
+            + self.groups.capacity() * size_of::<Group>()
+            + self.upper.capacity() * size_of::<Tile>()
     }
 
     fn resize(&mut self, n: usize) {
-        let Work { x, f, v, factor, alpha, diagonal, gain, .. } = self;
-        for buffer in [f, v, factor, alpha, diagonal] {
-            buffer.clear();
-            buffer.resize(padded(n), 0.0);
-        }
-        x.resize(padded(n), 0.0);
-        gain.resize(padded(n), 0.0);
+        self.groups.clear();
+        self.groups.resize(groups(n), Group::default());
+        self.gain.clear();
+        self.gain.resize(padded(n), 0.0);
         self.width = n;
+    }
+
+    /// Turn the columns of U by what was measured; P x is then in `gain`.
+    #[inline]
+    fn turn(width: usize, upper: &mut [Tile], groups: &[Group], first: f64, gain: &mut [f64]) {
+        // Of the column before.
+        let mut inverse = first;
+        turn(upper, width, gain.as_chunks_mut().0, |group| {
+            let Group { fall, along, inverse: inverses, .. } = &groups[group];
+            let factor = [fall[0] * inverse, fall[1] * inverses[0], fall[2] * inverses[1], fall[3] * inverses[2]];
+            inverse = inverses[3];
+            (factor, *along)
+        });
+    }
+
+    /// D after the update, dⱼ αⱼ₋₁ / αⱼ. Not with the rest of the measuring: by now α is out of the way to memory, and
+    /// can be read one place off without waiting.
+    #[inline]
+    fn shrink(diagonal: &mut [Four], groups: &[Group], noise: f64) {
+        let n = diagonal.len().min(groups.len());
+        let (diagonal, groups, mut before) = (&mut diagonal[..n], &groups[..n], noise);
+        for g in 0..n {
+            let (variances, group) = (&mut diagonal[g], &groups[g]);
+            let alpha = [before, group.alpha[0], group.alpha[1], group.alpha[2]];
+            let (inflated, inverse) = (group.diagonal, group.inverse);
+            for lane in 0..LANES {
+                let shrunk = inflated[lane] * (alpha[lane] * inverse[lane]);
+                variances[lane] = if shrunk > LEAST_VARIANCE { shrunk } else { LEAST_VARIANCE };
+            }
+            before = group.alpha[3];
+        }
     }
 }
 
 impl Covariance {
-    pub fn width(&self) -> usize {
-        self.diagonal.len()
+    /// U as it lies, see `place`.
+    fn numbers(&self) -> &[f64] {
+        self.upper.as_flattened().as_flattened()
+    }
+
+    /// D
+    fn d(&self) -> &[f64] {
+        &self.diagonal.as_flattened()[..self.width]
     }
 
     /// New coordinates, independent of the others and with this variance.
     pub fn grow(&mut self, width: usize, variance: f64) {
-        let before = self.width();
+        let before = self.width;
         if width <= before {
             return;
         }
-        self.diagonal.resize(width, variance);
-        self.columns.resize(start(width), 0.0);
+        self.width = width;
+        self.diagonal.resize(groups(width), [0.0; LANES]);
+        self.diagonal.as_flattened_mut()[before..width].fill(variance);
+        self.upper.resize(tiles(groups(width)), [[0.0; LANES]; LANES]);
         for j in before..width {
-            self.columns[start(j) + j] = 1.0;
+            self.upper.as_flattened_mut().as_flattened_mut()[place(j, j)] = 1.0;
         }
         self.bound = self.bound.max(1.0);
     }
 
-    /// All variances times `factor`.
-    pub fn multiply(&mut self, factor: f64) {
-        self.diagonal.iter_mut().for_each(|d| *d *= factor);
+    pub fn shrink(&mut self, width: usize) {
+        if width >= self.width {
+            return;
+        }
+        self.upper.truncate(tiles(groups(width)));
+        self.diagonal.truncate(groups(width));
+        for j in width..padded(width) {
+            self.diagonal[j / LANES][j % LANES] = 0.0;
+            self.upper[tiles(j / LANES)..].iter_mut().for_each(|tile| tile[j % LANES] = [0.0; LANES]);
+        }
+        self.width = width;
     }
 
-    /// xᵀP x
+    /// All variances times `factor`.
+    pub fn multiply(&mut self, factor: f64) {
+        self.diagonal.as_flattened_mut().iter_mut().for_each(|d| *d *= factor);
+    }
+
+    /// xᵀP x; `x` has as many numbers as there are coordinates, or zeros up to a multiple of four behind them.
     pub fn variance(&self, x: &[f64]) -> f64 {
-        let mut sum = 0.0;
-        for (j, d) in self.diagonal.iter().enumerate() {
-            let f = dot(&self.columns[start(j)..start(j) + j + 1], &x[..=j]);
-            sum += d * f * f;
+        let (x, rest) = x.as_chunks::<LANES>();
+        let mut last = [0.0; LANES];
+        last[..rest.len()].copy_from_slice(rest);
+        let (mut sum, mut upper) = (0.0, &self.upper[..]);
+        for (g, variances) in self.diagonal.iter().enumerate() {
+            let (own, after) = upper.split_at(g + 1);
+            upper = after;
+            let f = match own.get(x.len()) {
+                None => strands(own, x),
+                Some(tile) => {
+                    let (above, end) = (strands(own, x), strands(&[*tile], &[last]));
+                    std::array::from_fn(|c| [above[c][0] + end[c][0], above[c][1] + end[c][1]])
+                }
+            };
+            for (d, [even, odd]) in variances.iter().zip(f) {
+                sum += d * (even + odd) * (even + odd);
+            }
         }
         sum
     }
 
     /// The variance of each coordinate.
     pub fn variances(&self) -> Vec<f64> {
-        let mut sums = vec![0.0; self.width()];
-        for (j, d) in self.diagonal.iter().enumerate() {
-            let column = &self.columns[start(j)..start(j) + j + 1];
-            sums.iter_mut().zip(column).for_each(|(sum, u)| *sum += d * u * u);
+        let mut sums = vec![0.0; self.width];
+        for (j, d) in self.d().iter().enumerate() {
+            for (i, sum) in sums.iter_mut().enumerate().take(j + 1) {
+                let u = self.numbers()[place(i, j)];
+                *sum += d * u * u;
+            }
         }
         sums
     }
 
     /// The inverse of P, row by row: with W = U⁻¹ it is Wᵀ D⁻¹ W.
     pub fn information(&self) -> Vec<f64> {
-        let n = self.width();
+        let n = self.width;
         // Row i of W, from the last up: wᵢ = eᵢ − Σ uᵢⱼ wⱼ over j > i.
         let mut inverse = vec![0.0; n * n];
         for i in (0..n).rev() {
@@ -168,13 +250,13 @@ impl Covariance {
             let row = &mut rows[i * n..];
             row[i] = 1.0;
             for j in i + 1..n {
-                let u = self.columns[start(j) + i];
+                let u = self.numbers()[place(i, j)];
                 let other = &after[(j - i - 1) * n..(j - i) * n];
                 row[j..].iter_mut().zip(&other[j..]).for_each(|(w, o)| *w -= u * o);
             }
         }
         let mut information = vec![0.0; n * n];
-        for (k, d) in self.diagonal.iter().enumerate() {
+        for (k, d) in self.d().iter().enumerate() {
             let row = &inverse[k * n..(k + 1) * n];
             for i in k..n {
                 let share = row[i] / d;
@@ -184,13 +266,8 @@ impl Covariance {
         information
     }
 
-    pub fn shrink(&mut self, width: usize) {
-        self.diagonal.truncate(width);
-        self.columns.truncate(start(self.width()));
-    }
-
     fn largest(&self) -> f64 {
-        self.columns.iter().fold(1.0, |most: f64, u| most.max(u.abs()))
+        self.numbers().iter().fold(1.0, |most: f64, u| most.max(u.abs()))
     }
 
     /// Work out f, v, α and the new D for the example in `work.x`; `inflation` and `ceiling` as for `propose`. Gives αₙ,
@@ -212,57 +289,59 @@ impl Covariance {
 
     #[inline]
     fn measure(&self, noise: f64, inflation: f64, ceiling: f64, work: &mut Work) -> Option<f64> {
-        let n = self.width();
+        let n = self.width;
         if work.width != n {
             work.resize(n);
         }
         work.x.resize(padded(n), 0.0);
-        let Work { x, f, v, factor, alpha, diagonal, .. } = work;
-        multiply(&self.columns, x, &mut f[..n]);
-        diagonal[..n].copy_from_slice(&self.diagonal);
-        let (f, v, factor) =
-            (f.as_chunks::<LANES>().0, v.as_chunks_mut::<LANES>().0, factor.as_chunks_mut::<LANES>().0);
-        let (alpha, diagonal) = (alpha.as_chunks_mut::<LANES>().0, diagonal.as_chunks_mut::<LANES>().0);
-        let groups = f.len();
-        let (v, factor, alpha, diagonal) =
-            (&mut v[..groups], &mut factor[..groups], &mut alpha[..groups], &mut diagonal[..groups]);
+        let x = work.x.as_chunks::<LANES>().0;
+        let n = self.diagonal.len().min(work.groups.len());
+        let (variances, groups, mut upper) = (&self.diagonal[..n], &mut work.groups[..n], &self.upper[..]);
+        for (g, group) in groups.iter_mut().enumerate() {
+            let (own, after) = upper.split_at(g + 1);
+            upper = after;
+            group.strands = strands(own, x);
+        }
         // In four strands, like all sums here. A sum of absolute values is no less than the largest of them, and infinite
         // or NaN if one of them is.
-        let (mut most, mut steepest, mut sum) = ([0.0; LANES], [0.0; LANES], noise);
-        for g in 0..groups {
-            let (f, mut d, mut along) = (f[g], diagonal[g], [0.0; LANES]);
+        let (mut most, mut sum) = ([0.0; LANES], noise);
+        for g in 0..n {
+            let group = &mut groups[g];
+            let (mut f, mut d, mut along) = ([0.0; LANES], variances[g], [0.0; LANES]);
+            let strands = group.strands;
+            for lane in 0..LANES {
+                f[lane] = strands[lane][0] + strands[lane][1];
+            }
+            group.fall = [-f[0], -f[1], -f[2], -f[3]];
             for lane in 0..LANES {
                 let inflated = d[lane] * inflation;
                 d[lane] = if inflated < ceiling { inflated } else { ceiling };
                 along[lane] = d[lane] * f[lane];
                 most[lane] += along[lane].abs();
             }
-            (diagonal[g], v[g]) = (d, along);
-            let mut before = [sum; LANES];
-            for lane in 0..LANES {
-                before[lane] = sum;
-                sum += f[lane] * along[lane];
-                alpha[g][lane] = sum;
-            }
-            factor[g] = before;
+            (group.diagonal, group.along) = (d, along);
+            // α first within the group: from one group to the next is then one addition. It never falls, rounded or not.
+            let one = f[0] * along[0];
+            let two = one + f[1] * along[1];
+            let three = two + f[2] * along[2];
+            let four = three + f[3] * along[3];
+            group.alpha = [sum + one, sum + two, sum + three, sum + four];
+            sum = group.alpha[3];
         }
-        for g in 0..groups {
-            let (f, before, after, mut d) = (f[g], factor[g], alpha[g], diagonal[g]);
-            let (mut ratio, mut slope) = ([0.0; LANES], [0.0; LANES]);
+        // No slope −f / α within a group is larger than with the α before the group.
+        let first = 1.0 / noise;
+        let (mut steepest, mut inverse) = ([0.0; LANES], first);
+        for group in groups {
+            let (fall, alpha, mut inverses) = (group.fall, group.alpha, [0.0; LANES]);
             for lane in 0..LANES {
-                ratio[lane] = before[lane] / after[lane];
+                inverses[lane] = 1.0 / alpha[lane];
+                steepest[lane] += fall[lane].abs() * inverse;
             }
-            for lane in 0..LANES {
-                slope[lane] = -f[lane] / before[lane];
-            }
-            for lane in 0..LANES {
-                let shrunk = d[lane] * ratio[lane];
-                d[lane] = if shrunk > LEAST_VARIANCE { shrunk } else { LEAST_VARIANCE };
-                steepest[lane] += slope[lane].abs();
-            }
-            (diagonal[g], factor[g]) = (d, slope);
+            group.inverse = inverses;
+            inverse = group.inverse[3];
         }
-        let (most, steepest): (f64, f64) = (most.iter().sum(), steepest.iter().sum());
+        let (most, steepest) = (total(most), total(steepest));
+        (work.noise, work.first) = (noise, first);
         work.reach = self.bound * most;
         work.bound = self.bound + steepest * work.reach;
         (sum.is_finite() && most.is_finite() && steepest.is_finite()).then_some(sum)
@@ -277,11 +356,8 @@ impl Covariance {
     /// Make the update that was prepared; P x is then in `work.gain`.
     #[inline]
     pub fn update(&mut self, work: &mut Work) {
-        let Work { factor, v, gain, diagonal, .. } = work;
-        gain.fill(0.0);
-        let n = self.width();
-        turn(&mut self.columns, &factor[..n], &v[..n], gain);
-        self.diagonal.copy_from_slice(&diagonal[..n]);
+        Work::turn(self.width, &mut self.upper, &work.groups, work.first, &mut work.gain);
+        Work::shrink(&mut self.diagonal, &work.groups, work.noise);
         self.bound = work.bound;
     }
 
@@ -290,46 +366,41 @@ impl Covariance {
     pub fn propose(&self, x: &[f64], noise: f64, inflation: f64, ceiling: f64, work: &mut Work) -> Option<f64> {
         work.x.clear();
         work.x.extend_from_slice(x);
-        work.x.resize(padded(self.width()), 0.0);
         let alpha = self.measure(noise, inflation, ceiling, work)?;
-        let Work { factor, v, gain, columns, .. } = work;
-        columns.clear();
-        columns.extend_from_slice(&self.columns);
-        gain.fill(0.0);
-        let n = self.width();
-        turn(columns, &factor[..n], &v[..n], gain);
-        (all_finite(columns) && all_finite(gain)).then_some(alpha)
+        work.upper.clear();
+        work.upper.extend_from_slice(&self.upper);
+        Work::turn(self.width, &mut work.upper, &work.groups, work.first, &mut work.gain);
+        (all_finite(work.upper.as_flattened().as_flattened()) && all_finite(&work.gain)).then_some(alpha)
     }
 
     pub fn commit(&mut self, work: &mut Work) {
-        std::mem::swap(&mut self.columns, &mut work.columns);
-        let n = self.width();
-        self.diagonal.copy_from_slice(&work.diagonal[..n]);
+        std::mem::swap(&mut self.upper, &mut work.upper);
+        Work::shrink(&mut self.diagonal, &work.groups, work.noise);
         self.bound = if work.bound < SURE { work.bound } else { self.largest() };
     }
 
     pub fn validate(&self, who: &str, width: usize) -> Result<()> {
-        let sized = self.width() == width && self.columns.len() == start(width);
+        let sized = self.width == width && self.upper.len() == tiles(groups(width));
         require(who, sized, "the covariance and the weights differ in size")?;
-        let positive = self.diagonal.iter().all(|d| *d > 0.0 && d.is_finite());
-        require(who, positive && all_finite(&self.columns), "the covariance is not positive definite")
+        let positive = self.d().iter().all(|d| *d > 0.0 && d.is_finite());
+        require(who, positive && all_finite(self.numbers()), "the covariance is not positive definite")
     }
 
     pub fn memory(&self) -> usize {
-        8 * (self.columns.capacity() + self.diagonal.capacity())
+        self.upper.capacity() * size_of::<Tile>() + self.diagonal.capacity() * size_of::<Four>()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::triangle::length;
     use super::*;
 
     /// P as a matrix.
     fn matrix(covariance: &Covariance) -> Vec<Vec<f64>> {
-        let n = covariance.width();
-        let u = |i: usize, j: usize| if i < length(j) { covariance.columns[start(j) + i] } else { 0.0 };
-        let entry = |i: usize, j: usize| (0..n).map(|k| u(i, k) * covariance.diagonal[k] * u(j, k)).sum();
+        let n = covariance.width;
+        let u = |i: usize, j: usize| if i <= j { covariance.numbers()[place(i, j)] } else { 0.0 };
+        let d = covariance.d();
+        let entry = |i: usize, j: usize| (0..n).map(|k| u(i, k) * d[k] * u(j, k)).sum();
         (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect()
     }
 
@@ -352,7 +423,7 @@ mod tests {
         assert_eq!(covariance.propose(&[1.0, 2.0], 1.0, 1.0, 1.0, &mut work), Some(6.0));
         assert_eq!(work.gain, [1.0, 2.0, 0.0, 0.0]);
         covariance.commit(&mut work);
-        assert_eq!((covariance.diagonal[0], covariance.columns[start(1)]), (0.5, -1.0));
+        assert_eq!((covariance.diagonal[0][0], covariance.numbers()[place(0, 1)]), (0.5, -1.0));
         near(&matrix(&covariance).concat(), &[5.0 / 6.0, -2.0 / 6.0, -2.0 / 6.0, 2.0 / 6.0], 1e-15);
         near(&covariance.information(), &[2.0, 2.0, 2.0, 5.0], 1e-15);
         near(&covariance.variances(), &[5.0 / 6.0, 2.0 / 6.0], 1e-15);
@@ -383,8 +454,8 @@ mod tests {
                 *sum += x[at / n] * x[at % n];
             }
         }
-        assert_eq!(covariance.columns, other.columns);
-        assert_eq!(covariance.diagonal, other.diagonal);
+        assert_eq!(covariance.upper, other.upper);
+        assert_eq!(covariance.d(), other.d());
         assert!(covariance.largest() <= covariance.bound);
         near(&covariance.information(), &sums, 1e-10);
     }
@@ -399,7 +470,8 @@ mod tests {
         let packed = Packed::from(covariance.clone());
         assert_eq!(packed.upper.len(), 15);
         let again = Covariance::try_from(packed).unwrap();
-        assert_eq!((again.columns, again.diagonal), (covariance.columns, covariance.diagonal));
+        assert_eq!(again.upper, covariance.upper);
+        assert_eq!(again.d(), covariance.d());
         assert!(Covariance::try_from(Packed { upper: vec![0.0; 2], diagonal: vec![1.0; 2] }).is_err());
     }
 }
