@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         stream,
         synth,
         training,
+        tree,
     )
     from millstream.notation import parse
     from millstream.training import train
@@ -72,6 +73,7 @@ _MODULES = (
     "stream",
     "synth",
     "training",
+    "tree",
 )
 
 #: Where functions are that are loaded when first used.

@@ -1,6 +1,7 @@
 //! erf, for the integrals of bell curves: what lies between two points, and what lies outside.
 
-use std::f64::consts::PI;
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
+use std::sync::OnceLock;
 
 /// 2/√π ∫ e^(−t²) from `a` to `b`, without cancellation where both are far from 0 on one side.
 pub fn between(a: f64, b: f64) -> f64 {
@@ -39,9 +40,60 @@ pub fn complement(x: f64) -> f64 {
     (-x * x).exp() / (PI.sqrt() * rest)
 }
 
+/// Points of the table of `normal_below` to a unit, and where it ends: beyond, the tail is below 1e-17.
+const STEPS: f64 = 64.0;
+const FAR: f64 = 8.5;
+
+/// The share of a standard normal distribution below `z`, to about 1e-15: Taylor's series around the nearest point of
+/// a table, whose derivatives are φ(z), −z φ(z), (z² − 1) φ(z), …. For where it is asked very often.
+pub fn normal_below(z: f64) -> f64 {
+    static TABLE: OnceLock<Vec<[f64; 2]>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let point = |step: usize| {
+            let z = step as f64 / STEPS;
+            [0.5 * complement(z * FRAC_1_SQRT_2), (-0.5 * z * z).exp() / (2.0 * PI).sqrt()]
+        };
+        (0..=(FAR * STEPS) as usize).map(point).collect()
+    });
+    let far = z.abs();
+    let nearest = (far * STEPS).round();
+    // The share beyond |z|, and the density.
+    let Some(&[beyond, density]) = table.get(nearest as usize).filter(|_| far < FAR) else {
+        return if z < 0.0 { 0.0 } else { 1.0 };
+    };
+    let (a, h) = (nearest / STEPS, far - nearest / STEPS);
+    let square = a * a;
+    // Hermite's polynomials of a, for the derivatives of the density.
+    let two = square - 1.0;
+    let three = a * (square - 3.0);
+    let four = (square - 6.0) * square + 3.0;
+    let five = a * ((square - 10.0) * square + 15.0);
+    let series =
+        h * (1.0 + h * (-a / 2.0 + h * (two / 6.0 + h * (-three / 24.0 + h * (four / 120.0 - h * five / 720.0)))));
+    let tail = beyond - density * series;
+    if z < 0.0 {
+        tail
+    } else {
+        1.0 - tail
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_gives_what_the_series_gives() {
+        for step in -4000..=4000 {
+            let z = f64::from(step) * 0.002_173;
+            let expected = match z < 0.0 {
+                true => 0.5 * complement(-z * FRAC_1_SQRT_2),
+                false => 1.0 - 0.5 * complement(z * FRAC_1_SQRT_2),
+            };
+            assert!((normal_below(z) - expected).abs() < 1e-15, "{z}");
+        }
+        assert_eq!([-1e308, 1e308].map(normal_below), [0.0, 1.0]);
+    }
 
     /// Values of tables: Abramowitz and Stegun, 7.1, with more digits.
     #[test]

@@ -47,5 +47,6 @@ pub mod stats;
 pub mod synth;
 pub mod table;
 pub mod text;
+pub mod tree;
 
 pub use fault::{Fault, FaultKind, Result};

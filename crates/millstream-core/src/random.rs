@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::elementary::{exp, ln};
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
     ziggurat: &'static Ziggurat,
@@ -139,6 +139,7 @@ fn split_mix(state: &mut u64) -> u64 {
 const R: f64 = 3.654_152_885_361_009;
 const V: f64 = 0.004_928_673_233_974_655;
 
+#[derive(Debug)]
 struct Ziggurat {
     /// Where each layer ends, falling from the base's to 0, and the density there.
     edges: [f64; 257],

@@ -16,7 +16,7 @@ use crate::role::{
 };
 use crate::{
     baseline, basis, compose, drift, ensemble, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
-    neural_network, optim, preprocessing, stats, synth,
+    neural_network, optim, preprocessing, stats, synth, tree,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,6 +271,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &synth::sine::DECLARATION,
     &synth::stagger::DECLARATION,
     &synth::waveform::DECLARATION,
+    &tree::hoeffding_tree_classifier::DECLARATION,
 ];
 
 pub fn find(name: &str) -> Result<&'static Declaration> {

@@ -45,16 +45,19 @@ pub struct Estimate {
 pub struct ClassStatistics {
     /// The sum of weights.
     pub count: f64,
+    /// What it counts beside its own examples in its share among classes: a leaf of a tree begins with what its
+    /// parent knew.
+    inherited: f64,
     /// The same by slot, for numbers; empty while every slot came with every example.
     counts: Vec<f64>,
     gaussians: Gaussians,
     /// In place of `gaussians` and `constants`, for a class without missing values that learns wide sparse rows.
-    thin: Option<Thin>,
+    thin: Option<Box<Thin>>,
     /// By slot, up to the last nominal one.
     nominals: Vec<Frequencies>,
     /// The slots of a class without missing values that have no variance.
     constants: Vec<u32>,
-    /// ln n + ½ Σ ln(inverse variance / 2π), of a class without missing values.
+    /// ln(n + inherited) + ½ Σ ln(inverse variance / 2π), of a class without missing values.
     offset: f64,
 }
 
@@ -68,20 +71,39 @@ struct Frequencies {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedClass {
     count: f64,
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    inherited: f64,
     counts: Vec<f64>,
     means: Vec<f64>,
     squares: Vec<f64>,
     nominals: Vec<Frequencies>,
 }
 
+fn is_nothing(number: &f64) -> bool {
+    *number == 0.0
+}
+
 impl ClassStatistics {
+    /// A class that has examples elsewhere only.
+    pub fn inheriting(inherited: f64) -> Self {
+        let mut class = ClassStatistics { inherited, ..Self::default() };
+        class.settle();
+        class
+    }
+
+    /// Its weight among classes.
+    #[inline(always)]
+    pub fn prior(&self) -> f64 {
+        self.count + self.inherited
+    }
+
     /// The number of slots, if every one of them came as a number with every example.
     pub fn plain_width(&self) -> Option<usize> {
         (self.counts.is_empty() && self.nominals.is_empty()).then_some(self.width())
     }
 
     fn width(&self) -> usize {
-        self.thin.as_ref().map_or(self.gaussians.width(), Thin::width)
+        self.thin.as_ref().map_or(self.gaussians.width(), |thin| thin.width())
     }
 
     fn inverse_of(&self, slot: usize) -> f64 {
@@ -99,7 +121,7 @@ impl ClassStatistics {
     /// Keep only what was not always 0. Of a class without missing values.
     pub fn make_thin(&mut self) {
         if self.thin.is_none() {
-            self.thin = Some(Thin::new(&self.gaussians));
+            self.thin = Some(Box::new(Thin::new(&self.gaussians)));
             (self.gaussians, self.constants) = (Gaussians::default(), Vec::new());
         }
     }
@@ -116,7 +138,7 @@ impl ClassStatistics {
     pub fn learn_thin(&mut self, x: Sparse<'_>, w: f64, estimate: Estimate, spare: &mut Thin) -> bool {
         let n = self.count + w;
         if self.count == 0.0 {
-            self.thin = Some(Thin::first(x));
+            self.thin = Some(Box::new(Thin::first(x)));
         } else {
             self.make_thin();
         }
@@ -125,7 +147,7 @@ impl ClassStatistics {
             if !n.is_finite() || !thin.propose(x, Step::new(w, n, estimate.ddof), spare) {
                 return false;
             }
-            std::mem::swap(thin, spare);
+            std::mem::swap(&mut **thin, spare);
         }
         let (product, variances) = thin.product();
         self.count = n;
@@ -215,7 +237,7 @@ impl ClassStatistics {
 
     #[inline(always)]
     fn set_offset(&mut self, mut product: Product, variances: usize) {
-        let count = self.count.max(f64::MIN_POSITIVE);
+        let count = self.prior().max(f64::MIN_POSITIVE);
         product.times(count);
         product.times(count);
         self.offset = 0.5 * (product.logarithm() - variances as f64 * LN_TAU);
@@ -292,6 +314,9 @@ impl ClassStatistics {
     /// The fit of a row without missing values, for a class whose `plain_width` is that of the row.
     #[inline(always)]
     pub fn fit_plain(&self, x: &[f64], pairs: &Pairs<'_>) -> Fit {
+        if self.count == 0.0 {
+            return Fit { impossible: x.len() as u32, logarithm: self.offset };
+        }
         if let Some(thin) = &self.thin {
             return self.fit_of(thin.fit(plain_pairs(x)));
         }
@@ -336,7 +361,7 @@ impl ClassStatistics {
             Value::Nominal(None) => {}
         });
         let densities = 0.5 * (densities.logarithm() - form.min(FARTHEST));
-        Fit { impossible, logarithm: self.count.ln() + densities + frequencies.logarithm() }
+        Fit { impossible, logarithm: self.prior().ln() + densities + frequencies.logarithm() }
     }
 
     /// Raise `values` to the number of distinct values that this class knows of, by slot.
@@ -347,12 +372,18 @@ impl ClassStatistics {
         }
     }
 
+    /// The values of a nominal slot with their counts, by code.
+    pub fn frequencies(&self, slot: usize) -> &[f64] {
+        self.nominals.get(slot).map_or(&[], |known| &known.by_code)
+    }
+
     pub fn saved(&self) -> SavedClass {
-        let written = self.thin.as_ref().map(Thin::written_out);
+        let written = self.thin.as_ref().map(|thin| thin.written_out());
         let gaussians = written.as_ref().unwrap_or(&self.gaussians);
         let moments = (0..gaussians.width()).map(|slot| gaussians.moments(slot));
         SavedClass {
             count: self.count,
+            inherited: self.inherited,
             counts: self.counts.clone(),
             means: moments.clone().map(|moments| moments.mean).collect(),
             squares: moments.map(|moments| moments.squares).collect(),
@@ -362,10 +393,11 @@ impl ClassStatistics {
 
     /// Check what was saved and derive the rest.
     pub fn restored(saved: SavedClass, who: &str, estimate: Estimate) -> Result<Self> {
-        let SavedClass { count, counts, means, squares, nominals } = saved;
+        let SavedClass { count, inherited, counts, means, squares, nominals } = saved;
         let width = means.len();
         let positive = |numbers: &[f64]| all_finite(numbers) && numbers.iter().all(|&number| number >= 0.0);
-        require(who, positive(&[count]), "a count is not finite")?;
+        require(who, positive(&[count, inherited]), "a count is not finite")?;
+        require(who, (count + inherited).is_finite(), "a count is not finite")?;
         require(who, squares.len() == width, "means and squares differ in number")?;
         require(who, [0, width].contains(&counts.len()), "counts of the wrong number")?;
         require(who, positive(&squares) && positive(&counts), "a moment is not finite")?;
@@ -374,7 +406,7 @@ impl ClassStatistics {
             let sound = positive(&frequencies.by_code) && positive(&[frequencies.total]);
             require(who, sound, "a frequency is not finite")?;
         }
-        let mut class = ClassStatistics { count, counts, nominals, ..Self::default() };
+        let mut class = ClassStatistics { count, inherited, counts, nominals, ..Self::default() };
         class.gaussians.grow(width);
         for (slot, (&mean, &squares)) in means.iter().zip(&squares).enumerate() {
             let moments = Moments { mean, squares };
@@ -382,7 +414,7 @@ impl ClassStatistics {
             require(who, moments.sound(divisor), "a moment is not finite")?;
             class.gaussians.set(slot, moments, divisor);
         }
-        if class.counts.is_empty() && count > 0.0 {
+        if class.counts.is_empty() && class.prior() > 0.0 {
             class.settle();
             let thin = Thin::new(&class.gaussians);
             if width >= THIN && thin.len() < width / MOSTLY {
@@ -408,7 +440,7 @@ impl ClassStatistics {
         let nominals = self.nominals.iter().map(|known| 32 + 8 * known.by_code.capacity());
         std::mem::size_of::<Self>()
             + self.gaussians.memory()
-            + self.thin.as_ref().map_or(0, Thin::memory)
+            + self.thin.as_ref().map_or(0, |thin| thin.memory())
             + 8 * self.counts.capacity()
             + nominals.sum::<usize>()
             + 4 * self.constants.capacity()

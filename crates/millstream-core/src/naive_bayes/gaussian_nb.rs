@@ -5,11 +5,7 @@
 //! nominal value has the smoothed frequency (count + α) / (total + α · distinct values). What is missing is
 //! left out.
 //!
-//! A value that a class cannot have (see `class_statistics`) makes the class impossible while another class
-//! is possible. If all are impossible, those with the fewest impossible values compete by the rest, and by
-//! their share alone if nothing is left: the limit of a density ε → 0 for what was never seen.
-//!
-//! The class alone needs no exponential, and learning takes one logarithm.
+//! How classes compete, also where some values are impossible, is in `class_table`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Map, Value as Json};
@@ -18,13 +14,12 @@ use crate::fault::{Fault, Result};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Sparse, Want};
+use crate::row::{Prediction, Row, Scratch, Want};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, unpack};
 
-use super::class_statistics::{ClassStatistics, Estimate, Fit, SavedClass, THIN};
-use super::gaussians::{Gaussians, Pairs, Step};
-use super::thin::Thin;
+use super::class_statistics::{ClassStatistics, Estimate, SavedClass, THIN};
+use super::class_table::{ClassTable, Spare};
 
 const NAME: &str = "naive_bayes.GaussianNB";
 
@@ -50,28 +45,17 @@ pub static DECLARATION: Declaration = Declaration {
         let estimate = Estimate { alpha: arguments.float("alpha")?, ddof: arguments.integer("ddof")? as f64 };
         Ok(Built::Classifier(Box::new(GaussianNB {
             estimate,
-            classes: Vec::new(),
-            plain_width: NOT_PLAIN,
-            values: Vec::new(),
-            spare: Gaussians::default(),
-            spare_thin: Thin::default(),
+            table: ClassTable::default(),
+            spare: Spare::default(),
         })))
     },
 };
 
-const NOT_PLAIN: usize = usize::MAX;
-
 #[derive(Clone)]
 struct GaussianNB {
     estimate: Estimate,
-    /// By code; a class without examples has count 0.
-    classes: Vec<ClassStatistics>,
-    /// The width of rows without missing values, if every class has seen only such.
-    plain_width: usize,
-    /// The number of distinct values of each nominal slot.
-    values: Vec<u32>,
-    spare: Gaussians,
-    spare_thin: Thin,
+    table: ClassTable,
+    spare: Spare,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,156 +63,7 @@ struct State {
     classes: Vec<SavedClass>,
 }
 
-/// Compare the fits of all classes that have examples.
-#[inline(always)]
-fn decide(
-    classes: &[ClassStatistics],
-    want: Want,
-    out: &mut Prediction,
-    fit: impl Fn(usize, &ClassStatistics) -> Fit,
-) {
-    out.clear();
-    let mut best = Fit { impossible: u32::MAX, logarithm: f64::NEG_INFINITY };
-    for (code, class) in classes.iter().enumerate() {
-        let fit = if class.count > 0.0 { fit(code, class) } else { Fit { impossible: u32::MAX, ..best } };
-        let fewer = fit.impossible < best.impossible;
-        if want == Want::Probabilities {
-            if fewer {
-                out.probabilities.fill(f64::NEG_INFINITY);
-            }
-            let competes = fit.impossible <= best.impossible && class.count > 0.0;
-            out.probabilities.push(if competes { fit.logarithm } else { f64::NEG_INFINITY });
-        }
-        if fewer || (fit.impossible == best.impossible && fit.logarithm > best.logarithm) {
-            best = fit;
-            out.class = Some(code as u32);
-        }
-    }
-    if want == Want::Probabilities && out.class.is_some() {
-        let mut sum = 0.0;
-        for number in &mut out.probabilities {
-            *number = (*number - best.logarithm).exp();
-            sum += *number;
-        }
-        for number in &mut out.probabilities {
-            *number /= sum;
-        }
-    }
-}
-
 impl GaussianNB {
-    fn survey(&mut self) {
-        self.values.clear();
-        let mut widths = self.classes.iter().filter(|class| class.count > 0.0).map(ClassStatistics::plain_width);
-        let first = widths.next().flatten();
-        self.plain_width = first.filter(|_| widths.all(|width| width == first)).unwrap_or(NOT_PLAIN);
-        for class in &self.classes {
-            class.count_distinct(&mut self.values);
-        }
-    }
-
-    /// Learn a wide sparse row as it is; none if the class has seen other rows.
-    fn learn_thin(&mut self, x: Sparse<'_>, y: u32, w: f64) -> Option<Result<()>> {
-        let (known, code) = (self.classes.len(), y as usize);
-        let suits = |class: &ClassStatistics| class.count == 0.0 || class.plain_width() == Some(x.width);
-        if x.width < THIN || !self.classes.get(code).is_none_or(suits) {
-            return None;
-        }
-        if known <= code {
-            self.classes.resize(code + 1, ClassStatistics::default());
-        }
-        let settled = x.width == self.plain_width && self.classes[code].count > 0.0;
-        if !self.classes[code].learn_thin(x, w, self.estimate, &mut self.spare_thin) {
-            self.classes.truncate(known);
-            return Some(Err(Fault::overflow(NAME)));
-        }
-        // The others too, or predictions would go on looking at every column.
-        let others = self.classes.iter_mut().filter(|class| class.count > 0.0);
-        others.filter(|class| class.plain_width() == Some(x.width)).for_each(ClassStatistics::make_thin);
-        if !settled {
-            self.survey();
-        }
-        Some(Ok(()))
-    }
-
-    /// Predict a wide sparse row as it is; false if a class has seen other rows.
-    fn predict_thin(&self, x: Sparse<'_>, want: Want, out: &mut Prediction) -> bool {
-        let thin = |class: &ClassStatistics| class.count == 0.0 || class.is_thin();
-        let suits = x.width == self.plain_width && self.classes.iter().all(thin);
-        if suits {
-            let never = Fit { impossible: u32::MAX, logarithm: f64::NEG_INFINITY };
-            decide(&self.classes, want, out, |_, class| class.fit_thin(x).unwrap_or(never));
-        }
-        suits
-    }
-
-    #[inline]
-    fn learn_dense(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let known = self.classes.len();
-        let code = y as usize;
-        if let Some(class) = self.classes.get_mut(code) {
-            class.write_out();
-        }
-        if let (Row::Plain(values), Some(class)) = (x, self.classes.get_mut(code)) {
-            if values.len() == self.plain_width && class.count > 0.0 {
-                return match class.learn_plain(values, w, self.estimate, &mut self.spare) {
-                    true => Ok(()),
-                    false => Err(Fault::overflow(NAME)),
-                };
-            }
-        }
-        if known <= code {
-            self.classes.resize(code + 1, ClassStatistics::default());
-        }
-        let class = &mut self.classes[code];
-        let learned = match x {
-            Row::Plain(values) if class.count == 0.0 || class.plain_width() == Some(values.len()) => {
-                class.learn_plain(values, w, self.estimate, &mut self.spare)
-            }
-            _ => class.learn_present(x, w, self.estimate, scratch),
-        };
-        if !learned {
-            self.classes.truncate(known);
-            return Err(Fault::overflow(NAME));
-        }
-        self.survey();
-        Ok(())
-    }
-
-    /// Predict and learn in one pass over the row's own class, where nothing is missing, new or constant.
-    #[inline(always)]
-    fn step_plain(&mut self, x: &[f64], y: u32, w: f64, want: Want, out: &mut Prediction) -> Option<Result<()>> {
-        let code = y as usize;
-        let class = self.classes.get_mut(code).filter(|class| class.count > 0.0)?;
-        let n = class.count + w;
-        let step = Step::new(w, n, self.estimate.ddof);
-        if x.len() != self.plain_width || !class.is_smooth(step) {
-            return None;
-        }
-        let pairs = Pairs::new(x);
-        let (own, learned) = class.fit_and_learn(x, &pairs, n, step, &mut self.spare);
-        decide(
-            &self.classes,
-            want,
-            out,
-            |other, class| if other == code { own } else { class.fit_plain(x, &pairs) },
-        );
-        Some(if learned { Ok(()) } else { Err(Fault::overflow(NAME)) })
-    }
-
-    #[inline]
-    fn predict_dense(&self, x: Row<'_>, want: Want, out: &mut Prediction) {
-        match x {
-            Row::Plain(values) if values.len() == self.plain_width => {
-                let pairs = Pairs::new(values);
-                decide(&self.classes, want, out, |_, class| class.fit_plain(values, &pairs));
-            }
-            _ => decide(&self.classes, want, out, |_, class| {
-                class.fit_present(x, self.estimate.alpha, &self.values)
-            }),
-        }
-    }
-
     fn inspect_class(&self, class: &ClassStatistics, schema: &Schema) -> Json {
         let mut features = Map::new();
         for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
@@ -251,54 +86,40 @@ impl GaussianNB {
 
 impl Part for GaussianNB {
     fn save(&self) -> Result<Vec<u8>> {
-        pack(&State { classes: self.classes.iter().map(ClassStatistics::saved).collect() })
+        pack(&State { classes: self.table.saved() })
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(NAME, bytes)?;
-        let restored =
-            state.classes.into_iter().map(|saved| ClassStatistics::restored(saved, NAME, self.estimate));
-        self.classes = restored.collect::<Result<_>>()?;
-        self.survey();
+        self.table = ClassTable::restored(state.classes, NAME, self.estimate)?;
         Ok(())
     }
 
     fn memory(&self) -> usize {
-        let classes = self.classes.iter().map(ClassStatistics::memory).sum::<usize>();
-        std::mem::size_of::<Self>()
-            + classes
-            + self.spare.memory()
-            + self.spare_thin.memory()
-            + 4 * self.values.capacity()
+        std::mem::size_of::<Self>() + self.table.memory() + self.spare.memory()
     }
 
     /// Classes in the order of `classes`, each with its count and what it knows of every feature.
     fn inspect(&self, schema: &Schema) -> Json {
-        let known = self.classes.iter().filter(|class| class.count > 0.0);
+        let known = self.table.classes.iter().filter(|class| class.count > 0.0);
         json!({ "classes": known.map(|class| self.inspect_class(class, schema)).collect::<Vec<_>>() })
+    }
+}
+
+fn learned(sound: bool) -> Result<()> {
+    match sound {
+        true => Ok(()),
+        false => Err(Fault::overflow(NAME)),
     }
 }
 
 impl Classifier for GaussianNB {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
-        let Row::Sparse(sparse) = x else { return self.predict_dense(x, want, out) };
-        if self.predict_thin(sparse, want, out) {
-            return;
-        }
-        let mut dense = scratch.take_numbers();
-        self.predict_dense(x.dense(&mut dense), want, out);
-        scratch.give_numbers(dense);
+        self.table.predict(x, want, out, self.estimate.alpha, scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let Row::Sparse(sparse) = x else { return self.learn_dense(x, y, w, scratch) };
-        if let Some(learned) = self.learn_thin(sparse, y, w) {
-            return learned;
-        }
-        let mut dense = scratch.take_numbers();
-        let learned = self.learn_dense(x.dense(&mut dense), y, w, scratch);
-        scratch.give_numbers(dense);
-        learned
+        learned(self.table.learn(x, y, w, self.estimate, &mut self.spare, scratch))
     }
 
     fn step(
@@ -310,25 +131,19 @@ impl Classifier for GaussianNB {
         out: &mut Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        let Self { estimate, table, spare } = self;
         if let Row::Plain(values) = x {
-            if let Some(learned) = self.step_plain(values, y, w, want, out) {
-                return learned;
+            if let Some(sound) = table.step_plain(values, y, w, want, out, *estimate, spare) {
+                return learned(sound);
             }
         }
-        if !matches!(x, Row::Sparse(_)) {
-            self.predict_dense(x, want, out);
-            return self.learn_dense(x, y, w, scratch);
-        }
-        if x.width() >= THIN {
-            self.predict(x, want, out, scratch);
-            return self.learn(x, y, w, scratch);
-        }
+        // A row that is not very wide is written out once for both.
         let mut dense = scratch.take_numbers();
-        let row = x.dense(&mut dense);
-        self.predict_dense(row, want, out);
-        let learned = self.learn_dense(row, y, w, scratch);
+        let row = if x.width() < THIN { x.dense(&mut dense) } else { x };
+        table.predict(row, want, out, estimate.alpha, scratch);
+        let sound = table.learn(row, y, w, *estimate, spare, scratch);
         scratch.give_numbers(dense);
-        learned
+        learned(sound)
     }
 
     fn duplicate(&self) -> Box<dyn Classifier> {

@@ -1,6 +1,7 @@
 //! Bayes with features taken as independent given the class.
 
-mod class_statistics;
+pub mod class_statistics;
+pub mod class_table;
 pub mod gaussian_nb;
 mod gaussians;
 mod product;

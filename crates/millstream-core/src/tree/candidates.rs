@@ -1,0 +1,197 @@
+//! Where a leaf could be split: of each feature the best way.
+//!
+//! A number is cut at thresholds that divide what was seen evenly; how much of a class lies below one is taken from
+//! its normal distribution, within its own span (Pfahringer, Holmes and Kirkby, 2008, "Handling numeric attributes in
+//! Hoeffding trees"). A nominal feature gives each of its values a branch, or one of them against the rest.
+
+use crate::error_function::normal_below;
+
+use super::leaf::{Leaf, Span, NO_SPAN};
+use super::settings::{Settings, ESTIMATE};
+
+/// A way to split on a feature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Test {
+    /// Up to the number, and above.
+    AtMost(f64),
+    /// The value of this code, and all others.
+    Is(u32),
+    /// A branch for each value.
+    Each,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// The feature's place in the leaf's statistics.
+    pub slot: usize,
+    pub test: Test,
+    pub merit: f64,
+}
+
+/// Numbers that are used again from one attempt to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Workspace {
+    /// What a split leaves in its branches, branch by branch, by class.
+    branches: Vec<f64>,
+    /// What each threshold leaves below it, threshold by threshold, by class.
+    below: Vec<f64>,
+    /// What each class has of the feature.
+    totals: Vec<f64>,
+}
+
+/// What one class has shown of a number.
+struct Shape {
+    weight: f64,
+    mean: f64,
+    deviation: f64,
+    span: Span,
+}
+
+impl Shape {
+    fn below(&self, threshold: f64) -> f64 {
+        if threshold < -self.span[0] {
+            0.0
+        } else if threshold >= self.span[1] {
+            self.weight
+        } else if self.deviation > 0.0 {
+            self.weight * normal_below((threshold - self.mean) / self.deviation)
+        } else if self.mean <= threshold {
+            self.weight
+        } else {
+            0.0
+        }
+    }
+}
+
+impl Leaf {
+    /// The number of features that it has statistics of.
+    pub fn width(&self) -> usize {
+        let numbers = self.spans.iter().map(Vec::len).max().unwrap_or(0);
+        numbers.max(self.features.as_ref().map_or(0, |features| features.len()))
+    }
+
+    fn shape(&self, class: usize, slot: usize) -> Option<Shape> {
+        let span = *self.spans.get(class)?.get(slot).filter(|span| **span != NO_SPAN)?;
+        let (weight, mean, variance) = self.table.classes.get(class)?.moments(slot, ESTIMATE.ddof)?;
+        Some(Shape { weight, mean, deviation: variance.sqrt(), span })
+    }
+
+    /// The span over all classes.
+    fn span(&self, slot: usize) -> Span {
+        let spans = self.spans.iter().filter_map(|spans| spans.get(slot));
+        spans.fold(NO_SPAN, |a, b| [a[0].max(b[0]), a[1].max(b[1])])
+    }
+
+    /// The number of values of a nominal feature; 0 if it is a number.
+    fn distinct(&self, slot: usize) -> usize {
+        self.table.classes.iter().map(|class| class.frequencies(slot).len()).max().unwrap_or(0)
+    }
+
+    /// The best split on a feature; none if there is nothing to split.
+    pub fn best_split(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
+        match self.distinct(slot) {
+            0 => self.best_threshold(slot, settings, work),
+            values => self.best_values(slot, values, settings, work),
+        }
+    }
+
+    fn best_threshold(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
+        let [low, high] = [-self.span(slot)[0], self.span(slot)[1]];
+        let width = (high - low) / (settings.n_splits + 1) as f64;
+        if !(width > 0.0 && width.is_finite()) {
+            return None;
+        }
+        let classes = self.counts.len();
+        let threshold = |place: usize| low + width * (place + 1) as f64;
+        work.totals.clear();
+        work.totals.resize(classes, 0.0);
+        work.below.clear();
+        work.below.resize(settings.n_splits * classes, 0.0);
+        for class in 0..classes {
+            let Some(shape) = self.shape(class, slot) else { continue };
+            work.totals[class] = shape.weight;
+            for place in 0..settings.n_splits {
+                work.below[place * classes + class] = shape.below(threshold(place));
+            }
+        }
+        let mut best: Option<Candidate> = None;
+        for (place, below) in work.below.chunks_exact(classes).enumerate() {
+            let threshold = threshold(place);
+            if !(low < threshold && threshold < high) {
+                continue;
+            }
+            work.branches.clear();
+            work.branches.extend_from_slice(below);
+            work.branches.extend(work.totals.iter().zip(below).map(|(total, below)| total - below));
+            let merit = self.merit(settings, &work.branches);
+            if best.is_none_or(|best| merit > best.merit) {
+                best = Some(Candidate { slot, test: Test::AtMost(threshold), merit });
+            }
+        }
+        best
+    }
+
+    fn best_values(
+        &self,
+        slot: usize,
+        values: usize,
+        settings: &Settings,
+        work: &mut Workspace,
+    ) -> Option<Candidate> {
+        let mut best: Option<Candidate> = None;
+        let each = (!settings.binary_split).then_some(Test::Each);
+        for test in each.into_iter().chain((0..values as u32).map(Test::Is)) {
+            self.write_branches(slot, test, work);
+            let merit = self.merit(settings, &work.branches);
+            if best.is_none_or(|best| merit > best.merit) {
+                best = Some(Candidate { slot, test, merit });
+            }
+        }
+        best
+    }
+
+    fn merit(&self, settings: &Settings, branches: &[f64]) -> f64 {
+        let branches = branches.chunks_exact(self.counts.len());
+        settings.criterion.merit(&self.counts, branches, settings.min_branch_fraction)
+    }
+
+    fn write_branches(&self, slot: usize, test: Test, work: &mut Workspace) {
+        let classes = self.counts.len();
+        let branches = if test == Test::Each { self.distinct(slot) } else { 2 };
+        work.branches.clear();
+        work.branches.resize(branches * classes, 0.0);
+        for (class, statistics) in self.table.classes.iter().enumerate() {
+            if let Test::AtMost(threshold) = test {
+                if let Some(shape) = self.shape(class, slot) {
+                    let below = shape.below(threshold);
+                    work.branches[class] = below;
+                    work.branches[classes + class] = shape.weight - below;
+                }
+                continue;
+            }
+            for (code, count) in statistics.frequencies(slot).iter().enumerate() {
+                let branch = match test {
+                    Test::Is(value) => usize::from(code != value as usize),
+                    _ => code,
+                };
+                work.branches[branch * classes + class] += count;
+            }
+        }
+    }
+
+    /// The weights of classes that a split gives to each branch.
+    pub fn branches<'a>(
+        &self,
+        candidate: &Candidate,
+        work: &'a mut Workspace,
+    ) -> impl Iterator<Item = &'a [f64]> + 'a {
+        self.write_branches(candidate.slot, candidate.test, work);
+        work.branches.chunks_exact(self.counts.len())
+    }
+}
+
+impl Workspace {
+    pub fn memory(&self) -> usize {
+        8 * (self.branches.capacity() + self.below.capacity() + self.totals.capacity())
+    }
+}

@@ -1,0 +1,262 @@
+//! What a leaf knows of its examples, how it predicts, how it learns.
+//!
+//! A leaf begins with the weights of classes that its parent's split gives it; its own statistics begin empty. It
+//! predicts the class with the largest weight, or by naive Bayes, or by whichever of the two was right more often when
+//! its examples came (Gama, Rocha and Medas, 2003; Holmes, Kirkby and Pfahringer, 2005).
+
+use crate::naive_bayes::class_statistics::ClassStatistics;
+use crate::naive_bayes::class_table::{ClassTable, Spare};
+use crate::row::{most, Prediction, Row, RowBuffer, Scratch, Value, Want};
+use crate::schema::Kind;
+
+use super::settings::{Vote, ESTIMATE};
+
+/// [−lowest, highest], so that one maximum serves both; −∞ twice if there was nothing.
+pub type Span = [f64; 2];
+pub const NO_SPAN: Span = [f64::NEG_INFINITY; 2];
+
+#[derive(Clone, Debug, Default)]
+pub struct Leaf {
+    /// Where it hangs.
+    pub node: u32,
+    pub depth: u32,
+    /// The weights of classes by code, with those that it began with.
+    pub counts: Vec<f64>,
+    /// The weight since the last attempt to split it.
+    pub since: f64,
+    /// The weight of examples that the majority class, and that naive Bayes, predicted rightly.
+    pub majority_right: f64,
+    pub bayes_right: f64,
+    /// Which features it looks at, ascending; all, if none are named. Statistics are by place in this list.
+    pub features: Option<Box<[u32]>>,
+    pub table: ClassTable,
+    /// By class and slot.
+    pub spans: Vec<Vec<Span>>,
+}
+
+impl Leaf {
+    pub fn new(node: u32, depth: u32, counts: Vec<f64>, features: Option<Box<[u32]>>) -> Self {
+        let mut table = ClassTable::default();
+        table.classes.extend(counts.iter().map(|&inherited| ClassStatistics::inheriting(inherited)));
+        Leaf { node, depth, counts, features, table, ..Leaf::default() }
+    }
+
+    /// The sum of all weights, with those that it began with.
+    pub fn weight(&self) -> f64 {
+        self.counts.iter().sum()
+    }
+
+    /// The feature behind a place in the statistics.
+    pub fn feature(&self, slot: usize) -> usize {
+        self.features.as_ref().map_or(slot, |features| features[slot] as usize)
+    }
+
+    /// The part of a row that this leaf looks at.
+    #[inline(always)]
+    fn seen<'a>(&self, x: Row<'a>, buffer: &'a mut RowBuffer) -> Row<'a> {
+        match &self.features {
+            None => x,
+            Some(features) => {
+                gather(x, features, buffer);
+                buffer.row()
+            }
+        }
+    }
+
+    pub fn predict(
+        &self,
+        x: Row<'_>,
+        vote: Vote,
+        want: Want,
+        classes: usize,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) {
+        if self.trusts_majority(vote) {
+            return self.majority(want, classes, out);
+        }
+        let mut buffer = scratch.take_row();
+        self.table.predict(self.seen(x, &mut buffer), want, out, ESTIMATE.alpha, scratch);
+        scratch.give_row(buffer);
+        pad(out, want, classes);
+    }
+
+    #[inline(always)]
+    fn trusts_majority(&self, vote: Vote) -> bool {
+        match vote {
+            Vote::Majority => true,
+            Vote::Bayes => self.table.classes.is_empty(),
+            Vote::Adaptive => self.table.classes.is_empty() || self.majority_right > self.bayes_right,
+        }
+    }
+
+    fn majority(&self, want: Want, classes: usize, out: &mut Prediction) {
+        out.clear();
+        let total = self.weight();
+        if total > 0.0 {
+            out.class = most(&self.counts);
+            if want == Want::Probabilities {
+                out.probabilities.extend(self.counts.iter().map(|count| count / total));
+                pad(out, want, classes);
+            }
+        }
+    }
+
+    /// Predict, then learn. False if it would overflow; then nothing has changed, and `out` means nothing. Rows are
+    /// not sparse.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    pub fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        vote: Vote,
+        want: Want,
+        classes: usize,
+        out: &mut Prediction,
+        spare: &mut Spare,
+        scratch: &mut Scratch,
+    ) -> bool {
+        let code = y as usize;
+        if !(self.weight() + w).is_finite() {
+            return false;
+        }
+        if self.features.is_some() {
+            let mut buffer = scratch.take_row();
+            let features = self.features.take().unwrap_or_default();
+            gather(x, &features, &mut buffer);
+            let learned = self.step_seen(buffer.row(), y, w, vote, want, classes, out, spare, scratch);
+            self.features = Some(features);
+            scratch.give_row(buffer);
+            if !learned {
+                return false;
+            }
+        } else if !self.step_seen(x, y, w, vote, want, classes, out, spare, scratch) {
+            return false;
+        }
+        if self.counts.len() <= code {
+            self.counts.resize(code + 1, 0.0);
+        }
+        self.counts[code] += w;
+        self.since += w;
+        true
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
+    fn step_seen(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        vote: Vote,
+        want: Want,
+        classes: usize,
+        out: &mut Prediction,
+        spare: &mut Spare,
+        scratch: &mut Scratch,
+    ) -> bool {
+        let by_majority = self.trusts_majority(vote);
+        if vote == Vote::Majority {
+            self.majority(want, classes, out);
+            return self.table.learn_dense(x, y, w, ESTIMATE, spare, scratch) && self.stretch(x, y);
+        }
+        let majority = most(&self.counts);
+        let want_bayes = if by_majority { Want::Class } else { want };
+        let stepped = match x {
+            Row::Plain(values) => self.table.step_plain(values, y, w, want_bayes, out, ESTIMATE, spare),
+            _ => None,
+        };
+        let learned = stepped.unwrap_or_else(|| {
+            self.table.predict_dense(x, want_bayes, out, ESTIMATE.alpha);
+            self.table.learn_dense(x, y, w, ESTIMATE, spare, scratch)
+        });
+        if !learned {
+            return false;
+        }
+        let bayes = out.class;
+        if by_majority {
+            self.majority(want, classes, out);
+        } else {
+            pad(out, want, classes);
+        }
+        self.majority_right += if majority == Some(y) { w } else { 0.0 };
+        self.bayes_right += if bayes == Some(y) { w } else { 0.0 };
+        self.stretch(x, y)
+    }
+
+    /// Take an example into the spans of its class. True, for those who have more to say.
+    #[inline(always)]
+    fn stretch(&mut self, x: Row<'_>, y: u32) -> bool {
+        let code = y as usize;
+        if self.spans.len() <= code {
+            self.spans.resize(code + 1, Vec::new());
+        }
+        let spans = &mut self.spans[code];
+        if spans.len() < x.width() {
+            spans.resize(x.width(), NO_SPAN);
+        }
+        match x {
+            Row::Plain(values) => {
+                for (span, &x) in spans.iter_mut().zip(values) {
+                    *span = [if -x > span[0] { -x } else { span[0] }, if x > span[1] { x } else { span[1] }];
+                }
+            }
+            _ => x.each(|slot, value| {
+                if let Value::Number(x) = value {
+                    let span = &mut spans[slot];
+                    *span = [span[0].max(-x), span[1].max(x)];
+                }
+            }),
+        }
+        true
+    }
+
+    pub fn memory(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + 8 * self.counts.capacity()
+            + self.features.as_ref().map_or(0, |features| 4 * features.len())
+            + self.table.memory()
+            + self.spans.iter().map(|spans| 24 + 16 * spans.capacity()).sum::<usize>()
+    }
+}
+
+/// Probabilities for every class that the tree knows.
+#[inline(always)]
+fn pad(out: &mut Prediction, want: Want, classes: usize) {
+    if want == Want::Probabilities && out.class.is_some() && out.probabilities.len() < classes {
+        out.probabilities.resize(classes, 0.0);
+    }
+}
+
+/// Write the named features of a row.
+#[inline]
+fn gather(x: Row<'_>, features: &[u32], buffer: &mut RowBuffer) {
+    let within = features.last().is_none_or(|&last| (last as usize) < x.width());
+    match x {
+        Row::Plain(values) if within => {
+            for (out, &slot) in buffer.plain(features.len()).iter_mut().zip(features) {
+                *out = values[slot as usize];
+            }
+        }
+        Row::Sparse(_) if within => {
+            for (out, &slot) in buffer.plain(features.len()).iter_mut().zip(features) {
+                *out = if let Some(Value::Number(number)) = x.get(slot as usize) { number } else { 0.0 };
+            }
+        }
+        _ => {
+            let (values, kinds) = buffer.mixed(features.len());
+            for (place, &slot) in features.iter().enumerate() {
+                match x.get(slot as usize) {
+                    Some(Value::Number(number)) => values[place] = number,
+                    Some(Value::Nominal(code)) => {
+                        values[place] = code.map_or(crate::schema::UNSEEN, f64::from);
+                        kinds[place] = Kind::Nominal;
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The nodes of a tree and the way of a row through them.
+//!
+//! A node takes 16 bytes and the two sides of a threshold lie side by side, so that a row's way is a few loads.
+//! Children always have a higher place than their parent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::{Row, Value};
+
+/// The root's place.
+pub const ROOT: u32 = 0;
+pub const NOWHERE: u32 = u32::MAX;
+
+const LEAF: u32 = u32::MAX;
+const NOMINAL: u32 = 1 << 31;
+/// Where the feature is missing, a row goes to the right.
+const RIGHT: u32 = 1 << 30;
+const SLOT: u32 = RIGHT - 1;
+/// Features beyond this cannot be split on.
+pub const SLOTS: usize = SLOT as usize;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    pub threshold: f64,
+    /// The slot and the bits above, or `LEAF`.
+    feature: u32,
+    /// The first child; of a leaf its number; of a nominal split that of its fork.
+    first: u32,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    Leaf(u32),
+    /// Up to the threshold to the first child, else to the next; where it is missing as `right` says.
+    Threshold {
+        slot: u32,
+        threshold: f64,
+        first: u32,
+        right: bool,
+    },
+    Fork {
+        slot: u32,
+        fork: u32,
+    },
+}
+
+/// The branches of a nominal split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The child of each value by its code, `NOWHERE` if it has none of its own.
+    pub children: Vec<u32>,
+    /// The child of all other values; `NOWHERE` if each is to have its own.
+    pub other: u32,
+    /// Where a row goes whose value is missing, or has no child.
+    pub usual: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Nodes {
+    nodes: Vec<Node>,
+    pub forks: Vec<Fork>,
+}
+
+/// Where a row ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Leaf {
+        node: u32,
+        leaf: u32,
+    },
+    /// At a nominal split that has no branch for this value yet.
+    Branchless {
+        node: u32,
+        fork: u32,
+        code: u32,
+    },
+}
+
+impl Node {
+    pub fn leaf(number: u32) -> Self {
+        Node { threshold: 0.0, feature: LEAF, first: number }
+    }
+
+    pub fn new(place: Place) -> Self {
+        match place {
+            Place::Leaf(number) => Node::leaf(number),
+            Place::Threshold { slot, threshold, first, right } => {
+                Node { threshold, feature: slot & SLOT | if right { RIGHT } else { 0 }, first }
+            }
+            Place::Fork { slot, fork } => Node { threshold: 0.0, feature: slot & SLOT | NOMINAL, first: fork },
+        }
+    }
+
+    #[inline(always)]
+    pub fn place(&self) -> Place {
+        if self.feature == LEAF {
+            Place::Leaf(self.first)
+        } else if self.feature & NOMINAL != 0 {
+            Place::Fork { slot: self.feature & SLOT, fork: self.first }
+        } else {
+            let right = self.feature & RIGHT != 0;
+            Place::Threshold { slot: self.feature & SLOT, threshold: self.threshold, first: self.first, right }
+        }
+    }
+}
+
+impl Fork {
+    fn child(&self, code: Option<u32>) -> u32 {
+        let own = code.and_then(|code| self.children.get(code as usize)).copied().unwrap_or(NOWHERE);
+        match (own, code) {
+            (NOWHERE, Some(_)) => self.other,
+            (NOWHERE, None) => NOWHERE,
+            (own, _) => own,
+        }
+    }
+
+    /// Every child once, in order.
+    pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        self.children.iter().copied().chain([self.other]).filter(|&child| child != NOWHERE)
+    }
+}
+
+impl Nodes {
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn get(&self, at: u32) -> Option<&Node> {
+        self.nodes.get(at as usize)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u32, Place)> + '_ {
+        self.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.place()))
+    }
+
+    pub fn push(&mut self, node: Node) -> u32 {
+        self.nodes.push(node);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Take back the last node.
+    pub fn pop(&mut self) {
+        self.nodes.pop();
+    }
+
+    pub fn set(&mut self, at: u32, node: Node) {
+        self.nodes[at as usize] = node;
+    }
+
+    /// The children of a node, in order.
+    pub fn children(&self, at: u32) -> Vec<u32> {
+        match self.nodes[at as usize].place() {
+            Place::Leaf(_) => Vec::new(),
+            Place::Threshold { first, .. } => vec![first, first + 1],
+            Place::Fork { fork, .. } => self.forks[fork as usize].all().collect(),
+        }
+    }
+
+    /// The way of a row from `from`; `visit` is given every node on it, the end included.
+    #[inline(always)]
+    pub fn route(&self, x: Row<'_>, from: u32, mut visit: impl FnMut(u32)) -> End {
+        let mut at = from;
+        loop {
+            visit(at);
+            match self.nodes[at as usize].place() {
+                Place::Leaf(leaf) => return End::Leaf { node: at, leaf },
+                Place::Threshold { slot, threshold, first, right } => {
+                    let number = match x {
+                        Row::Plain(values) => values.get(slot as usize).copied(),
+                        _ => number(x, slot),
+                    };
+                    at = first + u32::from(number.map_or(right, |number| number > threshold));
+                }
+                Place::Fork { slot, fork } => {
+                    let branches = &self.forks[fork as usize];
+                    let code = match x.get(slot as usize) {
+                        Some(Value::Nominal(code)) => code,
+                        _ => None,
+                    };
+                    at = match (branches.child(code), code) {
+                        (NOWHERE, Some(code)) => return End::Branchless { node: at, fork, code },
+                        (NOWHERE, None) => branches.usual,
+                        (child, _) => child,
+                    };
+                }
+            }
+        }
+    }
+
+    /// The leaf of a row; a value without a branch goes the usual way.
+    #[inline]
+    pub fn leaf(&self, x: Row<'_>, mut visit: impl FnMut(u32)) -> (u32, u32) {
+        let mut from = ROOT;
+        loop {
+            match self.route(x, from, &mut visit) {
+                End::Leaf { node, leaf } => return (node, leaf),
+                End::Branchless { fork, .. } => from = self.forks[fork as usize].usual,
+            }
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        let forks = self.forks.iter().map(|fork| 4 * fork.children.capacity());
+        self.nodes.capacity() * std::mem::size_of::<Node>()
+            + self.forks.capacity() * std::mem::size_of::<Fork>()
+            + forks.sum::<usize>()
+    }
+}
+
+fn number(x: Row<'_>, slot: u32) -> Option<f64> {
+    match x.get(slot as usize) {
+        Some(Value::Number(number)) => Some(number),
+        _ => None,
+    }
+}

@@ -1,0 +1,130 @@
+//! What can be set of a classification tree, declared once for all of them.
+
+use crate::fault::Result;
+use crate::naive_bayes::class_statistics::Estimate;
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+
+use super::criterion::Criterion;
+
+/// How a leaf predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vote {
+    Majority,
+    Bayes,
+    /// Whichever of the two has been right more often in this leaf.
+    Adaptive,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The weight between attempts to split a leaf.
+    pub grace_period: f64,
+    pub max_depth: u32,
+    pub criterion: Criterion,
+    pub delta: f64,
+    pub tau: f64,
+    pub vote: Vote,
+    /// The number of thresholds that are tried for each numeric feature.
+    pub n_splits: usize,
+    pub binary_split: bool,
+    pub min_branch_fraction: f64,
+    pub max_share_to_split: f64,
+    pub merit_preprune: bool,
+}
+
+/// Variances as in MOA and River; nominal values as in `naive_bayes.GaussianNB`.
+pub const ESTIMATE: Estimate = Estimate { alpha: 1.0, ddof: 1.0 };
+
+pub const GRACE_PERIOD: Parameter = Parameter::new(
+    "grace_period",
+    Kind::Float(Bounds::POSITIVE),
+    DefaultValue::Integer(200),
+    "the weight of examples between attempts to split a leaf",
+);
+pub const DELTA: Parameter = Parameter::new(
+    "delta",
+    Kind::Float(Bounds::OPEN_UNIT),
+    DefaultValue::Float(1e-7),
+    "the chance that a split is not the best one",
+);
+pub const TAU: Parameter = Parameter::new(
+    "tau",
+    Kind::Float(Bounds::NOT_NEGATIVE),
+    DefaultValue::Float(0.05),
+    "below this bound the best split is taken even if another is as good",
+);
+pub const MAX_DEPTH: Parameter = Parameter::new(
+    "max_depth",
+    Kind::Optional(&Kind::Integer { low: 0, high: u32::MAX as i64 - 1 }),
+    DefaultValue::Null,
+    "leaves this deep are not split",
+);
+pub const SPLIT_CRITERION: Parameter = Parameter::new(
+    "split_criterion",
+    Kind::Choice(&["info_gain", "gini", "hellinger"]),
+    DefaultValue::Text("info_gain"),
+    "how good a split is",
+);
+pub const LEAF_PREDICTION: Parameter = Parameter::new(
+    "leaf_prediction",
+    Kind::Choice(&["nba", "nb", "mc"]),
+    DefaultValue::Text("nba"),
+    "how a leaf predicts: majority class, naive Bayes, or whichever was right more often",
+);
+pub const N_SPLITS: Parameter = Parameter::new(
+    "n_splits",
+    Kind::Integer { low: 1, high: 1024 },
+    DefaultValue::Integer(10),
+    "the number of thresholds that are tried for each numeric feature",
+);
+pub const BINARY_SPLIT: Parameter = Parameter::new(
+    "binary_split",
+    Kind::Boolean,
+    DefaultValue::Boolean(false),
+    "split a nominal feature only into one value and the rest",
+);
+pub const MIN_BRANCH_FRACTION: Parameter = Parameter::new(
+    "min_branch_fraction",
+    Kind::Float(Bounds::DECAY),
+    DefaultValue::Float(0.01),
+    "at least two branches of a split must have more than this share of the examples",
+);
+pub const MAX_SHARE_TO_SPLIT: Parameter = Parameter::new(
+    "max_share_to_split",
+    Kind::Float(Bounds::SHARE),
+    DefaultValue::Float(0.99),
+    "a leaf whose largest class has more than this share is not split",
+);
+pub const MERIT_PREPRUNE: Parameter = Parameter::new(
+    "merit_preprune",
+    Kind::Boolean,
+    DefaultValue::Boolean(true),
+    "whether not to split competes with the splits",
+);
+
+impl Settings {
+    pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
+        let max_depth = arguments.value("max_depth")?.as_u64();
+        Ok(Settings {
+            grace_period: arguments.float("grace_period")?,
+            max_depth: max_depth.map_or(u32::MAX, |depth| depth as u32),
+            criterion: match arguments.text("split_criterion")? {
+                "gini" => Criterion::Gini,
+                "hellinger" => Criterion::Hellinger,
+                _ => Criterion::InformationGain,
+            },
+            delta: arguments.float("delta")?,
+            tau: arguments.float("tau")?,
+            vote: match arguments.text("leaf_prediction")? {
+                "mc" => Vote::Majority,
+                "nb" => Vote::Bayes,
+                _ => Vote::Adaptive,
+            },
+            n_splits: arguments.size("n_splits")?,
+            binary_split: arguments.boolean("binary_split")?,
+            min_branch_fraction: arguments.float("min_branch_fraction")?,
+            max_share_to_split: arguments.float("max_share_to_split")?,
+            merit_preprune: arguments.boolean("merit_preprune")?,
+        })
+    }
+}
