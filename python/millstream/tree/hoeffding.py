@@ -11,13 +11,13 @@ class HoeffdingTreeClassifier(Native, Classifier):
     """A decision tree that grows from a stream and splits a leaf when Hoeffding's bound allows (VFDT).
 
     Choose it for long streams in which classes are boxes of feature values rather than half-spaces: it needs no
-    scaling, takes numbers, text and missing values as they come, and what it has learned can be read. A leaf predicts
-    by naive Bayes where that has been right more often than the majority class, so it is good from the first examples.
-    If the world drifts, choose an adaptive tree or a forest.
+    scaling, takes numbers, text and missing values as they come, and what it has learned can be read. A leaf
+    predicts by naive Bayes where that has been right more often than the majority class, so it is good from the
+    first examples. If the world drifts, choose an adaptive tree or a forest.
 
     Numbers are split at a threshold, nominal values into a branch for each (or one against the rest). A row whose
-    value is missing goes where most examples went when the split was made; a nominal value that a split has not met
-    gets a branch of its own when it is learned.
+    value is missing goes where most examples went when the split was made; a nominal value that a split has not
+    met gets a branch of its own when it is learned.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class HoeffdingTreeClassifier(Native, Classifier):
 
     def __init__(
         self,
-        grace_period: float = 200,
+        grace_period: int = 200,
         delta: float = 1e-7,
         tau: float = 0.05,
         max_depth: int | None = None,

@@ -37,7 +37,7 @@ pub const ESTIMATE: Estimate = Estimate { alpha: 1.0, ddof: 1.0 };
 
 pub const GRACE_PERIOD: Parameter = Parameter::new(
     "grace_period",
-    Kind::Float(Bounds::POSITIVE),
+    Kind::Integer { low: 1, high: 1 << 53 },
     DefaultValue::Integer(200),
     "the weight of examples between attempts to split a leaf",
 );
@@ -106,7 +106,7 @@ impl Settings {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
         let max_depth = arguments.value("max_depth")?.as_u64();
         Ok(Settings {
-            grace_period: arguments.float("grace_period")?,
+            grace_period: arguments.integer("grace_period")? as f64,
             max_depth: max_depth.map_or(u32::MAX, |depth| depth as u32),
             criterion: match arguments.text("split_criterion")? {
                 "gini" => Criterion::Gini,
