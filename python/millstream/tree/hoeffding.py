@@ -43,6 +43,9 @@ class HoeffdingTreeClassifier(Native, Classifier):
         A leaf whose largest class has more than this share is not split.
     merit_preprune
         Whether not to split competes with the splits.
+    max_bytes
+        The most memory the tree may take, None for no limit. Leaves that promise least give up their statistics and
+        count classes only; they come back when they promise more than others. `inspect()` tells how many rest.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class HoeffdingTreeClassifier(Native, Classifier):
         min_branch_fraction: float = 0.01,
         max_share_to_split: float = 0.99,
         merit_preprune: bool = True,
+        max_bytes: int | None = None,
     ) -> None:
         super().__init__(
             grace_period=grace_period,
@@ -87,4 +91,5 @@ class HoeffdingTreeClassifier(Native, Classifier):
             min_branch_fraction=min_branch_fraction,
             max_share_to_split=max_share_to_split,
             merit_preprune=merit_preprune,
+            max_bytes=max_bytes,
         )

@@ -232,6 +232,8 @@ impl ClassStatistics {
         self.constants.clear();
         let constant = |slot: &u32| self.gaussians.inverse(*slot as usize) == 0.0;
         self.constants.extend((0..self.gaussians.width() as u32).filter(constant));
+        // Most classes soon have none, and trees have many classes.
+        self.constants.shrink_to_fit();
         self.set_offset(self.gaussians.product(), self.gaussians.width() - self.constants.len());
     }
 

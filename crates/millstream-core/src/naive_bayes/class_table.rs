@@ -151,6 +151,7 @@ impl ClassTable {
             }
         }
         if known <= code {
+            self.classes.reserve_exact(code + 1 - known);
             self.classes.resize(code + 1, ClassStatistics::default());
         }
         let class = &mut self.classes[code];

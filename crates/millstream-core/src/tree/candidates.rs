@@ -83,13 +83,13 @@ impl Leaf {
     }
 
     /// The number of values of a nominal feature; 0 if it is a number.
-    fn distinct(&self, slot: usize) -> usize {
+    pub fn values(&self, slot: usize) -> usize {
         self.table.classes.iter().map(|class| class.frequencies(slot).len()).max().unwrap_or(0)
     }
 
     /// The best split on a feature; none if there is nothing to split.
     pub fn best_split(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
-        match self.distinct(slot) {
+        match self.values(slot) {
             0 => self.best_threshold(slot, settings, work),
             values => self.best_values(slot, values, settings, work),
         }
@@ -157,7 +157,7 @@ impl Leaf {
 
     fn write_branches(&self, slot: usize, test: Test, work: &mut Workspace) {
         let classes = self.counts.len();
-        let branches = if test == Test::Each { self.distinct(slot) } else { 2 };
+        let branches = if test == Test::Each { self.values(slot) } else { 2 };
         work.branches.clear();
         work.branches.resize(branches * classes, 0.0);
         for (class, statistics) in self.table.classes.iter().enumerate() {

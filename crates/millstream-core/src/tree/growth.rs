@@ -5,6 +5,7 @@ use crate::naive_bayes::class_table::Spare;
 use crate::random::Random;
 use crate::row::{Prediction, Row, Scratch, Want};
 
+use super::budget::Ledger;
 use super::candidates::{Candidate, Test, Workspace};
 use super::decision::Reason;
 use super::leaf::Leaf;
@@ -34,7 +35,8 @@ pub struct Tree {
     /// Examples learned.
     pub learned: u64,
     pub subspace: Option<Subspace>,
-    spare: Spare,
+    pub ledger: Ledger,
+    pub spare: Spare,
     work: Workspace,
 }
 
@@ -49,6 +51,7 @@ impl Tree {
             classes: 0,
             learned: 0,
             subspace,
+            ledger: Ledger::default(),
             spare: Spare::default(),
             work: Workspace::default(),
         };
@@ -60,6 +63,10 @@ impl Tree {
     fn new_leaf(&mut self, depth: u32, counts: Vec<f64>, features: Option<Box<[u32]>>) -> u32 {
         let node = self.nodes.push(Node::leaf(self.leaves.len() as u32));
         self.reasons.push(None);
+        if self.leaves.len() == self.leaves.capacity() {
+            // A quarter more, not twice as many: leaves are most of a tree.
+            self.leaves.reserve_exact(self.leaves.len() / 4 + 1);
+        }
         self.leaves.push(Leaf::new(node, depth, counts, features));
         node
     }
@@ -110,6 +117,11 @@ impl Tree {
         let mut out = scratch.take_prediction();
         let learned = match self.nodes.route(x, ROOT, |_| {}) {
             End::Leaf { leaf, .. } => self.step_at(leaf, x, y, w, Want::Class, &mut out, scratch),
+            // Without memory for another branch it goes the usual way.
+            End::Branchless { .. } if !self.affords(1) => {
+                let (_, leaf) = self.nodes.leaf(x, |_| {});
+                self.step_at(leaf, x, y, w, Want::Class, &mut out, scratch)
+            }
             End::Branchless { fork, code, .. } => {
                 let subspace = self.subspace.clone();
                 let leaf = self.branch_out(fork, code, x.width());
@@ -150,6 +162,9 @@ impl Tree {
         if place.since >= self.settings.grace_period {
             self.attempt(leaf, x.width());
         }
+        if self.settings.max_bytes < usize::MAX {
+            self.keep_within(leaf);
+        }
         Ok(())
     }
 
@@ -166,7 +181,9 @@ impl Tree {
     fn attempt(&mut self, number: u32, width: usize) {
         let leaf = &mut self.leaves[number as usize];
         leaf.since = 0.0;
-        if let Some((candidate, reason)) = leaf.decide(&self.settings, self.learned, &mut self.work) {
+        if leaf.idle {
+            self.consider_waking(number);
+        } else if let Some((candidate, reason)) = leaf.decide(&self.settings, self.learned, &mut self.work) {
             self.split(number, &candidate, reason, width);
         }
     }
@@ -174,7 +191,7 @@ impl Tree {
     pub fn split(&mut self, number: u32, candidate: &Candidate, reason: Reason, width: usize) {
         let leaf = &self.leaves[number as usize];
         let (node, depth, slot) = (leaf.node, leaf.depth + 1, leaf.feature(candidate.slot));
-        if slot >= SLOTS {
+        if slot >= SLOTS || !self.affords_split(number, candidate) {
             return;
         }
         let branches: Vec<Vec<f64>> = leaf.branches(candidate, &mut self.work).map(<[f64]>::to_vec).collect();
@@ -264,14 +281,17 @@ impl Tree {
     }
 
     pub fn memory(&self) -> usize {
-        let reasons = self.reasons.iter().flatten().count() * std::mem::size_of::<Reason>();
-        let leaves: usize = self.leaves.iter().map(Leaf::memory).sum();
+        self.frame() + self.leaves.iter().map(Leaf::memory).sum::<usize>()
+    }
+
+    /// Bytes held beside the leaves.
+    pub fn frame(&self) -> usize {
         std::mem::size_of::<Self>()
             + self.nodes.memory()
-            + 8 * self.reasons.capacity()
-            + reasons
-            + leaves
-            + (self.leaves.capacity() - self.leaves.len()) * std::mem::size_of::<Leaf>()
+            + std::mem::size_of::<Option<Box<Reason>>>() * self.reasons.capacity()
+            + std::mem::size_of::<Reason>() * (self.nodes.len() - self.leaves.len())
+            + std::mem::size_of::<Leaf>() * (self.leaves.capacity() - self.leaves.len())
+            + self.ledger.memory()
             + self.spare.memory()
             + self.work.memory()
     }

@@ -34,6 +34,7 @@ pub static DECLARATION: Declaration = Declaration {
         settings::MIN_BRANCH_FRACTION,
         settings::MAX_SHARE_TO_SPLIT,
         settings::MERIT_PREPRUNE,
+        settings::MAX_BYTES,
     ],
     build: |arguments| {
         let tree = Tree::new(NAME, Settings::new(arguments)?, None);

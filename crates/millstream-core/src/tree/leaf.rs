@@ -20,6 +20,8 @@ pub struct Leaf {
     /// Where it hangs.
     pub node: u32,
     pub depth: u32,
+    /// Whether it has given up its statistics to save memory: then it only counts classes.
+    pub idle: bool,
     /// The weights of classes by code, with those that it began with.
     pub counts: Vec<f64>,
     /// The weight since the last attempt to split it.
@@ -85,8 +87,8 @@ impl Leaf {
     fn trusts_majority(&self, vote: Vote) -> bool {
         match vote {
             Vote::Majority => true,
-            Vote::Bayes => self.table.classes.is_empty(),
-            Vote::Adaptive => self.table.classes.is_empty() || self.majority_right > self.bayes_right,
+            Vote::Bayes => self.idle,
+            Vote::Adaptive => self.idle || self.majority_right > self.bayes_right,
         }
     }
 
@@ -122,7 +124,9 @@ impl Leaf {
         if !(self.weight() + w).is_finite() {
             return false;
         }
-        if self.features.is_some() {
+        if self.idle {
+            self.majority(want, classes, out);
+        } else if self.features.is_some() {
             let mut buffer = scratch.take_row();
             let features = self.features.take().unwrap_or_default();
             gather(x, &features, &mut buffer);
@@ -136,6 +140,7 @@ impl Leaf {
             return false;
         }
         if self.counts.len() <= code {
+            self.counts.reserve_exact(code + 1 - self.counts.len());
             self.counts.resize(code + 1, 0.0);
         }
         self.counts[code] += w;
@@ -191,10 +196,12 @@ impl Leaf {
     fn stretch(&mut self, x: Row<'_>, y: u32) -> bool {
         let code = y as usize;
         if self.spans.len() <= code {
+            self.spans.reserve_exact(code + 1 - self.spans.len());
             self.spans.resize(code + 1, Vec::new());
         }
         let spans = &mut self.spans[code];
         if spans.len() < x.width() {
+            spans.reserve_exact(x.width() - spans.len());
             spans.resize(x.width(), NO_SPAN);
         }
         match x {
@@ -211,6 +218,23 @@ impl Leaf {
             }),
         }
         true
+    }
+
+    /// Give up what it knows but the weights of classes.
+    pub fn rest(&mut self) {
+        self.idle = true;
+        (self.table, self.spans) = (ClassTable::default(), Vec::new());
+    }
+
+    /// Begin to gather statistics again.
+    pub fn wake(&mut self) {
+        let features = self.features.take();
+        *self = Leaf::new(self.node, self.depth, std::mem::take(&mut self.counts), features);
+    }
+
+    /// The weight of examples that are not of the largest class: what a split could win.
+    pub fn promise(&self) -> f64 {
+        self.weight() - self.counts.iter().copied().fold(0.0, f64::max)
     }
 
     pub fn memory(&self) -> usize {

@@ -6,9 +6,11 @@
 //! | what a leaf knows, predicts and learns | `leaf` |
 //! | where a leaf could be split, and how good that is | `candidates`, `criterion` |
 //! | whether it is split | `decision` |
+//! | a limit of memory | `budget` |
 //! | nodes and leaves together: grow, save, check, show | `growth`, `saved`, `shown` |
 //! | what can be set | `settings` |
 
+mod budget;
 mod candidates;
 mod criterion;
 mod decision;

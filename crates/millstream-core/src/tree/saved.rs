@@ -43,6 +43,8 @@ enum SavedNode {
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedLeaf {
     depth: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    idle: bool,
     counts: Vec<f64>,
     since: f64,
     majority_right: f64,
@@ -100,6 +102,7 @@ impl Tree {
         if let (Some(random), Some(subspace)) = (random, &mut tree.subspace) {
             subspace.random = random;
         }
+        tree.count_bytes();
         *self = tree;
         Ok(())
     }
@@ -174,6 +177,7 @@ impl From<&Leaf> for SavedLeaf {
         let span = |span: &Span| (*span != NO_SPAN).then_some([-span[0], span[1]]);
         SavedLeaf {
             depth: leaf.depth,
+            idle: leaf.idle,
             counts: leaf.counts.clone(),
             since: leaf.since,
             majority_right: leaf.majority_right,
@@ -187,7 +191,7 @@ impl From<&Leaf> for SavedLeaf {
 
 impl SavedLeaf {
     fn restored(self, who: &str, classes: usize) -> Result<Leaf> {
-        let SavedLeaf { depth, counts, since, majority_right, bayes_right, features, spans, .. } = self;
+        let SavedLeaf { depth, idle, counts, since, majority_right, bayes_right, features, spans, .. } = self;
         let positive = |numbers: &[f64]| all_finite(numbers) && numbers.iter().all(|&number| number >= 0.0);
         require(who, positive(&counts) && counts.iter().sum::<f64>().is_finite(), "a count is not finite")?;
         require(who, positive(&[since, majority_right, bayes_right]), "a count is not finite")?;
@@ -199,6 +203,8 @@ impl SavedLeaf {
         let mut leaf = Leaf::new(0, depth, counts, features.map(Vec::into_boxed_slice));
         (leaf.since, leaf.majority_right, leaf.bayes_right) = (since, majority_right, bayes_right);
         leaf.table = ClassTable::restored(self.classes, who, ESTIMATE)?;
+        require(who, !idle || leaf.table.classes.is_empty(), "an idle leaf with statistics")?;
+        leaf.idle = idle;
         for spans in &spans {
             require(who, spans.len() <= widths, "more spans than features")?;
             let sound = |span: &[f64; 2]| all_finite(span) && span[0] <= span[1];

@@ -30,6 +30,7 @@ pub struct Settings {
     pub min_branch_fraction: f64,
     pub max_share_to_split: f64,
     pub merit_preprune: bool,
+    pub max_bytes: usize,
 }
 
 /// Variances as in MOA and River; nominal values as in `naive_bayes.GaussianNB`.
@@ -102,6 +103,13 @@ pub const MERIT_PREPRUNE: Parameter = Parameter::new(
     "whether not to split competes with the splits",
 );
 
+pub const MAX_BYTES: Parameter = Parameter::new(
+    "max_bytes",
+    Kind::Optional(&Kind::Integer { low: 4096, high: 1 << 53 }),
+    DefaultValue::Null,
+    "the most memory the tree may take: leaves that promise least give up their statistics",
+);
+
 impl Settings {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
         let max_depth = arguments.value("max_depth")?.as_u64();
@@ -125,6 +133,7 @@ impl Settings {
             min_branch_fraction: arguments.float("min_branch_fraction")?,
             max_share_to_split: arguments.float("max_share_to_split")?,
             merit_preprune: arguments.boolean("merit_preprune")?,
+            max_bytes: arguments.value("max_bytes")?.as_u64().map_or(usize::MAX, |bytes| bytes as usize),
         })
     }
 }

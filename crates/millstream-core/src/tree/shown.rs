@@ -47,7 +47,7 @@ impl Tree {
                     let leaf = &self.leaves[leaf as usize];
                     json!({
                         "leaf": true,
-                        "active": leaf.counts.is_empty() || !leaf.table.classes.is_empty(),
+                        "active": !leaf.idle,
                         "majority_right": leaf.majority_right,
                         "bayes_right": leaf.bayes_right,
                         "features": leaf.features.as_ref().map(|features| {
@@ -86,7 +86,15 @@ impl Tree {
             }
             shown
         };
-        json!({ "learned": self.learned, "nodes": self.nodes.iter().map(node).collect::<Vec<_>>() })
+        let idle = self.leaves.iter().filter(|leaf| leaf.idle).count();
+        json!({
+            "learned": self.learned,
+            "bytes": self.memory(),
+            "max_bytes": (self.settings.max_bytes < usize::MAX).then_some(self.settings.max_bytes),
+            "active_leaves": self.leaves.len() - idle,
+            "inactive_leaves": idle,
+            "nodes": self.nodes.iter().map(node).collect::<Vec<_>>(),
+        })
     }
 }
 
