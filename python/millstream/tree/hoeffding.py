@@ -44,8 +44,8 @@ class HoeffdingTreeClassifier(Native, Classifier):
     merit_preprune
         Whether not to split competes with the splits.
     max_bytes
-        The most memory the tree may take, None for no limit. Leaves that promise least give up their statistics and
-        count classes only; they come back when they promise more than others. `inspect()` tells how many rest.
+        The most memory the tree may take, None for no limit. Leaves that promise least give up their statistics
+        and count classes only; they come back when they promise more than others. `inspect()` tells how many rest.
 
     Examples
     --------
