@@ -35,6 +35,18 @@ pub struct SparseTable<'a> {
     pub width: usize,
 }
 
+impl<'a> SparseTable<'a> {
+    #[inline]
+    pub fn row(&self, place: usize) -> Raw<'a> {
+        let range = self.starts[place]..self.starts[place + 1];
+        Raw::Sparse(Sparse {
+            indices: &self.indices[range.clone()],
+            values: &self.values[range],
+            width: self.width,
+        })
+    }
+}
+
 /// Rows that the border lends.
 pub trait Table: Sync {
     fn height(&self) -> usize;
@@ -274,14 +286,7 @@ impl<'a> RawBlock<'a> {
     pub fn row(&self, place: usize) -> Raw<'a> {
         match *self {
             RawBlock::Dense { values, width } => Raw::Dense(&values[place * width..(place + 1) * width]),
-            RawBlock::Sparse { table, from } => {
-                let range = table.starts[from + place]..table.starts[from + place + 1];
-                Raw::Sparse(Sparse {
-                    indices: &table.indices[range.clone()],
-                    values: &table.values[range],
-                    width: table.width,
-                })
-            }
+            RawBlock::Sparse { table, from } => table.row(from + place),
         }
     }
 }

@@ -215,6 +215,8 @@ impl Prequential {
         check_length(py, "y", targets.len(), height)?;
         let weights = w.filter(|w| !w.is_none()).map(read_numbers).transpose()?;
         check_length(py, "w", weights.as_ref().map(Vec::len), height)?;
+        // As good as none, and without them a block of rows is scored at once.
+        let weights = weights.filter(|weights| weights.iter().any(|&w| w != 1.0));
         let now = times(py, now, height)?;
         let due = times(py, due, height)?;
         let before = self.runs.first().map_or(0, |run| run.evaluation.rows());

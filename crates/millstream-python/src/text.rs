@@ -53,11 +53,12 @@ fn whole_numbers<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyArray1<i
 
 #[pymethods]
 impl TextReader {
-    /// `lines` is how many lines of the file come before what will be read.
+    /// `inside` if what will be read does not begin the file; lines are counted from there.
     #[staticmethod]
-    #[pyo3(signature = (bits, constant, set_aside, lines = 0))]
-    fn vowpal_wabbit(bits: u32, constant: bool, set_aside: bool, lines: u64) -> Self {
-        let parser = Parser::new(VowpalWabbit::new(bits, constant), set_aside).after(lines);
+    #[pyo3(signature = (bits, constant, set_aside, inside = false))]
+    fn vowpal_wabbit(bits: u32, constant: bool, set_aside: bool, inside: bool) -> Self {
+        let parser = Parser::new(VowpalWabbit::new(bits, constant), set_aside);
+        let parser = if inside { parser.inside() } else { parser };
         let width = parser.format().width();
         TextReader { format: Format::VowpalWabbit(parser), block: Block::with_room(0, 0), columns: None, width }
     }
@@ -76,8 +77,8 @@ impl TextReader {
         (block.len(), block.indices.len())
     }
 
-    /// Read all there is, in parts that follow one another.
-    fn parse_all(&mut self, py: Python<'_>, parts: Vec<PyBackedBytes>) {
+    /// Read all there is, in parts that follow one another; gives how many lines that were.
+    fn parse_all(&mut self, py: Python<'_>, parts: Vec<PyBackedBytes>) -> u64 {
         let (format, block) = (&mut self.format, &mut self.block);
         let length: usize = parts.iter().map(|part| part.len()).sum();
         // Words of six bytes are short ones, and room that is not used costs nothing.
@@ -88,6 +89,10 @@ impl TextReader {
             }
             format.parse(b"", true, block);
         });
+        match format {
+            Format::VowpalWabbit(parser) => parser.lines(),
+            Format::Libsvm(parser) => parser.lines(),
+        }
     }
 
     /// The rows that wait: starts, indices, values, width, labels, weights, tags and where they end.

@@ -200,14 +200,14 @@ def blocks(
         yield Block(data, line, begins, doubtful=True)
 
 
-def line_blocks(pieces: Iterator[bytes | None], size: int) -> Iterator[tuple[list[bytes], int]]:
-    """Blocks of about `size` bytes of whole lines, each with how many lines come before it.
+def line_blocks(pieces: Iterator[bytes | None], size: int) -> Iterator[tuple[list[bytes], bool]]:
+    """Blocks of about `size` bytes of whole lines, each with whether it is not the first.
 
     A block is the pieces that it came in: nothing is copied but the ends. Where reading fails, what was whole
     before that is given first. A source that may begin anew is none for this.
     """
     parts: list[bytes] = []
-    length = lines = 0
+    length, inside = 0, False
     try:
         for piece in filter(None, pieces):
             length += len(piece)
@@ -216,13 +216,13 @@ def line_blocks(pieces: Iterator[bytes | None], size: int) -> Iterator[tuple[lis
                 parts.append(piece)
                 continue
             parts.append(piece[:end])
-            yield parts, lines
-            lines += sum(count_lines(part, ord("\n")) for part in parts)
+            yield parts, inside
+            inside = True
             parts, length = [piece[end:]], len(piece) - end
     except Exception:
         data = b"".join(parts)
         if end := data.rfind(b"\n") + 1:
-            yield [data[:end]], lines
+            yield [data[:end]], inside
         raise
     if any(parts):
-        yield parts, lines
+        yield parts, inside

@@ -34,7 +34,7 @@ class Libsvm(SparseText):
         super().__init__(path, labels, on_error, follow, idle)
         self.n_features, self.zero_based = n_features, zero_based
 
-    def reader(self, lines: int = 0) -> _core.TextReader:
+    def reader(self, inside: bool = False) -> _core.TextReader:
         base = None if self.zero_based == "auto" else int(not self.zero_based)
         return _core.TextReader.libsvm(base, self.n_features, self.on_error == "skip")
 

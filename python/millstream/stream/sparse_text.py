@@ -64,8 +64,8 @@ class SparseText(Stream):
         """What is read, in a word for messages."""
         return self._source.name
 
-    def reader(self, lines: int = 0) -> _core.TextReader:
-        """The core's parser, behind so many lines of a file."""
+    def reader(self, inside: bool = False) -> _core.TextReader:
+        """The core's parser, of a part of a file that does not begin it if `inside`."""
         raise NotImplementedError
 
     def chunks(self) -> Iterator[Chunk]:
@@ -92,13 +92,18 @@ class SparseText(Stream):
 
     def _at_once(self) -> Iterator[Taken]:
         """Blocks of whole lines, parsed by several threads."""
-        return in_parallel(line_blocks(self._source.pieces(), BLOCK), self._block)
+        before = 0
+        for (rows, (count, described), stopped), lines in in_parallel(
+            line_blocks(self._source.pieces(), BLOCK), self._block
+        ):
+            yield rows, (count, [(before + line, column, what) for line, column, what in described]), stopped
+            before += lines
 
-    def _block(self, block: tuple[list[bytes], int]) -> Taken:
-        parts, lines = block
-        reader = self.reader(lines)
-        reader.parse_all(parts)
-        return reader.take(), reader.refused(), reader.stopped()
+    def _block(self, block: tuple[list[bytes], bool]) -> tuple[Taken, int]:
+        parts, inside = block
+        reader = self.reader(inside)
+        lines = reader.parse_all(parts)
+        return (reader.take(), reader.refused(), reader.stopped()), lines
 
     def _in_turn(self) -> Iterator[Taken]:
         """Rows as soon as their lines are there."""

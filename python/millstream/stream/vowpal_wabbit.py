@@ -34,8 +34,8 @@ class VowpalWabbit(SparseText):
         super().__init__(path, labels, on_error, follow, idle)
         self.bits, self.constant = bits, constant
 
-    def reader(self, lines: int = 0) -> _core.TextReader:
-        return _core.TextReader.vowpal_wabbit(self.bits, self.constant, self.on_error == "skip", lines)
+    def reader(self, inside: bool = False) -> _core.TextReader:
+        return _core.TextReader.vowpal_wabbit(self.bits, self.constant, self.on_error == "skip", inside)
 
 
 def read_vw(

@@ -7,7 +7,7 @@ use crate::block::{ClassBlock, NumberBlock, Predictions};
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Want};
-use crate::table::{each_raw, raw_block, RawBlock, Reader, Table, BLOCK};
+use crate::table::{each_raw, raw_block, RawBlock, Reader, SparseTable, Table, BLOCK};
 
 use super::kept::CHUNK;
 use super::{Answer, Model, Root, TableRow, Targets};
@@ -77,7 +77,12 @@ impl Model {
                 && job.weights.is_none()
                 && matches!(block, RawBlock::Dense { values, .. } if all_finite(values));
             while row < end {
-                let mut fast = self.step_known(job, &reader, &block, clean, first, row, end, &mut known, scratch);
+                let mut fast = match block {
+                    RawBlock::Sparse { table, .. } if !takes_rows => {
+                        self.step_sparse(job, &mut reader, table, row, end, &mut known, scratch)
+                    }
+                    _ => self.step_known(job, &reader, &block, clean, first, row, end, &mut known, scratch),
+                };
                 if fast == 0 && takes_rows {
                     fast = self.step_kept(job, &mut reader, &block, first, row, end, &mut known, scratch);
                 }
@@ -155,9 +160,8 @@ impl Model {
         if !job.learning || width == 0 || !reader.settled(&self.schema) {
             return 0;
         }
-        let sound = |x: &[f64], row: usize| {
-            all_finite(x) && job.weights.is_none_or(|weights| weights[row] > 0.0 && weights[row] < f64::INFINITY)
-        };
+        let sound =
+            |x: &[f64], row: usize| all_finite(x) && job.weights.is_none_or(|weights| positive(weights[row]));
         let values = &values[(row - first) * width..(end - first) * width];
         let weights = job.weights.map(|weights| &weights[row..end]);
         let plain = match clean {
@@ -198,6 +202,58 @@ impl Model {
             }
             _ => 0,
         };
+        self.learned += done as u64;
+        done
+    }
+
+    /// The same for sparse rows, which learners take one by one: what is looked up, and how answers are scored, is
+    /// shared.
+    #[allow(clippy::too_many_arguments)]
+    fn step_sparse(
+        &mut self,
+        job: &Job<'_>,
+        reader: &mut Reader<'_>,
+        table: SparseTable<'_>,
+        row: usize,
+        end: usize,
+        known: &mut KnownRows,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let Some(want) = job.predicting.filter(|_| job.learning && !self.checks) else { return 0 };
+        if reader.has_news(&self.schema, table.row(row)) {
+            return 0;
+        }
+        let weight = |row: usize| job.weights.map_or(1.0, |weights| weights[row]);
+        let mut done = 0;
+        match (&mut self.root, job.targets) {
+            (Root::Classifier(part), Targets::Classes { distinct, places }) => {
+                known.look_up(distinct, &places[row..end], &self.labels);
+                known.predictions.clear(&self.labels);
+                let mut prediction = scratch.take_prediction();
+                for (row, &code) in (row..).zip(&known.classes) {
+                    let (w, Ok(x)) = (weight(row), reader.row(&self.schema, table.row(row))) else { break };
+                    if !positive(w) || part.step(x, code, w, want, &mut prediction, scratch).is_err() {
+                        break;
+                    }
+                    known.predictions.push(&mut prediction, &self.labels, want);
+                    done += 1;
+                }
+                scratch.give_prediction(prediction);
+            }
+            (Root::Regressor(part), Targets::Numbers(numbers)) => {
+                known.numbers.clear();
+                for (row, &y) in (row..).zip(&numbers[row..end]) {
+                    let (w, Ok(x)) = (weight(row), reader.row(&self.schema, table.row(row))) else { break };
+                    if !positive(w) || !y.is_finite() {
+                        break;
+                    }
+                    let Ok(predicted) = part.step(x, y, w, scratch) else { break };
+                    known.numbers.push(predicted);
+                    done += 1;
+                }
+            }
+            _ => {}
+        }
         self.learned += done as u64;
         done
     }
@@ -268,6 +324,11 @@ impl Model {
         })?;
         Ok((copy, values))
     }
+}
+
+/// Whether a weight is one that rows go the short way with.
+fn positive(w: f64) -> bool {
+    w > 0.0 && w < f64::INFINITY
 }
 
 /// Rows that go the short way: the codes of their labels, and what was predicted.

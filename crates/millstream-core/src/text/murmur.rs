@@ -30,8 +30,8 @@ pub fn murmur3(bytes: &[u8], seed: u32) -> u32 {
     finished(hash, bytes.len())
 }
 
-/// The longest name that `murmur3_short` takes.
-pub const SHORT: usize = 12;
+/// The longest name that `murmur3_short` takes: one whose third piece is not whole, so that it is never turned.
+pub const SHORT: usize = 11;
 
 /// Which bits of three four-byte pieces belong to a name, by its length.
 const KEPT: [[u32; 3]; 16] = {
@@ -51,15 +51,16 @@ const KEPT: [[u32; 3]; 16] = {
 /// The hash of the first `length` of these bytes. Choices instead of branches: the lengths of words in a text cannot be
 /// predicted.
 #[inline(always)]
-pub fn murmur3_short(bytes: &[u8; SHORT], length: usize, seed: u32) -> u32 {
+pub fn murmur3_short(bytes: &[u8; 12], length: usize, seed: u32) -> u32 {
     let kept = &KEPT[length % KEPT.len()];
-    let mut hash = seed;
-    for (place, piece) in bytes.as_chunks::<4>().0.iter().enumerate() {
-        // Nothing but zeros scrambles to 0, so that a piece beyond the end leaves the hash as it is.
-        hash ^= scrambled(u32::from_le_bytes(*piece) & kept[place]);
-        hash = if length >= 4 * place + 4 { turned(hash) } else { hash };
-    }
-    finished(hash, length)
+    let pieces = bytes.as_chunks::<4>().0;
+    // Nothing but zeros scrambles to 0, so that a piece beyond the end leaves the hash as it is.
+    let piece = |place: usize| scrambled(u32::from_le_bytes(pieces[place]) & kept[place]);
+    let mut hash = seed ^ piece(0);
+    hash = if length >= 4 { turned(hash) } else { hash };
+    hash ^= piece(1);
+    hash = if length >= 8 { turned(hash) } else { hash };
+    finished(hash ^ piece(2), length)
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ pub struct Parser<F> {
     format: F,
     /// Whether lines that cannot be read are counted, or the first one stops.
     set_aside: bool,
+    /// Whether what is read is a part of a file that does not begin it.
+    inside: bool,
     /// The beginning of a line whose end has not come.
     tail: Vec<u8>,
     /// Lines so far.
@@ -53,13 +55,27 @@ pub struct Parser<F> {
 
 impl<F: Format> Parser<F> {
     pub fn new(format: F, set_aside: bool) -> Self {
-        Parser { format, set_aside, tail: Vec::new(), line: 0, refusals: Vec::new(), refused: 0, stopped: false }
+        Parser {
+            format,
+            set_aside,
+            inside: false,
+            tail: Vec::new(),
+            line: 0,
+            refusals: Vec::new(),
+            refused: 0,
+            stopped: false,
+        }
     }
 
-    /// Begin behind so many lines of the file.
-    pub fn after(mut self, lines: u64) -> Self {
-        self.line = lines;
+    /// What will be read is a part of a file that does not begin it. Lines are counted from there.
+    pub fn inside(mut self) -> Self {
+        self.inside = true;
         self
+    }
+
+    /// How many lines were read.
+    pub fn lines(&self) -> u64 {
+        self.line
     }
 
     /// Lines that were refused, the first of them described.
@@ -91,7 +107,7 @@ impl<F: Format> Parser<F> {
             return;
         }
         let mut bytes = bytes;
-        if self.line == 0 && self.tail.is_empty() {
+        if self.line == 0 && self.tail.is_empty() && !self.inside {
             // The byte order mark of UTF-8, which some editors write.
             bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         }
