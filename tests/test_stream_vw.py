@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import pickle
@@ -179,6 +180,27 @@ def test_bad_lines(tmp_path: Path, line: str, column: int, words: str) -> None:
     assert sum(len(chunk) for chunk in lenient.chunks()) == 2
     assert len(lenient.set_aside) == 1
     assert "line 3" in str(lenient.set_aside)
+
+
+def test_lines_are_counted_through_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are parsed apart, and yet a line has its place in the file, which alone has a byte order mark."""
+    monkeypatch.setattr("millstream.stream.source.PIECE", 64)
+    monkeypatch.setattr("millstream.stream.sparse_text.BLOCK", 100)
+    lines = [b"1 |a b c d" if row % 3 else b"" for row in range(200)]
+    lines[0] = codecs.BOM_UTF8 + b"1 |a b"
+    lines[77] = b"x |a b"
+    lines[150:171] = [codecs.BOM_UTF8 + b"1 |a b"] * 21
+    path = tmp_path / "rows.vw"
+    path.write_bytes(b"\r\n".join(lines))
+    lenient = stream.read_vw(path, on_error="skip")
+    read = sum(len(chunk) for chunk in lenient.chunks())
+    assert (read, lenient.set_aside.count) == (119, 22)
+    wanted = [f" line {line}" for line in (78, *range(151, 172))]
+    assert [reason.split(",")[1] for reason in lenient.set_aside.reasons] == wanted[
+        : len(lenient.set_aside.reasons)
+    ]
+    with pytest.raises(errors.InvalidValue, match="line 78, column 1"):
+        list(stream.read_vw(path).chunks())
 
 
 def test_sources(tmp_path: Path) -> None:

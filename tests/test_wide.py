@@ -88,6 +88,30 @@ def test_a_batch_that_raises_after_dense_and_sparse_batches(name: str) -> None:
     assert model.to_bytes() == before
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_at_once_are_as_one_by_one(name: str) -> None:
+    """Among them rows of weight 0, rows that are refused and a label that comes late, which go a longer way."""
+    height = 600
+    X = rows(height, 50)
+    X.values[8 * 300] = np.inf
+    y: Any = labels(height).astype(float) if name in NUMBERS else labels(height)
+    y[400::7] = 2 if name in SEVERAL else y[400::7]
+    w = np.random.default_rng(2).integers(0, 3, height).astype(float)
+    w[77] = np.nan
+    if name in NUMBERS:
+        y[500] = np.nan
+    for weights in (None, w):
+        apart, whole = MODELS[name](), MODELS[name]()
+        answers = []
+        for row in range(height):
+            one = slice(row, row + 1)
+            weight = None if weights is None else weights[one]
+            answers += apart.step_many(X.cut(row, row + 1), y[one], w=weight, on_error="skip").tolist()
+        # As text, in which NaN is NaN.
+        assert str(answers) == str(whole.step_many(X, y, w=weights, on_error="skip").tolist())
+        assert whole.to_bytes() == apart.to_bytes()
+
+
 def test_new_names_of_a_batch_that_raises_are_forgotten() -> None:
     model = linear_model.LogisticRegression()
     model.learn_many([{"a": 1.0, "t": "x"}, {"a": 2.0, "t": "y"}], ["no", "yes"])
