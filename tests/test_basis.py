@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import millstream
-from millstream import basis, linear_model, preprocessing
+from millstream import basis, linear_model, losses, preprocessing
 from millstream.errors import InvalidValue, MillstreamError
 
 #: One of each, on bounds that are not symmetric.
@@ -280,3 +280,39 @@ def test_functions_and_gram_need_nothing_learned() -> None:
         basis.Legendre(order=1, bounds=[(0, 1), (0, 1)]).gram(3)
     with pytest.raises(MillstreamError, match="only a basis has a Gram matrix"):
         preprocessing.StandardScaler()._gram()
+
+
+@pytest.mark.parametrize("learner", [linear_model.RLS, linear_model.LeastSquares])
+@pytest.mark.parametrize("combine", ["tensor", "additive"])
+def test_halves_behind_a_basis_merged_are_the_whole(learner: Any, combine: str) -> None:
+    random = np.random.default_rng(8)
+    rows = [{"x": x, "y": y} for x, y in random.uniform(0, 1, size=(80, 2)).tolist()]
+    targets = [math.sin(3 * row["x"]) * row["y"] for row in rows]
+    model = basis.Legendre(order=2, bounds=[(0, 1), (-1, 2)], combine=combine) | learner(l2=0.1)
+    whole, first, second = model.clone(), model.clone(), model.clone()
+    for place, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        whole.learn_one(row, target)
+        (first if place < 30 else second).learn_one(row, target)
+    fresh = model.clone()
+    fresh.merge(first)
+    first.merge(second)
+    fresh.merge(second)
+    for row in rows:
+        assert first.predict_one(row) == pytest.approx(whole.predict_one(row), rel=1e-9, abs=1e-10)
+        assert fresh.predict_one(row) == pytest.approx(whole.predict_one(row), rel=1e-9, abs=1e-10)
+    turned = model.clone()
+    turned.learn_one({"y": 0.5, "x": 0.5}, 1.0)
+    before = first.to_bytes()
+    with pytest.raises(InvalidValue, match="the features of the two halves differ, or came in another order"):
+        first.merge(turned)
+    assert first.to_bytes() == before
+
+
+def test_huge_values_are_shown_short_and_centers_are_centres() -> None:
+    model = basis.Polynomial(order=2, bounds=(0, 3)) | linear_model.IRMA()
+    with pytest.raises(InvalidValue, match=r"'x' must be within the bounds \[0, 3\], got -1e308 "):
+        model.learn_one({"x": -1e308}, 1.0)
+    points = basis.GaussianRBF(bounds=(0, 1), centers=[0.2, 0.7])
+    assert points.centres == [0.2, 0.7]
+    with pytest.raises(TypeError, match=r"loss must be a value or a part, got the class Huber; write Huber\(\)"):
+        linear_model.IRMA(loss=losses.Huber)  # type: ignore[arg-type]

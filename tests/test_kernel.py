@@ -458,6 +458,82 @@ def test_a_function_does_what_the_native_kernel_does_for_numbers(loss: str) -> N
         own.learn_one({0: 1.0}, float("nan"))
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"budget": 8}, {"l2": 0.0, "tolerance": 0.1}, {"nu": 0.05, "budget": None}], ids=str
+)
+def test_least_squares_with_a_function_is_that_with_the_native_kernel(settings: dict[str, Any]) -> None:
+    random = np.random.default_rng(17)
+    X = random.normal(size=(150, 2))
+    y, w = np.sin(X[:, 0]) * X[:, 1], random.uniform(0.0, 1.5, size=150).round(1)
+    native, own = (kernel.KernelRLS(k, **settings) for k in (kernel.RBF(0.5), gaussian))
+    np.testing.assert_allclose(own.step_many(X, y, w), native.step_many(X, y, w), rtol=1e-9, atol=1e-12)
+    assert own.role == "regressor"
+    assert own.learned == native.learned
+    both = [[point["coefficients"][0] for point in model.points] for model in (own, native)]
+    np.testing.assert_allclose(both[0], both[1], rtol=1e-6, atol=1e-9)
+    probe = dict(enumerate(X[0]))
+    assert pickle.loads(pickle.dumps(own)).predict_one(probe) == own.predict_one(probe)
+    assert own.clone().learned == 0
+    assert own.clone().tolerance == own.tolerance
+
+
+def test_landmarks_with_a_function_are_those_with_the_native_kernel() -> None:
+    X, y = circles(300, seed=18)
+    native, own = (
+        kernel.Nystroem(k, n_components=12) | linear_model.LogisticRegression(optim.AdaGrad(0.3))
+        for k in (kernel.RBF(0.5), gaussian)
+    )
+    found, expected = (model.step_many(X, y, proba=True)[1:] for model in (own, native))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert len(own[0].landmarks) == 12
+    rows: list[dict[str, Any]] = [{"a": 1.0}, {"b": 2.0, "a": None}, {"c": -1.0, "a": 0.5}, {}, {"b": True}]
+    maps = [kernel.Nystroem(k, n_components=4) for k in (kernel.RBF(0.5), gaussian)]
+    for x in rows:
+        for each in maps:
+            each.learn_one(x)
+        for probe in rows:
+            assert maps[1].transform_one(probe) == pytest.approx(maps[0].transform_one(probe), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [kernel.KernelRLS, kernel.Nystroem])
+def test_a_function_that_fails_leaves_least_squares_and_landmarks_as_they_were(make: Any) -> None:
+    answer = 1.0
+
+    def failing(a: Any, b: Any) -> float:
+        return answer if (a == b).all() else answer / 2
+
+    model = make(failing)
+    model.learn_one({"a": 1.0}, 2.0)
+    before = pickle.dumps((model._points, model._inverse, model._features))
+    for answer in (math.nan, math.inf, 1e308):  # noqa: B007
+        with pytest.raises(InvalidValue, match=rf"^{make.name}: "):
+            model.learn_one({"a": 2.0, "b": 1.0}, 1e300)
+        assert pickle.dumps((model._points, model._inverse, model._features)) == before
+    for weight in (-1.0, math.nan):
+        with pytest.raises(InvalidValue, match="the weight must be finite and not negative"):
+            model.learn_one({"a": 1.0}, 2.0, weight)
+    assert pickle.dumps((model._points, model._inverse, model._features)) == before
+
+
+@pytest.mark.parametrize("make", [kernel.KernelSGD, kernel.KernelRLS, kernel.Nystroem])
+def test_a_class_is_no_kernel(make: Any) -> None:
+    with pytest.raises(TypeError, match=r"kernel must be a value or a part, got the class RBF; write RBF\(\)"):
+        make(kernel.RBF)
+
+
+def test_texts_for_least_squares_and_landmarks() -> None:
+    mails = [("win money now", 1.0), ("meeting at noon", 0.0), ("easy money", 1.0), ("a meeting", 0.0)] * 5
+    scores = kernel.KernelRLS(kernel.String(2))
+    spam = kernel.Nystroem(kernel.String(2), 4) | linear_model.LogisticRegression(optim.AdaGrad(0.5))
+    for mail, label in mails:
+        scores.learn_one({"mail": mail}, label)
+        spam.learn_one({"mail": mail}, label > 0.5)
+    assert scores.predict_one({"mail": "more money"}) > 0.2 > scores.predict_one({"mail": "no meeting"})
+    assert spam.predict_one({"mail": "more money"}) is True
+    assert millstream.build(scores.describe()).describe() == scores.describe()
+    assert pickle.loads(pickle.dumps(spam)).predict_one({"mail": "no meeting"}) is False
+
+
 def test_features_may_come_late_to_a_function() -> None:
     native, own = (kernel.KernelSGD(k) for k in (kernel.RBF(0.5), gaussian))
     rows: list[dict[str, Any]] = [{"a": 1.0}, {"b": 2.0, "a": None}, {"c": -1.0, "a": 0.5}, {}, {"b": True}]
@@ -552,5 +628,3 @@ def test_texts_are_told_apart_by_their_pieces() -> None:
         model.learn_one({"name": "a", "town": "b"}, "it")
     with pytest.raises(TypeError, match="feature 'name' must be text, got 3"):
         kernel.KernelSGD(kernel.String(feature="name")).learn_one({"name": 3}, True)
-    with pytest.raises(ValueError, match=r"kernel.KernelRLS: kernel.String is for texts"):
-        kernel.KernelRLS("kernel.String")

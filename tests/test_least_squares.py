@@ -428,3 +428,9 @@ def test_quantiles_are_scipys():
         for coverage in (0.01, 0.5, 0.9, 0.999):
             _, upper = model.predict_interval_one({0: 0.0}, coverage)
             assert upper == pytest.approx(stats.t.ppf(0.5 + coverage / 2, n), rel=1e-9)
+
+
+def test_a_normalized_step_of_2_or_more_never_arrives():
+    with pytest.raises(InvalidValue, match=r"LMS: learning_rate must be below 2 with normalized=True, got 2:"):
+        linear_model.LMS(learning_rate=2.0, normalized=True)
+    linear_model.LMS(learning_rate=2.0)

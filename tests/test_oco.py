@@ -516,3 +516,18 @@ def test_ready_losses_have_the_gradients_of_their_values():
         many = type(loss).many([x, x], *targets)
         assert many[1].value(w) == loss.value(w)
         assert len(many) == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_losses_near_the_largest_number():
+    losses = np.full((5, 3), 1e308)
+    for learner in (oco.Hedge(3), oco.FollowTheLeader(oco.Simplex(3)), oco.OnlineGradientDescent(oco.Simplex(3))):
+        with pytest.raises(NumericOverflow, match="round 1: .*; nothing has changed"):
+            oco.play(learner, losses)
+    # Its weights are relative, so it goes on; but the sum of what it paid is no number.
+    with pytest.raises(NumericOverflow, match="the losses add up to more than a number can hold"):
+        oco.play(oco.FixedShare(3), losses)
+    hedge = oco.Hedge(3)
+    with pytest.raises(NumericOverflow, match="this loss would overflow"):
+        hedge.observe([1e308, 1e308, 1e308])
+    assert hedge.rounds == 0

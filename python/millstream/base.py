@@ -184,7 +184,19 @@ def _to_json(description: Any) -> str:
         got = f"got {description['parameters']}"
         raise InvalidValue(f"{description['name']}: parameters must be finite numbers, {got}") from None
     except TypeError as error:
-        raise InvalidType(f"{description['name']}: {error}") from None
+        raise InvalidType(f"{description['name']}: {_unfit(description['parameters']) or error}") from None
+
+
+def _unfit(parameters: Mapping[str, Any]) -> str | None:
+    """Which parameter is neither a value nor a part, in words."""
+    for key, value in parameters.items():
+        try:
+            json.dumps(value)
+        except TypeError:
+            if isinstance(value, type):
+                return f"{key} must be a value or a part, got the class {value.__name__}; write {value.__name__}()"
+            return f"{key} must be a value or a part, got {_frames.shown(value)}"
+    return None
 
 
 class Model(Part):

@@ -228,6 +228,7 @@ class GaussianRBF(Basis):
     """
 
     name = "basis.GaussianRBF"
+    aliases = {"centers": "centres"}
 
     def __init__(
         self,

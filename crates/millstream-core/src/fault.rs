@@ -87,6 +87,19 @@ impl Fault {
     }
 }
 
+/// A number for a message: as it is, or with an exponent where it would fill the line with zeros.
+pub struct Shown(pub f64);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.0.abs();
+        match size == 0.0 || !size.is_finite() || (1e-5..1e16).contains(&size) {
+            true => write!(f, "{}", self.0),
+            false => write!(f, "{:e}", self.0),
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.row {
@@ -97,3 +110,15 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_short() {
+        let shown = |number: f64| Shown(number).to_string();
+        assert_eq!([shown(3.0), shown(-0.5), shown(0.0), shown(f64::NAN)], ["3", "-0.5", "0", "NaN"]);
+        assert_eq!([shown(1e308), shown(-2.5e-300)], ["1e308", "-2.5e-300"]);
+    }
+}

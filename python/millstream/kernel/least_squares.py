@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from millstream.base import Native, Regressor
 from millstream.kernel.kernels import Kernel
+from millstream.kernel.own import Own, is_own
+from millstream.kernel.own_span import PythonKernelRLS
 
 __all__ = ["KernelRLS"]
 
@@ -24,7 +26,8 @@ class KernelRLS(Native, Regressor):
     Parameters
     ----------
     kernel
-        What makes two examples alike.
+        What makes two examples alike: one of `millstream.kernel`, or a function of your own that takes two vectors
+        and gives a number (see `Function`). With a function, or with `String`, the model runs in Python.
     tolerance
         The share of `k(x, x)` that the dictionary may miss of an example: the smaller, the larger the dictionary.
         The paper's nu.
@@ -54,14 +57,19 @@ class KernelRLS(Native, Regressor):
     name = "kernel.KernelRLS"
     aliases = {"nu": "tolerance"}
 
+    def __new__(cls, kernel: Any = "kernel.RBF", *others: Any, **more: Any) -> Any:
+        if cls is KernelRLS and is_own(kernel):
+            return PythonKernelRLS(kernel, *others, **{cls.aliases.get(name, name): more[name] for name in more})
+        return super().__new__(cls)
+
     def __init__(
         self,
-        kernel: Kernel | str = "kernel.RBF",
+        kernel: Kernel | Own | str = "kernel.RBF",
         tolerance: float = 0.01,
         l2: float = 0.01,
         budget: int | None = 500,
     ) -> None:
-        super().__init__(kernel=kernel, tolerance=tolerance, l2=l2, budget=budget)
+        super().__init__(kernel=cast("Any", kernel), tolerance=tolerance, l2=l2, budget=budget)
 
     @property
     def points(self) -> list[dict[str, Any]]:

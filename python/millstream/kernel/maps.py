@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from millstream.base import Native, Transformer
 from millstream.kernel.kernels import Kernel
+from millstream.kernel.own import Own, is_own
+from millstream.kernel.own_span import PythonNystroem
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
 
@@ -64,7 +66,8 @@ class Nystroem(Native, Transformer):
     Parameters
     ----------
     kernel
-        What makes two examples alike.
+        What makes two examples alike: one of `millstream.kernel`, or a function of your own that takes two vectors
+        and gives a number (see `Function`). With a function, or with `String`, this step runs in Python.
     n_components
         How many landmarks, and features.
     tolerance
@@ -90,10 +93,15 @@ class Nystroem(Native, Transformer):
 
     name = "kernel.Nystroem"
 
+    def __new__(cls, kernel: Any = "kernel.RBF", *others: Any, **more: Any) -> Any:
+        if cls is Nystroem and is_own(kernel):
+            return PythonNystroem(kernel, *others, **more)
+        return super().__new__(cls)
+
     def __init__(
-        self, kernel: Kernel | str = "kernel.RBF", n_components: int = 100, tolerance: float = 0.01
+        self, kernel: Kernel | Own | str = "kernel.RBF", n_components: int = 100, tolerance: float = 0.01
     ) -> None:
-        super().__init__(kernel=kernel, n_components=n_components, tolerance=tolerance)
+        super().__init__(kernel=cast("Any", kernel), n_components=n_components, tolerance=tolerance)
 
     @property
     def landmarks(self) -> list[dict[str, Any]]:

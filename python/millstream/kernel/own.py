@@ -18,18 +18,19 @@ from millstream.base import Classifier, Features, Label, Part, Regressor, _to_js
 from millstream.errors import InvalidType, InvalidValue
 from millstream.kernel.texts import String
 
-__all__ = ["Function", "PythonKernelSGD", "PythonKernelSGDRegressor"]
+__all__ = ["Function", "Machine", "PythonKernelSGD", "PythonKernelSGDRegressor"]
 
 #: Nearer to the span of the others than this share of its length, a point is in it for all that numbers can tell.
-_LEAST_SHARE = 1e-10
+LEAST_SHARE = 1e-10
 
 
 class Function(Part):
     """A Python function as a kernel: two examples in, how alike they are out.
 
-    `KernelSGD(kernel=f)` makes one of a plain function, which is then given vectors, as in scikit-learn: the
-    numbers of each example, in the order in which features have come, with 0 for what is missing. The function
-    should be symmetric and positive definite. A model with one can be pickled if the function can.
+    `KernelSGD(kernel=f)`, `KernelRLS(kernel=f)` and `Nystroem(kernel=f)` make one of a plain function, which is
+    then given vectors, as in scikit-learn: the numbers of each example, in the order in which features have come,
+    with 0 for what is missing. The function should be symmetric and positive definite. A model with one can be
+    pickled if the function can.
 
     Parameters
     ----------
@@ -85,68 +86,40 @@ Own: TypeAlias = Function | Callable[[Any, Any], Any]
 
 def is_own(kernel: Any) -> bool:
     """Whether a kernel has to be computed from Python: a function, or one on texts."""
+    if isinstance(kernel, type):
+        return False
     given = describe(kernel) if not isinstance(kernel, Function) else kernel
     name = given.get("name") if isinstance(given, dict) else given
     return (isinstance(name, str) and name == String.name) or callable(given)
 
 
-class _Machine(Part):
-    """What classifier and regressor share."""
+class Machine(Part):
+    """What all that run in Python share: parameters that the native part has checked, and examples as the kernel
+    takes them."""
 
-    loss: losses.Loss
-    l2: float
-    intercept: bool
-    budget: int | None
-    maintenance: str
     tolerance: float
 
-    def __init__(
-        self,
-        kernel: Any,
-        loss: Any,
-        learning_rate: Any = 0.1,
-        l2: float = 0.0,
-        intercept: bool = False,
-        budget: int | None = 1000,
-        maintenance: str = "auto",
-        tolerance: float = 0.01,
-    ) -> None:
-        # The native one checks all that is not the kernel.
-        others = (loss, learning_rate, l2, intercept, budget, maintenance, tolerance)
-        names = ("loss", "learning_rate", "l2", "intercept", "budget", "maintenance", "tolerance")
-        given = {name: describe(value) for name, value in zip(names, others, strict=True)}
+    def _set_up(self, kernel: Any, parameters: dict[str, Any]) -> None:
+        given = {name: describe(value) for name, value in parameters.items()}
         model = _core.Model()
         model._build(_to_json({"name": self.name, "parameters": {**given, "kernel": "kernel.Linear"}}))
         self._described = json.loads(model._description())["parameters"]
-        for name in names:
-            setattr(self, name, revive(self._described[name]))
+        del self._described["kernel"]
+        for name, value in self._described.items():
+            setattr(self, name, revive(value))
         kernel = revive({"name": kernel}) if isinstance(kernel, str) else revive(describe_or_keep(kernel))
         self.kernel: Any = kernel if isinstance(kernel, (String, Function)) else Function(kernel)
         self._features: dict[Any, int] = {}
         self._points: list[Any] = []
-        self._gram = np.zeros((0, 0))
-        self._norms = np.zeros(0)
-        self._born = np.zeros(0)
-        self._c = np.zeros((0, 0))
-        self._b = np.zeros(0)
-        self._t = 0
-        self._admitted = 0
-        self._cost = 0.0
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("kernel", *self._described)}
 
     def describe(self) -> dict[str, Any]:
         if not isinstance(self.kernel, String):
             raise InvalidType(f"{self.name}: a kernel of your own has no description; pickle works for all")
         return {"name": self.name, "parameters": {"kernel": self.kernel.describe(), **self._described}}
-
-    @property
-    def learned(self) -> int:
-        """Examples learned."""
-        return self._t
-
-    @property
-    def points(self) -> list[dict[str, Any]]:
-        """The points that are kept, and their coefficient by output."""
-        return [{"coefficients": self._c[:, i].tolist(), "example": x} for i, x in enumerate(self._points)]
 
     def _read(self, x: Features, learning: bool) -> tuple[Any, dict[Any, int]]:
         """An example as the kernel takes it, and the features that are known with it."""
@@ -183,22 +156,76 @@ class _Machine(Part):
     def _row(self, point: Any, points: list[Any]) -> Any:
         try:
             return self.kernel.row(point, points)
-        except InvalidValue as error:
+        except (InvalidType, InvalidValue) as error:
             raise error.by(str(self.name)) from error.__cause__
+
+    def _meet(self, x: Features) -> tuple[Any, dict[Any, int], list[Any], Any, float]:
+        """An example that is to be learned: as the kernel takes it, the features that are then known, the points
+        as wide as it is, and the kernel with each of them and with itself."""
+        point, features = self._read(x, True)
+        missing = len(features) - len(self._features)
+        points = [np.append(known, np.zeros(missing)) for known in self._points] if missing else self._points
+        return point, features, points, self._row(point, points), float(self._row(point, [point])[0])
+
+    def _check_weight(self, w: float) -> None:
+        if not (math.isfinite(w) and w >= 0.0):
+            raise InvalidValue(f"{self.name}: the weight must be finite and not negative, got {w}")
+
+    def _overflow(self) -> InvalidValue:
+        return InvalidValue(f"{self.name}: this example would make the state overflow; it was not learned")
+
+
+class _Descent(Machine):
+    """What classifier and regressor share."""
+
+    loss: losses.Loss
+    l2: float
+    intercept: bool
+    budget: int | None
+    maintenance: str
+
+    def __init__(
+        self,
+        kernel: Any,
+        loss: Any,
+        learning_rate: Any = 0.1,
+        l2: float = 0.0,
+        intercept: bool = False,
+        budget: int | None = 1000,
+        maintenance: str = "auto",
+        tolerance: float = 0.01,
+    ) -> None:
+        others = (loss, learning_rate, l2, intercept, budget, maintenance, tolerance)
+        names = ("loss", "learning_rate", "l2", "intercept", "budget", "maintenance", "tolerance")
+        self._set_up(kernel, dict(zip(names, others, strict=True)))
+        self._gram = np.zeros((0, 0))
+        self._norms = np.zeros(0)
+        self._born = np.zeros(0)
+        self._c = np.zeros((0, 0))
+        self._b = np.zeros(0)
+        self._t = 0
+        self._admitted = 0
+        self._cost = 0.0
+
+    @property
+    def learned(self) -> int:
+        """Examples learned."""
+        return self._t
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The points that are kept, and their coefficient by output."""
+        return [{"coefficients": self._c[:, i].tolist(), "example": x} for i, x in enumerate(self._points)]
 
     def _scores(self, x: Features) -> Any:
         return self._c @ self._row(self._read(x, False)[0], self._points) + self._b
 
     def _learn(self, x: Features, w: float, outputs: Any, slopes: _Slopes) -> None:
         """One step: `outputs` are coefficients and intercepts, perhaps of more outputs than before."""
-        if not (math.isfinite(w) and w >= 0.0):
-            raise InvalidValue(f"{self.name}: the weight must be finite and not negative, got {w}")
+        self._check_weight(w)
         if w == 0.0:
             return
-        point, features = self._read(x, True)
-        missing = len(features) - len(self._features)
-        points = [np.append(known, np.zeros(missing)) for known in self._points] if missing else self._points
-        row, itself = self._row(point, points), float(self._row(point, [point])[0])
+        point, features, points, row, itself = self._meet(x)
         c, b = outputs
         slope, loss, margin = slopes(c @ row + b)
         rate = _core.rate(json.dumps(self._described["learning_rate"]), self._t + 1.0)
@@ -208,7 +235,7 @@ class _Machine(Part):
             if step.any():
                 crowd.admit(point)
         if not (np.isfinite(crowd.c).all() and np.isfinite(b + step).all()):
-            raise InvalidValue(f"{self.name}: this example would make the state overflow; it was not learned")
+            raise self._overflow()
         self._features, self._c = features, crowd.c
         self._b = b + step if self.intercept else b
         self._points, self._gram, self._norms, self._born = crowd.points, crowd.gram, crowd.norms, crowd.born
@@ -281,10 +308,10 @@ class _Crowd:
         share = 1.0
         if self.maintenance.endswith("+") and self.margin > 0.0:
             length = max(0.0, self.itself - distance) * self.rate
-            eta = math.sqrt(max(self.tolerance, _LEAST_SHARE) * abs(self.itself))
+            eta = math.sqrt(max(self.tolerance, LEAST_SHARE) * abs(self.itself))
             gain = self.loss - math.sqrt(max(0.0, distance)) / eta
             share = min(self.loss, 2 * gain, length) / length if gain > 0.0 and length > 0.0 else 0.0
-        elif distance > max(self.tolerance, _LEAST_SHARE) * abs(self.itself) and not self.full:
+        elif distance > max(self.tolerance, LEAST_SHARE) * abs(self.itself) and not self.full:
             self.push(point)
             return
         self.step = share * self.step
@@ -292,7 +319,7 @@ class _Crowd:
 
     def project(self, point: Any) -> None:
         a, distance = self.projection()
-        apart = distance > _LEAST_SHARE * abs(self.itself)
+        apart = distance > LEAST_SHARE * abs(self.itself)
         if apart and not self.full:
             self.push(point)
         elif not apart or (place := self.least()) is None:
@@ -318,7 +345,7 @@ class _Crowd:
         self.replace(oldest, point)
 
 
-class PythonKernelSGD(_Machine, Classifier):
+class PythonKernelSGD(_Descent, Classifier):
     """What `KernelSGD` gives for a kernel that is a function or on texts."""
 
     name = "kernel.KernelSGD"
@@ -327,10 +354,6 @@ class PythonKernelSGD(_Machine, Classifier):
         super().__init__(kernel, loss, *others, **more)
         #: By code, as in native models: 1 and True have code 1, whichever came first.
         self._labels: list[Label | None] = []
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("kernel", *self._described) if name != "name"}
 
     @property
     def classes(self) -> list[Label]:
@@ -410,17 +433,13 @@ class PythonKernelSGD(_Machine, Classifier):
         return 1.0 / (1.0 + math.exp(-score)) if score > -700.0 else 0.0
 
 
-class PythonKernelSGDRegressor(_Machine, Regressor):
+class PythonKernelSGDRegressor(_Descent, Regressor):
     """What `KernelSGDRegressor` gives for a kernel that is a function or on texts."""
 
     name = "kernel.KernelSGDRegressor"
 
     def __init__(self, kernel: Any, loss: Any = "losses.Squared", *others: Any, **more: Any) -> None:
         super().__init__(kernel, loss, *others, **more)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("kernel", *self._described) if name != "name"}
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example."""

@@ -27,9 +27,10 @@ class String(Kernel):
     stretch; it is slower (the product of the lengths of both texts) and sees likeness through insertions and
     typing errors.
 
-    It is for `KernelSGD`, which then keeps the texts of its points and runs in Python around this kernel in native
-    code: a text that was never learned has no code that a native learner could look at. Such a model is saved by
-    pickle. For long texts and many words, `feature_extraction.HashingVectorizer` and a linear learner are quicker.
+    `KernelSGD`, `KernelRLS` and `Nystroem` take it; they then keep the texts of their points and run in Python
+    around this kernel in native code: a text that was never learned has no code that a native learner could look
+    at. Such a model is saved by pickle. For long texts and many words, `feature_extraction.HashingVectorizer` and
+    a linear learner are quicker.
 
     Parameters
     ----------
@@ -58,9 +59,12 @@ class String(Kernel):
     >>> model.predict_one({"mail": "more money"}), model.predict_one({"mail": "no meeting"})
     (True, False)
 
-    References ---------- Leslie, C., Eskin, E. and Noble, W. S. (2002). The spectrum kernel: a string kernel for
-    SVM protein classification. Lodhi, H., Saunders, C., Shawe-Taylor, J., Cristianini, N. and Watkins, C. (2002).
-    Text classification using string kernels.
+    References
+    ----------
+    Leslie, C., Eskin, E. and Noble, W. S. (2002). The spectrum kernel: a string kernel for SVM protein
+    classification.
+    Lodhi, H., Saunders, C., Shawe-Taylor, J., Cristianini, N. and Watkins, C. (2002). Text classification using
+    string kernels.
     """
 
     name = "kernel.String"

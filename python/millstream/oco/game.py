@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.errors import InvalidType, InvalidValue, MillstreamError, NumericOverflow
 from millstream.oco.learner import Learner, Terms
 from millstream.oco.losses import Linear, Loss, Losses, as_loss, as_losses
 from millstream.oco.report import Report, Reports, made
@@ -183,6 +183,9 @@ class Game:
         if switches is None:
             switches = int(getattr(self.learner, "switches", 0))
         costs = np.concatenate(self._costs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(np.cumsum(costs)).all():
+                raise NumericOverflow("oco.Game: the losses add up to more than a number can hold")
         decisions = np.concatenate(self._decisions) if self._decisions else None
         rivals = self.comparator or self.learner._set
         rivals = rivals.of_dimension(self.learner._set.known)

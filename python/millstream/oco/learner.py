@@ -109,6 +109,7 @@ class Learner:
         """The decision of the coming round. Asking changes nothing."""
         return self._ready().decision().copy()
 
+    @np.errstate(over="ignore", invalid="ignore")
     def observe(self, loss: Any) -> float:
         """Take in the loss of the round: a loss, a vector for a linear one, a function, or value and gradient.
 
@@ -122,7 +123,7 @@ class Learner:
         try:
             value = number(self.name, "the loss of the decision", found.value(w))
             gradient = found.gradient(w)
-            if np.shape(gradient) != w.shape or not math.isfinite(float(np.sum(gradient))):
+            if np.shape(gradient) != w.shape or not np.isfinite(gradient).all():
                 raise InvalidValue(
                     f"{self.name}: a gradient must be finite and have shape {w.shape}, got {shown(gradient)}"
                 )
@@ -142,6 +143,7 @@ class Learner:
         costs, _ = self._rows(rows)
         return costs
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _rows(self, rows: Array, keep: bool = False) -> tuple[Array, Array | None]:
         """The costs of linear losses that have been checked, and the decisions if they are to be kept."""
         engine = self._ready()

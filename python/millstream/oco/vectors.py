@@ -30,8 +30,7 @@ def vector(who: str, what: str, value: Any, dimension: int | None = None) -> Arr
     if found.ndim != 1 or (dimension is not None and len(found) != dimension) or len(found) == 0:
         wanted = "(d,)" if dimension is None else f"({dimension},)"
         raise InvalidValue(f"{who}: {what} must have shape {wanted}, got {found.shape}")
-    # A sum is finite only if all is, and costs less than looking at each; a sum that overflows is looked at again.
-    if not math.isfinite(found.sum()) and not np.isfinite(found).all():
+    if not np.isfinite(found).all():
         place = int(np.flatnonzero(~np.isfinite(found))[0])
         raise InvalidValue(f"{who}: {what} must be finite, got {found[place]} at {place}")
     return found
@@ -46,7 +45,10 @@ def matrix(who: str, what: str, value: Any, dimension: int | None = None) -> Arr
     if found.ndim != 2 or found.shape[1] == 0 or (dimension is not None and found.shape[1] != dimension):
         wanted = "(rounds, d)" if dimension is None else f"(rounds, {dimension})"
         raise InvalidValue(f"{who}: {what} must have shape {wanted}, got {found.shape}")
-    if not math.isfinite(found.sum()) and not np.isfinite(found).all():
+    # A sum is finite only if all is, and costs less than looking at each; a sum that overflows is looked at again.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(found.sum())
+    if not math.isfinite(total) and not np.isfinite(found).all():
         row, place = (int(axis[0]) for axis in np.nonzero(~np.isfinite(found)))
         raise InvalidValue(f"{who}: {what} must be finite, got {found[row, place]} at {place} of round {row + 1}")
     return found

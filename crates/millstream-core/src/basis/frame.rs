@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, Shown};
 use crate::parameter::Arguments;
 use crate::role::{Part, Transformer};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
@@ -155,9 +155,11 @@ impl Basis {
                         continue;
                     }
                     format!(
-                        "{} must be within the bounds [{low}, {high}], got {number} \
-                         (outside=\"clamp\" or \"extrapolate\" takes it)",
-                        self.called(input)
+                        "{} must be within the bounds [{}, {}], got {} (outside=\"clamp\" or \"extrapolate\" takes it)",
+                        self.called(input),
+                        Shown(low),
+                        Shown(high),
+                        Shown(number)
                     )
                 }
                 Some(Value::Nominal(_)) => {

@@ -363,6 +363,10 @@ impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
                 (true, _) => step.fold_in(bytes, &theirs, &ours)?,
                 (false, true) => {}
                 (false, false) if fixed => step.load(bytes)?,
+                (false, false) if twin.is_fixed() => return Err(Fault::value(
+                    "cannot be merged exactly: the features of the two halves differ, or came in another order, and \
+                         what a step before the last writes depends on that",
+                )),
                 (false, false) => return Err(Fault::value(
                     "cannot be merged exactly: a step before the last learns, so each half was given rows that \
                          were transformed by what that half alone had seen",

@@ -7,7 +7,7 @@
 //! class takes one half of the step and its rival the other, with the opposite sign. So the margin moves by what it
 //! would move by with two classes, and when a third one comes, f becomes f/2 and −f/2 and nothing is lost.
 
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, Shown};
 use crate::linear_model::softmax_regression::softmax;
 use crate::losses::Loss;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
@@ -285,7 +285,8 @@ impl KernelSgdRegressor {
         let KernelSgd { loss, machine } = &mut self.0;
         if loss.for_counts() && y < 0.0 {
             return Err(Fault::value(format!(
-                "{NUMBERS}: the target of losses.Poisson must not be negative, got {y}"
+                "{NUMBERS}: the target of losses.Poisson must not be negative, got {}",
+                Shown(y)
             )));
         }
         let fresh = machine.state.coefficients.is_empty();

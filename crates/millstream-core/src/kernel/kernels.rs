@@ -68,7 +68,8 @@ impl Kernel {
     pub fn of(arguments: &Arguments<'_>) -> Result<Self> {
         match arguments.part("kernel")? {
             Built::Kernel(Kernel::Text(_)) => Err(Fault::value(format!(
-                "{}: kernel.String is for texts, which kernel.KernelSGD takes, and only where it stands by itself",
+                "{}: kernel.String is for texts, which KernelSGD, KernelRLS and Nystroem take, and only where they stand by \
+                 themselves or in a pipeline",
                 arguments.who
             ))),
             Built::Kernel(kernel) => Ok(kernel),

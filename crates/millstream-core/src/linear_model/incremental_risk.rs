@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::basis::Factor;
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, Shown};
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
@@ -75,8 +75,10 @@ impl Stiffness {
             (arguments.float("stiffness")?, arguments.float("growth")?, arguments.float("cap")?);
         if cap < start {
             return Err(Fault::value(format!(
-                "{}: cap must be at least stiffness = {start}, got {cap}",
-                arguments.who
+                "{}: cap must be at least stiffness = {}, got {}",
+                arguments.who,
+                Shown(start),
+                Shown(cap)
             )));
         }
         Ok(match arguments.text("schedule")? {

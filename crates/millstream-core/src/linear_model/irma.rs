@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, Shown};
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
@@ -91,7 +91,8 @@ impl Irma {
     fn check_target(&self, y: f64) -> Result<()> {
         if y < 0.0 && self.loss.for_counts() {
             return Err(Fault::value(format!(
-                "{NAME}: with losses.Poisson the target must not be negative, got {y}"
+                "{NAME}: with losses.Poisson the target must not be negative, got {}",
+                Shown(y)
             )));
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! Any loss for numbers may be followed: squared for the mean, absolute or quantile for the median and other
 //! quantiles, Huber against outliers.
 
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, Shown};
 use crate::linear_model::whole::{self, Build as _};
 use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
@@ -64,7 +64,8 @@ impl<E: Engine> LinearRegression<E> {
     fn check(&self, y: f64) -> Result<()> {
         if y < 0.0 && self.engine.loss().for_counts() {
             return Err(Fault::value(format!(
-                "{NAME}: with losses.Poisson the target must not be negative, got {y}"
+                "{NAME}: with losses.Poisson the target must not be negative, got {}",
+                Shown(y)
             )));
         }
         Ok(())

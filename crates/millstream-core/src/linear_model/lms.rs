@@ -2,6 +2,7 @@
 //! divided by ε + |x|², and is then stable for every μ below 2 whatever the scale of the features. The constant term is
 //! a feature that is always 1. A sample weight multiplies μ.
 
+use crate::fault::{Fault, Shown};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::plane::{Move, Spread};
 use crate::linear_model::residual::{build, Missed, Rule};
@@ -32,6 +33,14 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         let rule = Lms { rate: arguments.float("learning_rate")?, normalized: arguments.boolean("normalized")? };
+        if rule.normalized && rule.rate >= 2.0 {
+            return Err(Fault::value(format!(
+                "{}: learning_rate must be below 2 with normalized=True, got {}: it goes past the target by more than \
+                 it was away",
+                arguments.who,
+                Shown(rule.rate)
+            )));
+        }
         Ok(build(rule, Spread::None, arguments.boolean("intercept")?))
     },
 };

@@ -6,7 +6,7 @@
 use serde_json::Value as Json;
 
 use crate::block::among_known;
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, Shown};
 use crate::labels::{Label, Labels};
 use crate::registry::{self, Built, Role};
 use crate::role::{Classifier, Part, Regressor, Transformer};
@@ -402,7 +402,7 @@ impl Model {
     fn check(&self, target: Target<'_>, w: f64) -> Result<()> {
         let refuse = |kind: fn(String) -> Fault, message: String| Err(kind(format!("{}: {message}", self.title)));
         if !(w.is_finite() && w >= 0.0) {
-            return refuse(Fault::value, format!("the weight must be finite and not negative, got {w}"));
+            return refuse(Fault::value, format!("the weight must be finite and not negative, got {}", Shown(w)));
         }
         match (&self.root, target) {
             (Root::Classifier(part), Target::Class(label)) => {

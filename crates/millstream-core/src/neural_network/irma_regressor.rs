@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::basis::{outside, Outside, Region, BOUNDS, OUTSIDE};
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, Shown};
 use crate::linear_model::{Coordinates, Stiffness, GROWTH, SCHEDULE, STIFFNESS};
 use crate::optim::Features;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -163,9 +163,12 @@ impl IrmaRegressor {
             };
             if !(low <= number && number <= high) {
                 return Err(Fault::value(format!(
-                    "{NAME}: {} must be within the bounds [{low}, {high}], got {number} \
+                    "{NAME}: {} must be within the bounds [{}, {}], got {} \
                      (outside=\"clamp\" or \"extrapolate\" takes it)",
-                    called(slot)
+                    called(slot),
+                    Shown(low),
+                    Shown(high),
+                    Shown(number)
                 )));
             }
         }

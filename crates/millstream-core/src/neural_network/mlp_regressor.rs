@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, Result, Shown};
 use crate::linear_model::Coordinates;
 use crate::losses::Loss;
 use crate::optim::{Features, Optimizer, Penalty, Rule, Step, Weights};
@@ -236,7 +236,8 @@ impl Regressor for MlpRegressor {
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         if y < 0.0 && self.loss.for_counts() {
             return Err(Fault::value(format!(
-                "{NAME}: with losses.Poisson the target must not be negative, got {y}"
+                "{NAME}: with losses.Poisson the target must not be negative, got {}",
+                Shown(y)
             )));
         }
         let (before, fresh) = (self.state.coordinates.width(), self.state.weights.is_empty());
