@@ -16,6 +16,7 @@ from benchmarks.resources import FilePeaks, LongRun
 
 __all__ = [
     "PEERS",
+    "detectors_table",
     "every_quality_table",
     "front_table",
     "generators_table",
@@ -168,6 +169,23 @@ def generators_table(results: Sequence[Result]) -> str:
     return table(["generator", "examples/s", "MOA", "ours is", "River", "ours is"], rows)
 
 
+def detectors_table(results: Sequence[Result]) -> str:
+    """A row for every drift detector."""
+    rows = []
+    for result in results:
+        outcome = result.outcomes["millstream, update_many"]
+        row = [f"`{result.comparison.title}`", rate(result.rate("millstream, update_many"))]
+        row += [rate(result.rate("millstream")), size(outcome.memory)]
+        if "River" in result.rates:
+            one = result.ratio("River") / result.ratio("millstream")
+            row += [rate(result.rate("River")), f"{result.ratio('River'):.3g} ×", f"{one:.3g} ×"]
+        else:
+            row += ["–", "–", "–"]
+        rows.append(row)
+    head = ["detector", "updates/s in many", "in one", "state", "River, in one", "many is", "one is"]
+    return table(head, rows)
+
+
 #: Whom quality is measured against.
 PEERS = ("River", "scikit-learn", "VW")
 
@@ -271,6 +289,7 @@ def page(
     generators: Sequence[Result] = (),
     judged: Sequence[Quality] = (),
     rescaled: Sequence[Scales] = (),
+    detectors: Sequence[Result] = (),
 ) -> str:
     """The whole page."""
     parts = [
@@ -302,6 +321,13 @@ def page(
             "## Every generator",
             "Examples drawn and thrown away, in chunks; MOA by its task MeasureStreamSpeed, River by its loop.",
             generators_table(generators),
+        ]
+    if detectors:
+        parts += [
+            "## Every drift detector",
+            "Errors of a classifier, 0 or 1, whose share changes now and then: `update_many` with all of them, "
+            "and `update` and `drift_detected` in a loop, beside River's loop where it has the same.",
+            detectors_table(detectors),
         ]
     if judged:
         parts += [

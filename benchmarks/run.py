@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import generators, learners, quality, report, resources, workloads
+from benchmarks import detectors, generators, learners, quality, report, resources, workloads
 from benchmarks.measure import Comparison, Result, measure
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
@@ -40,12 +40,15 @@ def _judged(size: float) -> tuple[list[quality.Quality], list[quality.Scales]]:
 def main() -> None:
     """Run what is asked for and print the page."""
     names = ", ".join(
-        [*workloads.WORKLOADS, "learners", "generators", "quality", "memory", "file-memory", "import"]
+        [*workloads.WORKLOADS, "learners", "generators", "detectors", "quality", "memory", "file-memory", "import"]
     )
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", help=f"some of: {names}, or learners and generators by name"
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        help=f"some of: {names}, or learners, generators, detectors by name",
     )
     parser.add_argument(
         "--write",
@@ -65,12 +68,14 @@ def main() -> None:
     parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
     every = None if wanted("generators") else only
     drawn = [_measured(comparison, turns) for comparison in generators.comparisons(size, every)]
+    every = None if wanted("detectors") else only
+    watched = [_measured(comparison, turns) for comparison in detectors.comparisons(size, every)]
     judged, rescaled = _judged(size) if wanted("quality") else ([], [])
     rows = int(10_000_000 * size)
     runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
     seconds = resources.import_seconds() if wanted("import") else None
     peaks = resources.file_peaks(int(4_000_000 * size)) if wanted("file-memory") else None
-    page = report.page(where, results, parts, runs, seconds, turns, peaks, drawn, judged, rescaled)
+    page = report.page(where, results, parts, runs, seconds, turns, peaks, drawn, judged, rescaled, watched)
     print(page)
     if given.write and only is None:
         RESULTS.write_text(page)

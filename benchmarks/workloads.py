@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import files, games, generators, kernels, least_squares, ours, peers, risk, streams
+from benchmarks import detectors, files, games, generators, kernels, least_squares, ours, peers, risk, streams
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
 
@@ -226,6 +226,8 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "bayesian": least_squares.bayesian,
     "kernel-sgd": kernels.recursion,
     "fourier": kernels.fourier,
+    "adwin-one": lambda size: detectors.adwin(size, together=False),
+    "adwin-many": lambda size: detectors.adwin(size, together=True),
 }
 
 

@@ -518,6 +518,21 @@ pub trait Statistic: Part {
 /// Watches a stream of numbers (often a model's errors) for a change.
 pub trait DriftDetector: Part {
     fn update(&mut self, x: f64) -> Result<()>;
+    /// `update` with each; the places of changes are added to `found`. After a fault, which comes with the place of the
+    /// number that was refused, the detector is of no use: the caller has a copy.
+    fn update_many(
+        &mut self,
+        numbers: &[f64],
+        found: &mut Vec<usize>,
+    ) -> std::result::Result<usize, (usize, Fault)> {
+        for (place, &x) in numbers.iter().enumerate() {
+            self.update(x).map_err(|fault| (place, fault))?;
+            if self.verdict().drift {
+                found.push(place);
+            }
+        }
+        Ok(numbers.len())
+    }
     /// What the last update brought to light.
     fn verdict(&self) -> Verdict;
     /// Start again.

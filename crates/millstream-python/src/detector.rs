@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use millstream_core::drift::{Direction, Watch};
 use millstream_core::Fault;
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -131,22 +132,14 @@ impl DriftDetector {
 
     /// Tell it many; gives the places at which it found a change. A bad one changes nothing.
     fn _update_many(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-        let x = read_numbers(x)?;
-        self.with(py, |watch| {
-            let mut next = watch.clone();
-            let mut found = Vec::new();
-            let told = py.detach(|| {
-                x.iter().enumerate().try_for_each(|(row, &x)| {
-                    next.update(x).map_err(|fault| fault.at_row(row))?;
-                    if next.detector().verdict().drift {
-                        found.push(row);
-                    }
-                    Ok(())
-                })
-            });
-            told.or_raise(py)?;
-            *watch = next;
-            Ok(found)
-        })
+        // Numbers in a row are borrowed, others are copied.
+        let lent = x.cast::<PyArray1<f64>>().ok().and_then(|array| array.try_readonly().ok());
+        match lent.as_ref().and_then(|array| array.as_slice().ok()) {
+            Some(x) => self.with(py, |watch| py.detach(|| watch.update_many(x)).or_raise(py)),
+            None => {
+                let x = read_numbers(x)?;
+                self.with(py, |watch| py.detach(|| watch.update_many(&x)).or_raise(py))
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use millstream_core::Fault;
 use numpy::{PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
 use crate::errors::{raise, OrRaise};
 use crate::labels::{read_label, show_label};
@@ -56,7 +56,16 @@ impl Predicted {
     }
 }
 
+#[inline]
 pub fn read_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
+    // What most values are.
+    if let Ok(number) = value.cast_exact::<PyFloat>() {
+        return Ok(number.value());
+    }
+    read_other_number(value, what)
+}
+
+fn read_other_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
     if !value.is_instance_of::<PyString>() {
         if let Ok(number) = value.extract::<f64>() {
             return Ok(number);

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from millstream.cli import bench, compare, completion, demo, describe, generate, inspect, paper, predict, run
+from millstream.cli import (
+    bench,
+    compare,
+    completion,
+    demo,
+    describe,
+    drift,
+    generate,
+    inspect,
+    paper,
+    predict,
+    run,
+)
 from millstream.cli import list as list_command
 
 __all__ = ["COMMANDS"]
@@ -10,6 +22,7 @@ __all__ = ["COMMANDS"]
 COMMANDS = (
     run.COMMAND,
     compare.COMMAND,
+    drift.COMMAND,
     predict.COMMAND,
     inspect.COMMAND,
     list_command.COMMAND,

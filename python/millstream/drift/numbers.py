@@ -36,7 +36,7 @@ class ADWIN(DriftDetector):
     ...     detector.update(error)
     ...     if detector.drift_detected:
     ...         print(place, detector.direction, detector.change_point)
-    1055 up 896
+    1055 up 1000
 
     References
     ----------

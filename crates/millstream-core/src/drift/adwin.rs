@@ -2,6 +2,7 @@
 //!
 //! With `restart`, a change ends the window and the next number begins a new one, as in River: what came after the
 //! change, but before it was found, is forgotten too. Without it, as in the paper, the newer side of the cut stays.
+//! The change is believed to have begun at the cut whose sides differ most for their sizes.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Declaration, Role};
 
 use super::confidence;
-use super::detector::{build, too_large, Test, Verdict};
+use super::detector::{build, first_not, too_large, Many, Test, Verdict};
 use super::window::{Settings, Window, LARGEST};
 
 pub static ADWIN: Declaration = Declaration {
@@ -62,6 +63,9 @@ pub static ADWIN: Declaration = Declaration {
     },
 };
 
+/// How many numbers are looked at before they are taken.
+const BLOCK: usize = 1024;
+
 #[derive(Clone)]
 struct Adwin {
     settings: Settings,
@@ -84,10 +88,25 @@ impl Test for Adwin {
             return Err(too_large::<Self>());
         }
         state.verdict = match state.window.add(x, &self.settings) {
-            Some(direction) => Verdict::drift(direction, state.window.width()),
+            Some(direction) => Verdict::drift(direction, state.window.since()),
             None => Verdict::default(),
         };
         Ok(())
+    }
+
+    fn take_many(&self, state: &mut State, numbers: &[f64]) -> Many {
+        // Not all at once: they would be looked at again after each change.
+        let numbers = &numbers[..numbers.len().min(BLOCK)];
+        let good = first_not(numbers, |x| x.abs() <= LARGEST);
+        let (done, direction) = state.window.add_many(&numbers[..good], &self.settings);
+        state.verdict = match direction {
+            Some(direction) => Verdict::drift(direction, state.window.since()),
+            None => Verdict::default(),
+        };
+        match direction {
+            None if good < numbers.len() => Err((good, too_large::<Self>())),
+            _ => Ok(done),
+        }
     }
 
     #[inline]

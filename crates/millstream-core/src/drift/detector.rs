@@ -38,6 +38,9 @@ impl Verdict {
     }
 }
 
+/// How many numbers were taken, or which one was refused.
+pub type Many = std::result::Result<usize, (usize, Fault)>;
+
 /// A rule for a number. Whatever it remembers is in its state, the last verdict included.
 pub trait Test: Clone + Send + Sync + 'static {
     const NAME: &'static str;
@@ -47,6 +50,19 @@ pub trait Test: Clone + Send + Sync + 'static {
 
     /// Take a number, whole or nothing.
     fn take(&self, state: &mut Self::State, x: f64) -> Result<()>;
+    /// Take numbers, at most up to the first that is a change; gives how many they were. After a fault, where it
+    /// stopped is all that is known.
+    fn take_many(&self, state: &mut Self::State, numbers: &[f64]) -> Many {
+        for (place, &x) in numbers.iter().enumerate() {
+            if let Err(fault) = self.take(state, x) {
+                return Err((place, fault));
+            }
+            if Self::verdict(state).drift {
+                return Ok(place + 1);
+            }
+        }
+        Ok(numbers.len())
+    }
     fn verdict(state: &Self::State) -> Verdict;
     fn estimation(state: &Self::State) -> f64;
     /// Whether a change ends all that came before the next number.
@@ -68,6 +84,18 @@ pub trait Test: Clone + Send + Sync + 'static {
 pub fn build<T: Test>(test: T) -> Built {
     Built::DriftDetector(Box::new(Detector { test, state: T::State::default() }))
 }
+
+/// The place of the first number of which something does not hold, or their number.
+#[inline]
+pub fn first_not(numbers: &[f64], holds: impl Fn(f64) -> bool) -> usize {
+    // To the end of a stretch in any case: a loop that may stop does not run in vector registers.
+    let good = |stretch: &&[f64]| stretch.iter().fold(true, |good, &x| good & holds(x));
+    let before = STRETCH * numbers.chunks(STRETCH).take_while(good).count();
+    let rest = numbers.get(before..).unwrap_or_default();
+    numbers.len().min(before) + rest.iter().position(|&x| !holds(x)).unwrap_or(rest.len())
+}
+
+const STRETCH: usize = 64;
 
 /// A number that a test cannot add to its sums.
 pub fn too_large<T: Test>() -> Fault {
@@ -100,14 +128,31 @@ impl<T: Test> Part for Detector<T> {
     }
 }
 
+impl<T: Test> Detector<T> {
+    #[inline]
+    fn takes(x: f64) -> bool {
+        if T::SHARES {
+            (0.0..=1.0).contains(&x)
+        } else {
+            x.is_finite()
+        }
+    }
+
+    #[cold]
+    fn refusal(x: f64) -> Fault {
+        let must = match x.is_finite() {
+            true => "in [0, 1] (1 an error, 0 none)",
+            false => "finite",
+        };
+        Fault::value(format!("{}: a number must be {must}, got {x}", T::NAME))
+    }
+}
+
 impl<T: Test> DriftDetector for Detector<T> {
     #[inline]
     fn update(&mut self, x: f64) -> Result<()> {
-        if T::SHARES && !(0.0..=1.0).contains(&x) {
-            return Err(Fault::value(format!(
-                "{}: a number must be in [0, 1] (1 an error, 0 none), got {x}",
-                T::NAME
-            )));
+        if !Self::takes(x) {
+            return Err(Self::refusal(x));
         }
         if !(T::verdict(&self.state).drift && self.test.starts_again()) {
             return self.test.take(&mut self.state, x);
@@ -116,6 +161,27 @@ impl<T: Test> DriftDetector for Detector<T> {
         let before = self.state.clone();
         self.test.clear(&mut self.state);
         self.test.take(&mut self.state, x).inspect_err(|_| self.state = before)
+    }
+
+    fn update_many(&mut self, numbers: &[f64], found: &mut Vec<usize>) -> Many {
+        let good = first_not(numbers, Self::takes);
+        let mut done = 0;
+        while done < good {
+            if T::verdict(&self.state).drift && self.test.starts_again() {
+                self.test.clear(&mut self.state);
+            }
+            done += self
+                .test
+                .take_many(&mut self.state, &numbers[done..good])
+                .map_err(|(place, fault)| (done + place, fault))?;
+            if T::verdict(&self.state).drift {
+                found.push(done - 1);
+            }
+        }
+        match numbers.get(good) {
+            Some(&bad) => Err((good, Self::refusal(bad))),
+            None => Ok(done),
+        }
     }
 
     fn verdict(&self) -> Verdict {

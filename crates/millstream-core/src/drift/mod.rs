@@ -6,6 +6,7 @@
 
 mod adwin;
 mod cusum;
+mod cuts;
 mod ddm;
 mod detector;
 mod eddm;

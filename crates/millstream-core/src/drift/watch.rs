@@ -65,13 +65,21 @@ impl Watch {
         self.updates = 0;
     }
 
+    #[inline]
     pub fn update(&mut self, x: f64) -> Result<()> {
-        if !x.is_finite() {
-            return Err(Fault::value(format!("{}: a number must be finite, got {x}", self.name())));
-        }
         self.detector.update(x)?;
         self.updates = self.updates.saturating_add(1);
         Ok(())
+    }
+
+    /// `update` with each, all or none; gives the places at which a change was found.
+    pub fn update_many(&mut self, numbers: &[f64]) -> Result<Vec<usize>> {
+        let mut next = self.detector.duplicate();
+        let mut found = Vec::new();
+        next.update_many(numbers, &mut found).map_err(|(row, fault)| fault.at_row(row))?;
+        self.detector = next;
+        self.updates = self.updates.saturating_add(numbers.len() as u64);
+        Ok(found)
     }
 
     pub fn save(&self) -> Result<Vec<u8>> {

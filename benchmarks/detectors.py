@@ -1,0 +1,114 @@
+"""A row for every drift detector of the registry: its rate, in many and in one, and River's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import millstream
+from benchmarks.measure import Comparison, Outcome, Side
+
+__all__ = ["adwin", "comparisons", "names"]
+
+
+def names() -> list[str]:
+    """All detectors of numbers."""
+    return millstream.find(role="drift_detector")
+
+
+def errors(rows: int) -> Any:
+    """Errors of a classifier whose share changes now and then."""
+    random = np.random.default_rng(1)
+    shares = np.repeat(random.uniform(0.05, 0.4, rows // 10_000 + 1), 10_000)[:rows]
+    return (random.random(rows) < shares).astype(np.float64)
+
+
+def _river(name: str) -> Callable[[], Any] | None:
+    """What builds River's counterpart, if there is one."""
+    from river import drift
+    from river.drift import binary
+
+    counterparts: dict[str, Callable[[], Any]] = {
+        "drift.ADWIN": drift.ADWIN,
+        "drift.DDM": binary.DDM,
+        "drift.EDDM": binary.EDDM,
+        "drift.FHDDM": binary.FHDDM,
+        "drift.HDDM_A": binary.HDDMA,
+        "drift.HDDM_W": binary.HDDMW,
+        "drift.KSWIN": lambda: drift.KSWIN(seed=1),
+        "drift.PageHinkley": drift.PageHinkley,
+    }
+    return counterparts.get(name)
+
+
+def many(name: str, numbers: Any) -> Side:
+    """All numbers in one call."""
+
+    def prepare() -> Callable[[], Outcome]:
+        detector = millstream.build({"name": name})
+
+        def run() -> Outcome:
+            detector.update_many(numbers)
+            return Outcome(memory=detector.memory)
+
+        return run
+
+    return Side("millstream, update_many", len(numbers), prepare)
+
+
+def one(side: str, build: Callable[[], Any], numbers: list[float], asked: bool = True) -> Side:
+    """One number a call, from Python; whether there was a change may be asked after each."""
+
+    def prepare() -> Callable[[], Outcome]:
+        detector = build()
+
+        def run() -> Outcome:
+            if asked:
+                found = 0
+                for x in numbers:
+                    detector.update(x)
+                    if detector.drift_detected:
+                        found += 1
+            else:
+                for x in numbers:
+                    detector.update(x)
+            return Outcome(memory=getattr(detector, "memory", None))
+
+        return run
+
+    return Side(side, len(numbers), prepare)
+
+
+def adwin(size: float, together: bool) -> Comparison:
+    """The detector that has goals."""
+    from river import drift
+
+    numbers = errors(int(2_000_000 * size))
+    few = numbers[: int(200_000 * size)].tolist()
+    theirs = one("River", drift.ADWIN, few, asked=False)
+    if together:
+        return Comparison(
+            "ADWIN, update_many on zeros and ones", "", [many("drift.ADWIN", numbers), theirs], {"River": 10}
+        )
+    ours = one("millstream", lambda: millstream.build({"name": "drift.ADWIN"}), few, asked=False)
+    return Comparison("ADWIN, one number a call, from Python", "", [ours, theirs], {"River": 2})
+
+
+def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparison]:
+    """All detectors."""
+    for name in names():
+        if only is not None and not any(name.startswith(wanted) for wanted in only):
+            continue
+        # A Kolmogorov-Smirnov test for each number takes microseconds, and River's milliseconds.
+        slow = 10 if name == "drift.KSWIN" else 1
+        numbers = errors(int(500_000 * size) // slow)
+        few = numbers[: int(50_000 * size) // (2 * slow)].tolist()
+        sides = [
+            many(name, numbers),
+            one("millstream", lambda name=name: millstream.build({"name": name}), few),  # type: ignore[misc]
+        ]
+        if build := _river(name):
+            sides.append(one("River", build, few))
+        yield Comparison(name, "", sides)

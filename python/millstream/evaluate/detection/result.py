@@ -1,0 +1,235 @@
+"""What a comparison of detectors found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from millstream.errors import InvalidValue
+from millstream.evaluate.detection.streams import Change
+from millstream.evaluate.frames import amount, frame, table
+
+__all__ = ["Detection", "DriftResult", "Score"]
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What one detector found in one stream, with one seed."""
+
+    detector: str
+    stream: str
+    seed: int
+    #: Numbers, or rows, of the stream.
+    length: int
+    changes: tuple[Change, ...]
+    #: Where it found a change.
+    places: tuple[int, ...]
+    #: With which number it believes each to have begun, where it says so.
+    begins: tuple[int | None, ...]
+    within: int | None
+    nanoseconds: int
+    #: Bytes that the detector holds at the end.
+    memory: int
+
+    @cached_property
+    def answers(self) -> tuple[int | None, ...]:
+        """The place in `places` of the detection that answers each change; None where it was missed."""
+        return self._judged[0]
+
+    @cached_property
+    def false_alarms(self) -> tuple[int, ...]:
+        """Where it found a change that is none."""
+        return self._judged[1]
+
+    @cached_property
+    def _judged(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
+        answers: list[int | None] = [None] * len(self.changes)
+        alarms = []
+        begins = [change.begin for change in self.changes]
+        for number, place in enumerate(self.places):
+            last = int(np.searchsorted(begins, place, side="right")) - 1
+            change = self.changes[last] if last >= 0 else None
+            if change is not None and answers[last] is None:
+                if self.within is None or place <= max(change.end, change.begin + self.within):
+                    answers[last] = number
+                    continue
+            elif change is not None and place <= change.end:
+                continue
+            alarms.append(place)
+        return tuple(answers), tuple(alarms)
+
+    @property
+    def delays(self) -> list[int]:
+        """How many numbers after the beginning of each change it was found; of those that were."""
+        return [
+            self.places[answer] - change.begin
+            for answer, change in zip(self.answers, self.changes, strict=True)
+            if answer is not None
+        ]
+
+    @property
+    def distances(self) -> list[int]:
+        """How far from the beginning of each change the detector believes it to have begun."""
+        found = []
+        for answer, change in zip(self.answers, self.changes, strict=True):
+            begin = None if answer is None else self.begins[answer]
+            if begin is not None:
+                found.append(abs(begin - change.begin))
+        return found
+
+
+@dataclass(frozen=True)
+class Score:
+    """One detector on one stream, over all seeds. What is not defined, such as the delay of no answer, is NaN."""
+
+    stream: str
+    detector: str
+    #: Changes in all.
+    changes: int
+    missed: int
+    #: The mean delay of those that were found, in numbers.
+    delay: float
+    #: The standard deviation of the delays.
+    delay_std: float
+    #: False alarms in 10,000 numbers.
+    false_alarms: float
+    #: How far off, in the median, the detector believes the change to have begun.
+    off: float
+    #: Nanoseconds for each number, `update_many` if the detector has it.
+    nanoseconds: float
+    #: Bytes that the detector held, at most.
+    memory: int
+
+    @classmethod
+    def of(cls, runs: Sequence[Detection]) -> Score:
+        """The score of the runs of one detector on one stream."""
+        delays = [delay for run in runs for delay in run.delays]
+        distances = [distance for run in runs for distance in run.distances]
+        numbers = sum(run.length for run in runs)
+        changes = sum(len(run.changes) for run in runs)
+        return cls(
+            runs[0].stream,
+            runs[0].detector,
+            changes,
+            changes - len(delays),
+            float(np.mean(delays)) if delays else math.nan,
+            float(np.std(delays)) if delays else math.nan,
+            1e4 * sum(len(run.false_alarms) for run in runs) / numbers if numbers else math.nan,
+            float(np.median(distances)) if distances else math.nan,
+            # The first run warms caches: the median is not moved by it.
+            float(np.median([run.nanoseconds / run.length for run in runs if run.length]))
+            if numbers
+            else math.nan,
+            max(run.memory for run in runs),
+        )
+
+
+@dataclass
+class DriftResult:
+    """Detectors beside each other, on streams whose changes are known. Printed, it is the table."""
+
+    detections: list[Detection]
+
+    @cached_property
+    def scores(self) -> list[Score]:
+        """A score for each stream and detector."""
+        groups: dict[tuple[str, str], list[Detection]] = {}
+        for run in self.detections:
+            groups.setdefault((run.stream, run.detector), []).append(run)
+        return [Score.of(runs) for runs in groups.values()]
+
+    @property
+    def streams(self) -> list[str]:
+        """The names of the streams."""
+        return list(dict.fromkeys(run.stream for run in self.detections))
+
+    @property
+    def detectors(self) -> list[str]:
+        """The names of the detectors."""
+        return list(dict.fromkeys(run.detector for run in self.detections))
+
+    def __getitem__(self, pair: tuple[str, str]) -> Score:
+        """The score of a stream and a detector: `result["abrupt", "ADWIN"]`."""
+        for score in self.scores:
+            if (score.stream, score.detector) == tuple(pair):
+                return score
+        raise InvalidValue(
+            f"there is no stream and detector {pair!r}; streams are {', '.join(self.streams)}, "
+            f"detectors {', '.join(self.detectors)}"
+        )
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """A row for each stream and detector, as a frame of "pandas", "polars" or "pyarrow"."""
+        rows = [asdict(score) for score in self.scores]
+        return frame({name: [row[name] for row in rows] for name in rows[0]}, kind)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        detections = [
+            {**asdict(run), "delays": run.delays, "false_alarms": list(run.false_alarms)}
+            for run in self.detections
+        ]
+        return {"scores": [asdict(score) for score in self.scores], "detections": detections}
+
+    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """A table for each stream: what it is, its head, its rows; the best first."""
+        found = []
+        head = ["", "missed", "delay", "±", "false alarms / 10,000", "off", "ns / update", "memory"]
+        for stream in self.streams:
+            scores = [score for score in self.scores if score.stream == stream]
+            runs = sum(run.stream == stream for run in self.detections) // len(scores)
+            rows = [
+                [
+                    score.detector,
+                    f"{score.missed} of {score.changes}",
+                    _whole(score.delay),
+                    _whole(score.delay_std),
+                    f"{score.false_alarms:.2f}",
+                    _whole(score.off),
+                    f"{score.nanoseconds:,.0f}",
+                    amount(score.memory),
+                ]
+                for score in sorted(scores, key=_rank)
+            ]
+            found.append((f"{stream}, {runs} time{'s' * (runs != 1)}", head, rows))
+        return found
+
+    def plot(self, kind: str = "trade-off", ax: Any = None, *, stream: str | None = None) -> Any:
+        """Draw with matplotlib; returns the axes.
+
+        `kind` is "trade-off" (delay against false alarms, a point for each detector) or "timeline" (where each
+        found a change, and where the changes are), of one stream: the first by default.
+        """
+        from millstream.evaluate.detection.drawing import plot
+
+        return plot(self, kind, ax, stream)
+
+    def save_plot(self, path: str | PathLike[str], kind: str = "trade-off", *, stream: str | None = None) -> None:
+        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        from millstream.evaluate.detection.drawing import save
+
+        save(self, path, kind, stream)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"{title}\n{table(head, rows)}" for title, head, rows in self.tables())
+
+    def _repr_html_(self) -> str:
+        from millstream.evaluate.detection.drawing import fragment
+
+        return fragment(self)
+
+
+def _rank(score: Score) -> tuple[float, float]:
+    """Misses and false alarms first, then delay: a detector that is always alarmed is never late."""
+    share = score.missed / score.changes if score.changes else 0.0
+    return 10.0 * share + score.false_alarms, score.delay if score.delay == score.delay else math.inf
+
+
+def _whole(value: float) -> str:
+    return "–" if value != value else f"{value:,.0f}"

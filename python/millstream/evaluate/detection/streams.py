@@ -1,0 +1,260 @@
+"""Streams whose changes are known: made-up errors, a model's errors on a generator, and the user's own."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from millstream import registry
+from millstream.errors import InvalidType, InvalidValue
+from millstream.synth.base import Generator
+
+__all__ = ["STREAMS", "Change", "ErrorStream", "Known", "known_streams"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Where a change begins, counted from 0, and where it is over; an abrupt one begins and ends at one place."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """What detectors are told, and the changes in it."""
+
+    #: A column of numbers for detectors of numbers; None if there are only rows.
+    numbers: Any
+    #: Rows of features for detectors that need no labels; None if there are only numbers.
+    rows: Any
+    changes: tuple[Change, ...]
+
+    @property
+    def length(self) -> int:
+        """How many numbers or rows there are."""
+        told = self.rows if self.numbers is None else self.numbers
+        return int(told.shape[0]) if hasattr(told, "shape") else len(told)
+
+
+@dataclass(frozen=True)
+class ErrorStream:
+    """Errors of a classifier, 1 for an error and 0 for none, whose share changes at known places.
+
+    Parameters
+    ----------
+    shares
+        The share of errors in each concept, one after the other; one share alone never changes.
+    length
+        How many numbers each concept has.
+    width
+        How many numbers a change takes. The chance of a number of the new concept rises along the sigmoid of
+        `synth.Drift`, whose middle is at the end of the old concept; 0 for an abrupt change.
+
+    Examples
+    --------
+    >>> from millstream import evaluate
+    >>> errors, changes = evaluate.ErrorStream(shares=(0.1, 0.5), length=1000)(seed=1)
+    >>> float(errors[:1000].mean()), float(errors[1000:].mean()), changes
+    (0.092, 0.495, [1000])
+    """
+
+    shares: Sequence[float] = (0.2, 0.4)
+    length: int = 5000
+    width: int = 0
+
+    def __post_init__(self) -> None:
+        shares = tuple(float(share) for share in self.shares)
+        if not shares or not all(0.0 <= share <= 1.0 for share in shares):
+            raise InvalidValue(f"evaluate.ErrorStream: shares must be in [0, 1], got {self.shares!r}")
+        if isinstance(self.length, bool) or not isinstance(self.length, int) or self.length < 1:
+            raise InvalidValue(
+                f"evaluate.ErrorStream: length must be a whole number, at least 1, got {self.length!r}"
+            )
+        if isinstance(self.width, bool) or not isinstance(self.width, int) or not 0 <= self.width <= self.length:
+            raise InvalidValue(
+                f"evaluate.ErrorStream: width must be a whole number in [0, length], got {self.width!r}"
+            )
+        object.__setattr__(self, "shares", shares)
+
+    def __call__(self, seed: int) -> tuple[Any, list[Any]]:
+        """The errors, and where the changes are."""
+        random = np.random.default_rng(seed)
+        places = np.arange(self.length * len(self.shares))
+        concept = places // self.length
+        if self.width:
+            middle = (places + self.length // 2) // self.length * self.length
+            chance = 1.0 / (1.0 + np.exp(-4.0 * (places - middle) / self.width))
+            new = random.random(len(places)) < chance
+            near = np.clip(middle // self.length, 0, len(self.shares) - 1)
+            old = np.clip(middle // self.length - 1, 0, None)
+            concept = np.where(new, near, old)
+        errors = random.random(len(places)) < np.asarray(self.shares)[concept]
+        changes = [place * self.length for place in range(1, len(self.shares))]
+        half = self.width // 2
+        spans = [(place - half, place + half) for place in changes] if self.width else changes
+        return errors.astype(np.float64), spans
+
+
+#: What detectors are tried on by default.
+STREAMS: dict[str, ErrorStream] = {
+    "abrupt": ErrorStream((0.2, 0.4)),
+    "gradual": ErrorStream((0.2, 0.4), width=1000),
+    "slight": ErrorStream((0.2, 0.28)),
+    "stable": ErrorStream((0.2,), length=10_000),
+}
+
+#: From a seed to what is known.
+Make = Callable[[int], Known]
+
+
+def known_streams(given: Any, model: Any, length: int) -> dict[str, tuple[Make, bool]]:
+    """Streams by name, each with whether it differs from seed to seed."""
+    if given is None:
+        given = list(STREAMS)
+    if _is_own(given) or isinstance(given, (str, Generator, ErrorStream)) or callable(given):
+        given = [given]
+    if not isinstance(given, (Mapping, list, tuple)) or not given:
+        raise InvalidType(
+            "evaluate.drift: a stream is one of "
+            f"{', '.join(STREAMS)}, an ErrorStream, a generator, (values, change_points), or a function of a seed "
+            f"that gives such a pair, got {given!r:.60}"
+        )
+    if isinstance(given, Mapping):
+        return {str(name): _made(each, model, length) for name, each in given.items()}
+    streams: dict[str, tuple[Make, bool]] = {}
+    for each in given:
+        name, number = _name_of(each), 2
+        while name in streams:
+            name, number = f"{_name_of(each)} {number}", number + 1
+        streams[name] = _made(each, model, length)
+    return streams
+
+
+def _is_own(given: Any) -> bool:
+    """Whether it is `(values, change_points)`, not a list of streams."""
+    if not isinstance(given, tuple) or len(given) != 2:
+        return False
+    values = given[0]
+    return not isinstance(values, (str, Generator, ErrorStream)) and not callable(values) and not _is_own(values)
+
+
+def _name_of(given: Any) -> str:
+    if isinstance(given, str):
+        return given
+    if isinstance(given, ErrorStream):
+        shares = " → ".join(f"{share:g}" for share in given.shares)
+        return f"errors {shares}" + (f", width {given.width:,}" if given.width else "")
+    if isinstance(given, Generator):
+        return type(given).__name__
+    return str(getattr(given, "__name__", "values"))
+
+
+def _made(given: Any, model: Any, length: int) -> tuple[Make, bool]:
+    if isinstance(given, str):
+        if given not in STREAMS:
+            hint = registry.nearest(given, STREAMS)
+            raise InvalidValue(f"evaluate.drift: stream must be one of {', '.join(STREAMS)}, got {given!r}{hint}")
+        given = STREAMS[given]
+    if isinstance(given, Generator):
+        spans = change_points_of(given.describe(), length)
+        return lambda seed: _drawn(_reseeded(given, seed), spans, model, length), True
+    if _is_own(given):
+        known = _known(*given)
+        return lambda seed: known, False
+    if not callable(given):
+        raise InvalidType(f"evaluate.drift: not a stream with known changes: {given!r:.60}")
+    takes = inspect.signature(given).parameters
+
+    def make(seed: int) -> Known:
+        made = given(seed) if takes else given()
+        if isinstance(made, Generator):
+            return _drawn(made, change_points_of(made.describe(), length), model, length)
+        if not _is_own(made):
+            raise InvalidType(
+                f"evaluate.drift: {_name_of(given)} must give (values, change_points) or a generator, "
+                f"got {made!r:.60}"
+            )
+        return _known(*made)
+
+    return make, bool(takes)
+
+
+def _known(values: Any, change_points: Iterable[Any]) -> Known:
+    length = values.shape[0] if hasattr(values, "shape") else len(values)
+    changes = []
+    for point in change_points:
+        begin, end = point if isinstance(point, (tuple, list)) and len(point) == 2 else (point, point)
+        if not 0 <= int(begin) <= int(end) or int(begin) >= max(length, 1):
+            raise InvalidValue(
+                f"evaluate.drift: a change point is a place in the stream of {length:,} values, or (begin, end), "
+                f"got {point!r}"
+            )
+        changes.append(Change(int(begin), int(end)))
+    changes.sort(key=lambda change: change.begin)
+    wide = getattr(values, "ndim", 1) == 2 or (length > 0 and not hasattr(values, "ndim") and _is_row(values))
+    return Known(None if wide else values, values if wide else None, tuple(changes))
+
+
+def _is_row(values: Any) -> bool:
+    return isinstance(values, (list, tuple)) and isinstance(values[0], (Mapping, list, tuple))
+
+
+def change_points_of(description: Mapping[str, Any], length: int) -> list[Any]:
+    """Where the first so many examples of a generator change, by the `synth.Drift`s in it."""
+    parameters = description.get("parameters", {})
+    if description.get("name") != "synth.Drift":
+        inner = parameters.get("stream")
+        return change_points_of(inner, length) if isinstance(inner, Mapping) else []
+    alpha = parameters["alpha"]
+    width = parameters["width"] if alpha is None else int(1.0 / math.tan(math.radians(alpha)))
+    position, period = parameters["position"], parameters["period"]
+    # What the first stream does is seen until the second has taken its place.
+    found = change_points_of(parameters["stream"], min(length, position))
+    for place in [position] if period is None else range(position, length, period):
+        if place < length:
+            found.append((max(place - width // 2, 0), place + width // 2) if width else place)
+    return found
+
+
+def _reseeded(generator: Generator, seed: int) -> Generator:
+    """The same generator with other random numbers; the first seed changes none."""
+
+    def reseeded(value: Any) -> Any:
+        if not isinstance(value, Mapping) or "name" not in value:
+            return value
+        parameters = {
+            name: each + 1000 * seed if name.startswith("seed") and isinstance(each, int) else reseeded(each)
+            for name, each in value["parameters"].items()
+        }
+        return {"name": value["name"], "parameters": parameters}
+
+    built: Generator = registry.build(reseeded(generator.describe()))
+    return built
+
+
+def _drawn(generator: Generator, spans: Sequence[Any], model: Any, length: int) -> Known:
+    """The errors that a model makes on a generator, and its rows."""
+    from millstream.evaluate.contest import prequential
+
+    if model is None:
+        raise InvalidValue("evaluate.drift: a generator needs a model, whose errors the detectors are told")
+    chunk = next(generator.chunks(length))
+    errors: list[Any] = []
+
+    def keep(columns: Mapping[str, Any]) -> None:
+        truth, predicted = np.asarray(columns["truth"]), np.asarray(columns["prediction"])
+        if model.role == "regressor":
+            error = np.abs(np.nan_to_num(predicted.astype(np.float64)) - truth)
+        else:
+            error = (predicted != truth).astype(np.float64)
+        errors.append(error)
+
+    prequential(model.clone(), (chunk.X, chunk.y), predictions=keep, progress=False)
+    known = _known(np.concatenate(errors), spans)
+    return Known(known.numbers, chunk.X, known.changes)

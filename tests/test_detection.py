@@ -1,0 +1,219 @@
+"""Drift detectors judged: delay, false alarms and misses by hand, all forms of streams, tables, plots, command."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import river.drift
+
+import millstream
+from millstream import drift, evaluate, linear_model, naive_bayes, synth
+from millstream.cli import main
+from millstream.errors import MillstreamError
+
+
+class Scripted:
+    """Finds changes where it is told to."""
+
+    def __init__(self, *places: int) -> None:
+        self.places, self.seen = places, -1
+        self.drift_detected = False
+
+    def update(self, x: float) -> None:
+        self.seen += 1
+        self.drift_detected = self.seen in self.places
+
+
+def test_delay_misses_and_false_alarms_by_hand() -> None:
+    # Changes at 100, 200 to 220 and 300 of 400 numbers. 50 comes before any: false. 110 answers 100 after 10
+    # numbers, 150 is one too many: false. 205 answers 200 after 5, 215 comes while it is under way: neither. 300
+    # is missed.
+    values = (np.zeros(400), [100, (200, 220), 300])
+    found = evaluate.drift({"mine": Scripted(50, 110, 150, 205, 215)}, values)
+    run = found.detections[0]
+    assert (run.delays, run.false_alarms, run.answers) == ([10, 5], (50, 150), (1, 3, None))
+    score = found["values", "mine"]
+    assert (score.changes, score.missed, score.delay, score.delay_std) == (3, 1, 7.5, 2.5)
+    assert score.false_alarms == 1e4 * 2 / 400
+    assert math.isnan(score.off)
+    # Within 8 numbers of its beginning: 110 is too late. A gradual change can be answered as long as it lasts.
+    found = evaluate.drift({"mine": Scripted(50, 110, 150, 215)}, values, within=8)
+    assert found.detections[0].delays == [15]
+    assert found.detections[0].false_alarms == (50, 110, 150)
+
+
+def test_streams_of_errors() -> None:
+    errors, changes = evaluate.ErrorStream((0.1, 0.6, 0.3), length=4000)(seed=3)
+    assert changes == [4000, 8000]
+    means = errors.reshape(3, 4000).mean(axis=1)
+    assert np.abs(means - [0.1, 0.6, 0.3]).max() < 0.03
+    errors, changes = evaluate.ErrorStream((0.0, 1.0), length=4000, width=2000)(seed=3)
+    assert changes == [(3000, 5000)]
+    # The sigmoid is 0.5 in the middle, 1 / (1 + e^2) = 0.119 a half width before.
+    assert abs(errors[3900:4100].mean() - 0.5) < 0.1
+    assert abs(errors[2900:3100].mean() - 0.119) < 0.06
+    assert errors[:1500].mean() < 0.02
+    assert errors[6500:].mean() > 0.98
+    again = evaluate.ErrorStream((0.0, 1.0), length=4000, width=2000)(seed=3)[0]
+    assert (errors == again).all()
+
+
+def test_detectors_are_as_good_as_they_are() -> None:
+    found = evaluate.drift(["ADWIN", drift.EWMAChart, drift.DDM()], seeds=5)
+    assert found.streams == ["abrupt", "gradual", "slight", "stable"]
+    adwin, chart = found["abrupt", "ADWIN"], found["abrupt", "EWMAChart"]
+    assert adwin.missed == chart.missed == 0
+    assert chart.delay < adwin.delay < 400
+    assert adwin.false_alarms < 1 < chart.false_alarms
+    assert adwin.delay < found["gradual", "ADWIN"].delay
+    # By the cut whose sides differ most; the window after a cut begins far before.
+    assert adwin.off < 100
+    assert found["stable", "ADWIN"].changes == 0
+    for score in found.scores:
+        assert 0 < score.nanoseconds < 1e6
+        assert 0 < score.memory < 1e6
+
+
+def test_a_result_is_the_same_for_the_same_seeds() -> None:
+    runs = [evaluate.drift(["ADWIN", "KSWIN"], "abrupt", seeds=[4, 2]).detections for _ in range(2)]
+    assert [run.places for run in runs[0]] == [run.places for run in runs[1]]
+    assert [run.seed for run in runs[0]] == [4, 4, 2, 2]
+
+
+def test_rivers_detectors_are_judged_beside_ours() -> None:
+    found = evaluate.drift({"ours": drift.ADWIN(), "River's": river.drift.ADWIN()}, "abrupt", seeds=3)
+    ours, theirs = (found["abrupt", name] for name in ("ours", "River's"))
+    assert (ours.delay, ours.missed, ours.false_alarms) == (theirs.delay, theirs.missed, theirs.false_alarms)
+    assert math.isnan(theirs.off)
+    assert theirs.memory > 0
+
+
+def test_the_errors_of_a_model_on_a_generator() -> None:
+    before, after = synth.Sine(classification_function=0), synth.Sine(classification_function=1)
+    stream = synth.Drift(synth.Drift(before, after, position=2000, width=0), before, position=5000, width=400)
+    found = evaluate.drift(drift.ADWIN(), stream, model=linear_model.LogisticRegression(), length=8000, seeds=2)
+    assert [(change.begin, change.end) for change in found.detections[0].changes] == [(2000, 2000), (4800, 5200)]
+    assert found.scores[0].missed == 0
+    assert found.scores[0].delay < 400
+    assert found.detections[0].places != found.detections[1].places
+    recurring = synth.Drift(before, after, position=1000, width=0, period=1000)
+    runs = evaluate.drift(
+        drift.ADWIN(), recurring, model=naive_bayes.GaussianNB(), length=3500, seeds=1
+    ).detections
+    assert [change.begin for change in runs[0].changes] == [1000, 2000, 3000]
+    with pytest.raises(ValueError, match="needs a model"):
+        evaluate.drift(drift.ADWIN(), recurring)
+    regression = synth.Planes2D()
+    errors = evaluate.drift(drift.PageHinkley(), regression, model=linear_model.LinearRegression(), length=500)
+    assert errors.scores[0].changes == 0
+
+
+def test_a_function_of_a_seed_and_rows_of_features() -> None:
+    class Moved:
+        """Looks at the first feature of a row."""
+
+        drifting_features: list[Any] = []
+        drift_detected = False
+
+        def update(self, x: dict[Any, float]) -> None:
+            self.drift_detected = x[0] > 5 and not self.drifting_features
+            if self.drift_detected:
+                self.drifting_features = [0]
+
+    def make(seed: int) -> tuple[Any, list[int]]:
+        rows = np.random.default_rng(seed).normal(size=(300, 2))
+        rows[200:, 0] += 10
+        return rows, [200]
+
+    found = evaluate.drift(Moved(), make, seeds=3)
+    assert [run.delays for run in found.detections] == [[0]] * 3
+    assert found.streams == ["make"]
+    with pytest.raises(TypeError, match="told numbers"):
+        evaluate.drift(drift.ADWIN(), make)
+
+
+def test_tables_frames_and_plots(tmp_path: Path) -> None:
+    found = evaluate.drift(["ADWIN", "DDM"], ["abrupt", "stable"], seeds=2)
+    text = repr(found)
+    assert "abrupt, 2 times" in text
+    assert "false alarms / 10,000" in text
+    assert "0 of 2" in text
+    frame = found.to_frame()
+    assert list(frame.stream) == ["abrupt", "abrupt", "stable", "stable"]
+    assert set(frame.columns) >= {"detector", "missed", "delay", "false_alarms", "nanoseconds", "memory"}
+    assert found.to_frame("polars").height == 4
+    assert json.loads(json.dumps(found.to_dict()["scores"][0]))["detector"] == "ADWIN"
+    page = found._repr_html_()
+    assert page.count("<svg") == 2
+    assert "http" not in page
+    for kind in ("trade-off", "timeline"):
+        found.save_plot(tmp_path / f"{kind}.svg", kind, stream="abrupt")
+        assert (tmp_path / f"{kind}.svg").read_text().rstrip().endswith("</svg>")
+    assert found.plot("timeline").get_title(loc="left") == "abrupt"
+    for bad in ({"kind": "nothing"}, {"stream": "nothing"}):
+        with pytest.raises(ValueError, match="must be one of"):
+            found.plot(**bad)
+    with pytest.raises(ValueError, match="there is no stream and detector"):
+        found["abrupt", "STEPD"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"detector": "ADWINN"}, "did you mean"),
+        ({"detector": 3}, "a detector has update"),
+        ({"detector": []}, "there is no detector"),
+        ({"stream": "abruptly"}, "stream must be one of"),
+        ({"stream": 3}, "a stream is one of"),
+        ({"stream": ([0.0, 1.0], [5])}, "a change point is a place"),
+        ({"stream": ([0.0, 1.0], [-1])}, "a change point is a place"),
+        ({"stream": ([0.0, 7.0], [1]), "detector": drift.DDM()}, "in [0, 1]"),
+        ({"stream": lambda seed: 3}, "must give"),
+        ({"seeds": 0}, "at least 1"),
+        ({"seeds": []}, "at least one seed"),
+        ({"within": 0}, "within must be"),
+        ({"length": -1}, "length must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: dict[str, Any], words: str) -> None:
+    import re
+
+    given = {"detector": drift.ADWIN(), "stream": "abrupt"} | arguments
+    with pytest.raises(MillstreamError, match=re.escape(words)):
+        evaluate.drift(given.pop("detector"), given.pop("stream"), **given)
+    with pytest.raises(MillstreamError, match="shares must be"):
+        evaluate.ErrorStream((2.0,))
+
+
+def test_the_command(capsys: Any, tmp_path: Path) -> None:
+    assert main(["drift", "abrupt", "-d", "ADWIN", "-d", "slow=DDM(drift_threshold=5)", "--seeds", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "abrupt, 2 times" in out
+    assert "slow" in out
+    path = tmp_path / "errors.csv"
+    path.write_text("e\n" + "0\n" * 300 + "1\n" * 100)
+    assert main(["drift", str(path), "-t", "e", "--changes", "300", "-d", "ADWIN", "--json", "--quiet"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["scores"][0]["missed"] == 0
+    assert data["detections"][0]["delays"] == [19]
+    plot = tmp_path / "p.svg"
+    generator = "Drift(Sine(), Sine(classification_function=1), position=500, width=0)"
+    words = ["drift", generator, "-m", "LogisticRegression", "-d", "ADWIN", "--length", "900", "--plot", str(plot)]
+    assert main([*words, "--kind", "timeline", "--seeds", "1"]) == 0
+    assert plot.exists()
+    for bad in (
+        ["drift", generator],
+        ["drift", "abrupt", "--changes", "3"],
+        ["drift", str(path)],
+        ["drift", "abrupt", "--plot", "p.txt"],
+        ["drift", "abrupt", "-d", "GaussianNB"],
+        ["drift", "abrupt", "-d", "ADWIN", "-d", "ADWIN"],
+        ["drift", str(path), "-t", "e", "--changes", "x"],
+    ):
+        assert main(bad) == 2
+    assert millstream.find(role="drift_detector")
