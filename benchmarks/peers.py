@@ -20,6 +20,8 @@ __all__ = [
     "capymoa_loop",
     "has_java",
     "moa",
+    "moa_evaluated",
+    "moa_model_bytes",
     "partial_fit",
     "river",
     "sgd_classifier",
@@ -126,36 +128,72 @@ def _moa_rows(key: int) -> Any:
 _KEPT: dict[int, tuple[Any, Any]] = {}
 
 
+def moa_evaluated(learner: str, X: Any, y: Any, options: str = "", seed: int | None = None) -> Any:
+    """MOA's evaluator after its own loop in Java, over rows in memory."""
+    return _moa_run(learner, X, y, options, seed)()[1]
+
+
+def _moa_run(learner: str, X: Any, y: Any, options: str, seed: int | None = None) -> Callable[[], tuple[Any, Any]]:
+    import jpype
+    from capymoa.evaluation import ClassificationEvaluator
+    from moa.evaluation import EfficientEvaluationLoops
+    from moa.streams import CachedInstancesStream
+
+    key = id(X)
+    _KEPT[key] = (X, y)
+    schema, instances = _moa_rows(key)
+    stream = CachedInstancesStream(instances)
+    model = jpype.JClass(learner)()
+    if options:
+        model.getOptions().setViaCLIString(options)
+    if seed is not None:
+        model.setRandomSeed(seed)
+    model.setModelContext(stream.getHeader())
+    model.prepareForUse()
+    evaluator = ClassificationEvaluator(schema=schema)
+
+    def run() -> tuple[Any, Any]:
+        EfficientEvaluationLoops.PrequentialEvaluation(
+            stream, model, evaluator.moa_basic_evaluator, None, -1, 1000, False, False
+        )
+        return model, evaluator
+
+    return run
+
+
+def _java_bytes() -> int:
+    """What the heap of the JVM holds after collection."""
+    import jpype
+
+    runtime = jpype.JClass("java.lang.Runtime").getRuntime()
+    for _ in range(3):
+        jpype.JClass("java.lang.System").gc()
+    return int(runtime.totalMemory() - runtime.freeMemory())
+
+
 def moa(learner: str, X: Any, y: Any, rows: int, options: str = "", name: str = "MOA") -> Side:
     """MOA's own loop in Java over rows in memory, scored by its basic evaluator."""
-    rows = min(rows, len(y))
-    key = id(X)
-    _KEPT[key] = (X[:rows], y[:rows])
+    X, y = X[:rows], y[:rows]
 
     def prepare() -> Callable[[], Outcome]:
-        import jpype
-        from capymoa.evaluation import ClassificationEvaluator
-        from moa.evaluation import EfficientEvaluationLoops
-        from moa.streams import CachedInstancesStream
+        run = _moa_run(learner, X, y, options)
 
-        schema, instances = _moa_rows(key)
-        stream = CachedInstancesStream(instances)
-        model = jpype.JClass(learner)()
-        if options:
-            model.getOptions().setViaCLIString(options)
-        model.setModelContext(stream.getHeader())
-        model.prepareForUse()
-        evaluator = ClassificationEvaluator(schema=schema)
-
-        def run() -> Outcome:
-            EfficientEvaluationLoops.PrequentialEvaluation(
-                stream, model, evaluator.moa_basic_evaluator, None, -1, 1000, False, False
-            )
+        def scored() -> Outcome:
+            _, evaluator = run()
             return Outcome(evaluator.accuracy() / 100)
 
-        return run
+        return scored
 
-    return Side(name, rows, prepare)
+    return Side(name, len(y), prepare)
+
+
+def moa_model_bytes(learner: str, X: Any, y: Any) -> int:
+    """What MOA's model holds after all rows: the heap with it, less the heap after it is let go."""
+    model, evaluator = _moa_run(learner, X, y, "")()
+    del evaluator
+    held = _java_bytes()
+    del model
+    return held - _java_bytes()
 
 
 def capymoa_loop(learner: str, X: Any, y: Any, rows: int) -> Side:

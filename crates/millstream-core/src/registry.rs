@@ -272,6 +272,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &synth::stagger::DECLARATION,
     &synth::waveform::DECLARATION,
     &tree::hoeffding_tree_classifier::DECLARATION,
+    &tree::hoeffding_tree_regressor::DECLARATION,
 ];
 
 pub fn find(name: &str) -> Result<&'static Declaration> {

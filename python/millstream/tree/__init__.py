@@ -1,5 +1,6 @@
 """Decision trees that grow from a stream, one example at a time."""
 
 from millstream.tree.hoeffding import HoeffdingTreeClassifier
+from millstream.tree.regression import HoeffdingTreeRegressor
 
-__all__ = ["HoeffdingTreeClassifier"]
+__all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]

@@ -9,18 +9,28 @@
 //! | a limit of memory | `budget` |
 //! | nodes and leaves together: grow, save, check, show | `growth`, `saved`, `shown` |
 //! | what can be set | `settings` |
+//! | the same for numbers | `regression_growth`, `regression_leaf`, `linear_leaf`, `histogram`, `target`, `regression_settings` |
 
 mod budget;
 mod candidates;
 mod criterion;
 mod decision;
 pub mod growth;
+mod histogram;
 pub mod hoeffding_tree_classifier;
+pub mod hoeffding_tree_regressor;
 mod leaf;
+mod linear_leaf;
+mod listing;
 mod nodes;
+pub mod regression_growth;
+mod regression_leaf;
+pub mod regression_settings;
 mod saved;
 pub mod settings;
+mod shape;
 mod shown;
+mod target;
 
 pub use growth::Tree;
 pub use settings::Settings;

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::row::{Row, Value};
 
+use super::candidates::Test;
+
 /// The root's place.
 pub const ROOT: u32 = 0;
 pub const NOWHERE: u32 = u32::MAX;
@@ -146,6 +148,84 @@ impl Nodes {
 
     pub fn set(&mut self, at: u32, node: Node) {
         self.nodes[at as usize] = node;
+    }
+
+    /// Turn a leaf's node into a split whose branches have these weights. The first branch keeps the leaf `number`, the
+    /// others get leaves from `next` on. Tells the node and the leaf of each branch; none for a value that never came.
+    pub fn split(
+        &mut self,
+        at: u32,
+        slot: u32,
+        test: Test,
+        weights: &[f64],
+        number: u32,
+        mut next: u32,
+    ) -> Vec<Option<(u32, u32)>> {
+        let first = self.nodes.len() as u32;
+        let mut branches = Vec::with_capacity(weights.len());
+        for &weight in weights {
+            if test == Test::Each && weight == 0.0 {
+                branches.push(None);
+                continue;
+            }
+            let leaf = if self.nodes.len() as u32 == first { number } else { next };
+            next += u32::from(leaf == next);
+            branches.push(Some((self.push(Node::leaf(leaf)), leaf)));
+        }
+        let heaviest = (0..weights.len()).fold(0, |best, at| if weights[at] > weights[best] { at } else { best });
+        let child = |branch: usize| branches.get(branch).copied().flatten().map_or(NOWHERE, |(node, _)| node);
+        let place = match test {
+            Test::AtMost(threshold) => Place::Threshold { slot, threshold, first, right: heaviest == 1 },
+            Test::Each | Test::Is(_) => {
+                let usual = child(heaviest);
+                self.forks.push(match test {
+                    Test::Is(code) => {
+                        let mut own = vec![NOWHERE; code as usize + 1];
+                        own[code as usize] = child(0);
+                        Fork { children: own, other: child(1), usual }
+                    }
+                    _ => Fork { children: (0..weights.len()).map(child).collect(), other: NOWHERE, usual },
+                });
+                Place::Fork { slot, fork: self.forks.len() as u32 - 1 }
+            }
+        };
+        self.set(at, Node::new(place));
+        branches
+    }
+
+    /// Give a nominal value a branch with this leaf, and tell its node.
+    pub fn branch_out(&mut self, fork: u32, code: u32, leaf: u32) -> u32 {
+        let node = self.push(Node::leaf(leaf));
+        let children = &mut self.forks[fork as usize].children;
+        if children.len() <= code as usize {
+            children.resize(code as usize + 1, NOWHERE);
+        }
+        children[code as usize] = node;
+        node
+    }
+
+    /// Take back the branch that was made last.
+    pub fn take_back_branch(&mut self, fork: u32) {
+        let last = self.nodes.len() as u32 - 1;
+        let children = &mut self.forks[fork as usize].children;
+        children.iter_mut().filter(|child| **child == last).for_each(|child| *child = NOWHERE);
+        while children.last() == Some(&NOWHERE) {
+            children.pop();
+        }
+        self.nodes.pop();
+    }
+
+    /// A leaf below a node, and how far below.
+    pub fn some_leaf(&self, node: u32) -> (u32, u32) {
+        let (mut at, mut below) = (node, 0);
+        loop {
+            match self.nodes[at as usize].place() {
+                Place::Leaf(leaf) => return (leaf, below),
+                Place::Threshold { first, .. } => at = first,
+                Place::Fork { fork, .. } => at = self.forks[fork as usize].usual,
+            }
+            below += 1;
+        }
     }
 
     /// The children of a node, in order.

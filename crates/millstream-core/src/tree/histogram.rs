@@ -1,0 +1,163 @@
+//! A histogram of a stream of numbers in bounded memory (Ben-Haim and Tom-Tov, 2010, "A streaming parallel decision tree
+//! algorithm", section 2.1): a bounded number of bins, each the mean of what it holds; where there is one too many, the
+//! two that lie nearest become one. What a bin tells beside its mean is up to `Content`.
+//!
+//! A far outlier has a bin of its own and takes nothing from the others.
+
+use serde::{Deserialize, Serialize};
+
+/// What is gathered in a bin.
+pub trait Content: Clone {
+    fn add(&mut self, other: &Self);
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bin<C> {
+    pub mean: f64,
+    pub weight: f64,
+    pub content: C,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Histogram<C> {
+    /// By ascending mean.
+    bins: Vec<Bin<C>>,
+}
+
+impl<C> Default for Histogram<C> {
+    fn default() -> Self {
+        Histogram { bins: Vec::new() }
+    }
+}
+
+impl<C: Content> Histogram<C> {
+    pub fn bins(&self) -> &[Bin<C>] {
+        &self.bins
+    }
+
+    /// Add a number with what it brings; `most` is the number of bins.
+    pub fn add(&mut self, x: f64, weight: f64, content: C, most: usize) {
+        let place = self.bins.partition_point(|bin| bin.mean < x);
+        let new = Bin { mean: x, weight, content };
+        if let Some(bin) = self.bins.get_mut(place).filter(|bin| bin.mean == x) {
+            bin.weight += weight;
+            bin.content.add(&new.content);
+            return;
+        }
+        if self.bins.len() < most {
+            self.bins.reserve_exact(1);
+            self.bins.insert(place, new);
+            return;
+        }
+        // One too many: either the new one joins a neighbour, or two others make room for it.
+        let gap = |left: Option<f64>, right: Option<f64>| match (left, right) {
+            (Some(left), Some(right)) => right - left,
+            _ => f64::INFINITY,
+        };
+        let mean = |place: usize| self.bins.get(place).map(|bin| bin.mean);
+        let before = gap(place.checked_sub(1).and_then(mean), Some(x));
+        let after = gap(Some(x), mean(place));
+        let (nearest, own) = if before <= after { (place.wrapping_sub(1), before) } else { (place, after) };
+        let (pair, least) = self.nearest_pair();
+        if own <= least {
+            if let Some(bin) = self.bins.get_mut(nearest) {
+                bin.join(&new);
+            }
+            return;
+        }
+        let right = self.bins[pair + 1].clone();
+        self.bins[pair].join(&right);
+        // The place of the right one of the pair is free now, and the new one moves there.
+        let free = pair + 1;
+        if place <= free {
+            self.bins[place..=free].rotate_right(1);
+            self.bins[place] = new;
+        } else {
+            self.bins[free..place].rotate_left(1);
+            self.bins[place - 1] = new;
+        }
+    }
+
+    /// The left one of the two bins that lie nearest, and how far apart they are.
+    fn nearest_pair(&self) -> (usize, f64) {
+        let mut best = (0, f64::INFINITY);
+        for (place, pair) in self.bins.windows(2).enumerate() {
+            let gap = pair[1].mean - pair[0].mean;
+            if gap < best.1 {
+                best = (place, gap);
+            }
+        }
+        best
+    }
+
+    /// Half-way between bins: what lies below is told by the bins up to the first of the two.
+    pub fn cuts(&self) -> impl Iterator<Item = f64> + '_ {
+        self.bins.windows(2).map(|pair| pair[0].mean * 0.5 + pair[1].mean * 0.5)
+    }
+
+    pub fn memory(&self) -> usize {
+        self.bins.len() * std::mem::size_of::<Bin<C>>()
+    }
+
+    /// Whether it could have been made of numbers.
+    pub fn is_sound(&self, most: usize, sound: impl Fn(&C) -> bool) -> bool {
+        let good = |bin: &Bin<C>| bin.mean.is_finite() && bin.weight > 0.0 && bin.weight.is_finite();
+        self.bins.len() <= most
+            && self.bins.iter().all(|bin| good(bin) && sound(&bin.content))
+            && self.bins.windows(2).all(|pair| pair[0].mean < pair[1].mean)
+    }
+}
+
+impl<C: Content> Bin<C> {
+    /// The mean as a convex combination, which cannot overflow.
+    fn join(&mut self, other: &Bin<C>) {
+        let weight = self.weight + other.weight;
+        self.mean = self.mean * (self.weight / weight) + other.mean * (other.weight / weight);
+        self.weight = weight;
+        self.content.add(&other.content);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct Count(f64);
+
+    impl Content for Count {
+        fn add(&mut self, other: &Self) {
+            self.0 += other.0;
+        }
+    }
+
+    fn told(numbers: &[f64], most: usize) -> Vec<(f64, f64)> {
+        let mut histogram = Histogram::default();
+        for &number in numbers {
+            histogram.add(number, 1.0, Count(1.0), most);
+        }
+        assert!(histogram.is_sound(most, |count| count.0 > 0.0));
+        histogram.bins().iter().map(|bin| (bin.mean, bin.content.0)).collect()
+    }
+
+    #[test]
+    fn the_example_of_the_paper() {
+        // Section 2.1: 23, 19, 10, 16, 36, 2, 9 in five bins are 2, 9.5 (2), 17.5 (2), 23, 36. Then 32 is nearer to 36
+        // than any two others are to each other.
+        let numbers = [23.0, 19.0, 10.0, 16.0, 36.0, 2.0, 9.0];
+        assert_eq!(told(&numbers, 5), [(2.0, 1.0), (9.5, 2.0), (17.5, 2.0), (23.0, 1.0), (36.0, 1.0)]);
+        let more = told(&[23.0, 19.0, 10.0, 16.0, 36.0, 2.0, 9.0, 32.0], 5);
+        let expected = [(2.0, 1.0), (9.5, 2.0), (17.5, 2.0), (23.0, 1.0), (34.0, 2.0)];
+        assert_eq!(more, expected);
+    }
+
+    #[test]
+    fn an_outlier_has_a_bin_of_its_own() {
+        let mut numbers: Vec<f64> = (0..100).map(|n| f64::from(n % 10)).collect();
+        numbers.push(1e308);
+        numbers.push(-1e308);
+        let bins = told(&numbers, 12);
+        assert_eq!(bins.len(), 12);
+        assert!(bins[1..11].iter().all(|bin| bin.1 == 10.0));
+    }
+}

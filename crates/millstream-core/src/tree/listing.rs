@@ -1,0 +1,97 @@
+//! Nodes for people: a flat list, from which Python draws, tells rules and makes tables.
+
+use serde_json::{json, Value as Json};
+
+use crate::schema::Schema;
+
+use super::decision::Reason;
+use super::nodes::{Nodes, Place, NOWHERE};
+use super::shape::Reasons;
+
+/// The nodes in the order of their places; `beside` tells more of each node, `leaf` of each leaf.
+pub fn listed(
+    nodes: &Nodes,
+    reasons: &Reasons,
+    schema: &Schema,
+    beside: &dyn Fn(u32) -> Json,
+    leaf: &dyn Fn(u32) -> Json,
+) -> Vec<Json> {
+    let mut parents = vec![NOWHERE; nodes.len()];
+    let mut depths = vec![0; nodes.len()];
+    for (at, _) in nodes.iter() {
+        for child in nodes.children(at) {
+            parents[child as usize] = at;
+            depths[child as usize] = depths[at as usize] + 1;
+        }
+    }
+    let listed = |(at, place): (u32, Place)| {
+        let parent = Some(parents[at as usize]).filter(|&parent| parent != NOWHERE);
+        let mut shown = json!({
+            "node": at,
+            "parent": parent,
+            "depth": depths[at as usize],
+            "leaf": matches!(place, Place::Leaf(_)),
+        });
+        let split =
+            reasons[at as usize].as_ref().map_or(Json::Null, |reason| json!({ "split": told(reason, schema) }));
+        let more = match place {
+            Place::Leaf(number) => leaf(number),
+            place => branched(nodes, place, schema),
+        };
+        if let Json::Object(shown) = &mut shown {
+            for more in [beside(at), more, split] {
+                if let Json::Object(more) = more {
+                    shown.extend(more);
+                }
+            }
+        }
+        shown
+    };
+    nodes.iter().map(listed).collect()
+}
+
+fn branched(nodes: &Nodes, place: Place, schema: &Schema) -> Json {
+    match place {
+        Place::Leaf(_) => Json::Null,
+        Place::Threshold { slot, threshold, first, right } => json!({
+            "feature": name(schema, slot),
+            "threshold": threshold,
+            "children": [first, first + 1],
+            "missing": first + u32::from(right),
+        }),
+        Place::Fork { slot, fork } => {
+            let fork = &nodes.forks[fork as usize];
+            let value = |code: usize| schema.values(slot as usize).text(code as u32).map(String::from);
+            let own = fork.children.iter().enumerate().filter(|(_, child)| **child != NOWHERE);
+            let (values, children): (Vec<_>, Vec<_>) = own.map(|(code, &child)| (value(code), child)).unzip();
+            json!({
+                "feature": name(schema, slot),
+                "values": values,
+                "children": children,
+                "other": (fork.other != NOWHERE).then_some(fork.other),
+                "missing": fork.usual,
+            })
+        }
+    }
+}
+
+fn name(schema: &Schema, slot: u32) -> String {
+    let slot = slot as usize;
+    if slot < schema.len() {
+        schema.name(slot).text()
+    } else {
+        slot.to_string()
+    }
+}
+
+fn told(reason: &Reason, schema: &Schema) -> Json {
+    json!({
+        "learned": reason.learned,
+        "weight": reason.weight,
+        "merit": reason.merit,
+        "second": reason.second.map(|slot| name(schema, slot)),
+        "second_merit": reason.second_merit,
+        "bound": reason.bound,
+        "tie": reason.tie,
+    })
+}

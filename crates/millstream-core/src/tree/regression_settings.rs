@@ -1,0 +1,72 @@
+//! What can be set of a regression tree, declared once for all of them.
+
+use crate::fault::Result;
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+
+/// How a leaf predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prediction {
+    Mean,
+    Linear,
+    /// Whichever of the two has had smaller errors of late.
+    Adaptive,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct RegressionSettings {
+    pub grace_period: f64,
+    pub delta: f64,
+    pub tau: f64,
+    pub max_depth: u32,
+    pub prediction: Prediction,
+    pub n_bins: usize,
+    pub learning_rate: f64,
+    pub binary_split: bool,
+    pub min_samples_split: f64,
+}
+
+pub const LEAF_PREDICTION: Parameter = Parameter::new(
+    "leaf_prediction",
+    Kind::Choice(&["adaptive", "mean", "linear"]),
+    DefaultValue::Text("adaptive"),
+    "how a leaf predicts: mean, linear model, or whichever had smaller errors of late",
+);
+pub const N_BINS: Parameter = Parameter::new(
+    "n_bins",
+    Kind::Integer { low: 2, high: 4096 },
+    DefaultValue::Integer(64),
+    "the most bins of a histogram, between which a numeric feature can be split",
+);
+pub const LEARNING_RATE: Parameter = Parameter::new(
+    "learning_rate",
+    Kind::Float(Bounds::SHARE),
+    DefaultValue::Float(0.1),
+    "the share of an error that one example takes away from a leaf's linear model",
+);
+pub const MIN_SAMPLES_SPLIT: Parameter = Parameter::new(
+    "min_samples_split",
+    Kind::Float(Bounds::POSITIVE),
+    DefaultValue::Float(5.0),
+    "at least two branches of a split must have this weight of examples",
+);
+
+impl RegressionSettings {
+    pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
+        let max_depth = arguments.value("max_depth")?.as_u64();
+        Ok(RegressionSettings {
+            grace_period: arguments.integer("grace_period")? as f64,
+            delta: arguments.float("delta")?,
+            tau: arguments.float("tau")?,
+            max_depth: max_depth.map_or(u32::MAX, |depth| depth as u32),
+            prediction: match arguments.text("leaf_prediction")? {
+                "mean" => Prediction::Mean,
+                "linear" => Prediction::Linear,
+                _ => Prediction::Adaptive,
+            },
+            n_bins: arguments.size("n_bins")?,
+            learning_rate: arguments.float("learning_rate")?,
+            binary_split: arguments.boolean("binary_split")?,
+            min_samples_split: arguments.float("min_samples_split")?,
+        })
+    }
+}
