@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::row::finite;
+
 /// What is gathered in a bin.
 pub trait Content: Clone {
     fn add(&mut self, other: &Self);
@@ -40,7 +42,7 @@ impl<C: Content> Histogram<C> {
         let place = self.bins.partition_point(|bin| bin.mean < x);
         let new = Bin { mean: x, weight, content };
         if let Some(bin) = self.bins.get_mut(place).filter(|bin| bin.mean == x) {
-            bin.weight += weight;
+            bin.weight = finite(bin.weight + weight);
             bin.content.add(&new.content);
             return;
         }
@@ -104,14 +106,14 @@ impl<C: Content> Histogram<C> {
         let good = |bin: &Bin<C>| bin.mean.is_finite() && bin.weight > 0.0 && bin.weight.is_finite();
         self.bins.len() <= most
             && self.bins.iter().all(|bin| good(bin) && sound(&bin.content))
-            && self.bins.windows(2).all(|pair| pair[0].mean < pair[1].mean)
+            && self.bins.windows(2).all(|pair| pair[0].mean <= pair[1].mean)
     }
 }
 
 impl<C: Content> Bin<C> {
     /// The mean as a convex combination, which cannot overflow.
     fn join(&mut self, other: &Bin<C>) {
-        let weight = self.weight + other.weight;
+        let weight = finite(self.weight + other.weight);
         self.mean = self.mean * (self.weight / weight) + other.mean * (other.weight / weight);
         self.weight = weight;
         self.content.add(&other.content);

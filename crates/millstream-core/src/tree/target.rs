@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::row::finite;
+
 use super::histogram::Content;
 
 /// A sum of squares beyond this is refused as an overflow.
@@ -44,13 +46,15 @@ impl Targets {
     }
 }
 
+/// A leaf refuses targets whose sums would overflow, and so no part of them can; in a file from a stranger parts may
+/// exceed the whole, and stop at the largest.
 impl Content for Targets {
     fn add(&mut self, other: &Self) {
-        let weight = self.weight + other.weight;
+        let weight = finite(self.weight + other.weight);
         if other.weight > 0.0 {
-            let delta = other.mean - self.mean;
-            self.squares += other.squares + delta * delta * (self.weight * (other.weight / weight));
-            self.mean += delta * (other.weight / weight);
+            let (delta, share) = (other.mean - self.mean, other.weight / weight);
+            self.squares = (self.squares + other.squares + delta * delta * (self.weight * share)).min(LARGEST);
+            self.mean = finite(self.mean + delta * share);
             self.weight = weight;
         }
     }
