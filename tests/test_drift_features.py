@@ -80,20 +80,18 @@ def test_binned_measures_are_the_formulas(bins: int, shift: float) -> None:
     table = cells(a, b, bins)
     assert table.min() > 0
     p, q = table / table.sum(axis=1, keepdims=True)
-    scale = 400 * 300 / 700
-    psi = ((p - q) * np.log(p / q)).sum()
-    square = 1 - np.sqrt(p * q).sum()
     theirs = scipy.stats.chi2_contingency(table, correction=False)
     expected = {
-        "ChiSquareTest": (theirs.statistic, theirs.pvalue),
-        "PSI": (psi, scipy.stats.chi2.sf(scale * psi, bins - 1)),
-        "HellingerDistance": (np.sqrt(square), scipy.stats.chi2.sf(8 * scale * square, bins - 1)),
+        "ChiSquareTest": theirs.statistic,
+        "PSI": ((p - q) * np.log(p / q)).sum(),
+        "HellingerDistance": np.sqrt(1 - np.sqrt(p * q).sum()),
     }
-    for name, (statistic, p_value) in expected.items():
+    for name, statistic in expected.items():
         detector = BINNED[name](reference_size=400, window_size=300, reference="fixed", bins=bins)
         found = compared(detector, a[:, None], b[:, None])[0]
         assert found["statistic"] == pytest.approx(statistic, rel=1e-9)
-        assert found["p_value"] == pytest.approx(p_value, rel=1e-9)
+        # The chi-square test keeps its level in the tails, where the distributions of the others do not.
+        assert found["p_value"] == pytest.approx(theirs.pvalue, rel=1e-9)
 
 
 def test_nominal_values_are_counted() -> None:

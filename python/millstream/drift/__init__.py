@@ -4,28 +4,35 @@ For numbers of any size: `ADWIN`, `PageHinkley`, `CUSUM`, `KSWIN`. For the error
 and 0 for none: `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `FHDDM`, `STEPD`, `EWMAChart`.
 
 Detectors of change in rows, without labels, that say which features moved: `KSTest`,
-`ChiSquareTest`, `PSI`, `HellingerDistance`.
+`ChiSquareTest`, `PSI`, `HellingerDistance` look at each feature by itself; `D3`, `OCDD` and `ClusterDrift` at all
+together.
 """
 
 from millstream.drift.base import DriftDetector
+from millstream.drift.clusters import ClusterDrift
+from millstream.drift.discriminative import D3
 from millstream.drift.errors import DDM, EDDM, FHDDM, HDDM_A, HDDM_W, RDDM, STEPD, EWMAChart
 from millstream.drift.features import PSI, ChiSquareTest, HellingerDistance, KSTest
 from millstream.drift.numbers import ADWIN, CUSUM, KSWIN, PageHinkley
+from millstream.drift.one_class import OCDD
 from millstream.drift.rows import FeatureDriftDetector, FeatureReport
 
 __all__ = [
     "ADWIN",
     "CUSUM",
+    "D3",
     "DDM",
     "EDDM",
     "FHDDM",
     "HDDM_A",
     "HDDM_W",
     "KSWIN",
+    "OCDD",
     "PSI",
     "RDDM",
     "STEPD",
     "ChiSquareTest",
+    "ClusterDrift",
     "DriftDetector",
     "EWMAChart",
     "FeatureDriftDetector",

@@ -29,7 +29,7 @@ pub use ddm::DDM;
 pub use detector::{Direction, Verdict};
 pub use eddm::EDDM;
 pub use ewma_chart::EWMA_CHART;
-pub use features::{Finding, Gauge, CHI_SQUARE_TEST, HELLINGER_DISTANCE, KS_TEST, PSI};
+pub use features::{Finding, Gauge, CHI_SQUARE_TEST, CLUSTER_DRIFT, D3, HELLINGER_DISTANCE, KS_TEST, OCDD, PSI};
 pub use fhddm::FHDDM;
 pub use hddm_a::HDDM_A;
 pub use hddm_w::HDDM_W;

@@ -134,6 +134,29 @@ pub fn most_moved(a: &Finding, b: &Finding) -> std::cmp::Ordering {
     key(a.p_value).total_cmp(&key(b.p_value)).then(key(-a.statistic).total_cmp(&key(-b.statistic)))
 }
 
+/// At a change that no feature shows by itself, name the one that says most; at none, name none.
+pub fn name_at_least_one(findings: &mut [Finding], level: Level) {
+    if level != Level::Drift {
+        findings.iter_mut().for_each(|finding| finding.moved = false);
+        return;
+    }
+    if findings.iter().any(|finding| finding.moved) {
+        return;
+    }
+    let tested = findings.iter_mut().filter(|finding| !finding.p_value.is_nan());
+    if let Some(first) = tested.max_by(|a, b| a.statistic.total_cmp(&b.statistic)) {
+        first.moved = true;
+    }
+}
+
+/// Let the statistic of each feature be its share of all that was said.
+pub fn share_out(findings: &mut [Finding], said: impl Iterator<Item = f64> + Clone) {
+    let all: f64 = said.clone().sum();
+    for (finding, said) in findings.iter_mut().zip(said) {
+        finding.statistic = if all > 0.0 && all.is_finite() { said / all } else { 0.0 };
+    }
+}
+
 /// The greatest statistic.
 pub fn greatest(findings: &[Finding]) -> f64 {
     findings.iter().map(|finding| finding.statistic).filter(|x| !x.is_nan()).fold(0.0, f64::max)

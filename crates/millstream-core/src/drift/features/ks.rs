@@ -10,7 +10,7 @@ use crate::schema::Kind;
 use super::bins::distinct;
 use super::cells::{fisher, Cells, Divergence};
 use super::detector::{build, Comparison, Found, Sample, Windows};
-use super::finding::{greatest, Finding, Significance};
+use super::finding::{greatest, Finding, Level, Significance};
 use super::kolmogorov;
 use super::parameters::{significance, ALPHA, ALPHA_WARNING, CHECK_INTERVAL, CORRECTION, REFERENCE};
 use super::parameters::{REFERENCE_SIZE, WINDOW_SIZE};
@@ -31,8 +31,9 @@ struct KsTest {
     significance: Significance,
 }
 
+/// The tests of all features by themselves; detectors that look at rows as a whole name features by them.
 #[derive(Clone, Default)]
-struct Study {
+pub struct Marginals {
     /// The reference by slot: numbers in ascending order, without those that are missing.
     sorted: Vec<Vec<f64>>,
     cells: Cells,
@@ -40,33 +41,26 @@ struct Study {
     order: Vec<u32>,
 }
 
-impl Comparison for KsTest {
-    type Study = Study;
-
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn study(&self, reference: &Rows, kinds: &[Kind], study: &mut Study) {
-        study.sorted.resize_with(kinds.len(), Vec::new);
-        for (slot, sorted) in study.sorted.iter_mut().enumerate() {
+impl Marginals {
+    pub fn study(&mut self, reference: &Rows, kinds: &[Kind]) {
+        self.sorted.resize_with(kinds.len(), Vec::new);
+        for (slot, sorted) in self.sorted.iter_mut().enumerate() {
             reference.column(slot, sorted);
             sorted.sort_unstable_by(f64::total_cmp);
         }
     }
 
-    fn compare(&self, study: &mut Study, sample: &Sample<'_>, findings: &mut [Finding]) -> Found {
+    pub fn compare(&mut self, sample: &Sample<'_>, findings: &mut [Finding]) {
+        let Marginals { sorted, cells, column, .. } = self;
         let (n, m) = (sample.reference.len(), sample.current.len());
-        for (slot, finding) in findings.iter_mut().enumerate() {
-            let Some(sorted) = study.sorted.get(slot) else { continue };
-            let column = &mut study.column;
+        for (slot, (finding, sorted)) in findings.iter_mut().zip(sorted.iter()).enumerate() {
             let missing = (n - sorted.len().min(n), sample.current.column(slot, column));
             column.sort_unstable_by(f64::total_cmp);
             if sample.kinds.get(slot) == Some(&Kind::Nominal) {
-                study.cells.clear();
-                study.cells.missing = (missing.0 as f64, missing.1 as f64);
-                distinct(sorted, column, &mut study.cells);
-                if let Some((statistic, p_value)) = study.cells.test(Divergence::ChiSquare) {
+                cells.clear();
+                cells.missing = (missing.0 as f64, missing.1 as f64);
+                distinct(sorted, column, cells);
+                if let Some((statistic, p_value)) = cells.test(Divergence::ChiSquare) {
                     // Scaled to [0, 1], so that it stands beside distances of distributions: Cramér's V.
                     let share = (statistic / (n + m) as f64).clamp(0.0, 1.0).sqrt();
                     *finding = Finding::new(share, p_value);
@@ -75,13 +69,37 @@ impl Comparison for KsTest {
                 *finding = numbers(sorted, column, missing, n, m).unwrap_or(Finding::UNTESTED);
             }
         }
-        let level = self.significance.judge(findings, 0.0, &mut study.order);
+    }
+
+    pub fn judge(&mut self, significance: &Significance, findings: &mut [Finding]) -> Level {
+        significance.judge(findings, 0.0, &mut self.order)
+    }
+
+    pub fn memory(&self) -> usize {
+        let sorted: usize = self.sorted.iter().map(Vec::capacity).sum();
+        (sorted + self.column.capacity() + self.order.capacity()) * 8 + self.cells.memory()
+    }
+}
+
+impl Comparison for KsTest {
+    type Study = Marginals;
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn study(&self, reference: &Rows, kinds: &[Kind], study: &mut Marginals) {
+        study.study(reference, kinds);
+    }
+
+    fn compare(&self, study: &mut Marginals, sample: &Sample<'_>, findings: &mut [Finding]) -> Found {
+        study.compare(sample, findings);
+        let level = study.judge(&self.significance, findings);
         Found { level, estimation: greatest(findings) }
     }
 
-    fn memory(study: &Study) -> usize {
-        let sorted: usize = study.sorted.iter().map(Vec::capacity).sum();
-        (sorted + study.column.capacity() + study.order.capacity()) * 8 + study.cells.memory()
+    fn memory(study: &Marginals) -> usize {
+        study.memory()
     }
 }
 

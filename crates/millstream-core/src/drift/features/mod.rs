@@ -6,19 +6,30 @@
 mod binned;
 mod bins;
 mod cells;
+mod clusters;
+mod d3;
 mod detector;
 mod finding;
 mod gauge;
+mod k_means;
 mod kolmogorov;
 mod ks;
+mod logistic;
+mod ocdd;
+mod one_class;
 mod onset;
 mod parameters;
 mod rows;
+mod scale;
+mod space;
 
 pub use binned::{CHI_SQUARE_TEST, HELLINGER_DISTANCE, PSI};
+pub use clusters::CLUSTER_DRIFT;
+pub use d3::D3;
 pub use finding::Finding;
 pub use gauge::Gauge;
 pub use ks::KS_TEST;
+pub use ocdd::OCDD;
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::random::Random;
+
+/// The use of seeds by which rows are parted.
+const PARTS: u64 = 0x5041_5254;
+
+/// Which of some parts a row belongs to, at random and yet the same each time. Every other row would not do: in a stream
+/// that alternates, the parts would differ.
+pub fn part_of(place: usize, parts: u32) -> u32 {
+    Random::new(place as u64, PARTS).below(parts)
+}
+
 /// Rows of one width, one after the other; a ring once it is full. NaN is missing, a nominal value is its code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rows {
