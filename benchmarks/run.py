@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks import detectors, generators, learners, quality, report, resources, workloads
+from benchmarks import detectors, generators, learners, quality, report, resources, row_detectors, workloads
 from benchmarks.measure import Comparison, Result, measure
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
@@ -39,9 +39,8 @@ def _judged(size: float) -> tuple[list[quality.Quality], list[quality.Scales]]:
 
 def main() -> None:
     """Run what is asked for and print the page."""
-    names = ", ".join(
-        [*workloads.WORKLOADS, "learners", "generators", "detectors", "quality", "memory", "file-memory", "import"]
-    )
+    more = ("learners", "generators", "detectors", "row-detectors", "quality", "memory", "file-memory", "import")
+    names = ", ".join([*workloads.WORKLOADS, *more])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
     parser.add_argument(
@@ -66,6 +65,8 @@ def main() -> None:
     results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
     every = None if wanted("learners") else only
     parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
+    every = None if wanted("row-detectors") else only
+    parts += [_measured(comparison, turns) for comparison in row_detectors.comparisons(size, every)]
     every = None if wanted("generators") else only
     drawn = [_measured(comparison, turns) for comparison in generators.comparisons(size, every)]
     every = None if wanted("detectors") else only

@@ -85,7 +85,8 @@ class PSI(FeatureDriftDetector):
     Numbers are counted between quantiles of the reference, nominal values by themselves, missing ones in a cell of
     their own. Below 0.1 an index is commonly called stable, from 0.25 on shifted. In windows of a few hundred rows
     chance alone makes an index of 0.05 and more, so a feature has moved if its index reaches `threshold` and the
-    chi-square test of its counts is significant; in large windows the threshold decides, in small ones the significance.
+    chi-square test of its counts is significant; in large windows the threshold decides, in small ones the
+    significance.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class OCDD(FeatureDriftDetector):
     >>> X[2000:, 7] += 4.0
     >>> detector = drift.OCDD()
     >>> detector.update_many(X).tolist(), detector.drifting_features
-    ([2099], [7])
+    ([2049], [7])
 
     References
     ----------
