@@ -15,6 +15,7 @@ import scipy.sparse
 import scipy.stats
 
 import millstream
+from benchmarks import row_detectors
 from millstream import drift, synth
 from millstream.errors import MillstreamError
 
@@ -412,3 +413,7 @@ def test_an_alternating_stream_is_no_change() -> None:
     X = rng.normal(size=(3000, 3)) + np.where(np.arange(3000) % 2, 5.0, -5.0)[:, None]
     for name in NAMES:
         assert not len(built(name).update_many(X)), name
+
+
+def test_every_detector_of_rows_has_a_benchmark_row() -> None:
+    assert [made.title.partition(",")[0] for made in row_detectors.comparisons(0.02)] == NAMES

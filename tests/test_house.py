@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import millstream
-from benchmarks import generators, learners, row_detectors
+from benchmarks import generators, learners
 
 TOP = Path(__file__).parent.parent
 
@@ -81,10 +81,6 @@ def test_every_part_is_documented():
 def test_every_learner_has_a_benchmark_row(name):
     model = millstream.build(learners.describe(name))
     assert model.role in ("classifier", "regressor", "transformer")
-
-
-def test_every_detector_of_rows_has_a_benchmark_row():
-    assert [made.title.partition(",")[0] for made in row_detectors.comparisons(0.02)] == row_detectors.names()
 
 
 @pytest.mark.parametrize("name", generators.names())

@@ -204,13 +204,13 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let parameters = json!({
-            "reference_size": 40, "window_size": 20, "check_interval": 20, "n_clusters": 2,
+            "reference_size": 80, "window_size": 40, "check_interval": 40, "n_clusters": 2,
         });
         let mut detector = detector(NAME, parameters);
         let row = |place: i32| [f64::from((place / 2) % 2 * 10) + f64::from(place % 7) * 0.1, 1.0];
-        (0..60).for_each(|place| plain(&mut *detector, &[&row(place)]));
+        (0..120).for_each(|place| plain(&mut *detector, &[&row(place)]));
         assert!(!detector.verdict().drift && detector.estimation() < 0.3);
-        (0..20).for_each(|place| plain(&mut *detector, &[&[10.0 + f64::from(place % 7) * 0.1, 1.0]]));
+        (0..40).for_each(|place| plain(&mut *detector, &[&[10.0 + f64::from(place % 7) * 0.1, 1.0]]));
         assert!((detector.estimation() - 0.5).abs() < 0.2);
         assert!(detector.verdict().drift);
         assert!(detector.drifted()[0].moved && !detector.drifted()[1].moved);

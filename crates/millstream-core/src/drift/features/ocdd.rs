@@ -153,12 +153,12 @@ mod tests {
     /// Rows on a small grid, then rows far away: all of these are outliers, and the feature that is far says all.
     #[test]
     fn worked_by_hand() {
-        let parameters = json!({ "reference_size": 30, "window_size": 10, "check_interval": 10 });
+        let parameters = json!({ "reference_size": 60, "window_size": 20, "check_interval": 20 });
         let mut detector = detector(NAME, parameters);
         let row = |place: i32, far: f64| [f64::from(place % 5), f64::from(place / 3 % 4) + far];
-        (0..40).for_each(|place| plain(&mut *detector, &[&row(place, 0.0)]));
+        (0..80).for_each(|place| plain(&mut *detector, &[&row(place, 0.0)]));
         assert!(detector.estimation() < 0.5 && !detector.verdict().drift);
-        (0..10).for_each(|place| plain(&mut *detector, &[&row(place, 50.0)]));
+        (0..20).for_each(|place| plain(&mut *detector, &[&row(place, 50.0)]));
         assert_eq!(detector.estimation(), 1.0);
         assert!(detector.verdict().drift);
         assert!(detector.drifted()[1].moved && detector.drifted()[1].statistic > 0.99);
