@@ -122,6 +122,22 @@ def test_every_criterion_and_leaf_learns(criterion: str, leaf_prediction: str) -
     assert right.mean() > 0.8
 
 
+def test_histograms_see_what_bells_do_not() -> None:
+    """A class in two narrow bands, far apart, with the other between them and around: a bell covers all of it."""
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(6_000, 3))
+    y = (np.abs(X[:, 1] - 0.2) < 0.05) | (np.abs(X[:, 1] - 0.8) < 0.05)
+    right = {}
+    for splitter in ("gaussian", "histogram"):
+        model = tree.HoeffdingTreeClassifier(splitter=splitter, leaf_prediction="mc")
+        right[splitter] = (model.step_many(X, y)[3_000:] == y[3_000:]).mean()
+    assert right["histogram"] > 0.03 + right["gaussian"]
+    copy = millstream.from_bytes(model.to_bytes())
+    model.learn_many(X, y)
+    copy.learn_many(X, y)
+    assert copy.to_bytes() == model.to_bytes()
+
+
 @pytest.mark.parametrize("binary", [False, True])
 def test_nominal_features(binary: bool) -> None:
     """Red and blue are of the class, the others are not. A colour that comes late gets a branch."""

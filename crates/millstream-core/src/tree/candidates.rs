@@ -95,7 +95,34 @@ impl Leaf {
         }
     }
 
+    /// The best cut between bins of a histogram.
+    fn best_cut(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
+        let histogram = self.histograms.get(slot)?;
+        let classes = self.counts.len();
+        work.branches.clear();
+        work.branches.resize(2 * classes, 0.0);
+        for (class, weight) in histogram.bins().iter().flat_map(|bin| bin.content.iter()) {
+            work.branches[classes + class as usize] += weight;
+        }
+        let mut best: Option<Candidate> = None;
+        for (bin, cut) in histogram.bins().iter().zip(histogram.cuts()) {
+            for (class, weight) in bin.content.iter() {
+                let above = &mut work.branches[classes + class as usize];
+                *above = (*above - weight).max(0.0);
+                work.branches[class as usize] += weight;
+            }
+            let merit = self.merit(settings, &work.branches);
+            if best.is_none_or(|best| merit > best.merit) {
+                best = Some(Candidate { slot, test: Test::AtMost(cut), merit });
+            }
+        }
+        best
+    }
+
     fn best_threshold(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
+        if settings.bins > 0 {
+            return self.best_cut(slot, settings, work);
+        }
         let [low, high] = [-self.span(slot)[0], self.span(slot)[1]];
         let width = (high - low) / (settings.n_splits + 1) as f64;
         if !(width > 0.0 && width.is_finite()) {
@@ -160,6 +187,15 @@ impl Leaf {
         let branches = if test == Test::Each { self.values(slot) } else { 2 };
         work.branches.clear();
         work.branches.resize(branches * classes, 0.0);
+        if let (Test::AtMost(threshold), Some(histogram)) = (test, self.histograms.get(slot)) {
+            for bin in histogram.bins() {
+                let branch = usize::from(bin.mean > threshold);
+                for (class, weight) in bin.content.iter() {
+                    work.branches[branch * classes + class as usize] += weight;
+                }
+            }
+            return;
+        }
         for (class, statistics) in self.table.classes.iter().enumerate() {
             if let Test::AtMost(threshold) = test {
                 if let Some(shape) = self.shape(class, slot) {

@@ -153,8 +153,7 @@ impl Tree {
             self.begin(x.width());
         }
         let place = &mut self.leaves[leaf as usize];
-        let vote = self.settings.vote;
-        if !place.step(x, y, w, vote, want, self.classes, out, &mut self.spare, scratch) {
+        if !place.step(x, y, w, &self.settings, want, self.classes, out, &mut self.spare, scratch) {
             return Err(Fault::overflow(self.name));
         }
         self.learned += 1;

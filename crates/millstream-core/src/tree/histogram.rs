@@ -101,6 +101,11 @@ impl<C: Content> Histogram<C> {
         self.bins.len() * std::mem::size_of::<Bin<C>>()
     }
 
+    /// The same with what contents hold beside themselves.
+    pub fn memory_with(&self, beside: impl Fn(&C) -> usize) -> usize {
+        self.memory() + self.bins.iter().map(|bin| beside(&bin.content)).sum::<usize>()
+    }
+
     /// Whether it could have been made of numbers.
     pub fn is_sound(&self, most: usize, sound: impl Fn(&C) -> bool) -> bool {
         let good = |bin: &Bin<C>| bin.mean.is_finite() && bin.weight > 0.0 && bin.weight.is_finite();

@@ -14,6 +14,7 @@ use crate::schema::Schema;
 use crate::state::{pack, unpack};
 
 use super::growth::Tree;
+use super::regression_settings;
 use super::settings::{self, Settings};
 
 const NAME: &str = "tree.HoeffdingTreeClassifier";
@@ -30,6 +31,8 @@ pub static DECLARATION: Declaration = Declaration {
         settings::SPLIT_CRITERION,
         settings::LEAF_PREDICTION,
         settings::N_SPLITS,
+        settings::SPLITTER,
+        regression_settings::N_BINS,
         settings::BINARY_SPLIT,
         settings::MIN_BRANCH_FRACTION,
         settings::MAX_SHARE_TO_SPLIT,

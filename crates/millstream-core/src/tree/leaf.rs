@@ -9,7 +9,9 @@ use crate::naive_bayes::class_table::{ClassTable, Spare};
 use crate::row::{most, Prediction, Row, RowBuffer, Scratch, Value, Want};
 use crate::schema::Kind;
 
-use super::settings::{Vote, ESTIMATE};
+use super::class_counts::Counts;
+use super::histogram::Histogram;
+use super::settings::{Settings, Vote, ESTIMATE};
 
 /// [−lowest, highest], so that one maximum serves both; −∞ twice if there was nothing.
 pub type Span = [f64; 2];
@@ -34,6 +36,8 @@ pub struct Leaf {
     pub table: ClassTable,
     /// By class and slot.
     pub spans: Vec<Vec<Span>>,
+    /// By slot, where numbers are split by histograms; empty else.
+    pub histograms: Vec<Histogram<Counts>>,
 }
 
 impl Leaf {
@@ -113,7 +117,7 @@ impl Leaf {
         x: Row<'_>,
         y: u32,
         w: f64,
-        vote: Vote,
+        settings: &Settings,
         want: Want,
         classes: usize,
         out: &mut Prediction,
@@ -130,13 +134,13 @@ impl Leaf {
             let mut buffer = scratch.take_row();
             let features = self.features.take().unwrap_or_default();
             gather(x, &features, &mut buffer);
-            let learned = self.step_seen(buffer.row(), y, w, vote, want, classes, out, spare, scratch);
+            let learned = self.step_seen(buffer.row(), y, w, settings, want, classes, out, spare, scratch);
             self.features = Some(features);
             scratch.give_row(buffer);
             if !learned {
                 return false;
             }
-        } else if !self.step_seen(x, y, w, vote, want, classes, out, spare, scratch) {
+        } else if !self.step_seen(x, y, w, settings, want, classes, out, spare, scratch) {
             return false;
         }
         if self.counts.len() <= code {
@@ -155,17 +159,23 @@ impl Leaf {
         x: Row<'_>,
         y: u32,
         w: f64,
-        vote: Vote,
+        settings: &Settings,
         want: Want,
         classes: usize,
         out: &mut Prediction,
         spare: &mut Spare,
         scratch: &mut Scratch,
     ) -> bool {
+        let vote = settings.vote;
         let by_majority = self.trusts_majority(vote);
         if vote == Vote::Majority {
             self.majority(want, classes, out);
-            return self.table.learn_dense(x, y, w, ESTIMATE, spare, scratch) && self.stretch(x, y);
+            if !self.table.learn_dense(x, y, w, ESTIMATE, spare, scratch) {
+                return false;
+            }
+            self.stretch(x, y);
+            self.count(x, y, w, settings.bins);
+            return true;
         }
         let majority = most(&self.counts);
         let want_bayes = if by_majority { Want::Class } else { want };
@@ -188,12 +198,27 @@ impl Leaf {
         }
         self.majority_right += if majority == Some(y) { w } else { 0.0 };
         self.bayes_right += if bayes == Some(y) { w } else { 0.0 };
-        self.stretch(x, y)
+        self.stretch(x, y);
+        self.count(x, y, w, settings.bins);
+        true
     }
 
-    /// Take an example into the spans of its class. True, for those who have more to say.
+    /// Take an example into the histograms, if there are any.
     #[inline(always)]
-    fn stretch(&mut self, x: Row<'_>, y: u32) -> bool {
+    fn count(&mut self, x: Row<'_>, y: u32, w: f64, bins: usize) {
+        if bins > 0 {
+            self.histograms.resize(self.histograms.len().max(x.width()), Histogram::default());
+            x.each(|slot, value| {
+                if let Value::Number(x) = value {
+                    self.histograms[slot].add(x, w, Counts::one(y, w), bins);
+                }
+            });
+        }
+    }
+
+    /// Take an example into the spans of its class.
+    #[inline(always)]
+    fn stretch(&mut self, x: Row<'_>, y: u32) {
         let code = y as usize;
         if self.spans.len() <= code {
             self.spans.reserve_exact(code + 1 - self.spans.len());
@@ -217,13 +242,12 @@ impl Leaf {
                 }
             }),
         }
-        true
     }
 
     /// Give up what it knows but the weights of classes.
     pub fn rest(&mut self) {
         self.idle = true;
-        (self.table, self.spans) = (ClassTable::default(), Vec::new());
+        (self.table, self.spans, self.histograms) = (ClassTable::default(), Vec::new(), Vec::new());
     }
 
     /// Begin to gather statistics again.
@@ -242,6 +266,7 @@ impl Leaf {
             + 8 * self.counts.capacity()
             + self.features.as_ref().map_or(0, |features| 4 * features.len())
             + self.table.memory()
+            + self.histograms.iter().map(|numbers| 24 + numbers.memory_with(Counts::memory)).sum::<usize>()
             + self.spans.iter().map(|spans| 24 + 16 * spans.capacity()).sum::<usize>()
     }
 }

@@ -13,6 +13,7 @@
 
 mod budget;
 mod candidates;
+mod class_counts;
 mod criterion;
 mod decision;
 pub mod growth;

@@ -11,8 +11,10 @@ use crate::random::Random;
 use crate::row::all_finite;
 use crate::state::require;
 
+use super::class_counts::Counts;
 use super::decision::Reason;
 use super::growth::Tree;
+use super::histogram::Histogram;
 use super::leaf::{Leaf, Span, NO_SPAN};
 use super::nodes::{Fork, Node, Nodes, Place, NOWHERE, SLOTS};
 use super::settings::ESTIMATE;
@@ -54,6 +56,8 @@ struct SavedLeaf {
     classes: Vec<SavedClass>,
     /// Lowest and highest by class and slot; nothing for a slot without numbers.
     spans: Vec<Vec<Option<[f64; 2]>>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    histograms: Vec<Histogram<Counts>>,
 }
 
 impl Tree {
@@ -74,8 +78,10 @@ impl Tree {
         let who = self.name;
         let SavedTree { classes, learned, nodes, forks, reasons, leaves, random } = saved;
         let classes = classes as usize;
-        let leaves: Vec<Leaf> =
-            leaves.into_iter().map(|leaf| leaf.restored(who, classes)).collect::<Result<_>>()?;
+        let leaves: Vec<Leaf> = leaves
+            .into_iter()
+            .map(|leaf| leaf.restored(who, classes, self.settings.bins))
+            .collect::<Result<_>>()?;
         let mut tree = Tree::new(who, self.settings, self.subspace.clone());
         (tree.classes, tree.learned, tree.leaves) = (classes, learned, leaves);
         tree.nodes = Nodes::default();
@@ -185,12 +191,13 @@ impl From<&Leaf> for SavedLeaf {
             features: leaf.features.as_ref().map(|features| features.to_vec()),
             classes: leaf.table.saved(),
             spans: leaf.spans.iter().map(|spans| spans.iter().map(span).collect()).collect(),
+            histograms: leaf.histograms.clone(),
         }
     }
 }
 
 impl SavedLeaf {
-    fn restored(self, who: &str, classes: usize) -> Result<Leaf> {
+    fn restored(self, who: &str, classes: usize, bins: usize) -> Result<Leaf> {
         let SavedLeaf { depth, idle, counts, since, majority_right, bayes_right, features, spans, .. } = self;
         let positive = |numbers: &[f64]| all_finite(numbers) && numbers.iter().all(|&number| number >= 0.0);
         require(who, positive(&counts) && counts.iter().sum::<f64>().is_finite(), "a count is not finite")?;
@@ -210,6 +217,11 @@ impl SavedLeaf {
             let sound = |span: &[f64; 2]| all_finite(span) && span[0] <= span[1];
             require(who, spans.iter().flatten().all(sound), "a span without numbers")?;
         }
+        let sound =
+            |histogram: &Histogram<Counts>| histogram.is_sound(bins, |counts| counts.is_sound(leaf.counts.len()));
+        require(who, self.histograms.iter().all(sound), "a histogram that is not sound")?;
+        require(who, self.histograms.len() <= widths, "more histograms than features")?;
+        leaf.histograms = self.histograms;
         let span = |span: &Option<[f64; 2]>| span.map_or(NO_SPAN, |[low, high]| [-low, high]);
         leaf.spans = spans.iter().map(|spans| spans.iter().map(span).collect()).collect();
         Ok(leaf)

@@ -24,8 +24,10 @@ pub struct Settings {
     pub delta: f64,
     pub tau: f64,
     pub vote: Vote,
-    /// The number of thresholds that are tried for each numeric feature.
+    /// The number of thresholds that are tried for each numeric feature, between normal distributions.
     pub n_splits: usize,
+    /// Bins of the histograms of numeric features; 0 where normal distributions stand for them.
+    pub bins: usize,
     pub binary_split: bool,
     pub min_branch_fraction: f64,
     pub max_share_to_split: f64,
@@ -78,6 +80,12 @@ pub const N_SPLITS: Parameter = Parameter::new(
     DefaultValue::Integer(10),
     "the number of thresholds that are tried for each numeric feature",
 );
+pub const SPLITTER: Parameter = Parameter::new(
+    "splitter",
+    Kind::Choice(&["gaussian", "histogram"]),
+    DefaultValue::Text("gaussian"),
+    "what is kept of a numeric feature to split it: a normal distribution for each class, or a histogram",
+);
 pub const BINARY_SPLIT: Parameter = Parameter::new(
     "binary_split",
     Kind::Boolean,
@@ -111,7 +119,11 @@ pub const MAX_BYTES: Parameter = Parameter::new(
 );
 
 impl Settings {
+    /// Without a splitter among the arguments numbers are split by normal distributions; without `max_bytes` there is
+    /// no limit.
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
+        let histograms = arguments.text("splitter").is_ok_and(|splitter| splitter == "histogram");
+        let max_bytes = arguments.value("max_bytes").ok().and_then(serde_json::Value::as_u64);
         let max_depth = arguments.value("max_depth")?.as_u64();
         Ok(Settings {
             grace_period: arguments.integer("grace_period")? as f64,
@@ -129,11 +141,12 @@ impl Settings {
                 _ => Vote::Adaptive,
             },
             n_splits: arguments.size("n_splits")?,
+            bins: if histograms { arguments.size("n_bins")? } else { 0 },
             binary_split: arguments.boolean("binary_split")?,
             min_branch_fraction: arguments.float("min_branch_fraction")?,
             max_share_to_split: arguments.float("max_share_to_split")?,
             merit_preprune: arguments.boolean("merit_preprune")?,
-            max_bytes: arguments.value("max_bytes")?.as_u64().map_or(usize::MAX, |bytes| bytes as usize),
+            max_bytes: max_bytes.map_or(usize::MAX, |bytes| bytes as usize),
         })
     }
 }
