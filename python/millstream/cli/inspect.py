@@ -37,6 +37,7 @@ def main(given: Namespace) -> int:
         if value:
             print(f"{name:<{width}}  {value}")
     _show_weights(part, given.top)
+    _show_tree(part)
     return OK
 
 
@@ -93,10 +94,20 @@ def _show_weights(part: Any, top: int) -> None:
         print(show.dim(f"… and {len(values) - top:,} more; --top shows more"))
 
 
+def _show_tree(part: Any) -> None:
+    """A tree, or a pipeline that ends in one, as text."""
+    from millstream.compose import Pipeline
+    from millstream.tree.readable import ReadableTree
+
+    last = part[-1] if isinstance(part, Pipeline) else part
+    if isinstance(last, ReadableTree):
+        print(f"\n{last.draw()}")
+
+
 COMMAND = Command(
     "inspect",
     "what a saved model is, how much it has seen, and what it has learned",
-    "Loads a file that --save wrote, which is safe whoever wrote it, and shows the features of greatest weight.",
+    "Loads a file that --save wrote, which is safe whoever wrote it, and shows the features of greatest weight, and a tree as text.",
     (
         Option(("file",), "the saved model", value="FILE.ms", complete="file"),
         Option(("--top",), "how many features to show", value="N", kind=count, default=20),

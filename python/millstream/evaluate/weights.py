@@ -88,6 +88,8 @@ def _found(learned: Any, scaled: bool, classes: Any) -> tuple[dict[str, float], 
     towards = f", towards {classes[1]}" if classes is not None and len(classes) == 2 else ""
     if isinstance(learned.get("importances"), Mapping):
         return dict(_flat(learned["importances"])), False, "importance of each feature"
+    if (trees := _trees(learned)) is not None:
+        return _of_trees(trees), False, "importance of each feature: merit times weight of its splits (sum 1)"
     if isinstance(learned.get("weights"), Mapping):
         return dict(_flat(learned["weights"])), True, f"weight of each feature{towards} {per}"
     members = learned.get("classes") or learned.get("members")
@@ -98,6 +100,28 @@ def _found(learned: Any, scaled: bool, classes: Any) -> tuple[dict[str, float], 
     if all("features" in each for each in members):
         return _association(members), False, "share of each feature's spread that the classes explain (0 to 1)"
     return None
+
+
+def _trees(learned: Mapping[str, Any]) -> list[Any] | None:
+    """The trees of a model: itself, or its members."""
+    if isinstance(learned.get("nodes"), list):
+        return [learned]
+    members = learned.get("members")
+    if not isinstance(members, list) or not members:
+        return None
+    trees = [each.get("model", each) if isinstance(each, Mapping) else None for each in members]
+    every = all(isinstance(each, Mapping) and isinstance(each.get("nodes"), list) for each in trees)
+    return trees if every else None
+
+
+def _of_trees(trees: list[Any]) -> dict[str, float]:
+    from millstream.tree.tables import importances_told
+
+    sums: dict[str, float] = {}
+    for each in trees:
+        for name, share in importances_told(each).items():
+            sums[name] = sums.get(name, 0.0) + share / len(trees)
+    return sums
 
 
 def _flat(weights: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:

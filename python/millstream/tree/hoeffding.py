@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from millstream.base import Classifier, Native
+from millstream.base import Classifier
+from millstream.tree.readable import ReadableTree
 
 __all__ = ["HoeffdingTreeClassifier"]
 
 
-class HoeffdingTreeClassifier(Native, Classifier):
+class HoeffdingTreeClassifier(ReadableTree, Classifier):
     """A decision tree that grows from a stream and splits a leaf when Hoeffding's bound allows (VFDT).
 
     Choose it for long streams in which classes are boxes of feature values rather than half-spaces: it needs no

@@ -108,12 +108,13 @@ impl Node {
 }
 
 impl Fork {
+    /// The child of a value, which may be one that no example had.
     fn child(&self, code: Option<u32>) -> u32 {
         let own = code.and_then(|code| self.children.get(code as usize)).copied().unwrap_or(NOWHERE);
-        match (own, code) {
-            (NOWHERE, Some(_)) => self.other,
-            (NOWHERE, None) => NOWHERE,
-            (own, _) => own,
+        if own == NOWHERE {
+            self.other
+        } else {
+            own
         }
     }
 
@@ -254,14 +255,13 @@ impl Nodes {
                 }
                 Place::Fork { slot, fork } => {
                     let branches = &self.forks[fork as usize];
-                    let code = match x.get(slot as usize) {
-                        Some(Value::Nominal(code)) => code,
-                        _ => None,
-                    };
-                    at = match (branches.child(code), code) {
-                        (NOWHERE, Some(code)) => return End::Branchless { node: at, fork, code },
-                        (NOWHERE, None) => branches.usual,
-                        (child, _) => child,
+                    at = match x.get(slot as usize) {
+                        Some(Value::Nominal(code)) => match (branches.child(code), code) {
+                            (NOWHERE, Some(code)) => return End::Branchless { node: at, fork, code },
+                            (NOWHERE, None) => branches.usual,
+                            (child, _) => child,
+                        },
+                        _ => branches.usual,
                     };
                 }
             }

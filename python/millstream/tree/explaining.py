@@ -1,0 +1,164 @@
+"""Why a tree says what it says of one example."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.errors import UnknownName
+from millstream.evaluate.frames import frame, table
+from millstream.tree.grown import Branch, Grown, Node, class_name, feature_name, plain, short
+
+__all__ = ["Explanation", "Step", "explain"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One split on the way of an example."""
+
+    feature: Any
+    #: The example's value; None if it is missing.
+    value: Any
+    #: The branch that was taken, in words.
+    branch: str
+    #: The share of the explained class (or the mean) in the node that was reached.
+    share: float
+    #: By how much that is more than in the node before.
+    change: float
+    #: The node that was reached, as in `to_frame()`.
+    node: int
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The way of an example through a tree, and what each feature on it did to the answer.
+
+    `base` is the share of the class among all examples in the tree, or their mean. Each step changes it; where the
+    way ends it is `share`, which is `base` and the sum of `contributions`. What the leaf's own model (naive Bayes,
+    a linear model, alternates of an adaptive tree) says beyond that is `leaf_model`; with it the sum is
+    `prediction`: the probability of the class, or the number.
+
+    Examples
+    --------
+    >>> from millstream import tree
+    >>> model = tree.HoeffdingTreeClassifier(grace_period=50, delta=0.01)
+    >>> for i in range(400):
+    ...     model.learn_one({"hour": float(i % 24), "day": float(i % 7)}, i % 24 > 15)
+    >>> model.explain_one({"hour": 20.0, "day": 2.0})
+    0
+    """
+
+    #: The class that is explained; None for a tree of numbers.
+    label: Any
+    base: float
+    path: tuple[Step, ...]
+    share: float
+    prediction: float
+    #: What shares are: "share" of a class, or "mean".
+    what: str = "share"
+
+    @property
+    def contributions(self) -> dict[Any, float]:
+        """The sum of each feature's changes, the greatest first."""
+        sums: dict[Any, float] = {}
+        for step in self.path:
+            sums[step.feature] = sums.get(step.feature, 0.0) + step.change
+        return dict(sorted(sums.items(), key=lambda pair: -abs(pair[1])))
+
+    @property
+    def leaf_model(self) -> float:
+        """What the leaf's own model adds to the share of its examples."""
+        return self.prediction - self.share
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """A row for each step."""
+        steps = self.path
+        columns = {
+            "node": [step.node for step in steps],
+            "feature": [feature_name(step.feature) for step in steps],
+            "value": [None if step.value is None else str(step.value) for step in steps],
+            "branch": [step.branch for step in steps],
+            "change": [step.change for step in steps],
+            "share": [step.share for step in steps],
+        }
+        return frame(columns, kind)
+
+    def __repr__(self) -> str:
+        what = self.what if self.label is None else f"share of {class_name(self.label)}"
+        rows = [["all examples", "", "", _number(self.base)]]
+        rows += [
+            [step.branch, _value(step.value), _signed(step.change), _number(step.share)] for step in self.path
+        ]
+        rows.append(["the leaf's model", "", _signed(self.leaf_model), _number(self.prediction)])
+        return table(["way", "value", "change", what], rows)
+
+
+def explain(grown: Grown, x: Mapping[Any, Any], label: Any, answer: Any, found: Any) -> Explanation:
+    """Explain an example: `answer` is the model's class or number, `found` the probability of each class."""
+    code = None
+    if grown.of_classes:
+        label = answer if label is None else label
+        code = _code(grown, label)
+        prediction = float(found.get(label, 0.0))
+    else:
+        prediction = float(answer)
+    node = grown.root
+    base = before = grown.share(node, code)
+    steps = []
+    while not node.leaf:
+        value = _given(x, node.feature)
+        branch = _taken(node, value)
+        node = grown.nodes[branch.child]
+        # An empty leaf has seen nothing that would change the answer.
+        share = grown.share(node, code) if node.weight > 0.0 else before
+        steps.append(Step(branch.feature, value, str(branch), share, share - before, node.place))
+        before = share
+    return Explanation(label, base, tuple(steps), before, prediction, "share" if grown.of_classes else "mean")
+
+
+def _code(grown: Grown, label: Any) -> int | None:
+    if label is None:
+        # Nothing has been learned.
+        return None
+    for code, known in enumerate(grown.labels):
+        if known is not None and known == label and isinstance(known, bool) == isinstance(label, bool):
+            return code
+    known = ", ".join(repr(each) for each in grown.labels if each is not None)
+    raise UnknownName(f"{grown.title}: label must be one of the classes {known}, got {label!r:.60}")
+
+
+def _given(x: Mapping[Any, Any], feature: Any) -> Any:
+    value = x.get(feature)
+    if value is None and isinstance(feature, int):
+        value = x.get(str(feature))
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value
+
+
+def _taken(node: Node, value: Any) -> Branch:
+    """The branch of a value: the core's way through a split."""
+    if value is not None and node.threshold is not None and not isinstance(value, str):
+        return node.branches[int(float(value) > node.threshold)]
+    usual = next((branch for branch in node.branches if branch.missing), node.branches[0])
+    if value is None or node.threshold is not None:
+        return usual
+    own = next((branch for branch in node.branches if branch.sign == "=" and branch.value == value), None)
+    other = next((branch for branch in node.branches if branch.sign == "other"), None)
+    return own or other or usual
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 1e5 else short(value)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}" if abs(value) < 1e5 else f"{value:+.6g}"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return short(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else plain(value)
