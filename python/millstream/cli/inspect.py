@@ -107,7 +107,8 @@ def _show_tree(part: Any) -> None:
 COMMAND = Command(
     "inspect",
     "what a saved model is, how much it has seen, and what it has learned",
-    "Loads a file that --save wrote, which is safe whoever wrote it, and shows the features of greatest weight, and a tree as text.",
+    "Loads a file that --save wrote, which is safe whoever wrote it, and shows the features of greatest weight;"
+    " of a tree, those that matter most, and the tree.",
     (
         Option(("file",), "the saved model", value="FILE.ms", complete="file"),
         Option(("--top",), "how many features to show", value="N", kind=count, default=20),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from millstream.errors import InvalidValue
 from millstream.evaluate.plot import COLOURS
-from millstream.tree.grown import Branch, Grown, Node, amount, class_name, feature_name, plain
+from millstream.tree.grown import Branch, Grown, Node, amount, class_name, feature_name
 from millstream.tree.texts import Cut, text_of
 
 __all__ = ["Drawing"]
@@ -63,7 +63,7 @@ class Drawing:
         text = self.text + "\n" if suffix == ".txt" else self.svg
         if suffix == ".html":
             style = "body{margin:1.5rem;color-scheme:light dark;background:Canvas;color:CanvasText}"
-            title = escape(plain(self._cut.head()))
+            title = escape(self._cut.head())
             text = (
                 f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
                 f"<style>{style}</style></head><body>{text}</body></html>\n"
@@ -139,8 +139,8 @@ class _Picture:
                 card.row, rows = rows, rows + 1
             waiting += reversed(below)
         for card in reversed(cards):
-            if below := children.get(id(card)):
-                card.row = (below[0].row + below[-1].row) / 2.0
+            if under := children.get(id(card)):
+                card.row = (under[0].row + under[-1].row) / 2.0
         return cards
 
     def _title(self, node: Node) -> str:
@@ -148,7 +148,7 @@ class _Picture:
 
     def _subtitle(self, node: Node) -> str:
         weight = amount(node.weight)
-        return f"{weight} examples" if node.leaf else f"{weight} · {self.grown.said(node)}"
+        return f"{weight} examples{self.grown.state(node)}" if node.leaf else f"{weight} · {self.grown.said(node)}"
 
     def svg(self) -> str:
         """The whole picture."""
@@ -160,7 +160,7 @@ class _Picture:
         legend, across = self._legend()
         width = max(width, across, _width(self.cut.head(), 13.8) + 2 * _EDGE, _width(foot, 11.5) + 2 * _EDGE)
         height = _TOP + rows * _ROW + _HEIGHT + (30.0 if foot else _EDGE)
-        head = escape(plain_line(self.cut.head()))
+        head = escape(self.cut.head())
         parts = [f'<text class="b" x="{_EDGE:g}" y="24">{head}</text>', legend]
         parts += [self._edge(card) for card in self.cards if card.parent is not None]
         parts += [self._card(card) for card in self.cards]
@@ -222,7 +222,10 @@ class _Picture:
             return f'<text class="s" x="{x + 4:.1f}" y="{y + _HEIGHT / 2 + 4:.1f}">{escape(card.words)}</text>'
         node = card.node
         told = [str(branch) for branch in self.grown.way(node)]
-        told += [f"{amount(node.weight)} examples: {self.grown.said(node)}", self.grown.why(node)]
+        told += [
+            f"{amount(node.weight)} examples: {self.grown.said(node)}{self.grown.state(node)}",
+            self.grown.why(node),
+        ]
         parts = [
             f"<g><title>{escape(chr(10).join(line for line in told if line))}</title>",
             f'<rect class="card" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT:g}" rx="7"/>',
@@ -276,11 +279,6 @@ class _Picture:
                 parts.append(f'{bar}x="{x:.1f}" width="{max(length - 0.8, 0.3):.1f}" fill="{colour}"/>')
             x += length
         return parts
-
-
-def plain_line(text: str) -> str:
-    """Text without letters that a picture must not have."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _colour(code: int) -> str:

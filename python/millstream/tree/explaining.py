@@ -47,7 +47,11 @@ class Explanation:
     >>> for i in range(400):
     ...     model.learn_one({"hour": float(i % 24), "day": float(i % 7)}, i % 24 > 15)
     >>> model.explain_one({"hour": 20.0, "day": 2.0})
-    0
+    way               value  change  share of True
+    all examples                             0.293
+    hour > 14.636        20  +0.589          0.882
+    hour > 15.727        20  +0.118          1.000
+    the leaf's model         +0.000          1.000
     """
 
     #: The class that is explained; None for a tree of numbers.

@@ -77,7 +77,7 @@ class Grown:
         features: Iterable[Any] = (),
         title: str = "tree",
     ) -> None:
-        self.title = title
+        self.title = plain(title)
         self.learned = int(told.get("learned", 0))
         self.labels = list(labels)
         self.features = list(features)
@@ -186,6 +186,11 @@ class Grown:
             spread = "" if node.variance is None else f" ± {short(math.sqrt(max(node.variance, 0.0)), 4)}"
             return f"{short(answer, 4)}{spread}"
         return f"{class_name(answer)} ({percent(self.share(node, self.code(node)))})"
+
+    def state(self, node: Node) -> str:
+        """What else is to be said of a node, in words."""
+        words = ", inactive" if node.told.get("active") is False else ""
+        return f"{words}, an alternate grows" if node.told.get("alternate") is not None else words
 
     def why(self, node: Node) -> str:
         """When and why a node was split, in one sentence."""

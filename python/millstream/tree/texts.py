@@ -85,10 +85,10 @@ def count(name: str, value: object, least: int) -> int:
     """A whole number that was given by the user."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InvalidType(f"draw: {name} must be a whole number, got {value!r:.60}")
-    number = int(value)  # type: ignore[call-overload]
+    number = int(value)
     if number < least:
         raise InvalidValue(f"draw: {name} must be at least {least}, got {number}")
-    return int(number)
+    return number
 
 
 def text_of(cut: Cut) -> str:
@@ -108,8 +108,8 @@ def _lines(cut: Cut) -> Iterator[str]:
             continue
         last = not waiting or len(waiting[-1][0]) < len(prefix)
         missing = " or missing" if branch is not None and branch.missing else ""
-        words = f"{branch}{missing}: {amount(node.weight)}, {grown.said(node)}{_cut_here(cut, node)}"
-        yield f"{prefix}{'└─' if last else '├─'} {words}"
+        said = f"{grown.said(node)}{grown.state(node)}{_cut_here(cut, node)}"
+        yield f"{prefix}{'└─' if last else '├─'} {branch}{missing}: {amount(node.weight)}, {said}"
         waiting += _below(cut, node, prefix + ("   " if last else "│  "))
     if foot := cut.foot():
         yield foot
