@@ -165,7 +165,7 @@ class Grown:
     def answer(self, node: Node) -> Any:
         """The class of most examples, or their mean; None where nothing has been learned."""
         if node.mean is not None:
-            return node.mean
+            return node.mean if node.weight > 0.0 else None
         code = self.code(node)
         return None if code is None else self.label(code)
 

@@ -20,6 +20,9 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
     value is missing goes where most examples went when the split was made; a nominal value that a split has not
     met gets a branch of its own when it is learned.
 
+    What it has learned can be seen: `draw()`, `rules()`, `to_frame()`, `splits()`, which says when and why each split
+    was made, `explain_one(x)` and `feature_importances`.
+
     Parameters
     ----------
     grace_period
@@ -60,6 +63,15 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
     >>> result = evaluate.prequential(model, synth.SEA(seed=1).take(20_000))
     >>> result.metrics["Accuracy"]
     Accuracy: 97.37%
+    >>> model.draw(max_depth=1)
+    HoeffdingTreeClassifier: 20,000 examples learned, 10 leaves, depth 4
+    15,550: class 1 (67.6 %)
+    ├─ x[1] ≤ 4.544: 7,139, class 0 (58.3 %)  … 8 nodes below
+    └─ x[1] > 4.544 or missing: 8,411, class 1 (89.5 %)  … 8 nodes below
+    16 of 19 nodes not shown; max_depth and max_branches show more
+    >>> why = model.explain_one({0: 1.0, 1: 2.0, 2: 3.0})
+    >>> {name: round(share, 3) for name, share in why.contributions.items()}
+    {0: 0.416, 1: 0.259}
 
     References
     ----------
