@@ -336,6 +336,23 @@ def test_a_tree_inside_a_pipeline(tmp_path, capsys):
     assert "importance of each feature" in said
 
 
+def test_a_regression_tree():
+    model = tree.HoeffdingTreeRegressor(leaf_prediction="mean")
+    assert "nothing learned" in model.draw().text
+    draw = random.Random(1)
+    for _ in range(4000):
+        x = {"a": draw.random(), "b": draw.random(), "c": draw.choice("uvw")}
+        model.learn_one(x, 10.0 * (x["a"] > 0.5) + 3.0 * (x["c"] == "u"))
+    assert next(iter(model.feature_importances)) == "a"
+    for x in ({"a": 0.9, "c": "u"}, {"a": 0.1, "c": "v", "b": 0.5}, {}, {"c": "x"}):
+        why = model.explain_one(x)
+        assert why.label is None
+        assert why.base + sum(why.contributions.values()) == pytest.approx(why.share)
+        assert why.share == pytest.approx(why.prediction) == pytest.approx(model.predict_one(x))
+    assert len(model.rules()) == model.to_frame("pandas").leaf.sum() > 3
+    ElementTree.fromstring(model.draw().svg)
+
+
 def test_features_that_are_numbers_keep_their_names():
     model = tree.HoeffdingTreeClassifier(grace_period=100, delta=1e-3)
     evaluate.prequential(model, synth.SEA(seed=1).take(5000))

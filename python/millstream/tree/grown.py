@@ -202,7 +202,7 @@ class Grown:
             beside = f", next {feature_name(self.name(second))} {short(rival, 3)}"
         else:
             beside = ", no other feature" if rival is None or rival < -1e300 else ", next not to split"
-        how = "a tie: the bound is below tau" if split.get("tie") else "more than the bound apart"
+        how = "a tie, as it is below tau" if split.get("tie") else "which decided"
         return (
             f"split at example {split['learned']:,} with {amount(split['weight'])} in the leaf: "
             f"merit {short(split['merit'], 3)}{beside}; bound {short(split['bound'], 3)}, {how}"

@@ -61,8 +61,8 @@ class ReadableTree(Native):
 
         `learned` is how many examples the tree had learned, `weight` the weight in the leaf, `merit` that of the
         split; `second` is the next best feature (None if that was not to split) and `second_merit` its merit. The
-        split was made because the two are further apart than Hoeffding's `bound` (`decided_by` is "bound"), or
-        because the bound was below tau ("tie").
+        split was made because the two are further apart than Hoeffding's `bound` (`decided_by` is "bound"), in a
+        tree of numbers by their ratio, or because the bound was below tau ("tie").
         """
         return splits_frame(self._grown(), kind)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from millstream.base import Native, Regressor
+from millstream.base import Regressor
+from millstream.tree.readable import ReadableTree
 
 __all__ = ["HoeffdingTreeRegressor"]
 
 
-class HoeffdingTreeRegressor(Native, Regressor):
+class HoeffdingTreeRegressor(ReadableTree, Regressor):
     """A regression tree that grows from a stream, with means or linear models in its leaves (FIMT-DD).
 
     Choose it where a number depends on features by steps and bends that no single line follows: it needs no
