@@ -100,6 +100,8 @@ class _Picture:
     def __init__(self, cut: Cut) -> None:
         self.cut = cut
         self.grown = cut.grown
+        means = [leaf.mean for leaf in self.grown.leaves() if leaf.mean is not None and leaf.weight > 0.0]
+        self.range = min(means, default=0.0), max(means, default=0.0)
         self.cards = self._placed()
         depth = max(card.column for card in self.cards) + 1
         self.widths = [_LEAST_WIDTH] * depth
@@ -256,10 +258,10 @@ class _Picture:
 
     def _height(self, node: Node) -> float:
         """Where a node's mean lies between the least and the greatest of the leaves."""
-        means = [leaf.mean for leaf in self.grown.leaves() if leaf.mean is not None]
-        if node.mean is None or not means or max(means) == min(means):
+        least, greatest = self.range
+        if node.mean is None or greatest == least:
             return 0.5
-        return (node.mean - min(means)) / (max(means) - min(means))
+        return min(max((node.mean - least) / (greatest - least), 0.0), 1.0)
 
     def _bar(self, node: Node, x: float, y: float, width: float) -> list[str]:
         """The shares of the classes, or where the mean lies."""

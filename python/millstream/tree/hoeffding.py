@@ -20,8 +20,8 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
     value is missing goes where most examples went when the split was made; a nominal value that a split has not
     met gets a branch of its own when it is learned.
 
-    What it has learned can be seen: `draw()`, `rules()`, `to_frame()`, `splits()`, which says when and why each split
-    was made, `explain_one(x)` and `feature_importances`.
+    What it has learned can be seen: `draw()`, `rules()`, `to_frame()`, `splits()`, which says when and why each
+    split was made, `explain_one(x)` and `feature_importances`.
 
     Parameters
     ----------
