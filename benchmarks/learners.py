@@ -18,6 +18,8 @@ ROLES = ("classifier", "regressor", "transformer", "wrapper")
 
 _LOGISTIC = {"name": "linear_model.LogisticRegression"}
 _SCALER = {"name": "preprocessing.StandardScaler"}
+_BAYES = {"name": "naive_bayes.GaussianNB"}
+_LINE = {"name": "linear_model.LinearRegression"}
 
 #: Arguments for parts that cannot be built without, or would take minutes.
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -32,6 +34,18 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Pipeline": {"steps": [_SCALER, _LOGISTIC]},
     "compose.Select": {"names": [0, 1, 2]},
     "compose.Union": {"parts": [_SCALER, {"name": "preprocessing.MinMaxScaler"}]},
+    "ensemble.ADWINBagging": {"model": _BAYES},
+    "ensemble.AdaBoost": {"model": _BAYES},
+    "ensemble.Bagging": {"model": _BAYES},
+    "ensemble.BaggingRegressor": {"model": _LINE},
+    "ensemble.LeveragingBagging": {"model": _BAYES},
+    "ensemble.SRPClassifier": {"model": _BAYES},
+    "ensemble.SRPRegressor": {"model": _LINE},
+    "ensemble.Stacking": {"models": [_BAYES, _LOGISTIC]},
+    "ensemble.StackingRegressor": {"models": [_LINE, {"name": "baseline.TargetMean"}]},
+    "ensemble.Voting": {"models": [_BAYES, _LOGISTIC]},
+    "ensemble.VotingRegressor": {"models": [_LINE, {"name": "baseline.TargetMean"}]},
+    "ensemble.WeightedMajority": {"models": [_BAYES, _LOGISTIC]},
     "kernel.KernelRLS": {"budget": 100},
     "kernel.KernelSGD": {"budget": 100},
     "kernel.KernelSGDRegressor": {"budget": 100},
@@ -56,10 +70,16 @@ def describe(name: str) -> dict[str, Any]:
 
 def _river(name: str) -> Callable[[], Any] | None:
     """What builds River's counterpart, if there is one."""
-    from river import compose, dummy, linear_model, multiclass, naive_bayes, optim, preprocessing, stats
+    from river import compose, dummy, ensemble, linear_model, multiclass, naive_bayes, optim, preprocessing, stats
 
     def logistic() -> Any:
         return linear_model.LogisticRegression(optim.SGD(0.01))
+
+    def bayes() -> Any:
+        return naive_bayes.GaussianNB()
+
+    def line() -> Any:
+        return linear_model.LinearRegression(optim.SGD(0.01))
 
     counterparts: dict[str, Callable[[], Any]] = {
         "baseline.MajorityClass": lambda: dummy.PriorClassifier(),
@@ -70,16 +90,28 @@ def _river(name: str) -> Callable[[], Any] | None:
         "compose.Pipeline": lambda: preprocessing.StandardScaler() | logistic(),
         "compose.Select": lambda: compose.Select("x0", "x1", "x2"),
         "compose.Union": lambda: preprocessing.StandardScaler() + preprocessing.MinMaxScaler(),
+        "ensemble.ADWINBagging": lambda: ensemble.ADWINBaggingClassifier(bayes(), seed=1),
+        "ensemble.AdaBoost": lambda: ensemble.AdaBoostClassifier(bayes(), seed=1),
+        "ensemble.Bagging": lambda: ensemble.BaggingClassifier(bayes(), seed=1),
+        "ensemble.BaggingRegressor": lambda: ensemble.BaggingRegressor(line(), seed=1),
+        "ensemble.LeveragingBagging": lambda: ensemble.LeveragingBaggingClassifier(
+            naive_bayes.GaussianNB(), seed=1
+        ),
+        "ensemble.SRPClassifier": lambda: ensemble.SRPClassifier(bayes(), n_models=10, seed=1),
+        "ensemble.Stacking": lambda: ensemble.StackingClassifier(
+            [naive_bayes.GaussianNB(), logistic()], logistic()
+        ),
+        "ensemble.Voting": lambda: ensemble.VotingClassifier([bayes(), logistic()]),
         "linear_model.ALMA": lambda: linear_model.ALMAClassifier(),
         "linear_model.BayesianLinearRegression": lambda: linear_model.BayesianLinearRegression(),
-        "linear_model.LinearRegression": lambda: linear_model.LinearRegression(optim.SGD(0.01)),
+        "linear_model.LinearRegression": line,
         "linear_model.LogisticRegression": logistic,
         "linear_model.PAClassifier": lambda: linear_model.PAClassifier(C=1.0, mode=1),
         "linear_model.PARegressor": lambda: linear_model.PARegressor(C=1.0, mode=1),
         "linear_model.Perceptron": lambda: linear_model.Perceptron(),
         "linear_model.SoftmaxRegression": lambda: linear_model.SoftmaxRegression(optim.SGD(0.01)),
         "multiclass.OneVsRest": lambda: multiclass.OneVsRestClassifier(logistic()),
-        "naive_bayes.GaussianNB": lambda: naive_bayes.GaussianNB(),
+        "naive_bayes.GaussianNB": bayes,
         "preprocessing.Imputer": lambda: preprocessing.StatImputer(
             *((key, stats.Mean()) for key in streams.names(10))
         ),

@@ -26,6 +26,20 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "compose.Select": {"names": ["a", "b", "c0", "c1", 0, 1]},
     "compose.Drop": {"names": ["b", "c1", 1]},
     "compose.Union": {"parts": [{"name": "preprocessing.StandardScaler"}, {"name": "preprocessing.MinMaxScaler"}]},
+    "ensemble.AdaBoost": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3},
+    "ensemble.SRPClassifier": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 4, "subspace_size": 0.8},
+    "ensemble.SRPRegressor": {"model": {"name": "linear_model.RLS"}, "n_models": 4, "subspace_size": 1.0},
+    "ensemble.Stacking": {"models": [{"name": "naive_bayes.GaussianNB"}, {"name": "linear_model.Perceptron"}]},
+    "ensemble.StackingRegressor": {"models": [{"name": "linear_model.RLS"}, {"name": "baseline.TargetMean"}]},
+    "ensemble.Voting": {
+        "models": [{"name": "naive_bayes.GaussianNB"}, {"name": "linear_model.LogisticRegression"}]
+    },
+    "ensemble.VotingRegressor": {
+        "models": [{"name": "linear_model.RLS"}, {"name": "linear_model.LinearRegression"}]
+    },
+    "ensemble.WeightedMajority": {
+        "models": [{"name": "naive_bayes.GaussianNB"}, {"name": "linear_model.LogisticRegression"}]
+    },
     "ensemble.ADWINBagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3},
     "ensemble.LeveragingBagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3, "n_threads": 2},
     "ensemble.Bagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 4, "n_threads": 2},

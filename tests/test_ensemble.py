@@ -29,10 +29,28 @@ CLASSIFIERS: dict[str, dict[str, Any]] = {
     "LeveragingBagging, wt": {"model": BAYES, "bagging_method": "wt"},
     "LeveragingBagging, subag": {"model": BAYES, "bagging_method": "subag"},
     "LeveragingBagging, codes": {"model": BAYES, "output_codes": True},
+    "AdaBoost": {"model": BAYES},
+    "AdaBoost of pipelines": {"model": LOGISTIC},
+    "SRPClassifier": {"model": BAYES},
+    "SRPClassifier of pipelines": {"model": LOGISTIC, "subspace_size": 3},
+    "SRPClassifier, resampling": {"model": BAYES, "training_method": "resampling"},
+    "SRPClassifier, subspaces": {"model": BAYES, "training_method": "subspaces", "disable_weighted_vote": True},
+    "SRPClassifier, DDM": {"model": BAYES, "drift_detector": "drift.DDM", "warning_detector": "drift.PageHinkley"},
+    "SRPClassifier, no warnings": {"model": BAYES, "disable_detector": "warning"},
+    "Voting": {"models": [BAYES, "linear_model.SoftmaxRegression"], "weights": [2, 1]},
+    "Voting, hard": {"models": [BAYES, "baseline.NoChange", BAYES], "use_probabilities": False},
+    "WeightedMajority": {"models": [BAYES, "linear_model.SoftmaxRegression", "baseline.Prior"]},
+    "WeightedMajority, fading": {"models": [BAYES, "baseline.NoChange"], "beta": 0, "forgetting": 0.9},
+    "Stacking": {"models": [BAYES, "linear_model.SoftmaxRegression"]},
+    "Stacking, words alone": {"models": [BAYES, BAYES], "meta_model": BAYES, "include_features": False},
 }
 REGRESSORS: dict[str, dict[str, Any]] = {
     "BaggingRegressor": {"model": LINE},
     "BaggingRegressor, median": {"model": LINE, "aggregation": "median"},
+    "SRPRegressor": {"model": "linear_model.RLS"},
+    "SRPRegressor, median": {"model": LINE, "aggregation": "median", "disable_detector": "drift"},
+    "VotingRegressor": {"models": [LINE, "linear_model.RLS"]},
+    "StackingRegressor": {"models": [LINE, "linear_model.RLS"]},
 }
 ALL = CLASSIFIERS | REGRESSORS
 
@@ -256,12 +274,23 @@ class Mean(base.Regressor):
         return self.total / self.n if self.n else 0.0
 
 
+def _three(learner: Any) -> list[Any]:
+    return [naive_bayes.GaussianNB(), learner, learner.clone()]
+
+
 OWN = {
     "Bagging": lambda learner: ensemble.Bagging(learner, n_models=3),
     "ADWINBagging": lambda learner: ensemble.ADWINBagging(learner, n_models=3),
     "LeveragingBagging": lambda learner: ensemble.LeveragingBagging(learner, n_models=3),
     "LeveragingBagging, codes": lambda learner: ensemble.LeveragingBagging(learner, n_models=3, output_codes=True),
     "LeveragingBagging, me": lambda learner: ensemble.LeveragingBagging(learner, n_models=3, bagging_method="me"),
+    "AdaBoost": lambda learner: ensemble.AdaBoost(learner, n_models=3),
+    "SRPClassifier": lambda learner: ensemble.SRPClassifier(learner, n_models=3, subspace_size=4),
+    "Voting": lambda learner: ensemble.Voting([naive_bayes.GaussianNB(), learner, learner.clone()]),
+    "WeightedMajority": lambda learner: ensemble.WeightedMajority(
+        [naive_bayes.GaussianNB(), learner, learner.clone()]
+    ),
+    "Stacking": lambda learner: ensemble.Stacking([naive_bayes.GaussianNB(), learner, learner.clone()]),
 }
 
 

@@ -7,19 +7,34 @@ over threads, with results that are bit for bit those of one thread and of one e
 from __future__ import annotations
 
 from millstream.ensemble.bagging import Bagging, BaggingClassifier, BaggingRegressor
+from millstream.ensemble.boosting import AdaBoost, AdaBoostClassifier
 from millstream.ensemble.leveraging import (
     ADWINBagging,
     ADWINBaggingClassifier,
     LeveragingBagging,
     LeveragingBaggingClassifier,
 )
+from millstream.ensemble.patches import SRPClassifier, SRPRegressor
+from millstream.ensemble.stacking import Stacking, StackingClassifier, StackingRegressor
+from millstream.ensemble.voting import Voting, VotingClassifier, VotingRegressor, WeightedMajority
 
 __all__ = [
     "ADWINBagging",
     "ADWINBaggingClassifier",
+    "AdaBoost",
+    "AdaBoostClassifier",
     "Bagging",
     "BaggingClassifier",
     "BaggingRegressor",
     "LeveragingBagging",
     "LeveragingBaggingClassifier",
+    "SRPClassifier",
+    "SRPRegressor",
+    "Stacking",
+    "StackingClassifier",
+    "StackingRegressor",
+    "Voting",
+    "VotingClassifier",
+    "VotingRegressor",
+    "WeightedMajority",
 ]

@@ -18,7 +18,17 @@ from millstream.base import Classifier, Features, Label, Native, Predictor, Regr
 from millstream.compose.members import find, is_native, refuse_learned
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
-__all__ = ["ClassEnsemble", "Ensemble", "Member", "NumberEnsemble", "aggregate", "compiled", "poisson", "wrong"]
+__all__ = [
+    "ClassEnsemble",
+    "Ensemble",
+    "Member",
+    "NumberEnsemble",
+    "aggregate",
+    "compiled",
+    "poisson",
+    "unnamed",
+    "wrong",
+]
 
 #: Examples from one copy of the members to the next, which is what leads back when one of them raises.
 _KEPT = 64
@@ -226,6 +236,14 @@ def clone(model: Any) -> Any:
     return model.clone() if callable(getattr(model, "clone", None)) else copy.deepcopy(model)
 
 
+def unnamed(models: Any) -> Any:
+    """Models without names, which scikit-learn's pairs have."""
+    if not isinstance(models, (list, tuple)):
+        return models
+    pair = lambda item: isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str)  # noqa: E731
+    return [item[1] if pair(item) else item for item in models]
+
+
 def takes_weight(model: Any) -> bool:
     """Whether `learn_one` takes a weight."""
     from millstream.base import _takes
@@ -259,7 +277,9 @@ class ClassEnsemble(Ensemble, Classifier):
 
     def _votes(self, place: int, x: Features) -> dict[Label, float]:
         """The probabilities that a member gives; all for the class if it knows none."""
-        model = self._state.members[place].model
+        return self._votes_of(self._state.members[place].model, place, x)
+
+    def _votes_of(self, model: Any, place: int, x: Features) -> dict[Label, float]:
         if not isinstance(model, Native) and _has_no_probabilities(type(model)):
             said = self._turn(place, model.predict_one, x)
             return {} if said is None else {said: 1.0}

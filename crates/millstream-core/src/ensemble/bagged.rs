@@ -48,7 +48,7 @@ pub enum Resampling {
 }
 
 impl Resampling {
-    fn times(&self, unit: f64) -> f64 {
+    pub fn times(&self, unit: f64) -> f64 {
         match self {
             Resampling::Poisson(poisson) => poisson.at(unit),
             Resampling::AtLeastOnce(poisson) => 1.0 + poisson.at(unit),

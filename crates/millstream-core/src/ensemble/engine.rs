@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use crate::block::{Lesson, Target};
 use crate::fault::{Fault, Result};
-use crate::row::{Row, Scratch};
+use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::Schema;
 
 use super::journal::Journal;
@@ -23,6 +23,8 @@ use super::threads;
 
 /// From so many rows on it pays to wake threads.
 const FEWEST_ROWS: usize = 16;
+/// Parts of a chunk that members of a chain work on at the same time.
+const STAGES: usize = 8;
 
 /// One of the learners of an ensemble, with all that is its own: generator, detectors, a learner in the background.
 pub trait Member: Clone + Send + Sync {
@@ -38,6 +40,17 @@ pub trait Member: Clone + Send + Sync {
         page: &mut Page,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)>;
+    /// `go` up to row `to`, for members of a chain (`Coupling::is_chain`).
+    fn go_to(
+        &mut self,
+        lesson: &Lesson<'_, Self::Target>,
+        from: usize,
+        _to: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        self.go(lesson, from, page, scratch)
+    }
     /// The votes for a row, by class code, or the number; gives what they weigh.
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64;
     /// See `Part::never_refuses`.
@@ -61,6 +74,10 @@ pub trait Member: Clone + Send + Sync {
     fn inspect(&self, _schema: &Schema) -> Json {
         Json::Null
     }
+    /// Names and kinds of what its learner is given.
+    fn input(&self, schema: &Schema) -> Schema {
+        schema.clone()
+    }
     /// The state of the learner alone, for those who want it as a model of its own.
     fn learner(&self) -> Result<Vec<u8>>;
 }
@@ -80,6 +97,12 @@ pub struct Page {
     pub errors: Vec<f64>,
     /// Rows after which the member wants someone replaced, ascending.
     pub calls: Vec<usize>,
+    /// What the member before has left at each row, and then what this one leaves, for members of a chain.
+    pub passed: Vec<f64>,
+    /// Votes of a learner in the background, which nobody counts.
+    pub others: Vec<f64>,
+    /// Room for rows of which a member sees a part.
+    pub room: (Vec<f64>, Vec<RowBuffer>),
     refused: Option<(usize, Fault)>,
 }
 
@@ -99,8 +122,19 @@ impl Page {
     }
 
     pub fn memory(&self) -> usize {
-        let numbers = [&self.draws, &self.weights, &self.votes, &self.trust, &self.errors];
+        let numbers = [
+            &self.draws,
+            &self.weights,
+            &self.votes,
+            &self.trust,
+            &self.errors,
+            &self.passed,
+            &self.others,
+            &self.room.0,
+        ];
+        let rows = self.room.1.iter().map(|row| std::mem::size_of::<RowBuffer>() + row.memory());
         8 * (numbers.iter().map(|numbers| numbers.capacity()).sum::<usize>() + self.calls.capacity())
+            + rows.sum::<usize>()
     }
 }
 
@@ -123,6 +157,10 @@ impl<M: Member> Slot<M> {
 
 /// How members of an ensemble act on each other, if they do.
 pub trait Coupling<M: Member> {
+    /// Whether a member needs what the one before it has left at the same row (`Page::passed`).
+    fn is_chain(&self) -> bool {
+        false
+    }
     /// Called when each member has gone through the lesson: let some of them go through some rows again.
     fn couple(&self, _slots: &mut [Slot<M>], _lesson: &Lesson<'_, M::Target>, _scratch: &mut Scratch) {}
 }
@@ -132,6 +170,8 @@ pub struct Team<M: Member> {
     slots: Vec<Slot<M>>,
     threads: usize,
     journal: Journal<M>,
+    /// Whether nobody could refuse a row of the last attempt.
+    sure: bool,
 }
 
 impl<M: Member> Clone for Team<M> {
@@ -143,7 +183,7 @@ impl<M: Member> Clone for Team<M> {
 impl<M: Member> Team<M> {
     pub fn new(members: Vec<M>, threads: usize) -> Self {
         let slots = members.into_iter().map(|member| Slot { member, page: Page::default() }).collect();
-        Team { slots, threads, journal: Journal::default() }
+        Team { slots, threads, journal: Journal::default(), sure: false }
     }
 
     pub fn len(&self) -> usize {
@@ -173,6 +213,10 @@ impl<M: Member> Team<M> {
         self.slots.iter().map(|slot| &slot.page)
     }
 
+    pub fn page(&self, place: usize) -> &Page {
+        &self.slots[place].page
+    }
+
     /// Let all members go through some rows; gives how many were done before one of them refused one, and why. Then
     /// all are as after the rows before it.
     pub fn go(
@@ -181,39 +225,116 @@ impl<M: Member> Team<M> {
         coupling: &impl Coupling<M>,
         scratch: &mut Scratch,
     ) -> (usize, Option<Fault>) {
-        if lesson.is_empty() {
-            return (0, None);
+        match self.attempt(lesson, coupling, true, scratch) {
+            None => {
+                self.accept(lesson);
+                (lesson.len(), None)
+            }
+            Some((row, fault)) => {
+                self.retreat(lesson, row, coupling, scratch);
+                (row, Some(fault))
+            }
         }
-        let sure = self.slots.iter().all(|slot| slot.member.never_refuses()) && lesson.is_moderate();
-        if sure {
+    }
+
+    /// Let all members go through some rows, to be followed by `accept` or `retreat`; gives the first row that one of
+    /// them refused, and why. `sure` if nobody else can refuse a row of numbers that are not extreme.
+    pub fn attempt(
+        &mut self,
+        lesson: &Lesson<'_, M::Target>,
+        coupling: &impl Coupling<M>,
+        sure: bool,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        if lesson.is_empty() {
+            return None;
+        }
+        self.sure = sure && self.slots.iter().all(|slot| slot.member.never_refuses()) && lesson.is_moderate();
+        if self.sure {
             self.journal = Journal::default();
         } else if self.journal.is_full(lesson.len()) {
             let members = self.slots.iter().map(|slot| slot.member.clone()).collect();
             self.journal.renew(members, lesson);
         }
         self.pass(lesson, coupling, scratch);
-        match self.refused() {
-            None => {
-                if !sure {
-                    self.journal.add(lesson);
-                }
-                (lesson.len(), None)
-            }
-            Some((row, fault)) => {
-                self.come_back(&lesson.part(0, row), coupling, scratch);
-                (row, Some(fault))
-            }
+        self.refused()
+    }
+
+    /// Stay after the rows of the last attempt.
+    pub fn accept(&mut self, lesson: &Lesson<'_, M::Target>) {
+        if !self.sure && !lesson.is_empty() {
+            self.journal.add(lesson);
+        }
+    }
+
+    /// Be as after the first `rows` rows of the last attempt: from the copies, through the rows since and those.
+    pub fn retreat(
+        &mut self,
+        lesson: &Lesson<'_, M::Target>,
+        rows: usize,
+        coupling: &impl Coupling<M>,
+        scratch: &mut Scratch,
+    ) {
+        let journal = std::mem::take(&mut self.journal);
+        for (slot, member) in self.slots.iter_mut().zip(journal.members()) {
+            slot.member = member.clone();
+        }
+        if let Some(since) = journal.since(lesson.stride) {
+            self.pass(&since, coupling, scratch);
+        }
+        if rows > 0 {
+            self.pass(&lesson.part(0, rows), coupling, scratch);
         }
     }
 
     fn pass(&mut self, lesson: &Lesson<'_, M::Target>, coupling: &impl Coupling<M>, scratch: &mut Scratch) {
         let threads = if lesson.len() < FEWEST_ROWS { 1 } else { self.threads };
+        let chain = coupling.is_chain();
         threads::each(threads, &mut self.slots, scratch, |slot, scratch| {
             slot.page.begin(lesson.len(), lesson.stride);
             slot.member.draw(lesson, &mut slot.page);
-            slot.go(lesson, 0, scratch);
+            if !chain {
+                slot.go(lesson, 0, scratch);
+            }
         });
+        if chain {
+            self.pass_chain(lesson, threads, scratch);
+        }
         coupling.couple(&mut self.slots, lesson, scratch);
+    }
+
+    /// One thread takes the members one after the other through all rows. Several work in stages: in each, a member goes
+    /// through the part of the rows that the one before has left.
+    fn pass_chain(&mut self, lesson: &Lesson<'_, M::Target>, threads: usize, scratch: &mut Scratch) {
+        if threads == 1 {
+            for place in 0..self.slots.len() {
+                self.hand_over(place, 0, lesson.len());
+                self.slots[place].go(lesson, 0, scratch);
+            }
+            return;
+        }
+        let ends: Vec<usize> = (0..=STAGES).map(|part| lesson.len() * part / STAGES).collect();
+        for stage in 0..STAGES + self.slots.len() - 1 {
+            let first = (stage + 1).saturating_sub(STAGES);
+            let last = stage.min(self.slots.len() - 1);
+            (first..=last).for_each(|place| self.hand_over(place, ends[stage - place], ends[stage - place + 1]));
+            let working = self.slots[first..=last].iter_mut().enumerate();
+            let mut working: Vec<(usize, &mut Slot<M>)> = working.map(|(at, slot)| (first + at, slot)).collect();
+            threads::each(threads, &mut working, scratch, |(place, slot), scratch| {
+                let (from, to) = (ends[stage - *place], ends[stage - *place + 1]);
+                if slot.page.refused.is_none() {
+                    slot.page.refused = slot.member.go_to(lesson, from, to, &mut slot.page, scratch);
+                }
+            });
+        }
+    }
+
+    /// Give a member of a chain what the one before it has left at some rows.
+    fn hand_over(&mut self, place: usize, from: usize, to: usize) {
+        let (before, rest) = self.slots.split_at_mut(place);
+        if let (Some(before), Some(slot)) = (before.last(), rest.first_mut()) {
+            slot.page.passed[from..to].copy_from_slice(&before.page.passed[from..to]);
+        }
     }
 
     /// The first row that was refused, by the first member that refused it.
@@ -223,20 +344,6 @@ impl<M: Member> Team<M> {
         let (row, place) = refused?;
         let (_, fault) = self.slots[place].page.refused.take()?;
         Some((row, fault.by(&format!("member {place}"))))
-    }
-
-    /// Back to the copies, and from there through the rows since and the first rows of this lesson.
-    fn come_back(&mut self, lesson: &Lesson<'_, M::Target>, coupling: &impl Coupling<M>, scratch: &mut Scratch) {
-        let journal = std::mem::take(&mut self.journal);
-        for (slot, member) in self.slots.iter_mut().zip(journal.members()) {
-            slot.member = member.clone();
-        }
-        if let Some(since) = journal.since(lesson.stride) {
-            self.pass(&since, coupling, scratch);
-        }
-        if !lesson.is_empty() {
-            self.pass(lesson, coupling, scratch);
-        }
     }
 
     pub fn memory(&self) -> usize {

@@ -5,9 +5,13 @@ use crate::fault::Fault;
 use crate::role::{cast, Classifier, Part, Regressor};
 use crate::row::{most, Row, Scratch, Want};
 
+use super::record::Record;
+
 /// A learner that is one of many.
 pub trait Learner: Clone + Send + Sync {
     type Target: Target;
+    /// Whether errors are 0 or 1.
+    const SHARES: bool;
     fn part(&self) -> &dyn Part;
     fn part_mut(&mut self) -> &mut dyn Part;
     /// A copy for a place in an ensemble of a seed.
@@ -29,10 +33,13 @@ pub trait Learner: Clone + Send + Sync {
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch);
     /// How wrong the votes for a row are: 0 or 1, or how far the number is off; none if there are none.
     fn error(votes: &[f64], target: Self::Target) -> Option<f64>;
+    /// What votes of a learner with such a record weigh.
+    fn trust(record: &Record) -> f64;
 }
 
 impl Learner for Box<dyn Classifier> {
     type Target = u32;
+    const SHARES: bool = true;
 
     fn part(&self) -> &dyn Part {
         &**self
@@ -68,10 +75,15 @@ impl Learner for Box<dyn Classifier> {
                 .map(|said| f64::from(u8::from(said != target))),
         }
     }
+
+    fn trust(record: &Record) -> f64 {
+        record.accuracy()
+    }
 }
 
 impl Learner for Box<dyn Regressor> {
     type Target = f64;
+    const SHARES: bool = false;
 
     fn part(&self) -> &dyn Part {
         &**self
@@ -97,5 +109,12 @@ impl Learner for Box<dyn Regressor> {
     #[inline]
     fn error(votes: &[f64], target: f64) -> Option<f64> {
         Some(crate::row::bounded((votes[0] - target).abs()))
+    }
+
+    fn trust(record: &Record) -> f64 {
+        match record.weight > 0.0 {
+            true => 1.0 / record.error.max(f64::MIN_POSITIVE),
+            false => 0.0,
+        }
     }
 }

@@ -87,7 +87,8 @@ fn build(name: &'static str, arguments: &Arguments<'_>, resampling: Resampling, 
     Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))))
 }
 
-fn adwin(delta: f64) -> Result<Detector> {
+/// ADWIN as in its paper, with this chance of a false alarm.
+pub fn adwin(delta: f64) -> Result<Detector> {
     let parameters = serde_json::json!({ "delta": delta, "restart": false });
     let description = registry::resolve(&serde_json::json!({ "name": "drift.ADWIN", "parameters": parameters }))?;
     match registry::build_resolved(&description)? {

@@ -12,6 +12,7 @@ use crate::role::{cast, Classifier, Part};
 use crate::row::{Row, Scratch, Want};
 
 use super::learner::Learner;
+use super::record::Record;
 
 /// Tells these bits from other random numbers of the same seed.
 const PURPOSE: u64 = 0x636f_6465_0000_0000;
@@ -36,6 +37,7 @@ impl Coded {
 
 impl Learner for Coded {
     type Target = u32;
+    const SHARES: bool = true;
 
     fn part(&self) -> &dyn Part {
         &*self.learner
@@ -94,6 +96,10 @@ impl Learner for Coded {
         let largest = votes.iter().fold(0.0, |a: f64, &b| a.max(b));
         let own = votes.get(target as usize).copied().unwrap_or(0.0);
         (largest > 0.0).then(|| f64::from(u8::from(own < largest)))
+    }
+
+    fn trust(record: &Record) -> f64 {
+        record.accuracy()
     }
 }
 

@@ -35,6 +35,40 @@ impl Record {
     }
 }
 
+/// Where an error lies among those before: 1/2 at their mean, 0 and 1 at three deviations from it and beyond. What
+/// detectors of a regressor are told, whatever the unit of its target (Gomes et al., 2018, "Adaptive random forests for
+/// data stream regression").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    count: f64,
+    mean: f64,
+    /// The sum of squared deviations.
+    squares: f64,
+}
+
+/// The square of a larger one could overflow.
+const LARGEST: f64 = 1e100;
+
+impl Spread {
+    pub fn place(&mut self, error: f64) -> f64 {
+        let error = error.min(LARGEST);
+        self.count += 1.0;
+        let off = error - self.mean;
+        self.mean += off / self.count;
+        self.squares += off * (error - self.mean);
+        let deviation = (self.squares / self.count).sqrt();
+        match deviation > 0.0 {
+            true => (0.5 + (error - self.mean) / (6.0 * deviation)).clamp(0.0, 1.0),
+            false => 0.5,
+        }
+    }
+
+    pub fn is_sound(&self) -> bool {
+        let sound = |number: f64, most: f64| number >= 0.0 && number <= most;
+        sound(self.count, 1e15) && sound(self.mean, LARGEST) && sound(self.squares, LARGEST * LARGEST * 1e16)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +81,11 @@ mod tests {
         record.add(0.0, 3.0);
         // (1 · 1 + 0 · 3) / 4
         assert_eq!((record.weight, record.error, record.accuracy()), (4.0, 0.25, 0.75));
+        let mut spread = Spread::default();
+        // Of 1, 3: the mean is 2 and the deviation 1, so 3 lies at 1/2 + 1/6.
+        assert_eq!(spread.place(1.0), 0.5);
+        assert_eq!(spread.place(3.0), 0.5 + 1.0 / 6.0);
+        assert!((0..100).all(|_| (0.0..=1.0).contains(&spread.place(f64::MAX))) && spread.is_sound());
         for error in [f64::MAX, 0.0, f64::MAX, f64::MAX] {
             record.add(error, 1e308);
             assert!(record.is_sound(), "{record:?}");

@@ -1,0 +1,265 @@
+//! Online boosting: what a member gets wrong counts more for the next.
+//!
+//! Oza, N. C. and Russell, S. (2001), "Online bagging and boosting", Artificial Intelligence and Statistics, figure 2. A
+//! row comes with λ = 1. Each member learns it k times, k from the Poisson distribution of mean λ, and is asked then: if
+//! it is right, λ is added to its λˢᶜ and λ ← λ N / (2 λˢᶜ), else to its λˢʷ and λ ← λ N / (2 λˢʷ), where N = λˢᶜ + λˢʷ.
+//! Votes weigh log((1 - ε) / ε), ε = λˢʷ / N, and nothing for ε above one half. As in `bagging`, a row is learned once
+//! with k times its weight. k is drawn for a λ of 100 at most: after a million rows, λ may be half a million.
+//!
+//! Members are a chain: each needs what the one before it makes of λ, at the same row. But not more than that: so a member
+//! still goes through a whole chunk, with the λ of each row that the one before has written. Several threads work on a
+//! chunk in stages: in each, a member is one part of the chunk behind the one before it.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use serde_json::{json, Value as Json};
+
+use crate::block::Lesson;
+use crate::fault::{Fault, Result};
+use crate::random::Random;
+use crate::registry::{Built, Declaration, Role};
+use crate::role::Classifier;
+use crate::row::{Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+use super::bagging::{classifier, CLASSIFIER, N_MODELS, SEED};
+use super::class_ensemble::{ClassEnsemble, Rule};
+use super::engine::{Coupling, Member, Page};
+use super::learner::Learner;
+use super::poisson::{count, LARGEST_MEAN};
+use super::record::Record;
+use super::threads::{self, N_THREADS};
+
+const NAME: &str = "ensemble.AdaBoost";
+const PURPOSE: u64 = 0x626f_6f73_7400;
+/// The least error, so that a member that was never wrong has a weight that can be written down.
+const LEAST: f64 = 1e-10;
+/// Beyond it a λ is taken for this: only sums with weights near the largest numbers get there.
+const LARGEST: f64 = 1e15;
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Classifier,
+    words: "Online boosting: rows that a member gets wrong count more for the next",
+    parameters: &[CLASSIFIER, N_MODELS, SEED, N_THREADS],
+    build: |arguments| {
+        let model = classifier(arguments)?;
+        let seed = arguments.integer("seed")? as u64;
+        let member = |place: usize| Boosted {
+            learner: model.clone(),
+            random: Random::new(seed, PURPOSE + place as u64),
+            right: 0.0,
+            wrong: 0.0,
+            record: Record::default(),
+        };
+        let members = (0..arguments.size("n_models")?).map(member).collect();
+        let rule = Chain { max_classes: model.max_classes() };
+        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads::count(arguments)?))))
+    },
+};
+
+#[derive(Clone)]
+struct Boosted {
+    learner: Box<dyn Classifier>,
+    random: Random,
+    /// λˢᶜ and λˢʷ
+    right: f64,
+    wrong: f64,
+    record: Record,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    learner: ByteBuf,
+    random: Random,
+    right: f64,
+    wrong: f64,
+    record: Record,
+}
+
+impl Boosted {
+    fn trust(&self) -> f64 {
+        let total = self.right + self.wrong;
+        if total == 0.0 {
+            return 0.0;
+        }
+        let error = (self.wrong / total).max(LEAST);
+        ((1.0 - error) / error).ln().max(0.0)
+    }
+
+    /// What λ becomes, once it is known whether the member is right.
+    fn pass_on(&mut self, lambda: f64, right: bool, w: f64) -> f64 {
+        let sum = if right { &mut self.right } else { &mut self.wrong };
+        *sum = (*sum + lambda * w).min(f64::MAX / 4.0);
+        let sum = *sum;
+        let next = lambda * ((self.right + self.wrong) / (2.0 * sum));
+        if next.is_finite() {
+            next.min(LARGEST)
+        } else {
+            LARGEST
+        }
+    }
+}
+
+impl Member for Boosted {
+    type Target = u32;
+
+    fn draw(&mut self, lesson: &Lesson<'_, u32>, page: &mut Page) {
+        page.draws.clear();
+        page.draws.extend((0..lesson.len()).map(|_| self.random.unit()));
+        page.passed.clear();
+        page.passed.resize(lesson.len(), 1.0);
+    }
+
+    fn go(
+        &mut self,
+        lesson: &Lesson<'_, u32>,
+        from: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        self.go_to(lesson, from, lesson.len(), page, scratch)
+    }
+
+    fn go_to(
+        &mut self,
+        lesson: &Lesson<'_, u32>,
+        from: usize,
+        to: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        let mut after = scratch.take_numbers();
+        after.resize(lesson.stride, 0.0);
+        let mut refused = None;
+        for row in from..to {
+            let (y, w, lambda) = (lesson.targets[row], lesson.weights[row], page.passed[row]);
+            page.trust[row] = self.trust();
+            let times = count(lambda.min(LARGEST_MEAN), page.draws[row]);
+            let weights = [if times == 0.0 { 0.0 } else { times * w }];
+            let votes = &mut page.votes[row * lesson.stride..(row + 1) * lesson.stride];
+            let one = lesson.part(row, row + 1).weighted(&weights);
+            if let Some((_, fault)) = self.learner.member_block(&one, votes, scratch) {
+                refused = Some((row, fault));
+                break;
+            }
+            if let Some(error) = <Box<dyn Classifier>>::error(votes, y) {
+                self.record.add(error, w);
+            }
+            self.learner.vote(lesson.rows.at(row), &mut after, scratch);
+            let right = <Box<dyn Classifier>>::error(&after, y) == Some(0.0);
+            page.passed[row] = self.pass_on(lambda, right, w);
+        }
+        scratch.give_numbers(after);
+        refused
+    }
+
+    fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
+        self.learner.vote(x, votes, scratch);
+        self.trust()
+    }
+
+    fn never_refuses(&self) -> bool {
+        self.learner.never_refuses()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&State {
+            learner: self.learner.save()?.into(),
+            random: self.random.clone(),
+            right: self.right,
+            wrong: self.wrong,
+            record: self.record,
+        })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(NAME, bytes)?;
+        let sound = |sum: f64| (0.0..=f64::MAX / 4.0).contains(&sum);
+        let sound = sound(state.right) && sound(state.wrong) && state.record.is_sound();
+        require(NAME, sound, "a member's sums are not finite")?;
+        self.learner.load(&state.learner)?;
+        (self.random, self.right, self.wrong) = (state.random, state.right, state.wrong);
+        self.record = state.record;
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.learner.memory()
+    }
+
+    fn needs_names(&self) -> bool {
+        self.learner.needs_names()
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.learner.bind(schema);
+    }
+
+    fn checks(&self) -> bool {
+        self.learner.checks()
+    }
+
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.learner.check(x, scratch)
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        json!({
+            "weight": self.record.weight,
+            "error": self.record.error,
+            "right": self.right,
+            "wrong": self.wrong,
+            "trust": self.trust(),
+            "model": self.learner.inspect(schema),
+        })
+    }
+
+    fn learner(&self) -> Result<Vec<u8>> {
+        self.learner.save()
+    }
+}
+
+#[derive(Clone)]
+struct Chain {
+    max_classes: usize,
+}
+
+impl Coupling<Boosted> for Chain {
+    fn is_chain(&self) -> bool {
+        true
+    }
+}
+
+impl Rule<Boosted> for Chain {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn max_classes(&self) -> usize {
+        self.max_classes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lambda_by_hand() {
+        let description = crate::registry::resolve(&json!({ "name": "baseline.MajorityClass" })).unwrap();
+        let Built::Classifier(learner) = crate::registry::build_resolved(&description).unwrap() else { panic!() };
+        let random = Random::new(1, 0);
+        let mut member = Boosted { learner, random, right: 0.0, wrong: 0.0, record: Record::default() };
+        assert_eq!(member.trust(), 0.0);
+        // Right at first: λˢᶜ = 1, N = 1, λ = 1 · 1 / 2.
+        assert_eq!(member.pass_on(1.0, true, 1.0), 0.5);
+        // Then wrong: λˢʷ = 1, N = 2, λ = 1 · 2 / 2; right again: λˢᶜ = 2, N = 3, λ = 3 / 4.
+        assert_eq!(member.pass_on(1.0, false, 1.0), 1.0);
+        assert_eq!(member.pass_on(1.0, true, 1.0), 0.75);
+        // ε = 1/3: log 2.
+        assert!((member.trust() - 2f64.ln()).abs() < 1e-15);
+        assert!((0..10).all(|_| member.pass_on(1e300, false, 1e300).is_finite()) && member.trust() == 0.0);
+    }
+}

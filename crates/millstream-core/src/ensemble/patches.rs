@@ -1,0 +1,494 @@
+//! Streaming random patches: members that each see some of the features and some of the rows, and renew themselves.
+//!
+//! Gomes, H. M., Read, J. and Bifet, A. (2019), "Streaming random patches for evolving data stream classification",
+//! ICDM, algorithm 1; Gomes, Montiel, Mastelini, Pfahringer and Bifet (2020), "On ensemble techniques for data stream
+//! regression". A member's errors go to two detectors. When the one for warnings finds a change, a learner with a subset
+//! of features of its own begins in the background; when the other does, it takes the member's place, or a new one if
+//! there is none. Votes weigh what the member's accuracy since it began is (of a regressor, one over its mean error).
+//!
+//! Two steps away from the libraries: a learner's record counts from its first row, also in the background, so that it
+//! does not come to the front with a weight of 0; and errors are those before a row is learned.
+//!
+//! Members are independent. Within a chunk, a learner goes through the rows as if it were to stay; the detectors follow
+//! its errors; what it did after the row at which it is replaced is forgotten with it. So nothing is restored here either.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use serde_json::{json, Value as Json};
+
+use crate::block::{Lesson, Rows};
+use crate::fault::{Fault, Result};
+use crate::random::Random;
+use crate::row::{Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+use super::bagged::{Detector, Resampling};
+use super::class_ensemble::Rule;
+use super::engine::{Coupling, Member, Page};
+use super::learner::Learner;
+use super::record::{Record, Spread};
+use super::subspace::{Size, Subspace};
+
+const PURPOSE: u64 = 0x7061_7463_6800;
+
+/// What all members are made of.
+pub struct Plan<L> {
+    pub name: &'static str,
+    pub learner: L,
+    pub size: Size,
+    /// None: every row is learned once.
+    pub resampling: Option<Resampling>,
+    pub drift: Option<Detector>,
+    pub warning: Option<Detector>,
+    pub weighted: bool,
+    pub max_classes: usize,
+}
+
+/// A learner with its features and its record.
+#[derive(Clone)]
+struct Side<L> {
+    learner: L,
+    subspace: Subspace,
+    /// What the subset is drawn from.
+    key: u64,
+    record: Record,
+}
+
+#[derive(Clone)]
+pub struct Patch<L> {
+    plan: Arc<Plan<L>>,
+    /// Whose subsets these are: the seed and the place.
+    identity: u64,
+    front: Side<L>,
+    back: Option<Side<L>>,
+    random: Random,
+    drift: Option<Detector>,
+    warning: Option<Detector>,
+    spread: Spread,
+    /// How many learners there were.
+    generation: u64,
+    drifts: u64,
+    warnings: u64,
+    /// Names of all features, for learners that want them.
+    names: Schema,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedSide {
+    learner: ByteBuf,
+    subspace: Subspace,
+    key: u64,
+    record: Record,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    front: SavedSide,
+    back: Option<SavedSide>,
+    random: Random,
+    drift: Option<ByteBuf>,
+    warning: Option<ByteBuf>,
+    spread: Spread,
+    generation: u64,
+    drifts: u64,
+    warnings: u64,
+}
+
+impl<L: Learner> Side<L> {
+    fn saved(&self) -> Result<SavedSide> {
+        let learner = self.learner.part().save()?.into();
+        Ok(SavedSide { learner, subspace: self.subspace.clone(), key: self.key, record: self.record })
+    }
+
+    fn restored(saved: SavedSide, fresh: &L, size: Size) -> Result<Self> {
+        let who = "ensemble: a member";
+        require(
+            who,
+            saved.record.is_sound() && saved.subspace.is_sound(),
+            "its record or features are not valid",
+        )?;
+        require(who, size != Size::All || saved.subspace.slots().is_empty(), "it has features of its own")?;
+        let mut learner = fresh.clone();
+        learner.part_mut().load(&saved.learner)?;
+        Ok(Side { learner, subspace: saved.subspace, key: saved.key, record: saved.record })
+    }
+
+    /// Choose among features that are new.
+    fn grow(&mut self, width: usize, size: Size, names: &Schema) {
+        if size != Size::All && self.subspace.grow(width, size, self.key) {
+            self.bind(size, names);
+        }
+    }
+
+    fn bind(&mut self, size: Size, names: &Schema) {
+        if self.learner.part().needs_names() {
+            match size {
+                Size::All => self.learner.part_mut().bind(names),
+                Size::Some(_) => self.learner.part_mut().bind(&self.subspace.schema(names)),
+            }
+        }
+    }
+
+    /// Go through the rows `from` to `to`, with the votes at their places in `votes`.
+    #[allow(clippy::too_many_arguments)]
+    fn go(
+        &mut self,
+        lesson: &Lesson<'_, L::Target>,
+        weights: &[f64],
+        from: usize,
+        to: usize,
+        size: Size,
+        votes: &mut [f64],
+        room: &mut (Vec<f64>, Vec<crate::row::RowBuffer>),
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        if from >= to {
+            return None;
+        }
+        let part = lesson.part(from, to).weighted(&weights[from..to]);
+        let rows = match size {
+            Size::All => part.rows,
+            Size::Some(_) => self.subspace.of(&part.rows, &mut room.0, &mut room.1),
+        };
+        let part = Lesson { rows, ..part };
+        let votes = &mut votes[from * lesson.stride..to * lesson.stride];
+        let refused = self.learner.member_block(&part, votes, scratch);
+        refused.map(|(row, fault)| (from + row, fault))
+    }
+
+    fn memory(&self) -> usize {
+        self.learner.part().memory() + self.subspace.memory()
+    }
+}
+
+impl<L: Learner> Patch<L> {
+    pub fn new(plan: Arc<Plan<L>>, seed: u64, place: usize) -> Self {
+        let identity = Random::new(seed, PURPOSE + 1 + 2 * place as u64).bits();
+        let front = Side {
+            learner: plan.learner.clone(),
+            subspace: Subspace::default(),
+            key: identity,
+            record: Record::default(),
+        };
+        Patch {
+            identity,
+            front,
+            back: None,
+            random: Random::new(seed, PURPOSE + 2 * place as u64),
+            drift: plan.drift.clone(),
+            warning: plan.warning.clone(),
+            spread: Spread::default(),
+            generation: 1,
+            drifts: 0,
+            warnings: 0,
+            names: Schema::default(),
+            plan,
+        }
+    }
+
+    /// A learner that has learned nothing, with features of its own.
+    fn begin(&mut self, width: usize) -> Side<L> {
+        let key = Random::new(self.identity, self.generation).bits();
+        self.generation = self.generation.wrapping_add(1);
+        let mut side = Side {
+            learner: self.plan.learner.clone(),
+            subspace: Subspace::default(),
+            key,
+            record: Record::default(),
+        };
+        side.grow(width, self.plan.size, &self.names);
+        if self.plan.size == Size::All {
+            side.bind(Size::All, &self.names);
+        }
+        side
+    }
+
+    fn trust(&self) -> f64 {
+        match self.plan.weighted {
+            true => L::trust(&self.front.record),
+            false => 1.0,
+        }
+    }
+
+    /// Tell the detectors of an error: whether there is a warning, and whether there is a change.
+    fn detect(&mut self, error: f64) -> (bool, bool) {
+        let told = if L::SHARES { error } else { self.spread.place(error) };
+        let tell = |detector: &mut Option<Detector>| {
+            let found = detector.as_mut().map(|Detector(it)| it.update(told).is_ok() && it.verdict().drift);
+            found.unwrap_or(false)
+        };
+        (tell(&mut self.warning), tell(&mut self.drift))
+    }
+
+    /// Let the learner in the background go through rows, and count its errors.
+    #[allow(clippy::too_many_arguments)]
+    fn catch_up(
+        &mut self,
+        lesson: &Lesson<'_, L::Target>,
+        from: usize,
+        to: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        let back = self.back.as_mut()?;
+        page.others.resize(lesson.len() * lesson.stride, 0.0);
+        let room = &mut page.room;
+        let refused = back.go(lesson, &page.weights, from, to, self.plan.size, &mut page.others, room, scratch);
+        let done = refused.as_ref().map_or(to, |(row, _)| *row);
+        for row in from..done {
+            let votes = &page.others[row * lesson.stride..(row + 1) * lesson.stride];
+            if let Some(error) = L::error(votes, lesson.targets[row]) {
+                back.record.add(error, lesson.weights[row]);
+            }
+        }
+        refused
+    }
+
+    /// Go through the rows `from` to `n`, which are of one width.
+    fn through(
+        &mut self,
+        lesson: &Lesson<'_, L::Target>,
+        from: usize,
+        n: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        let (stride, size) = (lesson.stride, self.plan.size);
+        let width = lesson.rows.at(from).width();
+        self.front.grow(width, size, &self.names);
+        if let Some(back) = &mut self.back {
+            back.grow(width, size, &self.names);
+        }
+        // Where the learner at the front began, and the one in the back goes on.
+        let (mut begun, mut behind) = (from, from);
+        loop {
+            let (votes, room) = (&mut page.votes, &mut page.room);
+            let refused = self.front.go(lesson, &page.weights, begun, n, size, votes, room, scratch);
+            let reached = refused.as_ref().map_or(n, |(row, _)| *row);
+            let mut changed = None;
+            for row in begun..reached {
+                page.trust[row] = self.trust();
+                let Some(error) = L::error(page.at(row, stride), lesson.targets[row]) else { continue };
+                self.front.record.add(error, lesson.weights[row]);
+                let (warning, drift) = self.detect(error);
+                if warning && !drift {
+                    self.warnings = self.warnings.saturating_add(1);
+                    self.back = Some(self.begin(width));
+                    self.warning = self.plan.warning.clone();
+                    behind = row + 1;
+                }
+                if drift {
+                    changed = Some(row);
+                    break;
+                }
+            }
+            let end = changed.map_or(reached, |row| row + 1);
+            if let Some(refused) = self.catch_up(lesson, behind, end, page, scratch) {
+                return Some(refused);
+            }
+            behind = end;
+            let Some(row) = changed else { return refused };
+            self.drifts = self.drifts.saturating_add(1);
+            self.front = match self.back.take() {
+                Some(back) => back,
+                None => self.begin(width),
+            };
+            self.drift = self.plan.drift.clone();
+            self.warning = self.plan.warning.clone();
+            self.spread = Spread::default();
+            begun = row + 1;
+            if begun == n {
+                return None;
+            }
+        }
+    }
+}
+
+impl<L: Learner> Member for Patch<L> {
+    type Target = L::Target;
+
+    fn draw(&mut self, lesson: &Lesson<'_, L::Target>, page: &mut Page) {
+        page.weights.clear();
+        match &self.plan.resampling {
+            None => page.weights.extend_from_slice(lesson.weights),
+            Some(resampling) => page.weights.extend(lesson.weights.iter().map(|w| {
+                let times = resampling.times(self.random.unit());
+                if times == 0.0 {
+                    0.0
+                } else {
+                    times * w
+                }
+            })),
+        }
+    }
+
+    fn go(
+        &mut self,
+        lesson: &Lesson<'_, L::Target>,
+        from: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        // Rows of a chunk are of one width; those that are gone through again may be of several.
+        let mut from = from;
+        while from < lesson.len() {
+            let width = lesson.rows.at(from).width();
+            let to = match lesson.rows {
+                Rows::Kept(rows) => (from..rows.len()).find(|&row| rows[row].row().width() != width),
+                _ => None,
+            };
+            let to = to.unwrap_or(lesson.len());
+            let refused = self.through(lesson, from, to, page, scratch);
+            if refused.is_some() {
+                return refused;
+            }
+            from = to;
+        }
+        None
+    }
+
+    fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
+        if self.plan.size == Size::All {
+            self.front.learner.vote(x, votes, scratch);
+        } else {
+            let mut row = scratch.take_row();
+            self.front.subspace.cut(x, &mut row);
+            self.front.learner.vote(row.row(), votes, scratch);
+            scratch.give_row(row);
+        }
+        self.trust()
+    }
+
+    fn never_refuses(&self) -> bool {
+        let back = self.back.as_ref().is_none_or(|back| back.learner.part().never_refuses());
+        // A learner that is yet to begin has learned nothing large.
+        back && self.front.learner.part().never_refuses() && self.plan.learner.part().never_refuses()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        let saved = |detector: &Option<Detector>| {
+            detector.as_ref().map(|detector| detector.0.save().map(ByteBuf::from)).transpose()
+        };
+        pack(&State {
+            front: self.front.saved()?,
+            back: self.back.as_ref().map(Side::saved).transpose()?,
+            random: self.random.clone(),
+            drift: saved(&self.drift)?,
+            warning: saved(&self.warning)?,
+            spread: self.spread,
+            generation: self.generation,
+            drifts: self.drifts,
+            warnings: self.warnings,
+        })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let who = self.plan.name;
+        let state: State = unpack(who, bytes)?;
+        let (fresh, size) = (&self.plan.learner, self.plan.size);
+        require(who, state.drift.is_some() == self.drift.is_some(), "a detector is missing")?;
+        require(who, state.warning.is_some() == self.warning.is_some(), "a detector is missing")?;
+        require(who, state.back.is_none() || self.warning.is_some(), "a learner is in the background")?;
+        require(who, state.spread.is_sound(), "its errors are not finite")?;
+        self.front = Side::restored(state.front, fresh, size)?;
+        self.back = state.back.map(|back| Side::restored(back, fresh, size)).transpose()?;
+        for (detector, saved) in [(&mut self.drift, state.drift), (&mut self.warning, state.warning)] {
+            if let (Some(detector), Some(bytes)) = (detector, saved) {
+                detector.0.load(&bytes)?;
+            }
+        }
+        (self.random, self.spread, self.generation) = (state.random, state.spread, state.generation);
+        (self.drifts, self.warnings) = (state.drifts, state.warnings);
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let detectors = self.drift.iter().chain(&self.warning).map(|detector| detector.0.memory()).sum::<usize>();
+        let back = self.back.as_ref().map_or(0, Side::memory);
+        std::mem::size_of::<Self>() + self.front.memory() + back + detectors
+    }
+
+    fn needs_names(&self) -> bool {
+        self.plan.learner.part().needs_names()
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.names = schema.clone();
+        self.front.bind(self.plan.size, &self.names);
+        if let Some(back) = &mut self.back {
+            back.bind(self.plan.size, &self.names);
+        }
+    }
+
+    fn checks(&self) -> bool {
+        self.plan.learner.part().checks()
+    }
+
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        if self.plan.size == Size::All {
+            return self.front.learner.part().check(x, scratch);
+        }
+        let mut row = scratch.take_row();
+        self.front.subspace.cut(x, &mut row);
+        let checked = self.front.learner.part().check(row.row(), scratch);
+        scratch.give_row(row);
+        checked
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        let own = self.input(schema);
+        json!({
+            "weight": self.front.record.weight,
+            "error": self.front.record.error,
+            "trust": crate::row::finite(self.trust()),
+            "features": own.names().map(|name| name.text()).collect::<Vec<_>>(),
+            "background": self.back.is_some(),
+            "warnings": self.warnings,
+            "drifts": self.drifts,
+            "model": self.front.learner.part().inspect(&own),
+        })
+    }
+
+    fn input(&self, schema: &Schema) -> Schema {
+        match self.plan.size {
+            Size::All => schema.clone(),
+            Size::Some(_) => self.front.subspace.schema(schema),
+        }
+    }
+
+    fn learner(&self) -> Result<Vec<u8>> {
+        self.front.learner.part().save()
+    }
+}
+
+/// What the members have in common.
+pub struct Patches<L>(pub Arc<Plan<L>>);
+
+impl<L> Clone for Patches<L> {
+    fn clone(&self) -> Self {
+        Patches(self.0.clone())
+    }
+}
+
+impl<L: Learner> Coupling<Patch<L>> for Patches<L> {}
+
+impl<L: Learner + 'static> Rule<Patch<L>> for Patches<L> {
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    fn max_classes(&self) -> usize {
+        self.0.max_classes
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        self.0.learner.part().missing_is_zero()
+    }
+
+    fn memory(&self) -> usize {
+        self.0.learner.part().memory()
+    }
+}

@@ -1,0 +1,156 @@
+//! Streaming random patches, as parts: see `patches`.
+
+use std::sync::Arc;
+
+use crate::fault::Result;
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+
+use super::bagged::{Detector, Resampling};
+use super::bagging::{classifier, poisson_rate, regressor, CLASSIFIER, N_MODELS, REGRESSOR, SEED};
+use super::class_ensemble::ClassEnsemble;
+use super::learner::Learner;
+use super::leveraging_bagging::adwin;
+use super::number_ensemble::{Aggregation, NumberEnsemble, AGGREGATION};
+use super::patches::{Patch, Patches, Plan};
+use super::poisson::Poisson;
+use super::subspace::Size;
+use super::threads::{self, N_THREADS};
+
+const SUBSPACE_SIZE: Parameter = Parameter::new(
+    "subspace_size",
+    Kind::Float(Bounds::POSITIVE),
+    DefaultValue::Float(0.6),
+    "the features of a member: up to 1 a share of them, above their number",
+);
+
+const TRAINING_METHOD: Parameter = Parameter::new(
+    "training_method",
+    Kind::Choice(&["patches", "resampling", "subspaces"]),
+    DefaultValue::Text("patches"),
+    "whether members differ by their features, by how often they learn a row, or by both (patches)",
+);
+
+const DRIFT_DETECTOR: Parameter = Parameter::new(
+    "drift_detector",
+    Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
+    DefaultValue::Null,
+    "finds when a member is replaced; null for ADWIN with a delta of 0.00001",
+);
+
+const WARNING_DETECTOR: Parameter = Parameter::new(
+    "warning_detector",
+    Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
+    DefaultValue::Null,
+    "finds when a learner begins in the background; null for ADWIN with a delta of 0.0001",
+);
+
+const DISABLE_DETECTOR: Parameter = Parameter::new(
+    "disable_detector",
+    Kind::Choice(&["off", "drift", "warning"]),
+    DefaultValue::Text("off"),
+    "off for both detectors; drift for neither; warning for no learners in the background",
+);
+
+const DISABLE_WEIGHTED_VOTE: Parameter = Parameter::new(
+    "disable_weighted_vote",
+    Kind::Boolean,
+    DefaultValue::Boolean(false),
+    "whether all votes weigh the same, however well a member has done",
+);
+
+pub static CLASSIFIER_PATCHES: Declaration = Declaration {
+    name: "ensemble.SRPClassifier",
+    role: Role::Classifier,
+    words:
+        "Streaming random patches: members with some of the features and some of the rows, that renew themselves",
+    parameters: &[
+        CLASSIFIER,
+        N_MODELS,
+        SUBSPACE_SIZE,
+        TRAINING_METHOD,
+        poisson_rate(6.0),
+        DRIFT_DETECTOR,
+        WARNING_DETECTOR,
+        DISABLE_DETECTOR,
+        DISABLE_WEIGHTED_VOTE,
+        SEED,
+        N_THREADS,
+    ],
+    build: |arguments| {
+        let model = classifier(arguments)?;
+        let most = model.max_classes();
+        let plan = plan(CLASSIFIER_PATCHES.name, arguments, model, most)?;
+        let (members, threads) = (members(arguments, &plan)?, threads::count(arguments)?);
+        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, Patches(plan), threads))))
+    },
+};
+
+pub static REGRESSOR_PATCHES: Declaration = Declaration {
+    name: "ensemble.SRPRegressor",
+    role: Role::Regressor,
+    words: "Streaming random patches of regressors, averaged",
+    parameters: &[
+        REGRESSOR,
+        N_MODELS,
+        SUBSPACE_SIZE,
+        TRAINING_METHOD,
+        poisson_rate(6.0),
+        DRIFT_DETECTOR,
+        WARNING_DETECTOR,
+        DISABLE_DETECTOR,
+        DISABLE_WEIGHTED_VOTE,
+        AGGREGATION,
+        SEED,
+        N_THREADS,
+    ],
+    build: |arguments| {
+        let plan = plan(REGRESSOR_PATCHES.name, arguments, regressor(arguments)?, usize::MAX)?;
+        let (members, threads) = (members(arguments, &plan)?, threads::count(arguments)?);
+        let aggregation = Aggregation::named(arguments.text("aggregation")?);
+        Ok(Built::Regressor(Box::new(NumberEnsemble::new(members, Patches(plan), aggregation, threads))))
+    },
+};
+
+fn members<L: Learner>(arguments: &Arguments<'_>, plan: &Arc<Plan<L>>) -> Result<Vec<Patch<L>>> {
+    let seed = arguments.integer("seed")? as u64;
+    Ok((0..arguments.size("n_models")?).map(|place| Patch::new(plan.clone(), seed, place)).collect())
+}
+
+fn plan<L: Learner>(
+    name: &'static str,
+    arguments: &Arguments<'_>,
+    learner: L,
+    max_classes: usize,
+) -> Result<Arc<Plan<L>>> {
+    let method = arguments.text("training_method")?;
+    let size = match method {
+        "resampling" => Size::All,
+        _ => Size::Some(arguments.float("subspace_size")?),
+    };
+    let resampling = match method {
+        "subspaces" => None,
+        _ => Some(Resampling::Poisson(Poisson::new(arguments.float("poisson_rate")?))),
+    };
+    let disabled = arguments.text("disable_detector")?;
+    let drift = match disabled {
+        "drift" => None,
+        _ => Some(detector(arguments, "drift_detector", 1e-5)?),
+    };
+    let warning = match disabled {
+        "off" => Some(detector(arguments, "warning_detector", 1e-4)?),
+        _ => None,
+    };
+    let weighted = !arguments.boolean("disable_weighted_vote")?;
+    Ok(Arc::new(Plan { name, learner, size, resampling, drift, warning, weighted, max_classes }))
+}
+
+fn detector(arguments: &Arguments<'_>, name: &str, delta: f64) -> Result<Detector> {
+    if arguments.value(name)?.is_null() {
+        return adwin(delta);
+    }
+    match arguments.part(name)? {
+        Built::DriftDetector(detector) => Ok(Detector(detector)),
+        _ => Err(arguments.absent(name)),
+    }
+}

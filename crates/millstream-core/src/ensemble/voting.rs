@@ -1,0 +1,386 @@
+//! Different learners that answer together: by vote or mean, or by a majority whose weights follow their mistakes.
+//!
+//! The weighted majority algorithm (Littlestone, N. and Warmuth, M. K., 1994, "The weighted majority algorithm",
+//! Information and Computation 108, section 2) multiplies the weight of a member by β for each mistake. Only ratios of
+//! weights matter, so each member keeps the number of its mistakes, m, and its votes weigh β^(m - the fewest): nothing
+//! underflows, however long the stream. With β of 0, the members with the fewest mistakes decide. `forgetting` below 1
+//! lets old mistakes fade, m ← φ m + mistake, so that a member which has become good is heard again.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use serde_json::{json, Value as Json};
+
+use crate::block::Lesson;
+use crate::fault::{Fault, Result};
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Classifier, Regressor};
+use crate::row::{bounded, most, Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+
+use super::class_ensemble::{ClassEnsemble, Rule};
+use super::engine::{Coupling, Member, Page};
+use super::learner::Learner;
+use super::number_ensemble::{Aggregation, NumberEnsemble, AGGREGATION};
+use super::record::Record;
+use super::threads::{self, N_THREADS};
+
+pub const CLASSIFIERS: Parameter = Parameter::new(
+    "models",
+    Kind::Parts(&[Role::Classifier]),
+    DefaultValue::Required,
+    "the classifiers, each of its own kind",
+);
+
+pub const REGRESSORS: Parameter = Parameter::new(
+    "models",
+    Kind::Parts(&[Role::Regressor]),
+    DefaultValue::Required,
+    "the regressors, each of its own kind",
+);
+
+const WEIGHTS: Parameter = Parameter::new(
+    "weights",
+    Kind::Optional(&Kind::Floats(Bounds::NOT_NEGATIVE)),
+    DefaultValue::Null,
+    "what the word of each model weighs; null if all weigh the same",
+);
+
+pub static VOTING: Declaration = Declaration {
+    name: "ensemble.Voting",
+    role: Role::Classifier,
+    words: "Different classifiers that vote",
+    parameters: &[
+        CLASSIFIERS,
+        Parameter::new(
+            "use_probabilities",
+            Kind::Boolean,
+            DefaultValue::Boolean(true),
+            "whether a vote is divided by probabilities, or all for the most probable class",
+        ),
+        WEIGHTS,
+        N_THREADS,
+    ],
+    build: |arguments| {
+        let (hard, weights) = (!arguments.boolean("use_probabilities")?, weights(arguments)?);
+        let models = classifiers(arguments)?;
+        let most = most_classes(&models);
+        let members = models.into_iter().enumerate();
+        let members =
+            members.map(|(place, model)| Voter::new(model, hard, Trust::Fixed(weights[place]))).collect();
+        let (rule, threads) = (Parliament::new(VOTING.name, None, most), threads::count(arguments)?);
+        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))))
+    },
+};
+
+pub static VOTING_REGRESSOR: Declaration = Declaration {
+    name: "ensemble.VotingRegressor",
+    role: Role::Regressor,
+    words: "Different regressors, averaged",
+    parameters: &[REGRESSORS, WEIGHTS, AGGREGATION, N_THREADS],
+    build: |arguments| {
+        let weights = weights(arguments)?;
+        let members = regressors(arguments)?.into_iter().enumerate();
+        let members =
+            members.map(|(place, model)| Voter::new(model, false, Trust::Fixed(weights[place]))).collect();
+        let rule = Parliament::new(VOTING_REGRESSOR.name, None, usize::MAX);
+        let aggregation = Aggregation::named(arguments.text("aggregation")?);
+        let threads = threads::count(arguments)?;
+        Ok(Built::Regressor(Box::new(NumberEnsemble::new(members, rule, aggregation, threads))))
+    },
+};
+
+pub static WEIGHTED_MAJORITY: Declaration = Declaration {
+    name: "ensemble.WeightedMajority",
+    role: Role::Classifier,
+    words: "Different classifiers whose votes weigh less with each mistake",
+    parameters: &[
+        CLASSIFIERS,
+        Parameter::new(
+            "beta",
+            Kind::Float(Bounds::DECAY),
+            DefaultValue::Float(0.5),
+            "what the weight of a model is multiplied by at each mistake",
+        ),
+        Parameter::new(
+            "forgetting",
+            Kind::Float(Bounds::SHARE),
+            DefaultValue::Float(1.0),
+            "what the number of mistakes is multiplied by at each row; below 1, old mistakes fade",
+        ),
+        N_THREADS,
+    ],
+    build: |arguments| {
+        let trust = Trust::Mistakes { forgetting: arguments.float("forgetting")? };
+        let models = classifiers(arguments)?;
+        let most = most_classes(&models);
+        let members = models.into_iter().map(|model| Voter::new(model, true, trust)).collect();
+        let rule = Parliament::new(WEIGHTED_MAJORITY.name, Some(arguments.float("beta")?), most);
+        let threads = threads::count(arguments)?;
+        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))))
+    },
+};
+
+pub fn classifiers(arguments: &Arguments<'_>) -> Result<Vec<Box<dyn Classifier>>> {
+    some(arguments, |built| match built {
+        Built::Classifier(part) => Some(part),
+        _ => None,
+    })
+}
+
+pub fn regressors(arguments: &Arguments<'_>) -> Result<Vec<Box<dyn Regressor>>> {
+    some(arguments, |built| match built {
+        Built::Regressor(part) => Some(part),
+        _ => None,
+    })
+}
+
+fn some<T>(arguments: &Arguments<'_>, of: impl Fn(Built) -> Option<T>) -> Result<Vec<T>> {
+    let parts = arguments.parts("models")?;
+    if parts.is_empty() {
+        return Err(Fault::value(format!("{}: models must name one model at least, got []", arguments.who)));
+    }
+    parts.into_iter().map(|part| of(part).ok_or_else(|| arguments.absent("models"))).collect()
+}
+
+/// The most classes that all of them can tell apart.
+pub fn most_classes(models: &[Box<dyn Classifier>]) -> usize {
+    models.iter().map(|model| model.max_classes()).min().unwrap_or(usize::MAX)
+}
+
+fn weights(arguments: &Arguments<'_>) -> Result<Vec<f64>> {
+    let models = arguments.value("models")?.as_array().map_or(0, Vec::len);
+    if arguments.value("weights")?.is_null() {
+        return Ok(vec![1.0; models]);
+    }
+    let weights = arguments.floats("weights")?;
+    let total: f64 = weights.iter().sum();
+    if weights.len() != models || !(total > 0.0 && total.is_finite()) {
+        return Err(Fault::value(format!(
+            "{}: weights must be one for each of {models} models, with a sum above 0, got {weights:?}",
+            arguments.who
+        )));
+    }
+    Ok(weights)
+}
+
+/// What the votes of a member weigh.
+#[derive(Clone, Copy)]
+pub enum Trust {
+    Fixed(f64),
+    /// The number of its mistakes, of which the rule makes a weight.
+    Mistakes {
+        forgetting: f64,
+    },
+}
+
+#[derive(Clone)]
+pub struct Voter<L> {
+    learner: L,
+    hard: bool,
+    trust: Trust,
+    record: Record,
+    mistakes: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    learner: ByteBuf,
+    record: Record,
+    mistakes: f64,
+}
+
+impl<L: Learner> Voter<L> {
+    pub fn new(learner: L, hard: bool, trust: Trust) -> Self {
+        Voter { learner, hard, trust, record: Record::default(), mistakes: 0.0 }
+    }
+
+    fn weight(&self) -> f64 {
+        match self.trust {
+            Trust::Fixed(weight) => weight,
+            Trust::Mistakes { .. } => self.mistakes,
+        }
+    }
+}
+
+/// All for the class with most votes.
+fn harden(votes: &mut [f64]) {
+    if let Some(class) = most(votes).filter(|&class| votes[class as usize] > 0.0) {
+        votes.fill(0.0);
+        votes[class as usize] = 1.0;
+    }
+}
+
+impl<L: Learner> Member for Voter<L> {
+    type Target = L::Target;
+
+    fn go(
+        &mut self,
+        lesson: &Lesson<'_, L::Target>,
+        from: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        let stride = lesson.stride;
+        let rest = lesson.part(from, lesson.len());
+        let refused = self.learner.member_block(&rest, &mut page.votes[from * stride..], scratch);
+        let refused = refused.map(|(row, fault)| (from + row, fault));
+        let done = refused.as_ref().map_or(lesson.len(), |(row, _)| *row);
+        for row in from..done {
+            page.trust[row] = self.weight();
+            let votes = &mut page.votes[row * stride..(row + 1) * stride];
+            let error = L::error(votes, lesson.targets[row]);
+            if self.hard {
+                harden(votes);
+            }
+            if let Some(error) = error {
+                self.record.add(error, lesson.weights[row]);
+            }
+            if let Trust::Mistakes { forgetting } = self.trust {
+                // A member that says nothing is not right either.
+                let mistake = error.unwrap_or(1.0) * lesson.weights[row];
+                self.mistakes = bounded(self.mistakes * forgetting + mistake);
+            }
+        }
+        refused
+    }
+
+    fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
+        self.learner.vote(x, votes, scratch);
+        if self.hard {
+            harden(votes);
+        }
+        self.weight()
+    }
+
+    fn never_refuses(&self) -> bool {
+        self.learner.part().never_refuses()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        let learner = self.learner.part().save()?.into();
+        pack(&State { learner, record: self.record, mistakes: self.mistakes })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let who = "ensemble: a member";
+        let state: State = unpack(who, bytes)?;
+        let sound = state.record.is_sound() && state.mistakes.is_finite() && state.mistakes >= 0.0;
+        require(who, sound, "its record is not finite")?;
+        self.learner.part_mut().load(&state.learner)?;
+        (self.record, self.mistakes) = (state.record, state.mistakes);
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.learner.part().memory()
+    }
+
+    fn needs_names(&self) -> bool {
+        self.learner.part().needs_names()
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.learner.part_mut().bind(schema);
+    }
+
+    fn checks(&self) -> bool {
+        self.learner.part().checks()
+    }
+
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.learner.part().check(x, scratch)
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        json!({
+            "weight": self.record.weight,
+            "error": self.record.error,
+            "trust": self.weight(),
+            "model": self.learner.part().inspect(schema),
+        })
+    }
+
+    fn learner(&self) -> Result<Vec<u8>> {
+        self.learner.part().save()
+    }
+}
+
+/// What voters have in common.
+#[derive(Clone)]
+struct Parliament {
+    name: &'static str,
+    /// What a mistake multiplies a weight by.
+    beta: Option<f64>,
+    max_classes: usize,
+}
+
+impl Parliament {
+    fn new(name: &'static str, beta: Option<f64>, max_classes: usize) -> Self {
+        Parliament { name, beta, max_classes }
+    }
+}
+
+impl<L: Learner> Coupling<Voter<L>> for Parliament {}
+
+impl<L: Learner + 'static> Rule<Voter<L>> for Parliament {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn balance(&self, trust: &mut [f64]) {
+        let Some(beta) = self.beta else { return };
+        let fewest = trust.iter().fold(f64::INFINITY, |a, &b| a.min(b));
+        trust.iter_mut().for_each(|mistakes| *mistakes = beta.powf(*mistakes - fewest));
+    }
+
+    fn max_classes(&self) -> usize {
+        self.max_classes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use crate::row::{Prediction, Want};
+
+    fn model(name: &str, parameters: Json) -> Box<dyn Classifier> {
+        let description = registry::resolve(&json!({ "name": name, "parameters": parameters })).unwrap();
+        let Built::Classifier(model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        model
+    }
+
+    #[test]
+    fn mistakes_by_hand() {
+        let models = ["baseline.NoChange", "baseline.MajorityClass", "baseline.MajorityClass"];
+        let mut model = model("ensemble.WeightedMajority", json!({ "models": models, "beta": 0.25 }));
+        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        for y in [0, 0, 1] {
+            model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
+        }
+        // All have said nothing, then 0, then 0, where 1 came: two mistakes each. Now the first says 1, the others 0.
+        model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut scratch);
+        assert_eq!((out.class, &out.probabilities[..]), (Some(0), &[2.0 / 3.0, 1.0 / 3.0][..]));
+        model.learn(Row::Plain(&[]), 1, 1.0, &mut scratch).unwrap();
+        // The others have one mistake more, so they weigh a quarter each: 1 : 1/4 + 1/4. The classes are even, and the
+        // majority is still the first.
+        model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut scratch);
+        assert_eq!((out.class, &out.probabilities[..]), (Some(1), &[0.5 / 1.5, 1.0 / 1.5][..]));
+    }
+
+    #[test]
+    fn votes_by_hand() {
+        let models = ["baseline.NoChange", "baseline.Prior"];
+        let parameters = json!({ "models": models, "weights": [1.0, 3.0] });
+        let mut model = model("ensemble.Voting", parameters);
+        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        for y in [0, 0, 0, 1] {
+            model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
+        }
+        // 1 · (0, 1) + 3 · (3/4, 1/4), divided by 4.
+        model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut scratch);
+        assert_eq!(out.probabilities, [2.25 / 4.0, 1.75 / 4.0]);
+    }
+}
