@@ -252,13 +252,13 @@ class Nearest(base.Classifier):
 
     def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
         self.kept = [*self.kept, (dict(x), y)][-self.size :]
-        if x[0] > self.poison:
+        if x.get(0, 0.0) > self.poison:
             raise RuntimeError("cannot learn this")
 
     def predict_one(self, x: Any) -> Any:
         if not self.kept:
             return None
-        return min(self.kept, key=lambda kept: sum((kept[0][k] - x[k]) ** 2 for k in x))[1]
+        return min(self.kept, key=lambda kept: sum((kept[0].get(k, 0.0) - x[k]) ** 2 for k in x))[1]
 
 
 class Mean(base.Regressor):
@@ -285,7 +285,7 @@ OWN = {
     "LeveragingBagging, codes": lambda learner: ensemble.LeveragingBagging(learner, n_models=3, output_codes=True),
     "LeveragingBagging, me": lambda learner: ensemble.LeveragingBagging(learner, n_models=3, bagging_method="me"),
     "AdaBoost": lambda learner: ensemble.AdaBoost(learner, n_models=3),
-    "SRPClassifier": lambda learner: ensemble.SRPClassifier(learner, n_models=3, subspace_size=4),
+    "SRPClassifier": lambda learner: ensemble.SRPClassifier(learner, n_models=3, subspace_size=5),
     "Voting": lambda learner: ensemble.Voting([naive_bayes.GaussianNB(), learner, learner.clone()]),
     "WeightedMajority": lambda learner: ensemble.WeightedMajority(
         [naive_bayes.GaussianNB(), learner, learner.clone()]
@@ -361,3 +361,116 @@ def test_counts_are_those_of_a_poisson_distribution() -> None:
 def _count(member: Any) -> float:
     """How much a member has learned."""
     return sum(kind["count"] for kind in member.inspect()["classes"])
+
+
+def test_bagging_is_rivers_with_the_same_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counts that ours has drawn are told to River's, and then both say the same."""
+    river = pytest.importorskip("river")
+    from river import ensemble as peers
+
+    X, y = drifting(300, classes=3)
+    counts: list[float] = []
+    monkeypatch.setattr(river.utils.random, "poisson", lambda _rate, _rng: int(counts.pop(0)))
+    ours = ensemble.Bagging(naive_bayes.GaussianNB(), n_models=4)
+    theirs = peers.BaggingClassifier(river.naive_bayes.GaussianNB(), n_models=4)
+    for row, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        x = dict(enumerate(x))
+        if row > 100:
+            # River adds 1e-9 to each density.
+            assert ours.predict_proba_one(x) == pytest.approx(theirs.predict_proba_one(x), abs=1e-4)
+        before = [_count(member) for member in ours]
+        ours.learn_one(x, label)
+        counts = [_count(member) - count for member, count in zip(ours, before, strict=True)]
+        theirs.learn_one(x, label)
+        assert not counts
+
+
+def test_voting_is_rivers() -> None:
+    river = pytest.importorskip("river")
+    from river import ensemble as peers
+
+    X, y = drifting(200)
+    ours = ensemble.Voting([naive_bayes.GaussianNB(), linear_model.LogisticRegression()])
+    theirs = peers.VotingClassifier([river.naive_bayes.GaussianNB(), river.linear_model.LogisticRegression()])
+    for row, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        x, label = dict(enumerate(x)), bool(label)
+        if row > 50:
+            assert ours.predict_one(x) == theirs.predict_one(x)
+        ours.learn_one(x, label)
+        theirs.learn_one(x, label)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Bagging", "LeveragingBagging", "AdaBoost", "SRPClassifier"])
+def test_as_accurate_as_rivers(name: str) -> None:
+    """Over several seeds: the random numbers differ, and so do the errors that detectors are told."""
+    river = pytest.importorskip("river")
+    from river import ensemble as peers
+
+    X, y = drifting(600 if name == "AdaBoost" else 2000, classes=3)
+    rows = [dict(enumerate(x)) for x in X.tolist()]
+    peer = getattr(peers, name if name == "SRPClassifier" else f"{name}Classifier")
+    scores: tuple[list[float], list[float]] = ([], [])
+    for seed in (1, 2, 3):
+        model = getattr(ensemble, name)(naive_bayes.GaussianNB(), n_models=4, seed=seed, n_threads=2)
+        scores[0].append(float(np.mean(model.step_many(X, y) == y)))
+        theirs = peer(river.naive_bayes.GaussianNB(), n_models=4, seed=seed)
+        right = 0
+        for x, label in zip(rows, y.tolist(), strict=True):
+            right += theirs.predict_one(x) == label
+            theirs.learn_one(x, label)
+        scores[1].append(right / len(rows))
+    assert np.mean(scores[0]) > np.mean(scores[1]) - 0.02, scores
+
+
+def test_trees_are_the_default() -> None:
+    X, y = drifting(500)
+    for kind in (ensemble.Bagging, ensemble.LeveragingBagging, ensemble.ADWINBagging, ensemble.SRPClassifier):
+        model = kind(n_models=3)
+        assert type(model[0]).__name__ == "HoeffdingTreeClassifier"
+        assert kind(model=None, n_models=3).describe() == model.describe()
+        model.learn_many(X, y)
+        assert model.predict_one(dict(enumerate(X[0]))) in (0, 1)
+
+
+def test_features_of_patches() -> None:
+    X, y = drifting(300)
+    bayes = naive_bayes.GaussianNB()
+    model = ensemble.SRPClassifier(bayes, n_models=12, subspace_size=0.6, disable_detector="drift")
+    model.learn_many(X, y)
+    chosen = [tuple(member["features"]) for member in model.inspect()["members"]]
+    assert all(len(features) == 3 for features in chosen)
+    assert len(set(chosen)) > 3
+    assert model[0].features == [int(name) for name in chosen[0]]
+    wide = np.hstack([X, X])
+    model.learn_many(wide, y)
+    grown = [tuple(member["features"]) for member in model.inspect()["members"]]
+    assert all(len(features) == 6 and features[:3] == few for features, few in zip(grown, chosen, strict=True))
+
+
+def test_a_patch_renews_itself() -> None:
+    X, y = drifting(6000)
+    model = ensemble.SRPClassifier(naive_bayes.GaussianNB(), n_models=5, n_threads=2)
+    said = model.step_many(X, y)
+    report = model.inspect()["members"]
+    assert sum(member["drifts"] for member in report) >= 10
+    assert sum(member["warnings"] for member in report) >= 3
+    assert np.mean(said == y) > np.mean(made("Bagging", n_models=5).step_many(X, y) == y) + 0.1
+
+
+def test_boosting_is_about_what_the_others_get_wrong() -> None:
+    X, y = drifting(900)
+    model = ensemble.AdaBoost(naive_bayes.GaussianNB(), n_models=4)
+    model.learn_many(X, y)
+    report = model.inspect()["members"]
+    assert report[0]["right"] + report[0]["wrong"] == pytest.approx(900.0)
+    assert all(member["trust"] >= 0.0 for member in report)
+
+
+def test_pairs_of_names_and_models_are_models() -> None:
+    pairs = [("bayes", naive_bayes.GaussianNB()), ("line", linear_model.LogisticRegression())]
+    assert len(ensemble.VotingClassifier(estimators=pairs)) == 2
+    with pytest.raises(ValueError, match="weights must be one for each of 2 models"):
+        ensemble.Voting(pairs, weights=[1.0])
+    with pytest.raises(ValueError, match="models must name one model at least"):
+        ensemble.Voting([])

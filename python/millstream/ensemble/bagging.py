@@ -56,7 +56,7 @@ class Bagging(ClassEnsemble):
 
     def __init__(
         self,
-        model: Any,
+        model: Any = "tree.HoeffdingTreeClassifier",
         n_models: int = 10,
         poisson_rate: float = 1.0,
         seed: int = 1,

@@ -53,7 +53,13 @@ class AdaBoost(ClassEnsemble):
     name = "ensemble.AdaBoost"
     aliases = {"classifier": "model", "n_estimators": "n_models", "random_state": "seed", "n_jobs": "n_threads"}
 
-    def __init__(self, model: Any, n_models: int = 10, seed: int = 1, n_threads: int | None = 1) -> None:
+    def __init__(
+        self,
+        model: Any = "tree.HoeffdingTreeClassifier",
+        n_models: int = 10,
+        seed: int = 1,
+        n_threads: int | None = 1,
+    ) -> None:
         self._make(model=model, n_models=n_models, seed=seed, n_threads=n_threads)
 
     def _ready(self) -> None:
@@ -76,7 +82,7 @@ class AdaBoost(ClassEnsemble):
         trust = []
         for wrongs, rights in self._state.memory["sums"]:
             error = max(wrongs / (wrongs + rights), _LEAST) if wrongs + rights else 0.5
-            trust.append(max(math.log((1.0 - error) / error), 0.0))
+            trust.append(math.log((1.0 - error) / error) if error < 0.5 else 0.0)
         return trust
 
 

@@ -113,7 +113,7 @@ class ADWINBagging(_Watched):
 
     def __init__(
         self,
-        model: Any,
+        model: Any = "tree.HoeffdingTreeClassifier",
         n_models: int = 10,
         poisson_rate: float = 1.0,
         delta: float = 0.002,
@@ -182,7 +182,7 @@ class LeveragingBagging(_Watched):
 
     def __init__(
         self,
-        model: Any,
+        model: Any = "tree.HoeffdingTreeClassifier",
         n_models: int = 10,
         poisson_rate: float = 6.0,
         delta: float = 0.002,

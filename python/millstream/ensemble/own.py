@@ -17,6 +17,7 @@ from typing import Any, ClassVar, cast
 from millstream.base import Classifier, Features, Label, Native, Predictor, Regressor, role_of, teach
 from millstream.compose.members import find, is_native, refuse_learned
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.registry import build
 
 __all__ = [
     "ClassEnsemble",
@@ -154,6 +155,8 @@ class Ensemble(Predictor):
         """The base learner, checked, as often as it is wanted."""
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
             raise InvalidValue(f"{self.name}: n_models must be a whole number >= 1, got {count!r}")
+        if isinstance(model, (str, dict)):
+            model = self.model = build({"name": model} if isinstance(model, str) else model)
         self._check(model)
         return [clone(model) for _ in range(count)]
 
@@ -206,6 +209,11 @@ class Ensemble(Predictor):
             return
         for _ in range(int(times)):
             self._turn(place, teach, model, x, y, w)
+
+
+def _build(self: Any, **parameters: Any) -> None:
+    # As in River, None is the default learner.
+    Native.__init__(self, **{k: v for k, v in parameters.items() if k != "model" or v is not None})
 
 
 def compiled(face: Any) -> Any:

@@ -226,7 +226,7 @@ class SRPClassifier(_Patches, ClassEnsemble):
 
     def __init__(
         self,
-        model: Any,
+        model: Any = "tree.HoeffdingTreeClassifier",
         n_models: int = 10,
         subspace_size: float = 0.6,
         training_method: str = "patches",

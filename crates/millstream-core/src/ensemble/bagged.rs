@@ -30,7 +30,7 @@ use super::poisson::Poisson;
 use super::record::Record;
 
 /// Tells the members' numbers from others of the same seed.
-const PURPOSE: u64 = 0x6261_6700;
+pub const PURPOSE: u64 = 0x6261_6700;
 
 /// How often a member learns a row.
 #[derive(Clone, Debug)]
@@ -324,5 +324,102 @@ impl<L: Learner + 'static> Rule<Bagged<L>> for Bag<L> {
 
     fn memory(&self) -> usize {
         self.learner.part().memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Rows;
+    use crate::drift::{Direction, Verdict};
+    use crate::ensemble::engine::Team;
+    use crate::registry::{self, Built};
+    use crate::role::{Classifier, Part};
+
+    /// Finds a change at each third number; the estimate is the mean so far.
+    #[derive(Clone, Default)]
+    struct Third {
+        sum: f64,
+        count: u64,
+    }
+
+    impl Part for Third {
+        fn save(&self) -> Result<Vec<u8>> {
+            pack(&(self.sum, self.count))
+        }
+        fn load(&mut self, _bytes: &[u8]) -> Result<()> {
+            Ok(())
+        }
+        fn memory(&self) -> usize {
+            0
+        }
+    }
+
+    impl DriftDetector for Third {
+        fn update(&mut self, x: f64) -> Result<()> {
+            self.sum += x;
+            self.count += 1;
+            Ok(())
+        }
+        fn verdict(&self) -> Verdict {
+            match self.count % 3 {
+                0 => Verdict::drift(Direction::Up, 1),
+                _ => Verdict::default(),
+            }
+        }
+        fn reset(&mut self) {}
+        fn estimation(&self) -> f64 {
+            self.sum / self.count.max(1) as f64
+        }
+        fn duplicate(&self) -> Box<dyn DriftDetector> {
+            Box::new(self.clone())
+        }
+    }
+
+    fn built(name: &str) -> Box<dyn Classifier> {
+        let description = registry::resolve(&json!({ "name": name })).unwrap();
+        let Built::Classifier(learner) = registry::build_resolved(&description).unwrap() else { panic!() };
+        learner
+    }
+
+    /// Two members that learn every row once: one says the last class, the other the most frequent one.
+    fn team() -> (Team<Bagged<Box<dyn Classifier>>>, Bag<Box<dyn Classifier>>) {
+        let detector = Some(Detector(Box::new(Third::default())));
+        let member = |name: &str| Bagged {
+            learner: built(name),
+            random: Random::new(1, 1),
+            resampling: Arc::new(Resampling::Mistakes),
+            detector: detector.clone(),
+            record: Record::default(),
+            replaced: 0,
+        };
+        let members = vec![member("baseline.NoChange"), member("baseline.MajorityClass")];
+        let learner = built("baseline.MajorityClass");
+        (Team::new(members, 1), Bag { name: "", learner, detector, max_classes: usize::MAX })
+    }
+
+    #[test]
+    fn the_worst_is_replaced_by_hand_and_in_any_chunks() {
+        // The first says nothing of row 0, then 0, 0, 1, 0: errors 0, 1, 1, at rows 1 to 3. The second says 0 of all:
+        // errors 0, 1, 0. Both are told their third number at row 3, where the first's mean has grown from 1/2 to 2/3 and
+        // the second's fell. So the first, with 2/3 against 1/3, begins anew: it says nothing of row 4, then 1.
+        let targets = [0, 0, 1, 0, 1, 1];
+        let weights = [1.0; 6];
+        let (mut whole, bag) = team();
+        let mut scratch = Scratch::default();
+        let rows: Vec<crate::row::RowBuffer> = targets.iter().map(|_| Default::default()).collect();
+        let lesson = Lesson { rows: Rows::Kept(&rows), targets: &targets, weights: &weights, stride: 2 };
+        assert_eq!(whole.go(&lesson, &bag, &mut scratch).0, 6);
+        let said: Vec<&[f64]> = (0..6).map(|row| whole.page(0).at(row, 2)).collect();
+        assert_eq!(said[..4], [[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]);
+        assert_eq!(said[4..], [[0.0, 0.0], [0.0, 1.0]]);
+        assert_eq!(whole.members().map(|member| member.replaced).collect::<Vec<_>>(), [1, 0]);
+        let (mut parts, _) = team();
+        for (from, to) in [(0, 1), (1, 4), (4, 6)] {
+            parts.go(&lesson.part(from, to), &bag, &mut scratch);
+        }
+        for (a, b) in whole.members().zip(parts.members()) {
+            assert_eq!(a.save().unwrap(), b.save().unwrap());
+        }
     }
 }

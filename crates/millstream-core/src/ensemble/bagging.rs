@@ -41,7 +41,7 @@ pub const fn poisson_rate(default: f64) -> Parameter {
 pub const CLASSIFIER: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::Classifier]),
-    DefaultValue::Required,
+    DefaultValue::Part("tree.HoeffdingTreeClassifier"),
     "the classifier that each member is",
 );
 
@@ -96,5 +96,38 @@ pub fn regressor(arguments: &Arguments<'_>) -> Result<Box<dyn Regressor>> {
     match arguments.part("model")? {
         Built::Regressor(part) => Ok(part),
         _ => Err(arguments.absent("model")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::registry;
+    use crate::row::{Prediction, Row, Scratch, Want};
+    use serde_json::json;
+
+    #[test]
+    fn one_step_by_hand() {
+        let parameters = json!({ "model": "baseline.Prior", "n_models": 2, "seed": 5 });
+        let description = registry::resolve(&json!({ "name": BAGGING.name, "parameters": parameters })).unwrap();
+        let Built::Classifier(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let classes = [0, 1, 1, 0, 1];
+        for y in classes {
+            model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
+        }
+        // A member that learned class 1 with weights of sum b, and class 0 with those of sum a, says b / (a + b); the
+        // two are averaged. The weights are the counts at the uniform numbers of each member's own generator.
+        let poisson = Poisson::new(1.0);
+        let share = |place: u64| {
+            let mut random = Random::new(5, super::super::bagged::PURPOSE + place);
+            let mut sums = [0.0; 2];
+            classes.iter().for_each(|&y| sums[y as usize] += poisson.at(random.unit()));
+            sums[1] / (sums[0] + sums[1])
+        };
+        model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut scratch);
+        let wanted = (share(0) + share(1)) / 2.0;
+        assert!(share(0) != share(1) && (out.probabilities[1] - wanted).abs() < 1e-15, "{out:?} {wanted}");
     }
 }

@@ -115,6 +115,13 @@ impl Page {
         self.refused = None;
     }
 
+    /// A page for so many rows, for members that are gone through by themselves.
+    pub fn for_rows(rows: usize, stride: usize) -> Self {
+        let mut page = Page::default();
+        page.begin(rows, stride);
+        page
+    }
+
     /// The votes for a row.
     #[inline]
     pub fn at(&self, row: usize, stride: usize) -> &[f64] {

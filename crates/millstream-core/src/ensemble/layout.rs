@@ -99,7 +99,10 @@ impl Layout {
                     schema.push_unique(Name::Number(feature as i64), Kind::Unknown);
                 }
                 Err(vote) => {
-                    let text = format!("model {} class {}", vote % models, vote / models);
+                    let text = match self.votes.len() > models {
+                        true => format!("model {} class {}", vote % models, vote / models),
+                        false => format!("model {vote}"),
+                    };
                     schema.push_unique(Name::Text(text.into()), Kind::Number);
                 }
             }

@@ -492,3 +492,55 @@ impl<L: Learner + 'static> Rule<Patch<L>> for Patches<L> {
         self.0.learner.part().memory()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Rows;
+    use crate::ensemble::leveraging_bagging::adwin;
+    use crate::registry::{self, Built};
+    use crate::role::Classifier;
+
+    fn member(delta: f64) -> Patch<Box<dyn Classifier>> {
+        let description = registry::resolve(&json!({ "name": "baseline.MajorityClass" })).unwrap();
+        let Built::Classifier(learner) = registry::build_resolved(&description).unwrap() else { panic!() };
+        let plan = Plan {
+            name: "patches",
+            learner,
+            size: Size::All,
+            resampling: None,
+            drift: Some(adwin(delta).unwrap()),
+            warning: Some(adwin(0.9).unwrap()),
+            weighted: true,
+            max_classes: usize::MAX,
+        };
+        Patch::new(Arc::new(plan), 1, 0)
+    }
+
+    #[test]
+    fn the_learner_in_the_background_takes_over_with_its_record() {
+        // 200 rows of class 0, then 200 of class 1. The majority stays 0 for all of them, so that every row from 200 on is
+        // an error, until a warning begins a learner that knows only what comes then, and a change puts it in front.
+        let targets: Vec<u32> = (0..400).map(|row| u32::from(row >= 200)).collect();
+        let (weights, rows) = (vec![1.0; 400], vec![crate::row::RowBuffer::default(); 400]);
+        let lesson = Lesson { rows: Rows::Kept(&rows), targets: &targets, weights: &weights, stride: 2 };
+        let (mut scratch, mut page) = (Scratch::default(), Page::for_rows(400, 2));
+        let mut whole = member(1e-5);
+        whole.draw(&lesson, &mut page);
+        assert!(whole.go(&lesson, 0, &mut page, &mut scratch).is_none());
+        assert_eq!(whole.drifts, 1);
+        assert!(whole.warnings >= 1 && whole.front.record.weight < 200.0 && whole.front.record.error == 0.0);
+        assert_eq!(page.at(399, 2), [0.0, 1.0]);
+        // Its votes weigh its own accuracy, 1, and not that of the one before.
+        assert_eq!(page.trust[399], 1.0);
+        // Row by row it is the same.
+        let mut single = member(1e-5);
+        for row in 0..400 {
+            let one = lesson.part(row, row + 1);
+            let mut page = Page::for_rows(1, 2);
+            single.draw(&one, &mut page);
+            assert!(single.go(&one, 0, &mut page, &mut scratch).is_none());
+        }
+        assert_eq!(single.save().unwrap(), whole.save().unwrap());
+    }
+}
