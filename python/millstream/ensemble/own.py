@@ -218,12 +218,7 @@ def _build(self: Any, **parameters: Any) -> None:
 
 def compiled(face: Any) -> Any:
     """Give a class its compiled form, which it becomes when all its learners are native."""
-    own = {
-        "__init__": face.__init__,
-        "_make": Native.__init__,
-        "__module__": face.__module__,
-        "__doc__": face.__doc__,
-    }
+    own = {"__init__": face.__init__, "_make": _build, "__module__": face.__module__}
     native: Any = type(f"_Native{face.__name__}", (Native, face), own)
     # Pickle finds it by this name; people see the other.
     setattr(sys.modules[face.__module__], native.__qualname__, native)

@@ -129,7 +129,7 @@ class VotingRegressor(_Several, NumberEnsemble):
     >>> for x in (1.0, 2.0, 3.0) * 10:
     ...     model.learn_one({"x": x}, 2.0 * x)
     >>> round(model.predict_one({"x": 4.0}), 2)
-    6.0
+    5.92
 
     References
     ----------
@@ -186,7 +186,7 @@ class WeightedMajority(_Several, ClassEnsemble):
     >>> model.predict_one({"x": 9.0})
     'high'
     >>> [member["trust"] for member in model.inspect()["members"]]
-    [2.0, 11.0, 20.0]
+    [2.0, 11.0, 21.0]
 
     References
     ----------
