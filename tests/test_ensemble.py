@@ -431,6 +431,8 @@ def test_trees_are_the_default() -> None:
         assert kind(model=None, n_models=3).describe() == model.describe()
         model.learn_many(X, y)
         assert model.predict_one(dict(enumerate(X[0]))) in (0, 1)
+    for regressors in (ensemble.BaggingRegressor, ensemble.SRPRegressor):
+        assert type(regressors(n_models=2)[1]).__name__ == "HoeffdingTreeRegressor"
 
 
 def test_features_of_patches() -> None:

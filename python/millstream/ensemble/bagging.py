@@ -121,7 +121,7 @@ class BaggingRegressor(NumberEnsemble):
 
     def __init__(
         self,
-        model: Any,
+        model: Any = "tree.HoeffdingTreeRegressor",
         n_models: int = 10,
         poisson_rate: float = 1.0,
         aggregation: str = "mean",

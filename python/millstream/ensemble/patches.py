@@ -318,7 +318,7 @@ class SRPRegressor(_Patches, NumberEnsemble):
 
     def __init__(
         self,
-        model: Any,
+        model: Any = "tree.HoeffdingTreeRegressor",
         n_models: int = 10,
         subspace_size: float = 0.6,
         training_method: str = "patches",

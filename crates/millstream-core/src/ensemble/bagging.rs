@@ -48,7 +48,7 @@ pub const CLASSIFIER: Parameter = Parameter::new(
 pub const REGRESSOR: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::Regressor]),
-    DefaultValue::Required,
+    DefaultValue::Part("tree.HoeffdingTreeRegressor"),
     "the regressor that each member is",
 );
 
