@@ -46,6 +46,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "ensemble.Voting": {"models": [_BAYES, _LOGISTIC]},
     "ensemble.VotingRegressor": {"models": [_LINE, {"name": "baseline.TargetMean"}]},
     "ensemble.WeightedMajority": {"models": [_BAYES, _LOGISTIC]},
+    "drift.Retrain": {"model": {"name": "naive_bayes.GaussianNB"}, "detector": {"name": "drift.DDM"}},
     "kernel.KernelRLS": {"budget": 100},
     "kernel.KernelSGD": {"budget": 100},
     "kernel.KernelSGDRegressor": {"budget": 100},
@@ -70,7 +71,19 @@ def describe(name: str) -> dict[str, Any]:
 
 def _river(name: str) -> Callable[[], Any] | None:
     """What builds River's counterpart, if there is one."""
-    from river import compose, dummy, ensemble, linear_model, multiclass, naive_bayes, optim, preprocessing, stats
+    from river import (
+        compose,
+        drift,
+        dummy,
+        ensemble,
+        linear_model,
+        multiclass,
+        naive_bayes,
+        optim,
+        preprocessing,
+        stats,
+    )
+    from river.drift import binary
 
     def logistic() -> Any:
         return linear_model.LogisticRegression(optim.SGD(0.01))
@@ -102,6 +115,7 @@ def _river(name: str) -> Callable[[], Any] | None:
             [naive_bayes.GaussianNB(), logistic()], logistic()
         ),
         "ensemble.Voting": lambda: ensemble.VotingClassifier([bayes(), logistic()]),
+        "drift.Retrain": lambda: drift.DriftRetrainingClassifier(naive_bayes.GaussianNB(), binary.DDM()),
         "linear_model.ALMA": lambda: linear_model.ALMAClassifier(),
         "linear_model.BayesianLinearRegression": lambda: linear_model.BayesianLinearRegression(),
         "linear_model.LinearRegression": line,

@@ -40,6 +40,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "ensemble.WeightedMajority": {
         "models": [{"name": "naive_bayes.GaussianNB"}, {"name": "linear_model.LogisticRegression"}]
     },
+    "drift.Retrain": {"model": {"name": "naive_bayes.GaussianNB"}, "detector": {"name": "drift.DDM"}},
     "ensemble.ADWINBagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3},
     "ensemble.LeveragingBagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 3, "n_threads": 2},
     "ensemble.Bagging": {"model": {"name": "naive_bayes.GaussianNB"}, "n_models": 4, "n_threads": 2},
@@ -81,9 +82,28 @@ COMPOSED: dict[str, dict[str, list[dict[str, Any]]]] = {
 }
 
 
+#: Models that have the role of what they wrap.
+WRAPPED: dict[str, dict[str, Any]] = {
+    "classifier": {
+        "name": "drift.Retrain",
+        "parameters": {"model": {"name": "naive_bayes.GaussianNB"}, "detector": {"name": "drift.DDM"}},
+    },
+    "regressor": {
+        "name": "drift.Retrain",
+        "parameters": {
+            "model": {"name": "linear_model.LinearRegression"},
+            "detector": {"name": "drift.PageHinkley", "parameters": {"threshold": 5.0}},
+            "warning_detector": {"name": "drift.PageHinkley", "parameters": {"threshold": 1.0}},
+        },
+    },
+}
+
+
 def descriptions() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(role, name, description) of every model that the laws are held against."""
     for role in ROLES:
+        if role in WRAPPED:
+            yield role, f"Retrain_{role}", WRAPPED[role]
         for name in millstream.find(role=role):
             yield role, name, {"name": name, "parameters": ARGUMENTS.get(name, {})}
         for name, steps in COMPOSED[role].items():

@@ -160,6 +160,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &kernel::SIGMOID,
     &kernel::STRING,
     &drift::RDDM,
+    &drift::RETRAIN,
     &drift::STEPD,
     &linear_model::alma::DECLARATION,
     &linear_model::arow::CLASSIFIER,
@@ -342,14 +343,19 @@ pub fn resolve(description: &Value) -> Result<Value> {
     Ok(json!({ "name": name, "parameters": parameters }))
 }
 
-/// The role of a resolved description; a pipeline has that of its last step.
+/// The role of a resolved description; a pipeline has that of its last step, others that wrap have that of their model.
 pub fn role_of(description: &Value) -> Result<Role> {
     let declaration = find(description["name"].as_str().unwrap_or_default())?;
     if declaration.role != Role::Wrapper {
         return Ok(declaration.role);
     }
-    match description["parameters"]["steps"].as_array().and_then(|steps| steps.last()) {
-        Some(last) => role_of(last),
+    let parameters = &description["parameters"];
+    let wrapped = match parameters["steps"].as_array() {
+        Some(steps) => steps.last(),
+        None => Some(&parameters["model"]).filter(|model| model.is_object()),
+    };
+    match wrapped {
+        Some(wrapped) => role_of(wrapped),
         None => Err(Fault::value(format!("{}: needs at least one step", declaration.name))),
     }
 }

@@ -6,6 +6,8 @@ and 0 for none: `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `FHDDM`, `STEPD`, `EW
 Detectors of change in rows, without labels, that say which features moved: `KSTest`,
 `ChiSquareTest`, `PSI`, `HellingerDistance` look at each feature by itself; `D3`, `OCDD` and `ClusterDrift` at all
 together.
+
+`Monitor` runs several at once beside a model and tells real drift from virtual; `Retrain` replaces a model.
 """
 
 from millstream.drift.base import DriftDetector
@@ -13,8 +15,10 @@ from millstream.drift.clusters import ClusterDrift
 from millstream.drift.discriminative import D3
 from millstream.drift.errors import DDM, EDDM, FHDDM, HDDM_A, HDDM_W, RDDM, STEPD, EWMAChart
 from millstream.drift.features import PSI, ChiSquareTest, HellingerDistance, KSTest
+from millstream.drift.monitor import Event, Monitor
 from millstream.drift.numbers import ADWIN, CUSUM, KSWIN, PageHinkley
 from millstream.drift.one_class import OCDD
+from millstream.drift.retrain import Retrain
 from millstream.drift.rows import FeatureDriftDetector, FeatureReport
 
 __all__ = [
@@ -35,9 +39,12 @@ __all__ = [
     "ClusterDrift",
     "DriftDetector",
     "EWMAChart",
+    "Event",
     "FeatureDriftDetector",
     "FeatureReport",
     "HellingerDistance",
     "KSTest",
+    "Monitor",
     "PageHinkley",
+    "Retrain",
 ]

@@ -19,6 +19,7 @@ mod kswin;
 mod page_hinkley;
 mod rddm;
 mod recent;
+mod retrain;
 mod stepd;
 mod watch;
 pub mod window;
@@ -36,6 +37,7 @@ pub use hddm_w::HDDM_W;
 pub use kswin::KSWIN;
 pub use page_hinkley::PAGE_HINKLEY;
 pub use rddm::RDDM;
+pub use retrain::RETRAIN;
 pub use stepd::STEPD;
 pub use watch::Watch;
 

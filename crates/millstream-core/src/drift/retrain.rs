@@ -1,0 +1,482 @@
+//! A model that is replaced when its errors have changed (Gama, Medas, Castillo and Rodrigues, 2004, section 3).
+//!
+//! A detector is told the error of each prediction before its example is learned: 0 or 1, or the absolute error. At a
+//! warning a second model begins to learn in the background; when the warning passes, it is forgotten; when the detector
+//! finds a change, it takes the model's place, and so has learned what came since the warning and nothing of what came
+//! before. The paper keeps the examples since the warning and learns them again, which gives the same model.
+//!
+//! Detectors that give no warning can be given a second, more sensitive one (`warning_detector`), whose changes are
+//! warnings, as in adaptive random forests (Gomes and others, 2017): they do not pass, and a newer one begins anew.
+//! Without any, and with `warm` off, a model that has learned nothing but the newest example takes the place.
+//!
+//! A change for the better is no reason to forget: a detector that says that errors have become fewer replaces nothing.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use serde_json::json;
+
+use crate::fault::{Fault, Result};
+use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Classifier, DriftDetector, Part, Regressor};
+use crate::row::{Prediction, Row, Scratch, Want};
+use crate::schema::Schema;
+use crate::state::{pack, unpack};
+
+use super::{Direction, Verdict};
+
+const NAME: &str = "drift.Retrain";
+
+pub static RETRAIN: Declaration = Declaration {
+    name: NAME,
+    role: Role::Wrapper,
+    words: "A model that is replaced when its errors have changed, by one that was grown since the warning",
+    parameters: &[
+        Parameter::new(
+            "model",
+            Kind::Part(&[Role::Classifier, Role::Regressor]),
+            DefaultValue::Required,
+            "the classifier or regressor",
+        ),
+        Parameter::new(
+            "detector",
+            Kind::Part(&[Role::DriftDetector]),
+            DefaultValue::Required,
+            "what watches its errors",
+        ),
+        Parameter::new(
+            "warm",
+            Kind::Boolean,
+            DefaultValue::Boolean(true),
+            "whether a model grows in the background from the warning on; else a new one takes the place",
+        ),
+        Parameter::new(
+            "warning_detector",
+            Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
+            DefaultValue::Null,
+            "what watches the errors for warnings, if the detector gives none",
+        ),
+    ],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>) -> Result<Built> {
+    let watch = Watch {
+        detector: detector(arguments, "detector")?,
+        warner: match arguments.value("warning_detector")?.is_null() {
+            true => None,
+            false => Some(detector(arguments, "warning_detector")?),
+        },
+        warm: arguments.boolean("warm")?,
+    };
+    Ok(match arguments.part("model")? {
+        Built::Classifier(fresh) => Built::Classifier(Box::new(Retrain::new(fresh, watch))),
+        Built::Regressor(fresh) => {
+            for (what, watched) in
+                [("detector", Some(&watch.detector)), ("warning_detector", watch.warner.as_ref())]
+            {
+                // Errors of a regressor are of any size.
+                if watched.is_some_and(|watched| watched.duplicate().update(2.0).is_err()) {
+                    return Err(Fault::wrong_type(format!(
+                        "{NAME}: {what} must take numbers of any size for a regressor, such as drift.ADWIN or \
+                         drift.PageHinkley; it takes the errors of a classifier"
+                    )));
+                }
+            }
+            Built::Regressor(Box::new(Retrain::new(fresh, watch)))
+        }
+        _ => return Err(arguments.absent("model")),
+    })
+}
+
+fn detector(arguments: &Arguments<'_>, name: &str) -> Result<Box<dyn DriftDetector>> {
+    match arguments.part(name)? {
+        Built::DriftDetector(detector) => Ok(detector),
+        _ => Err(arguments.absent(name)),
+    }
+}
+
+/// Errors beyond this are told as this: no detector refuses it, and it is a change to each.
+const LARGEST_ERROR: f64 = 1e100;
+
+struct Watch {
+    detector: Box<dyn DriftDetector>,
+    warner: Option<Box<dyn DriftDetector>>,
+    warm: bool,
+}
+
+/// What an error means for the models.
+enum Advice {
+    /// All is well: what grows in the background is not needed.
+    Well,
+    /// Stay as it is.
+    Nothing,
+    /// Grow another model, if there is none.
+    Grow,
+    /// Grow another model anew.
+    GrowAnew,
+    Replace,
+}
+
+impl Clone for Watch {
+    fn clone(&self) -> Self {
+        Watch {
+            detector: self.detector.duplicate(),
+            warner: self.warner.as_ref().map(|warner| warner.duplicate()),
+            warm: self.warm,
+        }
+    }
+}
+
+fn for_the_worse(verdict: Verdict) -> bool {
+    verdict.direction != Direction::Down
+}
+
+impl Watch {
+    fn tell(&mut self, error: f64) -> Advice {
+        let error = error.min(LARGEST_ERROR);
+        // A detector that refuses such a number has not counted it, which is all that can be done.
+        let _ = self.detector.update(error);
+        let verdict = self.detector.verdict();
+        if verdict.drift {
+            if !for_the_worse(verdict) {
+                return Advice::Nothing;
+            }
+            if let Some(warner) = &mut self.warner {
+                warner.reset();
+            }
+            return Advice::Replace;
+        }
+        if !self.warm {
+            return Advice::Nothing;
+        }
+        if let Some(warner) = &mut self.warner {
+            let _ = warner.update(error);
+            let warned = warner.verdict();
+            return match warned.drift && for_the_worse(warned) {
+                true => Advice::GrowAnew,
+                false => Advice::Nothing,
+            };
+        }
+        match verdict.warning && for_the_worse(verdict) {
+            true => Advice::Grow,
+            false => Advice::Well,
+        }
+    }
+}
+
+/// A learner of either role, as far as it is replaced.
+trait Learner: Clone + Send + Sync {
+    type Target: Copy;
+    fn part(&self) -> &dyn Part;
+    fn part_mut(&mut self) -> &mut dyn Part;
+    fn teach(&mut self, x: Row<'_>, y: Self::Target, w: f64, scratch: &mut Scratch) -> Result<()>;
+}
+
+impl Learner for Box<dyn Classifier> {
+    type Target = u32;
+
+    fn part(&self) -> &dyn Part {
+        &**self
+    }
+
+    fn part_mut(&mut self) -> &mut dyn Part {
+        &mut **self
+    }
+
+    fn teach(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn(x, y, w, scratch)
+    }
+}
+
+impl Learner for Box<dyn Regressor> {
+    type Target = f64;
+
+    fn part(&self) -> &dyn Part {
+        &**self
+    }
+
+    fn part_mut(&mut self) -> &mut dyn Part {
+        &mut **self
+    }
+
+    fn teach(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn(x, y, w, scratch)
+    }
+}
+
+#[derive(Clone)]
+struct Retrain<L> {
+    /// A model that has learned nothing.
+    fresh: L,
+    now: L,
+    background: Option<L>,
+    watch: Watch,
+    replaced: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    model: ByteBuf,
+    background: Option<ByteBuf>,
+    detector: ByteBuf,
+    warning_detector: Option<ByteBuf>,
+    replaced: u64,
+}
+
+impl<L: Learner> Retrain<L> {
+    fn new(fresh: L, watch: Watch) -> Self {
+        Retrain { now: fresh.clone(), fresh, background: None, watch, replaced: 0 }
+    }
+
+    /// What follows from an error, once the model has learned the example; nothing of it can be refused.
+    fn follow(&mut self, error: Option<f64>, x: Row<'_>, y: L::Target, w: f64, scratch: &mut Scratch) {
+        let advice = error.map_or(Advice::Nothing, |error| self.watch.tell(error));
+        match advice {
+            Advice::Well => self.background = None,
+            Advice::GrowAnew => self.background = Some(self.fresh.clone()),
+            Advice::Grow if self.background.is_none() => self.background = Some(self.fresh.clone()),
+            _ => {}
+        }
+        if let Some(background) = &mut self.background {
+            // What another model has learned need not be possible for this one; then it is of no use.
+            if background.teach(x, y, w, scratch).is_err() {
+                self.background = None;
+            }
+        }
+        if let Advice::Replace = advice {
+            self.now = self.background.take().unwrap_or_else(|| {
+                let mut fresh = self.fresh.clone();
+                match fresh.teach(x, y, w, scratch) {
+                    Ok(()) => fresh,
+                    Err(_) => self.fresh.clone(),
+                }
+            });
+            self.replaced = self.replaced.saturating_add(1);
+        }
+    }
+
+    fn loaded(&self, bytes: &[u8]) -> Result<L> {
+        let mut learner = self.fresh.clone();
+        learner.part_mut().load(bytes)?;
+        Ok(learner)
+    }
+}
+
+impl<L: Learner> Part for Retrain<L> {
+    fn save(&self) -> Result<Vec<u8>> {
+        let warner = self.watch.warner.as_ref().map(|warner| warner.save().map(ByteBuf::from)).transpose()?;
+        let background =
+            self.background.as_ref().map(|model| model.part().save().map(ByteBuf::from)).transpose()?;
+        pack(&State {
+            model: ByteBuf::from(self.now.part().save()?),
+            background,
+            detector: ByteBuf::from(self.watch.detector.save()?),
+            warning_detector: warner,
+            replaced: self.replaced,
+        })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let state: State = unpack(NAME, bytes)?;
+        let now = self.loaded(&state.model)?;
+        let background = state.background.as_ref().map(|bytes| self.loaded(bytes)).transpose()?;
+        let mut watch = self.watch.clone();
+        watch.detector.load(&state.detector)?;
+        match (&mut watch.warner, &state.warning_detector) {
+            (Some(warner), Some(bytes)) => warner.load(bytes)?,
+            (None, None) => {}
+            _ => return Err(Fault::state(format!("{NAME}: the saved state is not valid: a detector is missing"))),
+        }
+        (self.now, self.background, self.watch, self.replaced) = (now, background, watch, state.replaced);
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let models = [Some(&self.fresh), Some(&self.now), self.background.as_ref()];
+        std::mem::size_of::<Self>()
+            + models.into_iter().flatten().map(|model| model.part().memory()).sum::<usize>()
+            + self.watch.detector.memory()
+            + self.watch.warner.as_ref().map_or(0, |warner| warner.memory())
+    }
+
+    fn needs_names(&self) -> bool {
+        self.fresh.part().needs_names()
+    }
+
+    fn bind(&mut self, schema: &Schema) {
+        self.fresh.part_mut().bind(schema);
+        self.now.part_mut().bind(schema);
+        if let Some(background) = &mut self.background {
+            background.part_mut().bind(schema);
+        }
+    }
+
+    fn missing_is_zero(&self) -> bool {
+        self.fresh.part().missing_is_zero()
+    }
+
+    fn checks(&self) -> bool {
+        self.fresh.part().checks()
+    }
+
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        self.now.part().check(x, scratch)
+    }
+
+    fn wants_orthonormal(&self) -> bool {
+        self.fresh.part().wants_orthonormal()
+    }
+
+    fn expressed(&self, transition: &[f64]) -> Result<Option<Vec<u8>>> {
+        let of = |model: &L| match model.part().expressed(transition)? {
+            Some(state) => Ok(ByteBuf::from(state)),
+            None => model.part().save().map(ByteBuf::from),
+        };
+        let mut state: State = unpack(NAME, &self.save()?)?;
+        state.model = of(&self.now)?;
+        state.background = self.background.as_ref().map(of).transpose()?;
+        pack(&state).map(Some)
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        json!({
+            "replaced": self.replaced,
+            "growing": self.background.is_some(),
+            "estimated_error": self.watch.detector.estimation(),
+            "model": self.now.part().inspect(schema),
+        })
+    }
+}
+
+fn wrong(said: Option<u32>, y: u32) -> Option<f64> {
+    said.map(|said| f64::from(u8::from(said != y)))
+}
+
+impl Classifier for Retrain<Box<dyn Classifier>> {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+        self.now.predict(x, want, out, scratch);
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let mut said = scratch.take_prediction();
+        let learned = self.step(x, y, w, Want::Class, &mut said, scratch);
+        scratch.give_prediction(said);
+        learned
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.now.step(x, y, w, want, out, scratch)?;
+        self.follow(wrong(out.class, y), x, y, w, scratch);
+        Ok(())
+    }
+
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
+        self.now.score(x, scratch)
+    }
+
+    fn max_classes(&self) -> usize {
+        self.fresh.max_classes()
+    }
+
+    fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
+        self.now.loss(x, y, scratch)
+    }
+
+    fn duplicate(&self) -> Box<dyn Classifier> {
+        Box::new(self.clone())
+    }
+}
+
+impl Regressor for Retrain<Box<dyn Regressor>> {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        self.now.predict(x, scratch)
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.step(x, y, w, scratch).map(|_| ())
+    }
+
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        let said = self.now.step(x, y, w, scratch)?;
+        self.follow(Some((said - y).abs()), x, y, w, scratch);
+        Ok(said)
+    }
+
+    fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
+        self.now.loss(x, y, scratch)
+    }
+
+    fn interval(&self, x: Row<'_>, coverage: f64, scratch: &mut Scratch) -> Option<(f64, f64)> {
+        self.now.interval(x, coverage, scratch)
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    fn model(parameters: serde_json::Value) -> Box<dyn Classifier> {
+        let description = json!({ "name": NAME, "parameters": parameters });
+        let description = registry::resolve(&description).expect("it resolves");
+        let Ok(Built::Classifier(model)) = registry::build_resolved(&description) else { panic!("no classifier") };
+        model
+    }
+
+    fn shares(model: &dyn Classifier) -> Vec<f64> {
+        let mut out = Prediction::default();
+        model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut Scratch::default());
+        out.probabilities
+    }
+
+    #[test]
+    fn worked_by_hand() {
+        // Prior says the most frequent class. Fifty of class 0: no error (the first is not answered, 49 are counted),
+        // p + s = 0. An error: p = 1/50 > 0, which is beyond any multiple of s = 0: a change at once. The model that
+        // takes the place has learned the one example of class 1.
+        let ddm = json!({ "name": "drift.DDM" });
+        let mut model = model(json!({ "model": { "name": "baseline.Prior" }, "detector": ddm }));
+        let mut scratch = Scratch::default();
+        for _ in 0..50 {
+            model.learn(Row::Plain(&[]), 0, 1.0, &mut scratch).expect("a good example");
+        }
+        assert_eq!(shares(&*model), [1.0]);
+        model.learn(Row::Plain(&[]), 1, 1.0, &mut scratch).expect("a good example");
+        assert_eq!(shares(&*model), [0.0, 1.0]);
+        assert_eq!(model.inspect(&Schema::default())["replaced"], 1);
+    }
+
+    #[test]
+    fn what_grows_in_the_background_has_learned_since_the_warning() {
+        // Errors come from class 1 and the model says 0 (30 : 10). p = 10/39, s = 0.0699 at the least or below; the
+        // warning comes some errors later and the change after it, so that the new model has seen class 1 alone.
+        let ddm = json!({ "name": "drift.DDM" });
+        let mut warm = model(json!({ "model": { "name": "baseline.Prior" }, "detector": ddm }));
+        let mut scratch = Scratch::default();
+        let mut growing = 0;
+        for place in 0..200 {
+            let y = u32::from(place % 4 == 3 || place >= 120);
+            warm.learn(Row::Plain(&[]), y, 1.0, &mut scratch).expect("a good example");
+            let seen = warm.inspect(&Schema::default());
+            growing += u32::from(seen["growing"] == true);
+            if seen["replaced"] == 1 {
+                break;
+            }
+        }
+        assert!(growing > 1);
+        assert_eq!(shares(&*warm), [0.0, 1.0]);
+    }
+}

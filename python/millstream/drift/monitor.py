@@ -1,0 +1,346 @@
+"""Several detectors at once beside a model, and what kind of drift they see."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Self
+
+from millstream.base import Features, Model, Predictor, role_of, teach
+from millstream.errors import InvalidState, InvalidType, InvalidValue
+
+__all__ = ["Event", "Monitor"]
+
+_FORMAT = "millstream.drift.Monitor 1"
+#: Updates from one copy of the detectors to the next, which is what leads back when one of them refuses.
+_KEPT = 64
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that a detector brought to light."""
+
+    #: "real": errors have changed, so p(y|x) has. "virtual": rows have changed, so p(x) has. "both".
+    kind: str
+    #: The row, counted from 0, with which it came to light; of an error, the row that was predicted.
+    row: int
+    #: The row with which the change is believed to have begun; None where the detector does not say.
+    since: int | None
+    #: Which way errors went, "up" or "down"; None where the detector does not say.
+    direction: str | None
+    #: The detector that found it, by name.
+    detector: str
+    #: The features that moved, the most moved first; empty for real drift.
+    features: tuple[Any, ...] = ()
+    #: Rows that had been seen by then: with late labels, more than `row`.
+    seen: int = 0
+
+
+class Monitor:
+    """Runs several detectors at once beside any model, and tells real drift from virtual drift.
+
+    Detectors of numbers are told the model's errors, and see that p(y|x) has changed: *real* drift, of which the
+    model knows nothing yet. Detectors of rows, which need no labels, see that p(x) has changed: *virtual* drift,
+    which need not do harm. Where both kinds are seen within `together` rows, the event is of *both* kinds: rows
+    came from elsewhere, and the model is wrong there.
+
+    Rows and labels may come apart: `update(x)` tells of a row, `update(y_true=…, y_pred=…)` of a label that came
+    later. Each call returns the events that it brought; `events` are all of them.
+
+    Parameters
+    ----------
+    detectors
+        Detectors as a list, or a dict by name: those of `drift`, or your own with `update` and `drift_detected`;
+        one with `drifting_features` is told rows.
+    together
+        Within how many rows real and virtual drift are one event of both kinds.
+    loss
+        A function of the truth and the prediction, instead of 0 or 1 for classes and the absolute error.
+
+    Examples
+    --------
+    >>> from millstream import drift, linear_model, synth
+    >>> a, b = synth.Sine(classification_function=0), synth.Sine(classification_function=1)
+    >>> model, monitor = linear_model.LogisticRegression(), drift.Monitor([drift.ADWIN()])
+    >>> for x, y in synth.Drift(a, b, position=2000, width=0).take(3000):
+    ...     for event in monitor.update(x, y, model.predict_one(x)):
+    ...         if event.direction == "up":
+    ...             print(event.kind, event.row, event.since, event.detector)
+    ...     model.learn_one(x, y)
+    real 2015 2000 ADWIN
+
+    References
+    ----------
+    Gama, J., Žliobaitė, I., Bifet, A., Pechenizkiy, M. and Bouchachia, A. (2014). A survey on concept drift
+    adaptation. Section 2.1.
+    """
+
+    def __init__(self, detectors: Any, *, together: int = 500, loss: Any = None) -> None:
+        if isinstance(together, bool) or not isinstance(together, int) or together < 0:
+            raise InvalidValue(f"drift.Monitor: together must be a whole number >= 0, got {together!r}")
+        if loss is not None and not callable(loss):
+            raise InvalidType(f"drift.Monitor: loss must be a function of truth and prediction, got {loss!r:.60}")
+        self.together, self.loss = together, loss
+        self._detectors = _named(detectors)
+        self.events: list[Event] = []
+        #: Rows seen, and labels heard.
+        self.rows = self.labels = 0
+        #: The row at which each kind was last seen.
+        self._last: dict[str, int] = {}
+        self._newest: list[Event] = []
+        self._before: dict[str, Any] | None = None
+        self._since: list[tuple[Any, float | None]] = []
+
+    @property
+    def detectors(self) -> dict[str, Any]:
+        """The detectors by name, as they are now."""
+        return dict(self._detectors)
+
+    @property
+    def drift_detected(self) -> bool:
+        """Whether the last update brought an event."""
+        return bool(self._newest)
+
+    @property
+    def warning_detected(self) -> bool:
+        """Whether a detector warns."""
+        return any(getattr(detector, "warning_detected", False) for detector in self._detectors.values())
+
+    def update(
+        self, x: Any = None, y_true: Any = None, y_pred: Any = None, *, row: int | None = None
+    ) -> list[Event]:
+        """Tell of a row, of a label with what was predicted, or of both; gives the events that this brought.
+
+        A label that comes late may say with `row`, counted from 0, which row it is of; else labels come in order.
+        A prediction of None, of a model that knows nothing yet, is not judged. A number instead of a row is an
+        error. All detectors are told, or none: if one refuses, all are as they were.
+        """
+        error: float | None = None
+        if x is not None and not isinstance(x, Mapping) and not hasattr(x, "__len__"):
+            if y_true is not None or y_pred is not None:
+                raise InvalidType(f"drift.Monitor: x must be a row of features, got {x!r:.60}")
+            x, error = None, float(x)
+        elif y_true is not None and y_pred is not None:
+            error = self._error(y_true, y_pred)
+        if self._before is None or len(self._since) >= _KEPT:
+            self._before, self._since = copy.deepcopy(self._detectors), []
+        try:
+            told = self._tell(x, error)
+        except BaseException:
+            # Some have heard of it: back to the copies, and on with what came since.
+            since, self._since = self._since, []
+            self._detectors, self._before = self._before, None
+            for each in since:
+                self._tell(*each)
+            raise
+        self._since.append((dict(x) if isinstance(x, Mapping) else x, error))
+        return self._noted(told, x is not None, error is not None, row)
+
+    def _tell(self, x: Any, error: float | None) -> list[str]:
+        told = []
+        for name, detector in self._detectors.items():
+            value = x if _takes_rows(detector) else error
+            if value is not None:
+                detector.update(value)
+                told.append(name)
+        return told
+
+    def _noted(self, told: list[str], saw: bool, heard: bool, row: int | None) -> list[Event]:
+        place = self.labels if row is None else int(row)
+        self.rows += saw
+        self.labels += heard
+        self._newest = []
+        for name in told:
+            detector = self._detectors[name]
+            if not detector.drift_detected:
+                continue
+            own = "virtual" if _takes_rows(detector) else "real"
+            at = self.rows - 1 if own == "virtual" else place
+            count = self.rows if own == "virtual" else self.labels
+            begin = getattr(detector, "change_point", None)
+            since = None if begin is None else max(at + 1 - (count - begin), 0)
+            self._last[own] = at
+            other = self._last.get("real" if own == "virtual" else "virtual")
+            kind = "both" if other is not None and abs(at - other) <= self.together else own
+            features = tuple(getattr(detector, "drifting_features", ()))
+            direction = getattr(detector, "direction", None)
+            self._newest.append(Event(kind, at, since, direction, name, features, max(self.rows, self.labels)))
+        self.events += self._newest
+        return list(self._newest)
+
+    def _error(self, y_true: Any, y_pred: Any) -> float:
+        if self.loss is not None:
+            return float(self.loss(y_true, y_pred))
+        if isinstance(y_pred, Mapping):
+            y_pred = max(y_pred, key=y_pred.__getitem__) if y_pred else None
+        if isinstance(y_true, float) or isinstance(y_pred, float):
+            return abs(float(y_true) - float(y_pred))
+        return float(y_true != y_pred)
+
+    def update_many(self, X: Any = None, y_true: Any = None, y_pred: Any = None) -> list[Event]:
+        """`update` with each row; gives the events of all."""
+        from millstream import _frames
+
+        rows = [None] * len(y_true) if X is None else list(_frames.dicts(X))
+        truths = [None] * len(rows) if y_true is None else _listed(y_true)
+        said = [None] * len(rows) if y_pred is None else _listed(y_pred)
+        found = [self.update(*each) for each in zip(rows, truths, said, strict=True)]
+        return [event for events in found for event in events]
+
+    def step_one(self, model: Any, x: Features, y: Any, w: float = 1.0) -> Any:
+        """Predict with a model, watch, then let it learn. Returns what was predicted."""
+        said = model.predict_one(x)
+        self.update(x, y, said)
+        teach(model, x, y, w)
+        return said
+
+    def beside(self, model: Any) -> Predictor:
+        """The model with this monitor beside it: a model too, for `evaluate.prequential` and pipelines."""
+        if role_of(model) not in ("classifier", "regressor"):
+            raise InvalidType(f"drift.Monitor: a model is a classifier or a regressor, got {model!r:.60}")
+        return Monitored(model, self)
+
+    def clone(self) -> Self:
+        """A monitor with the same detectors that has seen nothing."""
+        fresh = {name: _fresh(detector) for name, detector in self._detectors.items()}
+        return type(self)(fresh, together=self.together, loss=self.loss)
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """The events, a row each, as a frame of "pandas", "polars" or "pyarrow"."""
+        from millstream.evaluate.frames import frame
+
+        columns: dict[str, list[Any]] = {name: [] for name in Event.__dataclass_fields__}
+        for event in self.events:
+            for name in columns:
+                value = getattr(event, name)
+                columns[name].append(", ".join(map(str, value)) if name == "features" else value)
+        return frame(columns, kind)
+
+    def to_bytes(self) -> bytes:
+        """The whole monitor as plain data, if no detector is of your own and no loss; pickle works for all."""
+        if self.loss is not None or not all(hasattr(each, "to_bytes") for each in self._detectors.values()):
+            raise InvalidType("drift.Monitor: with Python parts it cannot be saved as data; use pickle")
+        packed = {
+            name: base64.b64encode(detector.to_bytes()).decode() for name, detector in self._detectors.items()
+        }
+        state = {
+            "format": _FORMAT,
+            "together": self.together,
+            "rows": self.rows,
+            "labels": self.labels,
+            "last": self._last,
+            "detectors": packed,
+            "events": [asdict(event) for event in self.events],
+        }
+        return json.dumps(state).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The monitor that `to_bytes` gave, ready to go on."""
+        from millstream.registry import from_bytes
+
+        try:
+            state = json.loads(data)
+            if state["format"] != _FORMAT:
+                raise ValueError("format")
+            packed = {name: base64.b64decode(each, validate=True) for name, each in state["detectors"].items()}
+            events = [Event(**{**each, "features": tuple(each["features"])}) for each in state["events"]]
+            rows, labels, together = (int(state[name]) for name in ("rows", "labels", "together"))
+            last = {str(kind): int(row) for kind, row in state["last"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InvalidState("drift.Monitor: not a saved monitor") from None
+        monitor = cls({name: from_bytes(each) for name, each in packed.items()}, together=together)
+        monitor.events, monitor.rows, monitor.labels, monitor._last = events, rows, labels, last
+        return monitor
+
+    #: Written whole or not at all, as models are.
+    save = Model.save
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The monitor that `save` wrote."""
+        return cls.from_bytes(Path(path).read_bytes())
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        head = ["row", "kind", "since", "direction", "detector", "features"]
+        rows = [
+            [
+                f"{event.row:,}",
+                event.kind,
+                "–" if event.since is None else f"{event.since:,}",
+                event.direction or "–",
+                event.detector,
+                ", ".join(map(str, event.features[:5])) + (", …" if len(event.features) > 5 else ""),
+            ]
+            for event in self.events[-20:]
+        ]
+        return head, rows
+
+    def __repr__(self) -> str:
+        from millstream.evaluate.frames import table
+
+        watched = ", ".join(self._detectors)
+        line = f"Monitor({watched}): {self.rows:,} rows, {self.labels:,} labels, {len(self.events):,} events"
+        return f"{line}\n{table(*self._table())}" if self.events else line
+
+    def _repr_html_(self) -> str:
+        head, rows = self._table()
+        cells = "".join(f"<th>{name}</th>" for name in head)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        first = escape(repr(self).partition("\n")[0])
+        return f"<div><p>{first}</p><table><tr>{cells}</tr>{body}</table></div>"
+
+
+class Monitored(Predictor):
+    """A model with a monitor beside it, which is told each example before it is learned."""
+
+    def __init__(self, model: Any, monitor: Monitor) -> None:
+        self.model, self.monitor = model, monitor
+        self.role = str(role_of(model))
+
+    def predict_one(self, x: Features) -> Any:
+        """Predict one example."""
+        return self.model.predict_one(x)
+
+    def predict_proba_one(self, x: Features) -> Any:
+        """The probability of each class for one example."""
+        return self.model.predict_proba_one(x)
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example, after the monitor was told of it."""
+        self.monitor.step_one(self.model, x, y, w)
+
+
+def _takes_rows(detector: Any) -> bool:
+    role = getattr(detector, "role", None)
+    return role == "feature_drift_detector" or (role is None and hasattr(detector, "drifting_features"))
+
+
+def _named(given: Any) -> dict[str, Any]:
+    several = given if isinstance(given, (Mapping, list, tuple)) else [given]
+    pairs = list(several.items()) if isinstance(several, Mapping) else [(None, each) for each in several]
+    detectors: dict[str, Any] = {}
+    for name, detector in pairs:
+        if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
+            raise InvalidType(f"drift.Monitor: a detector has update(…) and drift_detected, got {detector!r:.60}")
+        title, number = str(name or type(detector).__name__), 2
+        while title in detectors:
+            title, number = f"{name or type(detector).__name__} {number}", number + 1
+        detectors[title] = detector
+    if not detectors:
+        raise InvalidValue("drift.Monitor: there is no detector")
+    return detectors
+
+
+def _fresh(detector: Any) -> Any:
+    return detector.clone() if callable(getattr(detector, "clone", None)) else copy.deepcopy(detector)
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values.tolist() if hasattr(values, "tolist") else values)

@@ -1,0 +1,235 @@
+"""A model that is replaced when its errors have changed."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+from millstream import _core, _frames
+from millstream.base import Features, Label, Native, Predictor, role_of, teach
+from millstream.compose.members import is_native, refuse_learned
+from millstream.drift.base import DriftDetector
+from millstream.errors import InvalidType
+
+__all__ = ["Retrain"]
+
+#: Errors beyond this are told as this, as in the core.
+_LARGEST_ERROR = 1e100
+
+
+class Retrain(Predictor):
+    """A model that is replaced when a drift detector finds that its errors have changed.
+
+    Choose it to let a learner forget that does not forget by itself, such as naive Bayes: it learns as ever until
+    the world changes. The detector is told the error of each prediction before its example is learned: 0 or
+    1, or the absolute error of a regressor. At a warning another model begins to learn in the background; it is
+    forgotten when the warning passes, and takes the model's place at a change. Then it has learned what came since
+    the warning, and nothing of what came before. If errors have become fewer, nothing is replaced.
+
+    `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W` and `STEPD` give warnings. For one that gives none, such as `ADWIN`,
+    a second, more sensitive one can be given; without, a model begins anew at the change.
+
+    Parameters
+    ----------
+    model
+        The classifier or regressor: any native model or pipeline, or one of your own in Python, which is cloned.
+    detector
+        What watches its errors; one of your own needs `update(x)` and `drift_detected`.
+    warm
+        Whether a model grows in the background from the warning on. If not, one that has learned nothing but the
+        newest example takes the place.
+    warning_detector
+        A second detector, whose changes count as warnings. They do not pass; at a newer one the model in the
+        background begins anew.
+
+    Examples
+    --------
+    >>> from millstream import drift, evaluate, naive_bayes, synth
+    >>> a, b = synth.Sine(classification_function=0), synth.Sine(classification_function=1)
+    >>> rows = synth.Drift(a, b, position=5000, width=0).take(10_000)
+    >>> plain = naive_bayes.GaussianNB()
+    >>> retrained = drift.Retrain(naive_bayes.GaussianNB(), drift.DDM())
+    >>> for model in (plain, retrained):
+    ...     print(round(evaluate.prequential(model, rows, metrics="Accuracy")["Accuracy"], 2))
+    0.49
+    0.95
+    >>> retrained.replaced
+    1
+
+    References
+    ----------
+    Gama, J., Medas, P., Castillo, G. and Rodrigues, P. (2004). Learning with drift detection.
+    Gomes, H. M. and others (2017). Adaptive random forests for evolving data stream classification.
+    """
+
+    name = "drift.Retrain"
+
+    def __new__(cls, model: Any = None, detector: Any = None, *others: Any, **named: Any) -> Any:
+        parts = [part for part in (detector, *others, named.get("warning_detector")) if part is not None]
+        if cls is Retrain and _compiles(model) and all(map(_is_described, parts)):
+            return _NativeRetrain.__new__(_NativeRetrain)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        model: Any,
+        detector: Any,
+        warm: bool = True,
+        warning_detector: Any = None,
+    ) -> None:
+        if isinstance(model, type) or role_of(model) not in ("classifier", "regressor"):
+            raise InvalidType(f"{self.name}: model must be a classifier or a regressor, got {model!r:.80}")
+        refuse_learned(self.name, [model])
+        for what, watch in (("detector", detector), ("warning_detector", warning_detector)):
+            if watch is not None and not hasattr(watch, "drift_detected"):
+                raise InvalidType(f"{self.name}: {what} must have update(x) and drift_detected, got {watch!r:.80}")
+        if detector is None:
+            raise InvalidType(f"{self.name}: detector must be a drift detector, got None")
+        self.model, self.detector, self.warm, self.warning_detector = model, detector, bool(warm), warning_detector
+        self.role = str(role_of(model))
+        self._now = _clone(model)
+        self._background: Any = None
+        self._watch, self._warner = _clone(detector), _clone(warning_detector)
+        self._replaced = self._learned = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without arguments, `__new__` would make the compiled form.
+        return object.__new__, (type(self),), dict(self.__dict__)
+
+    @classmethod
+    def _revive(cls, data: bytes) -> Any:
+        return _NativeRetrain._revive(data)
+
+    @property
+    def replaced(self) -> int:
+        """How often the model was replaced."""
+        return self._replaced
+
+    @property
+    def growing(self) -> bool:
+        """Whether another model grows in the background."""
+        return self._background is not None
+
+    @property
+    def learned(self) -> int:
+        """How many examples were learned."""
+        return self._learned
+
+    @property
+    def classes(self) -> list[Label]:
+        """The classes that the model knows."""
+        return list(getattr(self._now, "classes", ()))
+
+    def predict_one(self, x: Features) -> Any:
+        """Predict one example."""
+        return self._now.predict_one(x)
+
+    def predict_proba_one(self, x: Features) -> dict[Label, float]:
+        """The probability of each class for one example."""
+        found: dict[Label, float] = self._now.predict_proba_one(x)
+        return found
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Probabilities of rows: a column for each class."""
+        return _frames.pack_probabilities([self.predict_proba_one(x) for x in _frames.dicts(X)])
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example, and hear how wrong the model was about it."""
+        if w == 0.0:
+            return
+        said = self._now.predict_one(x)
+        teach(self._now, x, y, w)
+        self._learned += 1
+        advice = "nothing" if said is None else self._tell(said, y)
+        if advice == "well":
+            self._background = None
+        elif advice == "anew" or (advice == "grow" and self._background is None):
+            self._background = _clone(self.model)
+        if self._background is not None:
+            self._background = _taught(self._background, x, y, w)
+        if advice == "replace":
+            fresh = _taught(_clone(self.model), x, y, w) if self._background is None else self._background
+            self._now = _clone(self.model) if fresh is None else fresh
+            self._background = None
+            self._replaced += 1
+
+    def _tell(self, said: Any, y: Any) -> str:
+        """What the error means for the models."""
+        error = float(said != y) if self.role == "classifier" else min(abs(float(said) - float(y)), _LARGEST_ERROR)
+        self._watch.update(error if math.isfinite(error) else _LARGEST_ERROR)
+        if self._watch.drift_detected:
+            if getattr(self._watch, "direction", None) == "down":
+                return "nothing"
+            self._warner = _clone(self.warning_detector)
+            return "replace"
+        if not self.warm:
+            return "nothing"
+        if self._warner is not None:
+            self._warner.update(error)
+            down = getattr(self._warner, "direction", None) == "down"
+            return "anew" if self._warner.drift_detected and not down else "nothing"
+        down = getattr(self._watch, "direction", None) == "down"
+        return "grow" if getattr(self._watch, "warning_detected", False) and not down else "well"
+
+    def inspect(self) -> Any:
+        """How often the model was replaced and how it is now, as plain data."""
+        inner = self._now.inspect() if callable(getattr(self._now, "inspect", None)) else None
+        estimate = getattr(self._watch, "estimation", None)
+        found = {"replaced": self._replaced, "growing": self.growing, "estimated_error": estimate}
+        return {**found, "model": inner}
+
+
+def _clone(part: Any) -> Any:
+    return part.clone() if callable(getattr(part, "clone", None)) else copy.deepcopy(part)
+
+
+def _taught(model: Any, x: Features, y: Any, w: float) -> Any:
+    """The model after an example; None if it cannot learn it, although another could."""
+    try:
+        teach(model, x, y, w)
+    except Exception:
+        return None
+    return model
+
+
+def _compiles(model: Any) -> bool:
+    return isinstance(model, (dict, str)) or (isinstance(model, _core.Model) and is_native(model))
+
+
+def _is_described(part: Any) -> bool:
+    if isinstance(part, (bool, dict, str)):
+        return True
+    return isinstance(part, DriftDetector) and type(part).__module__.partition(".")[0] == "millstream"
+
+
+class _NativeRetrain(Native, Retrain):
+    def __init__(
+        self,
+        model: Any,
+        detector: Any,
+        warm: bool = True,
+        warning_detector: Any = None,
+    ) -> None:
+        refuse_learned("drift.Retrain", [model])
+        Native.__init__(self, model=model, detector=detector, warm=warm, warning_detector=warning_detector)
+
+    @classmethod
+    def _revive(cls, data: bytes) -> Any:
+        model = cls.__new__(cls)
+        model._load(data)
+        return model
+
+    @property
+    def replaced(self) -> int:
+        return int(self.inspect()["replaced"])
+
+    @property
+    def growing(self) -> bool:
+        return bool(self.inspect()["growing"])
+
+    def inspect(self) -> Any:
+        return Native.inspect(self)
+
+
+_NativeRetrain.__name__ = "Retrain"

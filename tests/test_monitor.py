@@ -1,0 +1,151 @@
+"""drift.Monitor: real and virtual drift told apart, late labels, state, in a loop and in evaluation."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from millstream import drift, evaluate, linear_model, naive_bayes
+from millstream.errors import MillstreamError
+
+
+def rows(kind: str, seed: int = 1, n: int = 3000) -> list[tuple[dict[str, float], bool]]:
+    """Two features, the first of which decides; something changes in the middle."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 2))
+    half = n // 2
+    if kind in ("virtual", "both"):
+        X[half:, 1] += 3.0
+    y = X[:, 0] > 0
+    if kind in ("real", "both"):
+        y[half:] = ~y[half:]
+    return [({"a": a, "b": b}, bool(label)) for (a, b), label in zip(X.tolist(), y.tolist(), strict=True)]
+
+
+def watched(kind: str, **settings: Any) -> drift.Monitor:
+    monitor = drift.Monitor({"errors": drift.ADWIN(), "rows": drift.KSTest(alpha=1e-6)}, **settings)
+    model = naive_bayes.GaussianNB()
+    for x, y in rows(kind):
+        monitor.step_one(model, x, y)
+    return monitor
+
+
+@pytest.mark.parametrize("kind", ["none", "real", "virtual", "both"])
+def test_real_and_virtual_drift_are_told_apart(kind: str) -> None:
+    monitor = watched(kind)
+    # What a model gains while it still learns is a change too, for the better.
+    events = [event for event in monitor.events if event.row >= 1400 and event.direction != "down"]
+    if kind == "none":
+        assert events == []
+        return
+    assert all(1500 <= event.row < 1900 for event in events[:2])
+    assert events[0].kind in (("real", "virtual") if kind == "both" else (kind,))
+    if kind == "both":
+        assert "both" in {event.kind for event in events}
+        assert {event.detector for event in events} == {"errors", "rows"}
+    moved = [event for event in events if event.detector == "rows"]
+    assert all(event.features == ("b",) for event in moved)
+    if kind != "virtual":
+        real = next(event for event in events if event.detector == "errors")
+        assert real.direction == "up"
+        assert real.since is not None
+        assert abs(real.since - 1500) < 100
+
+
+def test_labels_that_come_late() -> None:
+    prompt, late = (drift.Monitor([drift.ADWIN()]) for _ in range(2))
+    errors = [0.0] * 500 + [1.0] * 200
+    for error in errors:
+        prompt.update({"a": 0.0}, 0, int(error))
+    waiting: list[float] = []
+    for error in errors:
+        late.update({"a": 0.0})
+        waiting.append(error)
+        if len(waiting) > 100:
+            late.update(y_true=0, y_pred=int(waiting.pop(0)))
+    assert [(e.row, e.since) for e in late.events] == [(e.row, e.since) for e in prompt.events]
+    assert late.events[0].seen == late.events[0].row + 101
+    assert (late.rows, late.labels) == (700, 600)
+    sampled = drift.Monitor(drift.ADWIN())
+    for place, error in enumerate(errors):
+        sampled.update(y_true=0, y_pred=int(error), row=10 * place)
+    assert sampled.events[0].row == 10 * prompt.events[0].row
+
+
+def test_saved_pickled_cloned(tmp_path: Path) -> None:
+    stream = rows("both")
+    whole = drift.Monitor([drift.ADWIN(), drift.KSTest()])
+    part = whole.clone()
+    model = linear_model.LogisticRegression()
+    said = [model.step_one(x, y) for x, y in stream]
+    for (x, y), answer in zip(stream, said, strict=True):
+        whole.update(x, y, answer)
+    for place, ((x, y), answer) in enumerate(zip(stream, said, strict=True)):
+        if place == 1600:
+            part.save(tmp_path / "monitor")
+            part = drift.Monitor.load(tmp_path / "monitor")
+        if place == 2000:
+            part = pickle.loads(pickle.dumps(part))
+        part.update(x, y, answer)
+    assert part.events == whole.events
+    assert part.to_bytes() == whole.to_bytes()
+    assert whole.clone().events == []
+    for bad in (b"", b"{}", part.to_bytes()[:-9], part.to_bytes().replace(b"Monitor 1", b"Monitor 9")):
+        with pytest.raises(MillstreamError):
+            drift.Monitor.from_bytes(bad)
+    with pytest.raises(MillstreamError, match="use pickle"):
+        drift.Monitor(drift.ADWIN(), loss=abs).to_bytes()
+
+
+def test_in_evaluation_and_as_a_detector() -> None:
+    stream = rows("real")
+    monitor = drift.Monitor({"errors": drift.ADWIN(), "rows": drift.KSTest(alpha=1e-6)})
+    result = evaluate.prequential(monitor.beside(naive_bayes.GaussianNB()), stream, metrics="Accuracy")
+    plain = evaluate.prequential(naive_bayes.GaussianNB(), stream, metrics="Accuracy")
+    assert result["Accuracy"] == plain["Accuracy"]
+    assert {event.kind for event in monitor.events if event.direction == "up"} == {"real"}
+    marked = evaluate.prequential(naive_bayes.GaussianNB(), stream, detector=drift.Monitor(drift.ADWIN()))
+    assert [row for row in marked.drifts if 1500 <= row < 1700]
+    late = drift.Monitor(drift.ADWIN())
+    evaluate.prequential(late.beside(naive_bayes.GaussianNB()), stream, delay=50)
+    assert [event for event in late.events if 1500 <= event.row < 1700]
+
+
+def test_numbers_loss_many_and_how_it_looks() -> None:
+    monitor = drift.Monitor([drift.ADWIN(), drift.PageHinkley(), drift.ADWIN(delta=0.1)])
+    assert list(monitor.detectors) == ["ADWIN", "PageHinkley", "ADWIN 2"]
+    assert "0 events" in repr(monitor)
+    events = monitor.update_many(y_true=np.zeros(400), y_pred=np.r_[np.zeros(200), np.full(200, 9.0)])
+    assert events == monitor.events
+    assert monitor.rows == 0
+    assert monitor.labels == 400
+    assert "up" in repr(monitor)
+    assert "<table" in monitor._repr_html_()
+    assert list(monitor.to_frame().kind) == ["real"] * len(events)
+    squared = drift.Monitor(drift.PageHinkley(), loss=lambda truth, said: (truth - said) ** 2)
+    squared.update(None, 1.0, 3.0)
+    assert squared.detectors["PageHinkley"].estimation == 4.0
+    assert drift.Monitor(drift.ADWIN()).update({}, 1, None) == []
+    both = drift.Monitor(drift.ADWIN())
+    both.update({}, "a", {"a": 0.4, "b": 0.6})
+    assert both.detectors["ADWIN"].estimation == 1.0
+
+
+def test_one_that_refuses_leaves_all_as_they_were() -> None:
+    monitor = drift.Monitor([drift.ADWIN(), drift.DDM()])
+    for place in range(100):
+        monitor.update(float(place % 2))
+    before = monitor.to_bytes()
+    for bad in (2.0, float("nan"), "x"):
+        with pytest.raises((MillstreamError, ValueError)):
+            monitor.update(bad) if not isinstance(bad, str) else monitor.update(y_true=1.0, y_pred=bad)
+    assert monitor.to_bytes() == before
+    for bad in ([], [3], drift.ADWIN):
+        with pytest.raises(MillstreamError):
+            drift.Monitor(bad)
+    with pytest.raises(MillstreamError):
+        drift.Monitor(drift.ADWIN(), together=-1)
