@@ -23,6 +23,7 @@ pub mod ensemble;
 pub mod error_function;
 pub mod evaluate;
 pub mod fault;
+pub mod forest;
 pub mod incomplete_gamma;
 pub mod kernel;
 pub mod labels;

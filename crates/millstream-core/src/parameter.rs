@@ -87,6 +87,8 @@ pub enum Kind {
     Rate(Bounds),
     /// A list of parts.
     Parts(&'static [Role]),
+    /// One of these words, a whole number, or a share in (0, 1]: how many of something.
+    Portion(&'static [&'static str]),
     /// Any of the others, or null.
     Optional(&'static Kind),
 }
@@ -102,6 +104,8 @@ pub enum Default {
     Integers(&'static [i64]),
     /// A part with its own defaults, by name.
     Part(&'static str),
+    /// A part with its own defaults but for one number: its name, the parameter, the number.
+    Tuned(&'static str, &'static str, f64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +119,11 @@ pub struct Parameter {
 impl Parameter {
     pub const fn new(name: &'static str, kind: Kind, default: Default, words: &'static str) -> Self {
         Parameter { name, kind, default, words }
+    }
+
+    /// The same with another default.
+    pub const fn with_default(self, default: Default) -> Self {
+        Parameter { default, ..self }
     }
 }
 
@@ -144,6 +153,7 @@ impl Kind {
             }
             Kind::Rate(bounds) => format!("{} or a schedule", bounds.words()),
             Kind::Parts(roles) => format!("a list of parts ({})", role_words(roles)),
+            Kind::Portion(words) => format!("{}, a whole number >= 1, or a share in (0, 1]", words.join(", ")),
             Kind::Optional(kind) => format!("{}, or null", kind.words()),
         }
     }
@@ -204,6 +214,13 @@ impl Kind {
             Kind::Label => match given {
                 Value::Bool(_) | Value::String(_) => Ok(given.clone()),
                 _ => whole(given).map(Value::from).ok_or_else(refuse),
+            },
+            Kind::Portion(words) => match (given.as_str(), given.as_f64(), whole(given)) {
+                (Some(text), ..) if words.contains(&text) => Ok(text.into()),
+                // 1 is one of them, and 1.0 is all of them.
+                (_, Some(share), _) if !given.is_i64() && Bounds::SHARE.contains(share) => Ok(share.into()),
+                (.., Some(number)) if number >= 1 => Ok(number.into()),
+                _ => Err(refuse()),
             },
             Kind::Part(roles) => resolve_part(roles, given, &refuse),
             Kind::Parts(roles) => given
@@ -376,6 +393,9 @@ impl Default {
             Default::Text(text) => text.into(),
             Default::Integers(numbers) => numbers.into(),
             Default::Part(name) => serde_json::json!({ "name": name }),
+            Default::Tuned(name, parameter, number) => {
+                serde_json::json!({ "name": name, "parameters": { parameter: number } })
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::role::{
     Classifier, DriftDetector, FeatureDriftDetector, Generator, Metric, Regressor, Statistic, Transformer,
 };
 use crate::{
-    baseline, basis, compose, drift, ensemble, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
+    baseline, basis, compose, drift, ensemble, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
     neural_network, optim, preprocessing, stats, synth, tree,
 };
 
@@ -148,6 +148,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &ensemble::voting::VOTING,
     &ensemble::voting::VOTING_REGRESSOR,
     &ensemble::voting::WEIGHTED_MAJORITY,
+    &forest::arf_classifier::DECLARATION,
     &kernel::kernel_rls::DECLARATION,
     &kernel::kernel_sgd::CLASSIFIER,
     &kernel::kernel_sgd::REGRESSOR,

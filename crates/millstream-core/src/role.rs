@@ -74,6 +74,10 @@ pub trait Part: Send + Sync {
     fn inspect(&self, _schema: &Schema) -> serde_json::Value {
         serde_json::Value::Null
     }
+    /// The description of its members, for parts whose own description has none.
+    fn member_description(&self) -> Option<serde_json::Value> {
+        None
+    }
     /// The step or part at a place, for parts that are made of parts.
     fn member(&self, _place: usize, _input: &Schema) -> Result<Option<Member>> {
         Ok(None)

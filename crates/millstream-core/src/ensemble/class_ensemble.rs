@@ -44,6 +44,10 @@ pub trait Rule<M: Member>: Coupling<M> + Clone + Send + Sync + 'static {
     fn memory(&self) -> usize {
         0
     }
+    /// The description of the members' learner, where the ensemble's own has none.
+    fn described(&self) -> Option<Json> {
+        None
+    }
     /// Where the members differ in what they are made of, for the place of each in the description.
     fn inspect(&self, _report: &mut serde_json::Map<String, Json>) {}
 }
@@ -220,6 +224,10 @@ impl<M: Member<Target = u32> + 'static, R: Rule<M>> Part for ClassEnsemble<M, R>
         let members: Vec<Json> = self.team.members().map(|member| member.inspect(schema)).collect();
         report.insert("members".into(), json!(members));
         Json::Object(report)
+    }
+
+    fn member_description(&self) -> Option<Json> {
+        self.rule.described()
     }
 
     fn member(&self, place: usize, input: &Schema) -> Result<Option<Extracted>> {

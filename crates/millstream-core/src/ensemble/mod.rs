@@ -4,7 +4,7 @@
 //! classifier or a regressor of them. What a member is, is in the file of each ensemble.
 
 pub mod adaboost;
-mod bagged;
+pub mod bagged;
 pub mod bagging;
 pub mod class_ensemble;
 pub mod engine;

@@ -167,6 +167,10 @@ impl<M: Member<Target = f64> + 'static, R: Rule<M>> Part for NumberEnsemble<M, R
         Json::Object(report)
     }
 
+    fn member_description(&self) -> Option<Json> {
+        self.rule.described()
+    }
+
     fn member(&self, place: usize, input: &Schema) -> Result<Option<Extracted>> {
         let member = self.team.members().nth(place);
         member.map(|member| Ok(Extracted { state: member.learner()?, input: member.input(input) })).transpose()

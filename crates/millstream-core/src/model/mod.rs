@@ -181,10 +181,11 @@ impl Model {
         let parameters = &self.description["parameters"];
         let listed = ["steps", "parts", "models"].iter().find_map(|members| parameters[members].get(place));
         // The members of an ensemble may all be of one kind.
-        let described = listed.or_else(|| parameters.get("model"));
+        let described = listed.or_else(|| parameters.get("model")).cloned();
+        let described = described.or_else(|| self.root.part().member_description());
         match (described, self.root.part().member(place, &self.schema)?) {
             (Some(description), Some(member)) => {
-                let mut model = Model::new(description)?;
+                let mut model = Model::new(&description)?;
                 let labels =
                     if model.role() == Role::Classifier { self.labels.clone() } else { Labels::default() };
                 model.adopt(&member.input, &labels, &member.state, self.learned)?;

@@ -73,6 +73,11 @@ impl Tree {
         }
     }
 
+    /// The same without what draws features: a tree that goes on by itself looks at all of them.
+    pub fn saved_alone(&self) -> SavedTree {
+        SavedTree { random: None, ..self.saved() }
+    }
+
     /// Become what was saved, or stay.
     pub fn restore_from(&mut self, saved: SavedTree) -> Result<()> {
         let who = self.name;

@@ -1,0 +1,132 @@
+//! Adaptive random forest (Gomes, Bifet, Read, Barddal, Enembreck, Pfahringer, Holmes and Abdessalem, 2017, "Adaptive
+//! random forests for evolving data stream classification", Machine Learning 106, algorithms 1 and 2).
+//!
+//! Hoeffding trees whose leaves look at random features, and which learn each row k times, k from the Poisson
+//! distribution of mean 6. The errors of each tree go to two detectors. When the more nervous one warns, another tree
+//! begins to learn in the background; when the other finds a change, that tree takes the place of the first. Votes weigh
+//! as much as their tree was right since it began.
+//!
+//! Three steps away from the paper's program. The errors are those before a row is learned, which the votes have told
+//! anyway. A detector that finds that errors have become fewer changes nothing. And a tree that comes from the
+//! background brings its own record, instead of none.
+
+use std::sync::Arc;
+
+use serde_json::{json, Map, Value as Json};
+
+use crate::ensemble::bagged::Detector;
+use crate::ensemble::bagging::{poisson_rate, N_MODELS, SEED};
+use crate::ensemble::class_ensemble::{ClassEnsemble, Rule};
+use crate::ensemble::engine::Coupling;
+use crate::ensemble::poisson::Poisson;
+use crate::ensemble::threads::{self, N_THREADS};
+use crate::fault::Result;
+use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
+use crate::registry::{Built, Declaration, Role};
+use crate::tree::{hoeffding_tree_classifier, settings, Settings};
+
+use super::max_features::{self, MAX_FEATURES};
+use super::member::{ForestMember, Plan};
+
+const NAME: &str = "forest.ARFClassifier";
+
+pub const DRIFT_DETECTOR: Parameter = Parameter::new(
+    "drift_detector",
+    Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
+    DefaultValue::Tuned("drift.ADWIN", "delta", 0.001),
+    "finds when a tree is replaced; null for never",
+);
+
+pub const WARNING_DETECTOR: Parameter = Parameter::new(
+    "warning_detector",
+    Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
+    DefaultValue::Tuned("drift.ADWIN", "delta", 0.01),
+    "finds when a tree begins in the background; null for the warnings of the other detector, if it has any",
+);
+
+pub const DISABLE_WEIGHTED_VOTE: Parameter = Parameter::new(
+    "disable_weighted_vote",
+    Kind::Boolean,
+    DefaultValue::Boolean(false),
+    "whether all votes weigh the same, however well a tree has done",
+);
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Classifier,
+    words: "Adaptive random forest: trees of random features and rows, replaced when their errors grow",
+    parameters: &[
+        N_MODELS,
+        MAX_FEATURES,
+        poisson_rate(6.0),
+        DRIFT_DETECTOR,
+        WARNING_DETECTOR,
+        DISABLE_WEIGHTED_VOTE,
+        settings::GRACE_PERIOD.with_default(DefaultValue::Integer(50)),
+        settings::DELTA.with_default(DefaultValue::Float(0.01)),
+        settings::TAU,
+        settings::MAX_DEPTH,
+        settings::SPLIT_CRITERION,
+        settings::LEAF_PREDICTION,
+        settings::N_SPLITS,
+        settings::BINARY_SPLIT,
+        settings::MIN_BRANCH_FRACTION,
+        settings::MAX_SHARE_TO_SPLIT,
+        settings::MERIT_PREPRUNE,
+        SEED,
+        N_THREADS,
+    ],
+    build: |arguments| {
+        let plan = Arc::new(Plan {
+            name: NAME,
+            seed: arguments.integer("seed")? as u64,
+            settings: Settings::new(arguments)?,
+            max_features: max_features::size(arguments)?,
+            poisson: Poisson::new(arguments.float("poisson_rate")?),
+            warning: detector(arguments, "warning_detector")?,
+            drift: detector(arguments, "drift_detector")?,
+            weighted: !arguments.boolean("disable_weighted_vote")?,
+        });
+        let places = 0..arguments.size("n_models")?;
+        let members = places.map(|place| ForestMember::new(plan.clone(), place)).collect();
+        let forest = Forest { tree: Arc::new(tree(arguments)?) };
+        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, forest, threads::count(arguments)?))))
+    },
+};
+
+fn detector(arguments: &Arguments<'_>, name: &str) -> Result<Option<Detector>> {
+    if arguments.value(name)?.is_null() {
+        return Ok(None);
+    }
+    match arguments.part(name)? {
+        Built::DriftDetector(detector) => Ok(Some(Detector(detector))),
+        _ => Err(arguments.absent(name)),
+    }
+}
+
+/// The description of one of the trees, for those who want it as a model of its own.
+fn tree(arguments: &Arguments<'_>) -> Result<Json> {
+    let declared = &hoeffding_tree_classifier::DECLARATION;
+    let set = declared.parameters.iter().map(|parameter| parameter.name);
+    let parameters: Result<Map<String, Json>> =
+        set.map(|name| Ok((name.into(), arguments.value(name)?.clone()))).collect();
+    Ok(json!({ "name": declared.name, "parameters": parameters? }))
+}
+
+/// The trees have nothing to do with each other but the vote.
+#[derive(Clone)]
+struct Forest {
+    tree: Arc<Json>,
+}
+
+impl Coupling<ForestMember> for Forest {}
+
+impl Rule<ForestMember> for Forest {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn described(&self) -> Option<Json> {
+        Some((*self.tree).clone())
+    }
+}

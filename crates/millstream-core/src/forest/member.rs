@@ -1,0 +1,326 @@
+//! A tree of a forest, with its detectors, its record, and the tree that grows behind it.
+//!
+//! A row goes through a member in this order: the tree votes, with the weight of its record so far; it learns the row as
+//! often as the Poisson distribution says, and so does the tree in the background; then the detectors hear whether the
+//! vote was wrong. Rows of count 0 are voted on and heard of all the same.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use serde_json::{json, Value as Json};
+
+use crate::block::Lesson;
+use crate::drift::{Direction, Verdict};
+use crate::ensemble::bagged::Detector;
+use crate::ensemble::engine::{Member, Page};
+use crate::ensemble::poisson::Poisson;
+use crate::ensemble::record::Record;
+use crate::fault::{Fault, Result};
+use crate::random::Random;
+use crate::role::cast;
+use crate::row::{Prediction, Row, Scratch, Want};
+use crate::schema::Schema;
+use crate::state::{pack, require, unpack};
+use crate::tree::growth::Subspace;
+use crate::tree::{Settings, Tree};
+
+use super::max_features::Size;
+
+/// Tells the numbers that weigh rows, and those that draw features, from others of the same seed.
+const ROWS: u64 = 0x6172_6600_0000_0000;
+const FEATURES: u64 = 0x6172_6680_0000_0000;
+/// Each tree that a member has had draws features of its own; there are fewer members than this.
+const TREES: u64 = 1 << 20;
+
+/// What all members have in common.
+pub struct Plan {
+    pub name: &'static str,
+    pub seed: u64,
+    pub settings: Settings,
+    pub max_features: Size,
+    pub poisson: Poisson,
+    /// As they are before anything was heard.
+    pub warning: Option<Detector>,
+    pub drift: Option<Detector>,
+    /// Whether votes weigh as much as their tree was right.
+    pub weighted: bool,
+}
+
+/// A tree and how well it has done.
+#[derive(Clone)]
+struct Grown {
+    tree: Tree,
+    record: Record,
+}
+
+#[derive(Clone)]
+pub struct ForestMember {
+    plan: Arc<Plan>,
+    place: u64,
+    grown: Grown,
+    background: Option<Box<Grown>>,
+    warning: Option<Detector>,
+    drift: Option<Detector>,
+    /// Of the weights of rows.
+    random: Random,
+    /// Trees so far, those in the background included.
+    trees: u64,
+    warnings: u64,
+    drifts: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    tree: ByteBuf,
+    record: Record,
+    background: Option<(ByteBuf, Record)>,
+    warning: Option<ByteBuf>,
+    drift: Option<ByteBuf>,
+    random: Random,
+    trees: u64,
+    warnings: u64,
+    drifts: u64,
+}
+
+impl Plan {
+    /// The tree of this number at a place, which has learned nothing.
+    fn grown(&self, place: u64, number: u64) -> Grown {
+        let (size, argument) = self.max_features;
+        let random = Random::new(self.seed, FEATURES.wrapping_add(place).wrapping_add(number.wrapping_mul(TREES)));
+        let tree = Tree::new(self.name, self.settings, Some(Subspace { size, argument, random }));
+        Grown { tree, record: Record::default() }
+    }
+
+    fn restored(&self, place: u64, bytes: &[u8], record: Record) -> Result<Grown> {
+        require(self.name, record.is_sound(), "the record of a tree is not finite")?;
+        let mut grown = self.grown(place, 0);
+        grown.tree.restore_from(unpack(self.name, bytes)?)?;
+        grown.record = record;
+        Ok(grown)
+    }
+}
+
+impl Grown {
+    /// Predict, then learn with weight `k`, if that is not 0; gives whether the class was wrong, if there was one.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        k: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<Option<f64>> {
+        if k == 0.0 {
+            self.tree.predict(x, want, out, scratch);
+        } else {
+            self.tree.step(x, y, k, want, out, scratch)?;
+        }
+        let error = out.class.map(|class| f64::from(u8::from(class != y)));
+        if let Some(error) = error {
+            self.record.add(error, w);
+        }
+        Ok(error)
+    }
+}
+
+/// Whether a detector of errors has found that they grew: to have become better is no reason to begin anew.
+fn is_worse(verdict: Verdict) -> bool {
+    verdict.drift && verdict.direction != Direction::Down
+}
+
+impl ForestMember {
+    pub fn new(plan: Arc<Plan>, place: usize) -> Self {
+        let place = place as u64;
+        ForestMember {
+            place,
+            grown: plan.grown(place, 0),
+            background: None,
+            warning: plan.warning.clone(),
+            drift: plan.drift.clone(),
+            random: Random::new(plan.seed, ROWS.wrapping_add(place)),
+            trees: 1,
+            warnings: 0,
+            drifts: 0,
+            plan,
+        }
+    }
+
+    fn trust(&self) -> f64 {
+        if self.plan.weighted {
+            self.grown.record.accuracy()
+        } else {
+            1.0
+        }
+    }
+
+    /// Tell the detectors of an error, and act on what they find.
+    #[inline(always)]
+    fn hear(&mut self, error: f64) {
+        let (mut warned, mut drifted) = (false, false);
+        if let Some(Detector(detector)) = &mut self.warning {
+            warned = detector.update(error).is_ok() && is_worse(detector.verdict());
+        }
+        if let Some(Detector(detector)) = &mut self.drift {
+            // Without a detector of warnings, those that the detector of drift has of its own count when they begin.
+            let before = self.warning.is_none() && detector.verdict().warning;
+            if detector.update(error).is_ok() {
+                let verdict = detector.verdict();
+                drifted = is_worse(verdict);
+                warned |= self.warning.is_none() && verdict.warning && !before;
+            }
+        }
+        if drifted {
+            self.replace();
+        } else if warned {
+            self.grow_another();
+        }
+    }
+
+    fn new_tree(&mut self) -> Grown {
+        let grown = self.plan.grown(self.place, self.trees);
+        self.trees = self.trees.saturating_add(1);
+        grown
+    }
+
+    /// Begin a tree in the background; one that is there has been begun for a change that did not come.
+    #[cold]
+    fn grow_another(&mut self) {
+        self.background = Some(Box::new(self.new_tree()));
+        self.warnings = self.warnings.saturating_add(1);
+        if let Some(Detector(detector)) = &mut self.warning {
+            detector.reset();
+        }
+    }
+
+    /// The tree in the background takes the tree's place, or a new one if there is none.
+    #[cold]
+    fn replace(&mut self) {
+        self.grown = match self.background.take() {
+            Some(grown) => *grown,
+            None => self.new_tree(),
+        };
+        self.drifts = self.drifts.saturating_add(1);
+        for Detector(detector) in [&mut self.warning, &mut self.drift].into_iter().flatten() {
+            detector.reset();
+        }
+    }
+}
+
+impl Member for ForestMember {
+    type Target = u32;
+
+    fn draw(&mut self, lesson: &Lesson<'_, u32>, page: &mut Page) {
+        page.weights.clear();
+        let poisson = &self.plan.poisson;
+        page.weights.extend(lesson.weights.iter().map(|w| match poisson.at(self.random.unit()) {
+            0.0 => 0.0,
+            k => k * w,
+        }));
+    }
+
+    fn go(
+        &mut self,
+        lesson: &Lesson<'_, u32>,
+        from: usize,
+        page: &mut Page,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        let (mut out, mut dense) = (scratch.take_prediction(), scratch.take_numbers());
+        let mut refused = None;
+        for row in from..lesson.len() {
+            let (x, y, w) = (lesson.rows.at(row).dense(&mut dense), lesson.targets[row], lesson.weights[row]);
+            let k = page.weights[row];
+            page.trust[row] = self.trust();
+            let stepped = self.grown.step(x, y, w, k, Want::Probabilities, &mut out, scratch);
+            cast(&out, &mut page.votes[row * lesson.stride..(row + 1) * lesson.stride]);
+            let behind = match &mut self.background {
+                Some(grown) => grown.step(x, y, w, k, Want::Class, &mut out, scratch),
+                None => Ok(None),
+            };
+            match stepped.and_then(|error| behind.map(|_| error)) {
+                Ok(Some(error)) => self.hear(error),
+                Ok(None) => {}
+                Err(fault) => {
+                    refused = Some((row, fault));
+                    break;
+                }
+            }
+        }
+        scratch.give_prediction(out);
+        scratch.give_numbers(dense);
+        refused
+    }
+
+    fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
+        let mut out = scratch.take_prediction();
+        self.grown.tree.predict(x, Want::Probabilities, &mut out, scratch);
+        cast(&out, votes);
+        scratch.give_prediction(out);
+        self.trust()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        let detector = |detector: &Option<Detector>| {
+            detector.as_ref().map(|detector| detector.0.save().map(ByteBuf::from)).transpose()
+        };
+        let behind = |grown: &Grown| Ok((pack(&grown.tree.saved())?.into(), grown.record));
+        pack(&State {
+            tree: pack(&self.grown.tree.saved())?.into(),
+            record: self.grown.record,
+            background: self.background.as_deref().map(behind).transpose()?,
+            warning: detector(&self.warning)?,
+            drift: detector(&self.drift)?,
+            random: self.random.clone(),
+            trees: self.trees,
+            warnings: self.warnings,
+            drifts: self.drifts,
+        })
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let who = self.plan.name;
+        let state: State = unpack(who, bytes)?;
+        let grown = self.plan.restored(self.place, &state.tree, state.record)?;
+        let behind = state.background.map(|(bytes, record)| self.plan.restored(self.place, &bytes, record));
+        let mut detectors = [self.plan.warning.clone(), self.plan.drift.clone()];
+        for (detector, bytes) in detectors.iter_mut().zip([&state.warning, &state.drift]) {
+            require(who, detector.is_some() == bytes.is_some(), "a detector is missing")?;
+            if let (Some(Detector(detector)), Some(bytes)) = (detector, bytes) {
+                detector.load(bytes)?;
+            }
+        }
+        [self.warning, self.drift] = detectors;
+        (self.grown, self.background, self.random) = (grown, behind.transpose()?.map(Box::new), state.random);
+        (self.trees, self.warnings, self.drifts) = (state.trees, state.warnings, state.drifts);
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        let detectors = [&self.warning, &self.drift].into_iter().flatten().map(|detector| detector.0.memory());
+        let behind = self.background.as_ref().map_or(0, |grown| grown.tree.memory());
+        std::mem::size_of::<Self>() + self.grown.tree.memory() + behind + detectors.sum::<usize>()
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        let told = |grown: &Grown| json!({ "accuracy": grown.record.accuracy(), "learned": grown.tree.learned });
+        json!({
+            "accuracy": self.grown.record.accuracy(),
+            "weight": self.grown.record.weight,
+            "learned": self.grown.tree.learned,
+            "warnings": self.warnings,
+            "drifts": self.drifts,
+            "background": self.background.as_deref().map(told),
+            "estimated_error": self.drift.as_ref().map(|detector| detector.0.estimation()),
+            "model": self.grown.tree.shown(schema),
+        })
+    }
+
+    fn learner(&self) -> Result<Vec<u8>> {
+        pack(&self.grown.tree.saved_alone())
+    }
+}

@@ -1,0 +1,7 @@
+//! Forests: trees that look at random features, learn random rows, and are replaced when they grow old.
+//!
+//! `member` is one tree of a forest with all that is its own; the engine of `ensemble` takes members through rows.
+
+pub mod arf_classifier;
+mod max_features;
+mod member;

@@ -1,0 +1,181 @@
+"""Forests: trees that look at random features, learn random examples, and are replaced when they grow old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from millstream.base import Classifier, Native
+from millstream.compose.members import find
+from millstream.drift import ADWIN
+from millstream.drift.base import DriftDetector
+
+__all__ = ["ARFClassifier"]
+
+_DRIFT = ADWIN(delta=0.001)
+_WARNING = ADWIN(delta=0.01)
+
+
+class ARFClassifier(Native, Classifier):
+    """Adaptive random forest: trees of random features and examples, replaced when their errors grow.
+
+    A good first choice where accuracy matters and the world may change: it needs no tuning and no scaling, takes
+    numbers, text and missing values as they come, and recovers from drift by itself.
+
+    Each leaf of a tree looks at a random part of the features, and each tree learns each example k times, where k
+    is drawn from the Poisson distribution of mean 6, so that trees differ. Two detectors watch the errors of each
+    tree. When the more nervous one warns, another tree begins to learn in the background; when the other finds
+    drift, that tree takes the place of the first. Votes weigh as much as their tree was right since it began.
+
+    Trees are spread over `n_threads` threads when rows come many at a time. The result is bit for bit that of
+    learning them one by one, whatever the number of threads.
+
+    `len(model)` is the number of trees and `model[3]` is one of them; `inspect()` tells how each has done.
+
+    Parameters
+    ----------
+    n_models
+        The number of trees. More are better, and cost as much more.
+    max_features
+        How many features each leaf looks at: a share of them such as 0.6, their number, `"sqrt"`, `"log2"`, or
+        None for all. Fewer are faster and make trees differ more.
+    poisson_rate
+        How often a tree learns an example on average.
+    drift_detector
+        Finds when a tree is replaced: any detector of `millstream.drift` for numbers, which is told 1 for an error
+        and 0 for none; None for never. That errors became fewer is not a reason.
+    warning_detector
+        Finds when a tree begins in the background. With None, the warnings of `drift_detector` are heard, if it has
+        any, as `drift.DDM` does; if not, a tree that is replaced begins with nothing.
+    disable_weighted_vote
+        Whether all votes weigh the same, however well a tree has done.
+    grace_period
+        The weight of examples between attempts to split a leaf.
+    delta
+        The chance that a split is not the best one.
+    tau
+        Below this value of the bound the best split is taken even if another is as good.
+    max_depth
+        Leaves this deep are not split; None for no limit.
+    split_criterion
+        `"info_gain"`, `"gini"` or `"hellinger"`.
+    leaf_prediction
+        `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for whichever was right more often.
+    n_splits
+        The number of thresholds that are tried for each numeric feature.
+    binary_split
+        Split a nominal feature only into one value and the rest.
+    min_branch_fraction
+        At least two branches of a split must have more than this share of the examples.
+    max_share_to_split
+        A leaf whose largest class has more than this share is not split.
+    merit_preprune
+        Whether not to split competes with the splits.
+    max_bytes
+        The most memory each tree may take, None for no limit; see `tree.HoeffdingTreeClassifier`.
+    seed
+        Of the random numbers; each tree has its own.
+    n_threads
+        Threads that share the trees, None for one on each core.
+
+    Examples
+    --------
+    >>> from millstream import evaluate, forest, synth
+    >>> model = forest.ARFClassifier(n_models=10, seed=7, n_threads=2)
+    >>> stream = synth.Drift(synth.SEA(seed=1), synth.SEA(seed=1, variant=3), position=2000, width=1).take(4000)
+    >>> round(evaluate.prequential(model, stream, "Accuracy")["Accuracy"], 3)
+    0.955
+    >>> model.n_warnings_detected(), model.n_drifts_detected()
+    (20, 10)
+
+    References
+    ----------
+    Gomes, H. M., Bifet, A., Read, J., Barddal, J. P., Enembreck, F., Pfahringer, B., Holmes, G. and Abdessalem, T.
+    (2017). Adaptive random forests for evolving data stream classification.
+    """
+
+    name = "forest.ARFClassifier"
+    aliases = {
+        "n_estimators": "n_models",
+        "random_state": "seed",
+        "n_jobs": "n_threads",
+        "lambda_value": "poisson_rate",
+    }
+
+    def __init__(
+        self,
+        n_models: int = 10,
+        max_features: str | float | None = 0.6,
+        poisson_rate: float = 6.0,
+        drift_detector: DriftDetector | str | None = _DRIFT,
+        warning_detector: DriftDetector | str | None = _WARNING,
+        disable_weighted_vote: bool = False,
+        grace_period: int = 50,
+        delta: float = 0.01,
+        tau: float = 0.05,
+        max_depth: int | None = None,
+        split_criterion: str = "info_gain",
+        leaf_prediction: str = "nba",
+        n_splits: int = 10,
+        binary_split: bool = False,
+        min_branch_fraction: float = 0.01,
+        max_share_to_split: float = 0.99,
+        merit_preprune: bool = True,
+        max_bytes: int | None = None,
+        seed: int = 1,
+        n_threads: int | None = 1,
+    ) -> None:
+        super().__init__(
+            n_models=n_models,
+            max_features=max_features,
+            poisson_rate=poisson_rate,
+            drift_detector=drift_detector,
+            warning_detector=warning_detector,
+            disable_weighted_vote=disable_weighted_vote,
+            grace_period=grace_period,
+            delta=delta,
+            tau=tau,
+            max_depth=max_depth,
+            split_criterion=split_criterion,
+            leaf_prediction=leaf_prediction,
+            n_splits=n_splits,
+            binary_split=binary_split,
+            min_branch_fraction=min_branch_fraction,
+            max_share_to_split=max_share_to_split,
+            merit_preprune=merit_preprune,
+            max_bytes=max_bytes,
+            seed=seed,
+            n_threads=n_threads,
+        )
+
+    def __len__(self) -> int:
+        return int(self.n_models)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, place: int) -> Any:
+        """The tree at a place, as a copy that goes on by itself with all features."""
+        return self._member(find(self.name, [""] * len(self), place))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+    @property
+    def models(self) -> list[Any]:
+        """The trees."""
+        return list(self)
+
+    def n_drifts_detected(self, place: int | None = None) -> int:
+        """How often trees were replaced, or the one at a place."""
+        return self._count("drifts", place)
+
+    def n_warnings_detected(self, place: int | None = None) -> int:
+        """How often a tree was begun in the background, or for the one at a place."""
+        return self._count("warnings", place)
+
+    def _count(self, what: str, place: int | None) -> int:
+        members = self.inspect()["members"]
+        if place is not None:
+            members = [members[find(self.name, [""] * len(self), place)]]
+        return sum(member[what] for member in members)
