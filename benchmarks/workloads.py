@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks import detectors, files, games, generators, kernels, least_squares, ours, peers, risk, streams
+from benchmarks import (
+    detectors,
+    files,
+    forests,
+    games,
+    generators,
+    kernels,
+    least_squares,
+    ours,
+    peers,
+    risk,
+    streams,
+)
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
 
@@ -228,6 +240,9 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "fourier": kernels.fourier,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),
+    "forest-10": lambda size: forests.adaptive_random_forest(size, 10, {"MOA, 2 threads": 10, "River": 200}),
+    "forest-100": lambda size: forests.adaptive_random_forest(size, 100, {"MOA, 2 threads": 8}),
+    "forest-threads": forests.threads,
 }
 
 

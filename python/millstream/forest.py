@@ -45,8 +45,8 @@ class ARFClassifier(Native, Classifier):
         Finds when a tree is replaced: any detector of `millstream.drift` for numbers, which is told 1 for an error
         and 0 for none; None for never. That errors became fewer is not a reason.
     warning_detector
-        Finds when a tree begins in the background. With None, the warnings of `drift_detector` are heard, if it has
-        any, as `drift.DDM` does; if not, a tree that is replaced begins with nothing.
+        Finds when a tree begins in the background. With None, the warnings of `drift_detector` itself are heard;
+        if it has none, as `drift.ADWIN`, a tree that is replaced begins with nothing.
     disable_weighted_vote
         Whether all votes weigh the same, however well a tree has done.
     grace_period

@@ -15,8 +15,8 @@ use crate::role::{
     Classifier, DriftDetector, FeatureDriftDetector, Generator, Metric, Regressor, Statistic, Transformer,
 };
 use crate::{
-    baseline, basis, compose, drift, ensemble, forest, kernel, linear_model, losses, metrics, multiclass, naive_bayes,
-    neural_network, optim, preprocessing, stats, synth, tree,
+    baseline, basis, compose, drift, ensemble, forest, kernel, linear_model, losses, metrics, multiclass,
+    naive_bayes, neural_network, optim, preprocessing, stats, synth, tree,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

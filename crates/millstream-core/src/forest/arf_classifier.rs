@@ -73,6 +73,7 @@ pub static DECLARATION: Declaration = Declaration {
         settings::MIN_BRANCH_FRACTION,
         settings::MAX_SHARE_TO_SPLIT,
         settings::MERIT_PREPRUNE,
+        settings::MAX_BYTES,
         SEED,
         N_THREADS,
     ],

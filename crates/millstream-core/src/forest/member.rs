@@ -324,3 +324,81 @@ impl Member for ForestMember {
         pack(&self.grown.tree.saved_alone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Rows;
+    use crate::parameter::Arguments;
+    use crate::registry::{self, Built};
+
+    fn page_hinkley(threshold: f64) -> Json {
+        let parameters = json!({ "min_instances": 1, "delta": 0.0, "threshold": threshold, "alpha": 1.0 });
+        json!({ "name": "drift.PageHinkley", "parameters": parameters })
+    }
+
+    fn detector(threshold: f64) -> Option<Detector> {
+        let resolved = registry::resolve(&page_hinkley(threshold)).expect("it resolves");
+        match registry::build_resolved(&resolved) {
+            Ok(Built::DriftDetector(detector)) => Some(Detector(detector)),
+            _ => None,
+        }
+    }
+
+    fn member() -> ForestMember {
+        let tree = json!({ "name": "tree.HoeffdingTreeClassifier", "parameters": { "leaf_prediction": "mc" } });
+        let tree = registry::resolve(&tree).expect("it resolves");
+        let arguments = tree["parameters"].as_object().expect("parameters");
+        let plan = Plan {
+            name: "forest.ARFClassifier",
+            seed: 1,
+            settings: Settings::new(&Arguments::new("forest.ARFClassifier", arguments)).expect("settings"),
+            max_features: (|features, _| features, 0.0),
+            poisson: Poisson::new(6.0),
+            warning: detector(0.5),
+            drift: detector(1.0),
+            weighted: true,
+        };
+        ForestMember::new(Arc::new(plan), 0)
+    }
+
+    #[test]
+    fn a_warning_a_drift_and_a_tree_from_the_background_by_hand() {
+        let (mut member, mut scratch, mut page) = (member(), Scratch::default(), Page::default());
+        let (values, targets) = ([0.5; 5], [0, 0, 0, 1, 1]);
+        // Light enough that the majority stays with class 0.
+        let weights = [1.0, 1.0, 1.0, 0.01, 0.01];
+        let lesson = Lesson {
+            rows: Rows::Plain { values: &values, width: 1 },
+            targets: &targets,
+            weights: &weights,
+            stride: 2,
+        };
+        member.draw(&lesson, &mut page);
+        assert!(page.weights.iter().all(|&weight| weight > 0.0));
+        page.votes.resize(10, 0.0);
+        page.trust.resize(5, 0.0);
+        let part = lesson.part(0, 4);
+        assert!(member.go(&part, 0, &mut page, &mut scratch).is_none());
+        // The first row has no vote. Two are right and the fourth is wrong: accuracy 2 / 2.01.
+        assert_eq!(page.votes[..4], [0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(page.trust[..4], [0.0, 0.0, 1.0, 1.0]);
+        assert!((member.trust() - 2.0 / 2.01).abs() < 1e-15);
+        // Page-Hinkley of 0, 0, 1: the mean is 1/3, the sum of deviations 2/3, above 0.5 and not above 1.
+        assert_eq!((member.warnings, member.drifts, member.trees), (1, 0, 2));
+        assert_eq!(member.background.as_ref().map(|grown| grown.tree.learned), Some(0));
+        let saved = member.save().expect("it is saved");
+        let mut other = super::tests::member();
+        other.load(&saved).expect("it is loaded");
+        assert_eq!(other.save().expect("it is saved"), saved);
+        // Another 1: the mean is 1/2 and the sum 2/3 + 1/2, above 1. The tree from the background has learned the row.
+        assert!(member.go(&lesson, 4, &mut page, &mut scratch).is_none());
+        assert!((page.trust[4] - 2.0 / 2.01).abs() < 1e-15);
+        assert_eq!((member.warnings, member.drifts, member.trees), (1, 1, 2));
+        assert!(member.background.is_none());
+        assert_eq!((member.grown.tree.learned, member.trust()), (1, 0.0));
+        let mut votes = [0.0; 2];
+        member.vote(Row::Plain(&[0.5]), &mut votes, &mut scratch);
+        assert_eq!(votes, [0.0, 1.0]);
+    }
+}
