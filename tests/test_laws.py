@@ -27,6 +27,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("baseline.TargetMean", "learns"): "a baseline: it does not look at the example",
     ("tree.HoeffdingTreeClassifier", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingTreeRegressor", "memory"): "it grows with what there is to learn",
+    ("forest.ARFClassifier", "memory"): "trees grow with what there is to learn",
     **{
         (part, law): "its region is of the inputs that it began with, none of them missing or nominal"
         for part in millstream.find(role="transformer")
