@@ -24,7 +24,9 @@ def arf(n_models: int, n_threads: int) -> Callable[[], Any]:
 def _river(n_models: int) -> Callable[[], Any]:
     from river.forest import ARFClassifier
 
-    return lambda: ARFClassifier(n_models, max_features=0.6, seed=1)
+    # It takes a share, and does not say so.
+    share: Any = 0.6
+    return lambda: ARFClassifier(n_models, max_features=share, seed=1)
 
 
 def adaptive_random_forest(size: float, n_models: int, goals: dict[str, float]) -> Comparison:
