@@ -63,6 +63,11 @@ class ARFClassifier(Native, Classifier):
         `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for whichever was right more often.
     n_splits
         The number of thresholds that are tried for each numeric feature.
+    splitter
+        What is kept of a numeric feature to split it: `"gaussian"`, or `"histogram"` for those that are far from
+        normal within a class.
+    n_bins
+        The most bins of a histogram.
     binary_split
         Split a nominal feature only into one value and the rest.
     min_branch_fraction
@@ -117,6 +122,8 @@ class ARFClassifier(Native, Classifier):
         split_criterion: str = "info_gain",
         leaf_prediction: str = "nba",
         n_splits: int = 10,
+        splitter: str = "gaussian",
+        n_bins: int = 64,
         binary_split: bool = False,
         min_branch_fraction: float = 0.01,
         max_share_to_split: float = 0.99,
@@ -139,6 +146,8 @@ class ARFClassifier(Native, Classifier):
             split_criterion=split_criterion,
             leaf_prediction=leaf_prediction,
             n_splits=n_splits,
+            splitter=splitter,
+            n_bins=n_bins,
             binary_split=binary_split,
             min_branch_fraction=min_branch_fraction,
             max_share_to_split=max_share_to_split,

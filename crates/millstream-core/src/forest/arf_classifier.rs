@@ -23,7 +23,7 @@ use crate::ensemble::threads::{self, N_THREADS};
 use crate::fault::Result;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
-use crate::tree::{hoeffding_tree_classifier, settings, Settings};
+use crate::tree::{hoeffding_tree_classifier, regression_settings, settings, Settings};
 
 use super::max_features::{self, MAX_FEATURES};
 use super::member::{ForestMember, Plan};
@@ -69,6 +69,8 @@ pub static DECLARATION: Declaration = Declaration {
         settings::SPLIT_CRITERION,
         settings::LEAF_PREDICTION,
         settings::N_SPLITS,
+        settings::SPLITTER,
+        regression_settings::N_BINS,
         settings::BINARY_SPLIT,
         settings::MIN_BRANCH_FRACTION,
         settings::MAX_SHARE_TO_SPLIT,
