@@ -335,6 +335,10 @@ impl Window {
     /// Whether a window with these settings could be so.
     pub fn is_sound(&self, settings: &Settings) -> bool {
         let stride = settings.max_buckets + 1;
+        // No more than 2⁶⁴ numbers of the largest size: larger sums would overflow with the next number.
+        let possible = |total: f64, squares: f64| {
+            total.abs() <= 1e20 * LARGEST && (0.0..=1e41 * LARGEST * LARGEST).contains(&squares)
+        };
         let width = self.lengths.iter().enumerate().try_fold(0u64, |sum, (row, &length)| {
             let numbers = 1u64.checked_shl(row as u32)?.checked_mul(length as u64)?;
             sum.checked_add(numbers)
@@ -346,12 +350,8 @@ impl Window {
             && self.waiting.len() <= WAITING
             && width.and_then(|width| width.checked_add(self.waiting.len() as u64)) == Some(self.width)
             && self.waiting.iter().all(|x| x.abs() <= LARGEST)
-            && self
-                .buckets
-                .iter()
-                .all(|bucket| bucket.total.is_finite() && (0.0..f64::MAX).contains(&bucket.squares))
-            && self.total.is_finite()
-            && (0.0..f64::MAX).contains(&self.squares)
+            && self.buckets.iter().all(|bucket| possible(bucket.total, bucket.squares))
+            && possible(self.total, self.squares)
     }
 
     pub fn memory(&self) -> usize {
