@@ -25,6 +25,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("baseline.MajorityClass", "learns"): "a baseline: it does not look at the example",
     ("baseline.Prior", "learns"): "a baseline: it does not look at the example",
     ("baseline.TargetMean", "learns"): "a baseline: it does not look at the example",
+    ("tree.ExtremelyFastDecisionTreeClassifier", "memory"): "it grows with what there is to learn",
+    ("tree.HoeffdingAdaptiveTreeClassifier", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingTreeClassifier", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingTreeRegressor", "memory"): "it grows with what there is to learn",
     ("forest.ARFClassifier", "memory"): "trees grow with what there is to learn",

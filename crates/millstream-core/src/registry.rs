@@ -284,6 +284,8 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &synth::sine::DECLARATION,
     &synth::stagger::DECLARATION,
     &synth::waveform::DECLARATION,
+    &tree::extremely_fast_decision_tree_classifier::DECLARATION,
+    &tree::hoeffding_adaptive_tree_classifier::DECLARATION,
     &tree::hoeffding_tree_classifier::DECLARATION,
     &tree::hoeffding_tree_regressor::DECLARATION,
 ];

@@ -102,7 +102,7 @@ impl ClassStatistics {
         (self.counts.is_empty() && self.nominals.is_empty()).then_some(self.width())
     }
 
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.thin.as_ref().map_or(self.gaussians.width(), |thin| thin.width())
     }
 

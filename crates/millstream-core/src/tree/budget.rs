@@ -21,6 +21,13 @@ pub struct Ledger {
     total: usize,
 }
 
+/// What the owner of a tree keeps beside it, in all and for each node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside {
+    pub bytes: usize,
+    pub by_node: usize,
+}
+
 impl Ledger {
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -62,6 +69,11 @@ impl Tree {
             self.leaves[least].rest();
             self.ledger.set(least, self.leaves[least].memory());
         }
+    }
+
+    /// Whether the tree weighs no more than it may.
+    pub fn fits(&self) -> bool {
+        self.ledger.total + self.frame_at_most(self.leaves.len(), 0) <= self.settings.max_bytes
     }
 
     /// The leaf with statistics that promises least.
@@ -111,6 +123,8 @@ impl Tree {
             + std::mem::size_of::<Leaf>() * (leaves / 4 + 1)
             + 2 * forks
             + leaf
+            + self.beside.bytes
+            + self.beside.by_node * nodes
             + 8 * self.classes * (self.settings.n_splits + 4)
     }
 

@@ -182,6 +182,12 @@ impl Leaf {
         settings.criterion.merit(&self.counts, branches, settings.min_branch_fraction)
     }
 
+    /// The merit of a given split.
+    pub fn merit_of(&self, slot: usize, test: Test, settings: &Settings, work: &mut Workspace) -> f64 {
+        self.write_branches(slot, test, work);
+        self.merit(settings, &work.branches)
+    }
+
     fn write_branches(&self, slot: usize, test: Test, work: &mut Workspace) {
         let classes = self.counts.len();
         let branches = if test == Test::Each { self.values(slot) } else { 2 };

@@ -5,7 +5,7 @@ use crate::naive_bayes::class_table::Spare;
 use crate::random::Random;
 use crate::row::{Prediction, Row, Scratch, Want};
 
-use super::budget::Ledger;
+use super::budget::{Beside, Ledger};
 use super::candidates::{Candidate, Test, Workspace};
 use super::decision::Reason;
 use super::leaf::Leaf;
@@ -36,8 +36,9 @@ pub struct Tree {
     pub learned: u64,
     pub subspace: Option<Subspace>,
     pub ledger: Ledger,
+    pub beside: Beside,
     pub spare: Spare,
-    work: Workspace,
+    pub work: Workspace,
 }
 
 impl Tree {
@@ -52,6 +53,7 @@ impl Tree {
             learned: 0,
             subspace,
             ledger: Ledger::default(),
+            beside: Beside::default(),
             spare: Spare::default(),
             work: Workspace::default(),
         };
@@ -60,7 +62,7 @@ impl Tree {
     }
 
     /// Add a node with a leaf.
-    fn new_leaf(&mut self, depth: u32, counts: Vec<f64>, features: Option<Box<[u32]>>) -> u32 {
+    pub fn new_leaf(&mut self, depth: u32, counts: Vec<f64>, features: Option<Box<[u32]>>) -> u32 {
         let node = self.nodes.push(Node::leaf(self.leaves.len() as u32));
         self.reasons.push(None);
         if self.leaves.len() == self.leaves.capacity() {
@@ -177,7 +179,7 @@ impl Tree {
 
     /// Split a leaf if that has proved good.
     #[cold]
-    fn attempt(&mut self, number: u32, width: usize) {
+    pub fn attempt(&mut self, number: u32, width: usize) {
         let leaf = &mut self.leaves[number as usize];
         leaf.since = 0.0;
         if leaf.idle {
@@ -238,7 +240,7 @@ impl Tree {
 
     /// Give a nominal value a branch with an empty leaf.
     #[cold]
-    fn branch_out(&mut self, fork: u32, code: u32, width: usize) -> u32 {
+    pub fn branch_out(&mut self, fork: u32, code: u32, width: usize) -> u32 {
         let sibling = self.nodes.forks[fork as usize].usual;
         let depth = self.depth_of(sibling);
         let features = self.draw(width);
@@ -266,7 +268,7 @@ impl Tree {
     }
 
     /// The depth of a node: that of the leaves below it, less the way to them.
-    fn depth_of(&self, node: u32) -> u32 {
+    pub fn depth_of(&self, node: u32) -> u32 {
         let (mut at, mut below) = (node, 0);
         loop {
             match self.nodes.get(at).map(Node::place) {

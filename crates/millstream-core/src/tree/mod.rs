@@ -8,16 +8,29 @@
 //! | whether it is split | `decision` |
 //! | a limit of memory | `budget` |
 //! | nodes and leaves together: grow, save, check, show | `growth`, `saved`, `shown` |
+//! | errors watched, alternates grown and swapped | `adaptive`, `adaptive_saved` |
+//! | splits reconsidered | `anytime`, `anytime_saved` |
+//! | what was changed, and taking out what hangs no more | `changes`, `compaction` |
+//! | whole or nothing where an example is learned in several places | `certainty` |
 //! | what can be set | `settings` |
 //! | the same for numbers | `regression_growth`, `regression_leaf`, `linear_leaf`, `histogram`, `target`, `regression_settings` |
 
+mod adaptive;
+mod adaptive_saved;
+mod anytime;
+mod anytime_saved;
 mod budget;
 mod candidates;
+mod certainty;
+mod changes;
+mod compaction;
 mod class_counts;
 mod criterion;
 mod decision;
+pub mod extremely_fast_decision_tree_classifier;
 pub mod growth;
 mod histogram;
+pub mod hoeffding_adaptive_tree_classifier;
 pub mod hoeffding_tree_classifier;
 pub mod hoeffding_tree_regressor;
 mod leaf;

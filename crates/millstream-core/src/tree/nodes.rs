@@ -48,7 +48,7 @@ pub enum Place {
 }
 
 /// The branches of a nominal split.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fork {
     /// The child of each value by its code, `NOWHERE` if it has none of its own.
     pub children: Vec<u32>,

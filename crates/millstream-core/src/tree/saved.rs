@@ -43,7 +43,7 @@ enum SavedNode {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct SavedLeaf {
+pub struct SavedLeaf {
     depth: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     idle: bool,
@@ -80,6 +80,11 @@ impl Tree {
 
     /// Become what was saved, or stay.
     pub fn restore_from(&mut self, saved: SavedTree) -> Result<()> {
+        self.restore_with(saved, &[])
+    }
+
+    /// The same, where nodes may have an alternate, by node, that hangs from them as a child does.
+    pub fn restore_with(&mut self, saved: SavedTree, alternates: &[u32]) -> Result<()> {
         let who = self.name;
         let SavedTree { classes, learned, nodes, forks, reasons, leaves, random } = saved;
         let classes = classes as usize;
@@ -94,7 +99,7 @@ impl Tree {
             tree.nodes.push(Node::new(node.into()));
         }
         tree.nodes.forks = forks;
-        tree.check()?;
+        tree.check(alternates)?;
         let mut reasons = reasons.into_iter();
         tree.reasons.clear();
         for (_, place) in tree.nodes.iter() {
@@ -119,7 +124,7 @@ impl Tree {
     }
 
     /// Check that nodes, forks and leaves make a tree, and note where leaves hang.
-    fn check(&mut self) -> Result<()> {
+    fn check(&mut self, alternates: &[u32]) -> Result<()> {
         let (who, count) = (self.name, self.nodes.len());
         let mut reached = vec![false; count];
         let mut hangs = vec![NOWHERE; self.leaves.len()];
@@ -144,7 +149,8 @@ impl Tree {
                     require(who, fork.all().any(|child| child == fork.usual), "a fork without a usual branch")?;
                 }
             }
-            for child in self.nodes.children(at) {
+            let alternate = alternates.get(at as usize).copied().filter(|&alternate| alternate != NOWHERE);
+            for child in self.nodes.children(at).into_iter().chain(alternate) {
                 let reached = reached.get_mut(child as usize).filter(|reached| child > at && !**reached);
                 require(who, reached.is_some(), "nodes that make no tree")?;
                 reached.into_iter().for_each(|reached| *reached = true);
@@ -202,13 +208,14 @@ impl From<&Leaf> for SavedLeaf {
 }
 
 impl SavedLeaf {
-    fn restored(self, who: &str, classes: usize, bins: usize) -> Result<Leaf> {
+    pub fn restored(self, who: &str, classes: usize, bins: usize) -> Result<Leaf> {
         let SavedLeaf { depth, idle, counts, since, majority_right, bayes_right, features, spans, .. } = self;
         let positive = |numbers: &[f64]| all_finite(numbers) && numbers.iter().all(|&number| number >= 0.0);
         require(who, positive(&counts) && counts.iter().sum::<f64>().is_finite(), "a count is not finite")?;
         require(who, positive(&[since, majority_right, bayes_right]), "a count is not finite")?;
         let known = [counts.len(), self.classes.len(), spans.len()];
         require(who, known.iter().all(|&known| known <= classes), "a class beyond the number of classes")?;
+        require(who, self.classes.len() <= counts.len(), "statistics of a class without a count")?;
         let ascending = |features: &Vec<u32>| features.windows(2).all(|pair| pair[0] < pair[1]);
         require(who, features.as_ref().is_none_or(ascending), "features out of order")?;
         let widths = features.as_ref().map_or(usize::MAX, Vec::len);

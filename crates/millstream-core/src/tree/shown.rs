@@ -6,7 +6,7 @@ use crate::schema::Schema;
 
 use super::decision::Reason;
 use super::growth::Tree;
-use super::nodes::{Place, NOWHERE, ROOT};
+use super::nodes::{Place, NOWHERE};
 
 impl Tree {
     /// The nodes in the order of their places; counts are by class code and, of a split, the sum over its leaves.
@@ -38,7 +38,7 @@ impl Tree {
         let node = |(at, place): (u32, Place)| {
             let mut shown = json!({
                 "node": at,
-                "parent": (at != ROOT).then(|| parents[at as usize]),
+                "parent": Some(parents[at as usize]).filter(|&parent| parent != NOWHERE),
                 "depth": depths[at as usize],
                 "counts": counts[at as usize],
             });
@@ -98,7 +98,7 @@ impl Tree {
     }
 }
 
-fn name(schema: &Schema, slot: u32) -> String {
+pub fn name(schema: &Schema, slot: u32) -> String {
     let slot = slot as usize;
     if slot < schema.len() {
         schema.name(slot).text()
@@ -107,7 +107,7 @@ fn name(schema: &Schema, slot: u32) -> String {
     }
 }
 
-fn told(reason: &Reason, schema: &Schema) -> Json {
+pub fn told(reason: &Reason, schema: &Schema) -> Json {
     json!({
         "learned": reason.learned,
         "weight": reason.weight,

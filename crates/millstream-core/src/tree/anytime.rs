@@ -1,0 +1,378 @@
+//! A tree that splits as soon as a split is better than none, and reconsiders its splits.
+//!
+//! Inner nodes go on gathering the statistics that they had as leaves, from all examples that pass. Every so often a
+//! node asks them for the best split of today. A split on another feature that has proved better replaces the node's
+//! own, and the subtree begins anew; a better threshold of the same feature only moves, and the branches stay; where to
+//! split is worse than not to split, the node becomes a leaf again, with all that it knows.
+
+use crate::fault::{Fault, Result};
+use crate::row::{Prediction, Row, Scratch, Want};
+
+use super::budget::Beside;
+use super::candidates::{Candidate, Test};
+use super::certainty::is_sure;
+use super::changes::{Change, Changes, What};
+use super::decision::{hoeffding_bound, Reason};
+use super::growth::Tree;
+use super::leaf::Leaf;
+use super::nodes::{End, Node, Place, NOWHERE, ROOT, SLOTS};
+use super::settings::Vote;
+
+/// What is kept of a node that is split.
+#[derive(Clone, Debug)]
+pub struct Inner {
+    /// Its statistics; `since` counts from the last reconsideration.
+    pub statistics: Leaf,
+    /// How often its split was reconsidered, and changed.
+    pub reconsidered: u64,
+    pub changed: u64,
+}
+
+/// How the best split of today compares.
+struct Comparison {
+    best: Option<Candidate>,
+    /// The best split on the feature of the node's split.
+    same: Option<Candidate>,
+    /// The merit of the node's split itself.
+    own: f64,
+    bound: f64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Anytime {
+    pub tree: Tree,
+    /// By node; none for leaves.
+    pub inner: Vec<Option<Box<Inner>>>,
+    /// The weight between reconsiderations of a split.
+    pub every: f64,
+    pub replaced: u64,
+    pub moved: u64,
+    pub killed: u64,
+    pub changes: Changes,
+    /// Numbers have been learned that are not sure to be learned (`certainty`).
+    pub wide: bool,
+    path: Vec<u32>,
+}
+
+impl Anytime {
+    pub fn new(tree: Tree, every: f64) -> Self {
+        let mut anytime = Anytime {
+            inner: vec![None; tree.nodes.len()],
+            tree,
+            every,
+            replaced: 0,
+            moved: 0,
+            killed: 0,
+            changes: Changes::default(),
+            wide: false,
+            path: Vec::new(),
+        };
+        anytime.weigh();
+        anytime
+    }
+
+    /// Predict, then learn a row that is not sparse.
+    pub fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if !self.wide && is_sure(x, w) {
+            return self.advance(x, y, w, want, out, scratch);
+        }
+        let before = self.clone();
+        let learned = self.advance(x, y, w, want, out, scratch);
+        match learned {
+            Ok(()) => self.wide = true,
+            Err(_) => *self = before,
+        }
+        learned
+    }
+
+    fn advance(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.path.clear();
+        let path = &mut self.path;
+        let end = self.tree.nodes.route(x, ROOT, |node| path.push(node));
+        let mut unheard = scratch.take_prediction();
+        let mut learned = true;
+        let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
+        for node in path.iter() {
+            if let Some(inner) = &mut self.inner[*node as usize] {
+                let (vote, quietly) = (Vote::Majority, Want::Class);
+                let place = &mut inner.statistics;
+                learned &= place.step(x, y, w, vote, quietly, *classes, &mut unheard, spare, scratch);
+            }
+        }
+        let leaf = match end {
+            End::Leaf { leaf, .. } => {
+                let place = &mut leaves[leaf as usize];
+                learned &= place.step(x, y, w, settings.vote, want, *classes, out, spare, scratch);
+                leaf
+            }
+            // Without memory for another branch it goes the usual way.
+            End::Branchless { .. } if !self.tree.affords(1) => {
+                let (_, leaf) = self.tree.nodes.leaf(x, |_| {});
+                let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
+                let place = &mut leaves[leaf as usize];
+                learned &= place.step(x, y, w, settings.vote, want, *classes, out, spare, scratch);
+                leaf
+            }
+            // It is predicted the usual way and learned in a branch of its own.
+            End::Branchless { fork, code, .. } => {
+                self.tree.predict(x, want, out, scratch);
+                let leaf = self.tree.branch_out(fork, code, x.width());
+                self.inner.push(None);
+                let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
+                let place = &mut leaves[leaf as usize];
+                learned &= place.step(x, y, w, settings.vote, Want::Class, *classes, &mut unheard, spare, scratch);
+                leaf
+            }
+        };
+        scratch.give_prediction(unheard);
+        if !learned {
+            return Err(Fault::overflow(self.tree.name));
+        }
+        self.tree.learned += 1;
+        self.tree.classes = self.tree.classes.max(y as usize + 1);
+        self.reconsider_path(leaf, x.width());
+        if self.tree.settings.max_bytes < usize::MAX {
+            self.keep_within();
+        }
+        Ok(())
+    }
+
+    /// From the root down, until something has changed so that the rest of the way is no more.
+    #[inline]
+    fn reconsider_path(&mut self, leaf: u32, width: usize) {
+        for place in 0..self.path.len() {
+            let node = self.path[place];
+            let Some(inner) = &mut self.inner[node as usize] else { continue };
+            if inner.statistics.since >= self.every {
+                inner.statistics.since = 0.0;
+                inner.reconsidered += 1;
+                if self.reconsider(node, width) {
+                    return;
+                }
+            }
+        }
+        if self.tree.leaves[leaf as usize].since >= self.tree.settings.grace_period {
+            self.attempt(leaf, width);
+        }
+    }
+
+    /// Split a leaf if that is better than not to.
+    #[cold]
+    fn attempt(&mut self, number: u32, width: usize) {
+        let Tree { leaves, settings, work, .. } = &mut self.tree;
+        let leaf = &mut leaves[number as usize];
+        leaf.since = 0.0;
+        if leaf.idle {
+            return self.tree.consider_waking(number);
+        }
+        let (weight, present) = (leaf.weight(), present(leaf));
+        let largest = leaf.counts.iter().copied().fold(0.0, f64::max);
+        if leaf.depth >= settings.max_depth || present < 2 || largest / weight > settings.max_share_to_split {
+            return;
+        }
+        let splits = (0..leaf.width()).filter_map(|slot| leaf.best_split(slot, settings, work));
+        let least = if settings.merit_preprune { 0.0 } else { f64::NEG_INFINITY };
+        let Some(best) = better(splits).filter(|best| best.merit > least) else { return };
+        let bound = hoeffding_bound(settings.criterion.range(present), settings.delta, weight);
+        if best.merit > bound || bound < settings.tau {
+            let tie = best.merit <= bound;
+            let (learned, merit) = (self.tree.learned, best.merit);
+            let reason = Reason { learned, weight, merit, second: None, second_merit: 0.0, bound, tie };
+            let statistics = self.tree.leaves[number as usize].clone();
+            self.split(number, &best, reason, Inner { statistics, reconsidered: 0, changed: 0 }, width);
+        }
+    }
+
+    /// Split a leaf, and go on with its statistics in the node.
+    fn split(&mut self, number: u32, candidate: &Candidate, reason: Reason, inner: Inner, width: usize) {
+        let node = inner.statistics.node;
+        let count = self.tree.nodes.len();
+        if self.tree.settings.max_bytes < usize::MAX {
+            self.tree.beside.bytes += weight_of(&inner);
+        }
+        self.tree.split(number, candidate, reason, width);
+        self.inner.resize(self.tree.nodes.len(), None);
+        if self.tree.nodes.len() > count {
+            self.inner[node as usize] = Some(Box::new(inner));
+        }
+    }
+
+    /// Whether the branches below the node have changed.
+    #[cold]
+    fn reconsider(&mut self, node: u32, width: usize) -> bool {
+        let Some((slot, test)) = self.test_of(node) else { return false };
+        let Some(comparison) = self.compare(node, slot, test) else { return false };
+        let Comparison { best, same, own, bound } = comparison;
+        let tau = self.tree.settings.tau;
+        // With a tie, at least half of tau, or two splits of one merit would replace each other for ever.
+        let proves = |difference: f64| difference > bound || (bound < tau && difference > tau / 2.0);
+        let merit_of = |split: Option<Candidate>| split.map_or(f64::NEG_INFINITY, |split| split.merit);
+        if -merit_of(best) > bound {
+            self.note(What::Killed, node, None, own, 0.0, bound);
+            self.kill(node);
+            return true;
+        }
+        if let Some(best) = best.filter(|best| best.slot != slot && proves(best.merit - merit_of(same))) {
+            return self.replace(node, &best, merit_of(same), bound, width);
+        }
+        let Some(same) = same.filter(|same| same.test != test && proves(same.merit - own)) else { return false };
+        let Some(place) = self.tree.nodes.get(node).map(Node::place) else { return false };
+        match (place, same.test) {
+            (Place::Threshold { slot, first, right, .. }, Test::AtMost(threshold)) => {
+                self.note(What::Moved, node, Some(slot), own, same.merit, bound);
+                self.tree.nodes.set(node, Node::new(Place::Threshold { slot, threshold, first, right }));
+                self.moved += 1;
+                self.count_change(node);
+                false
+            }
+            _ => self.replace(node, &same, own, bound, width),
+        }
+    }
+
+    /// The feature of a split, and how it splits.
+    fn test_of(&self, node: u32) -> Option<(usize, Test)> {
+        match self.tree.nodes.get(node)?.place() {
+            Place::Leaf(_) => None,
+            Place::Threshold { slot, threshold, .. } => Some((slot as usize, Test::AtMost(threshold))),
+            Place::Fork { slot, fork } => {
+                let fork = self.tree.nodes.forks.get(fork as usize)?;
+                let own = fork.children.iter().position(|&child| child != NOWHERE);
+                Some((slot as usize, if fork.other == NOWHERE { Test::Each } else { Test::Is(own? as u32) }))
+            }
+        }
+    }
+
+    /// None where the statistics cannot tell.
+    fn compare(&mut self, node: u32, slot: usize, test: Test) -> Option<Comparison> {
+        let Tree { settings, work, .. } = &mut self.tree;
+        let leaf = &self.inner[node as usize].as_ref()?.statistics;
+        let present = present(leaf);
+        if present < 2 {
+            return None;
+        }
+        let splits = (0..leaf.width()).filter_map(|slot| leaf.best_split(slot, settings, work));
+        let best = better(splits);
+        let same = leaf.best_split(slot, settings, work);
+        let own = leaf.merit_of(slot, test, settings, work);
+        let bound = hoeffding_bound(settings.criterion.range(present), settings.delta, leaf.weight());
+        Some(Comparison { best, same, own, bound })
+    }
+
+    fn replace(&mut self, node: u32, best: &Candidate, merit: f64, bound: f64, width: usize) -> bool {
+        let before = self.test_of(node).map(|(slot, _)| slot as u32);
+        let Some(mut inner) = self.inner[node as usize].take_if(|_| best.slot < SLOTS) else { return false };
+        self.note(What::Replaced, node, Some(best.slot as u32), merit, best.merit, bound);
+        inner.changed += 1;
+        let tie = best.merit - merit <= bound;
+        let (learned, weight, second_merit) = (self.tree.learned, inner.statistics.weight(), merit.max(f64::MIN));
+        let reason = Reason { learned, weight, merit: best.merit, second: before, second_merit, bound, tie };
+        let number = self.become_leaf(node, inner.statistics.clone());
+        self.split(number, best, reason, *inner, width);
+        self.replaced += 1;
+        self.compact();
+        true
+    }
+
+    fn kill(&mut self, node: u32) {
+        if let Some(inner) = self.inner[node as usize].take() {
+            self.become_leaf(node, inner.statistics);
+            self.killed += 1;
+            self.compact();
+        }
+    }
+
+    /// Hang a leaf in the place of a split; what was below hangs no more.
+    fn become_leaf(&mut self, node: u32, mut leaf: Leaf) -> u32 {
+        leaf.node = node;
+        self.tree.leaves.push(leaf);
+        let number = self.tree.leaves.len() as u32 - 1;
+        self.tree.nodes.set(node, Node::leaf(number));
+        self.tree.reasons[node as usize] = None;
+        number
+    }
+
+    fn compact(&mut self) {
+        let order = self.tree.compact(|_| NOWHERE);
+        self.inner = order.iter().map(|&node| self.inner[node as usize].take()).collect();
+        for (node, inner) in self.inner.iter_mut().enumerate() {
+            if let Some(inner) = inner {
+                inner.statistics.node = node as u32;
+            }
+        }
+    }
+
+    /// Let leaves rest until all weighs no more than it may; where that is not enough, the deepest nodes give up their
+    /// statistics, and are not reconsidered any more.
+    #[cold]
+    fn keep_within(&mut self) {
+        self.weigh();
+        self.tree.count_bytes();
+        self.tree.keep_within(0);
+        while !self.tree.fits() {
+            let Some(last) = self.inner.iter_mut().rev().find(|inner| inner.is_some()) else { return };
+            *last = None;
+            self.weigh();
+        }
+    }
+
+    pub fn weigh(&mut self) {
+        let changes = 2 * Changes::most(self.tree.settings.max_bytes) * std::mem::size_of::<Change>();
+        let inner: usize = self.inner.iter().flatten().map(|inner| weight_of(inner)).sum();
+        self.tree.beside = Beside { bytes: std::mem::size_of::<Self>() + changes + inner, by_node: 2 * 8 + 8 };
+    }
+
+    fn count_change(&mut self, node: u32) {
+        if let Some(inner) = &mut self.inner[node as usize] {
+            inner.changed += 1;
+        }
+    }
+
+    fn note(&mut self, what: What, node: u32, after: Option<u32>, old: f64, new: f64, bound: f64) {
+        let (learned, before) = (self.tree.learned, self.test_of(node).map(|(slot, _)| slot as u32));
+        let depth = self.tree.depth_of(node);
+        let change = Change { learned, what, depth, before, after, old, new, bound };
+        self.changes.note(change, self.tree.settings.max_bytes);
+    }
+
+    pub fn memory(&self) -> usize {
+        let inner = self.inner.iter().flatten().map(|inner| weight_of(inner));
+        self.tree.memory()
+            + inner.sum::<usize>()
+            + 8 * self.inner.capacity()
+            + self.changes.memory()
+            + 4 * self.path.capacity()
+    }
+}
+
+fn weight_of(inner: &Inner) -> usize {
+    std::mem::size_of::<Inner>() + inner.statistics.memory()
+}
+
+/// The number of classes that have examples.
+fn present(leaf: &Leaf) -> usize {
+    leaf.counts.iter().filter(|&&count| count > 0.0).count()
+}
+
+/// The first of the best.
+fn better(splits: impl Iterator<Item = Candidate>) -> Option<Candidate> {
+    splits.fold(None, |best, split| match best {
+        Some(best) if best.merit >= split.merit => Some(best),
+        _ => Some(split),
+    })
+}

@@ -1,0 +1,108 @@
+//! An anytime tree in a saved model, and for people.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value as Json};
+
+use crate::fault::Result;
+use crate::schema::Schema;
+use crate::state::require;
+
+use super::anytime::{Anytime, Inner};
+use super::changes::Changes;
+use super::growth::Tree;
+use super::leaf::Leaf;
+use super::nodes::Place;
+use super::saved::{SavedLeaf, SavedTree};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SavedAnytime {
+    tree: SavedTree,
+    /// Of the nodes that are split, in order; none where memory did not suffice.
+    inner: Vec<Option<SavedInner>>,
+    replaced: u64,
+    moved: u64,
+    killed: u64,
+    changes: Changes,
+    wide: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SavedInner {
+    statistics: SavedLeaf,
+    reconsidered: u64,
+    changed: u64,
+}
+
+impl Anytime {
+    pub fn saved(&self) -> SavedAnytime {
+        let saved = |inner: &Inner| SavedInner {
+            statistics: SavedLeaf::from(&inner.statistics),
+            reconsidered: inner.reconsidered,
+            changed: inner.changed,
+        };
+        let splits = self.tree.nodes.iter().filter(|(_, place)| !matches!(place, Place::Leaf(_)));
+        let inner = splits.map(|(at, _)| self.inner[at as usize].as_deref().map(saved));
+        SavedAnytime {
+            tree: self.tree.saved(),
+            inner: inner.collect(),
+            replaced: self.replaced,
+            moved: self.moved,
+            killed: self.killed,
+            changes: self.changes.clone(),
+            wide: self.wide,
+        }
+    }
+
+    /// Become what was saved, or stay.
+    pub fn restore_from(&mut self, saved: SavedAnytime) -> Result<()> {
+        let who = self.tree.name;
+        let SavedAnytime { tree, inner, replaced, moved, killed, changes, wide } = saved;
+        let mut restored = Tree::new(who, self.tree.settings, None);
+        restored.restore_from(tree)?;
+        let mut anytime = Anytime::new(restored, self.every);
+        let splits: Vec<u32> = anytime
+            .tree
+            .nodes
+            .iter()
+            .filter(|(_, place)| !matches!(place, Place::Leaf(_)))
+            .map(|(at, _)| at)
+            .collect();
+        require(who, splits.len() == inner.len(), "a split without statistics")?;
+        for (node, saved) in splits.into_iter().zip(inner) {
+            let Some(saved) = saved else { continue };
+            let SavedInner { statistics, reconsidered, changed } = saved;
+            let mut statistics = statistics.restored(who, anytime.tree.classes)?;
+            require(who, statistics.features.is_none(), "a split that looks at some features only")?;
+            statistics.node = node;
+            anytime.inner[node as usize] = Some(Box::new(Inner { statistics, reconsidered, changed }));
+        }
+        changes.check(who)?;
+        let sure = |leaf: &Leaf| leaf.is_sure();
+        anytime.wide = wide
+            || !anytime.tree.is_sure()
+            || !anytime.inner.iter().flatten().all(|inner| sure(&inner.statistics));
+        (anytime.replaced, anytime.moved, anytime.killed) = (replaced, moved, killed);
+        anytime.changes = changes;
+        anytime.weigh();
+        *self = anytime;
+        Ok(())
+    }
+
+    pub fn shown(&self, schema: &Schema) -> Json {
+        let mut shown = self.tree.shown(schema);
+        let nodes = shown.get_mut("nodes").and_then(Json::as_array_mut).into_iter().flatten();
+        for (node, inner) in nodes.zip(&self.inner) {
+            if let Some(inner) = inner {
+                node["reevaluated"] = json!(inner.reconsidered);
+                node["changed"] = json!(inner.changed);
+            }
+        }
+        shown["reevaluations"] = json!({
+            "replaced": self.replaced,
+            "moved": self.moved,
+            "killed": self.killed,
+        });
+        shown["changes"] = self.changes.shown(schema);
+        shown
+    }
+}

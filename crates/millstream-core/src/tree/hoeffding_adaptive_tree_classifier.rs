@@ -1,0 +1,221 @@
+//! The adaptive Hoeffding tree, HAT (Bifet and Gavaldà, 2009, "Adaptive learning from evolving data streams").
+//!
+//! A Hoeffding tree whose nodes have an ADWIN of their errors. Where errors rise, an alternate subtree begins to grow
+//! from the examples that come there (`adaptive`). With n and n′ examples in the windows of the node and of its alternate,
+//! both above `drift_window_threshold`, and errors e and e′, the alternate takes the place of the subtree if
+//!
+//! ```text
+//! e − e′ > √(2 e (1 − e) ln(2 / switch_significance) (1/n + 1/n′))
+//! ```
+//!
+//! and is given up if e′ − e is above that, or if after ten times the threshold neither is so.
+//!
+//! Away from the paper: leaves have alternates too, so that a tree that is still one leaf adapts; nothing but its root
+//! begins again within an alternate, so that the cost is bounded; and while an alternate grows, it votes as well, with
+//! the weight (e / e′)² beside the subtree's 1.
+
+use serde_json::Value as Json;
+
+use crate::drift::window::Settings as Adwin;
+use crate::fault::Result;
+use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::random::Random;
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Classifier, Part};
+use crate::row::{Prediction, Row, Scratch, Want};
+use crate::schema::Schema;
+use crate::state::{pack, unpack};
+
+use super::adaptive::{Adaptive, Options};
+use super::growth::Tree;
+use super::settings::{self, Settings};
+
+const NAME: &str = "tree.HoeffdingAdaptiveTreeClassifier";
+/// Tells the draws from others of the same seed.
+const PURPOSE: u64 = 0x4841_5431;
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Classifier,
+    words: "A Hoeffding tree that watches its errors and replaces subtrees that have become wrong",
+    parameters: &[
+        settings::GRACE_PERIOD,
+        settings::DELTA,
+        settings::TAU,
+        settings::MAX_DEPTH,
+        settings::SPLIT_CRITERION,
+        settings::LEAF_PREDICTION,
+        settings::N_SPLITS,
+        Parameter::new(
+            "bootstrap_sampling",
+            Kind::Boolean,
+            DefaultValue::Boolean(true),
+            "leaves learn each example with a weight drawn by chance",
+        ),
+        Parameter::new(
+            "drift_window_threshold",
+            Kind::Integer { low: 1, high: 1 << 53 },
+            DefaultValue::Integer(300),
+            "examples before an alternate subtree is judged",
+        ),
+        Parameter::new(
+            "adwin_delta",
+            Kind::Float(Bounds::OPEN_UNIT),
+            DefaultValue::Float(0.002),
+            "the chance of a false alarm of a node's ADWIN",
+        ),
+        Parameter::new(
+            "switch_significance",
+            Kind::Float(Bounds::OPEN_UNIT),
+            DefaultValue::Float(0.05),
+            "the chance that an alternate that is swapped in or given up is no better or worse",
+        ),
+        settings::BINARY_SPLIT,
+        settings::MIN_BRANCH_FRACTION,
+        settings::MAX_SHARE_TO_SPLIT,
+        settings::MERIT_PREPRUNE,
+        settings::MAX_BYTES,
+        Parameter::new(
+            "seed",
+            Kind::Integer { low: 0, high: i64::MAX },
+            DefaultValue::Integer(1),
+            "of the random numbers of bootstrap_sampling",
+        ),
+    ],
+    build: |arguments| {
+        let options = Options {
+            // But for delta as `drift.ADWIN` is.
+            adwin: Adwin {
+                delta: arguments.float("adwin_delta")?,
+                clock: 32,
+                max_buckets: 5,
+                min_window_length: 5,
+                grace_period: 10,
+            },
+            threshold: arguments.integer("drift_window_threshold")? as u64,
+            log_significance: (2.0 / arguments.float("switch_significance")?).ln(),
+            bootstrap: arguments.boolean("bootstrap_sampling")?,
+        };
+        let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);
+        let tree = Tree::new(NAME, Settings::new(arguments)?, None);
+        Ok(Built::Classifier(Box::new(HoeffdingAdaptiveTreeClassifier {
+            adaptive: Adaptive::new(tree, options, random),
+        })))
+    },
+};
+
+#[derive(Clone)]
+struct HoeffdingAdaptiveTreeClassifier {
+    adaptive: Adaptive,
+}
+
+impl Part for HoeffdingAdaptiveTreeClassifier {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.adaptive.saved())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.adaptive.restore_from(unpack(NAME, bytes)?)
+    }
+
+    fn memory(&self) -> usize {
+        self.adaptive.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        self.adaptive.shown(schema)
+    }
+}
+
+impl Classifier for HoeffdingAdaptiveTreeClassifier {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+        self.adaptive.predict(x, want, out, scratch);
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let mut out = scratch.take_prediction();
+        let learned = self.step(x, y, w, Want::Class, &mut out, scratch);
+        scratch.give_prediction(out);
+        learned
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if let Row::Sparse(_) = x {
+            let mut dense = scratch.take_numbers();
+            let learned = self.adaptive.step(x.dense(&mut dense), y, w, want, out, scratch);
+            scratch.give_numbers(dense);
+            return learned;
+        }
+        self.adaptive.step(x, y, w, want, out, scratch)
+    }
+
+    fn duplicate(&self) -> Box<dyn Classifier> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+    use crate::tree::nodes::ROOT;
+    use serde_json::json;
+
+    fn majority(parameters: serde_json::Value) -> Adaptive {
+        let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
+        let parameters = description["parameters"].as_object().unwrap();
+        let arguments = crate::parameter::Arguments::new(NAME, parameters);
+        let options = Options {
+            adwin: Adwin { delta: 0.002, clock: 32, max_buckets: 5, min_window_length: 5, grace_period: 10 },
+            threshold: 300,
+            log_significance: 40f64.ln(),
+            bootstrap: false,
+        };
+        Adaptive::new(Tree::new(NAME, Settings::new(&arguments).unwrap(), None), options, Random::new(1, PURPOSE))
+    }
+
+    #[test]
+    fn an_alternate_votes_and_is_swapped_in() {
+        let mut adaptive = majority(json!({ "leaf_prediction": "mc", "grace_period": 10_000 }));
+        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let x = Row::Plain(&[1.0]);
+        // The first example finds no class, which is an error; the next two are class 0, as the leaf says.
+        for wrong in [1.0, 1.0, 1.0] {
+            adaptive.step(x, 0, 1.0, Want::Class, &mut out, &mut scratch).unwrap();
+            assert_eq!(adaptive.watches[0].window.total(), wrong);
+        }
+        adaptive.begin(ROOT);
+        let alternate = adaptive.watches[0].alternate;
+        adaptive.tree.leaves[1].counts = vec![0.0, 1.0];
+        adaptive.tree.classes = 2;
+        // Two of five wrong, beside one of five, in 400 examples.
+        for watch in &mut adaptive.watches {
+            watch.window.clear();
+        }
+        for place in 0..400 {
+            let adwin = adaptive.options.adwin;
+            for (node, wrong) in [(0, place % 5 < 2), (alternate as usize, place % 5 < 1)] {
+                assert!(adaptive.watches[node].window.add(f64::from(u8::from(wrong)), &adwin).is_none());
+            }
+        }
+        // The leaf says class 0, the alternate class 1, with weights 1 and ((160 + 1) / (80 + 1))².
+        adaptive.predict(x, Want::Probabilities, &mut out, &mut scratch);
+        let weight = (161.0f64 / 81.0).powi(2);
+        assert_eq!(out.class, Some(1));
+        assert!((out.probabilities[1] - weight / (1.0 + weight)).abs() < 1e-12);
+        // √(2 · 0.4 · 0.6 · ln 40 · 2/400) = 0.09409 < 0.4 − 0.2: with the next example it is swapped in.
+        adaptive.step(x, 1, 1.0, Want::Class, &mut out, &mut scratch).unwrap();
+        assert_eq!((adaptive.swapped, adaptive.alternates()), (1, 0));
+        assert_eq!((adaptive.tree.nodes.len(), adaptive.tree.leaves.len(), adaptive.watches.len()), (1, 1, 1));
+        assert_eq!(adaptive.tree.leaves[0].counts, [0.0, 2.0]);
+        assert_eq!((adaptive.watches[0].window.total(), adaptive.watches[0].window.width()), (80.0, 401));
+    }
+}
