@@ -311,7 +311,7 @@ impl Adaptive {
         scratch: &mut Scratch,
     ) -> bool {
         let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
-        leaves[leaf as usize].step(x, y, w, settings.vote, want, *classes, out, spare, scratch)
+        leaves[leaf as usize].step(x, y, w, settings, want, *classes, out, spare, scratch)
     }
 
     /// Note the errors at all nodes, and where they have risen.

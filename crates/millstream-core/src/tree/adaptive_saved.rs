@@ -75,6 +75,7 @@ impl Adaptive {
             "dropped": self.begun.saturating_sub(self.swapped).saturating_sub(alive),
             "growing": alive,
         });
+        shown["bytes"] = json!(self.memory());
         shown["changes"] = self.changes.shown(schema);
         shown
     }

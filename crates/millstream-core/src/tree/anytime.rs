@@ -16,7 +16,7 @@ use super::decision::{hoeffding_bound, Reason};
 use super::growth::Tree;
 use super::leaf::Leaf;
 use super::nodes::{End, Node, Place, NOWHERE, ROOT, SLOTS};
-use super::settings::Vote;
+use super::settings::{Settings, Vote};
 
 /// What is kept of a node that is split.
 #[derive(Clone, Debug)]
@@ -108,17 +108,18 @@ impl Anytime {
         let mut unheard = scratch.take_prediction();
         let mut learned = true;
         let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
+        // Inner nodes are not asked for predictions.
+        let quiet = Settings { vote: Vote::Majority, ..*settings };
         for node in path.iter() {
             if let Some(inner) = &mut self.inner[*node as usize] {
-                let (vote, quietly) = (Vote::Majority, Want::Class);
                 let place = &mut inner.statistics;
-                learned &= place.step(x, y, w, vote, quietly, *classes, &mut unheard, spare, scratch);
+                learned &= place.step(x, y, w, &quiet, Want::Class, *classes, &mut unheard, spare, scratch);
             }
         }
         let leaf = match end {
             End::Leaf { leaf, .. } => {
                 let place = &mut leaves[leaf as usize];
-                learned &= place.step(x, y, w, settings.vote, want, *classes, out, spare, scratch);
+                learned &= place.step(x, y, w, settings, want, *classes, out, spare, scratch);
                 leaf
             }
             // Without memory for another branch it goes the usual way.
@@ -126,7 +127,7 @@ impl Anytime {
                 let (_, leaf) = self.tree.nodes.leaf(x, |_| {});
                 let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
                 let place = &mut leaves[leaf as usize];
-                learned &= place.step(x, y, w, settings.vote, want, *classes, out, spare, scratch);
+                learned &= place.step(x, y, w, settings, want, *classes, out, spare, scratch);
                 leaf
             }
             // It is predicted the usual way and learned in a branch of its own.
@@ -136,7 +137,7 @@ impl Anytime {
                 self.inner.push(None);
                 let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
                 let place = &mut leaves[leaf as usize];
-                learned &= place.step(x, y, w, settings.vote, Want::Class, *classes, &mut unheard, spare, scratch);
+                learned &= place.step(x, y, w, settings, Want::Class, *classes, &mut unheard, spare, scratch);
                 leaf
             }
         };
@@ -220,18 +221,22 @@ impl Anytime {
         let Some(comparison) = self.compare(node, slot, test) else { return false };
         let Comparison { best, same, own, bound } = comparison;
         let tau = self.tree.settings.tau;
-        // With a tie, at least half of tau, or two splits of one merit would replace each other for ever.
-        let proves = |difference: f64| difference > bound || (bound < tau && difference > tau / 2.0);
+        // With a tie, by a fifth and not by next to nothing: else two splits of one merit would replace each other, and
+        // all below them, for ever.
+        let proves = |old: f64, new: f64| {
+            let margin = (new / 5.0).max(tau / 20.0);
+            new - old > bound || (bound < tau && new - old > margin)
+        };
         let merit_of = |split: Option<Candidate>| split.map_or(f64::NEG_INFINITY, |split| split.merit);
         if -merit_of(best) > bound {
             self.note(What::Killed, node, None, own, 0.0, bound);
             self.kill(node);
             return true;
         }
-        if let Some(best) = best.filter(|best| best.slot != slot && proves(best.merit - merit_of(same))) {
+        if let Some(best) = best.filter(|best| best.slot != slot && proves(merit_of(same), best.merit)) {
             return self.replace(node, &best, merit_of(same), bound, width);
         }
-        let Some(same) = same.filter(|same| same.test != test && proves(same.merit - own)) else { return false };
+        let Some(same) = same.filter(|same| same.test != test && proves(own, same.merit)) else { return false };
         let Some(place) = self.tree.nodes.get(node).map(Node::place) else { return false };
         match (place, same.test) {
             (Place::Threshold { slot, first, right, .. }, Test::AtMost(threshold)) => {

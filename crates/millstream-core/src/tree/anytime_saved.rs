@@ -71,7 +71,7 @@ impl Anytime {
         for (node, saved) in splits.into_iter().zip(inner) {
             let Some(saved) = saved else { continue };
             let SavedInner { statistics, reconsidered, changed } = saved;
-            let mut statistics = statistics.restored(who, anytime.tree.classes)?;
+            let mut statistics = statistics.restored(who, anytime.tree.classes, anytime.tree.settings.bins)?;
             require(who, statistics.features.is_none(), "a split that looks at some features only")?;
             statistics.node = node;
             anytime.inner[node as usize] = Some(Box::new(Inner { statistics, reconsidered, changed }));
@@ -102,6 +102,7 @@ impl Anytime {
             "moved": self.moved,
             "killed": self.killed,
         });
+        shown["bytes"] = json!(self.memory());
         shown["changes"] = self.changes.shown(schema);
         shown
     }

@@ -6,8 +6,8 @@
 //! every `min_samples_reevaluate` examples each node on their way is reconsidered (`anytime`): the split is replaced if
 //! G(best) − G(own) > ε, and taken back if 0 − G(best) > ε.
 //!
-//! Ties are as in the Hoeffding tree for leaves. For a split that is reconsidered the paper has none; here with ε < τ a
-//! difference of more than τ / 2 suffices. And a better threshold on the same feature moves, with its branches.
+//! Ties are as in the Hoeffding tree for leaves. For a split that is reconsidered the paper has none; here with ε < τ it
+//! suffices to be better by a fifth, and by τ / 20. And a better threshold on the same feature moves, with its branches.
 
 use serde_json::Value as Json;
 
@@ -21,6 +21,7 @@ use crate::state::{pack, unpack};
 
 use super::anytime::Anytime;
 use super::growth::Tree;
+use super::regression_settings;
 use super::settings::{self, Settings};
 
 const NAME: &str = "tree.ExtremelyFastDecisionTreeClassifier";
@@ -43,6 +44,8 @@ pub static DECLARATION: Declaration = Declaration {
         settings::SPLIT_CRITERION,
         settings::LEAF_PREDICTION,
         settings::N_SPLITS,
+        settings::SPLITTER,
+        regression_settings::N_BINS,
         settings::BINARY_SPLIT,
         settings::MIN_BRANCH_FRACTION,
         settings::MAX_SHARE_TO_SPLIT,

@@ -28,6 +28,7 @@ use crate::state::{pack, unpack};
 
 use super::adaptive::{Adaptive, Options};
 use super::growth::Tree;
+use super::regression_settings;
 use super::settings::{self, Settings};
 
 const NAME: &str = "tree.HoeffdingAdaptiveTreeClassifier";
@@ -46,6 +47,8 @@ pub static DECLARATION: Declaration = Declaration {
         settings::SPLIT_CRITERION,
         settings::LEAF_PREDICTION,
         settings::N_SPLITS,
+        settings::SPLITTER,
+        regression_settings::N_BINS,
         Parameter::new(
             "bootstrap_sampling",
             Kind::Boolean,
