@@ -17,6 +17,7 @@ from benchmarks import (
     peers,
     risk,
     streams,
+    trees,
 )
 from benchmarks.measure import Comparison
 from millstream import linear_model, naive_bayes, optim, preprocessing
@@ -238,6 +239,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "bayesian": least_squares.bayesian,
     "kernel-sgd": kernels.recursion,
     "fourier": kernels.fourier,
+    **trees.WORKLOADS,
     "adwin-one": lambda size: detectors.adwin(size, together=False),
     "adwin-many": lambda size: detectors.adwin(size, together=True),
     "forest-10": lambda size: forests.adaptive_random_forest(size, 10, {"MOA, 2 threads": 10, "River": 200}),

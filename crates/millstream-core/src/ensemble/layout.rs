@@ -44,7 +44,7 @@ impl Layout {
         let mut slots: Vec<u32> = self.features.iter().chain(&self.votes).copied().collect();
         slots.sort_unstable();
         slots.iter().enumerate().all(|(place, &slot)| place == slot as usize)
-            && self.votes.len() % models == 0
+            && self.votes.len().is_multiple_of(models)
             && (with_features || self.features.is_empty())
     }
 

@@ -87,7 +87,7 @@ impl Tree {
         let number = number as usize;
         let busy = self.leaves.iter().filter(|leaf| !leaf.idle);
         let (count, bytes) = busy.fold((0, 0), |(count, bytes), leaf| (count + 1, bytes + leaf.memory()));
-        let usual = if count > 0 { bytes / count } else { self.settings.max_bytes / 4 };
+        let usual = bytes.checked_div(count).unwrap_or(self.settings.max_bytes / 4);
         let frame = self.frame_at_most(self.leaves.len(), usual);
         let room = self.settings.max_bytes.saturating_sub(self.ledger.total + frame);
         if room < usual {
