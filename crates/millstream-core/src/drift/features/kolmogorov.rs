@@ -2,8 +2,8 @@
 //!
 //! D is the greatest distance of two empirical distribution functions. Its chance is counted exactly where both samples
 //! are small: lattice paths from (0, 0) to (n, m) that stay nearer to the diagonal than D (Hodges, 1958, "The significance
-//! probability of the Smirnov two-sample test", Arkiv för Matematik 3). Else it is Kolmogorov's limit, which is 2 to 25 %
-//! above the exact one from 100 numbers on, and so keeps the level.
+//! probability of the Smirnov two-sample test", Arkiv för Matematik 3). Else it is Kolmogorov's limit, which is up to
+//! 30 % above the exact one, and so keeps the level.
 
 /// Up to so many pairs of numbers the chance is counted.
 const EXACT: usize = 1 << 14;
