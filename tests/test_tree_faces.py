@@ -353,6 +353,25 @@ def test_a_regression_tree():
     ElementTree.fromstring(model.draw().svg)
 
 
+@pytest.mark.parametrize("name", [name for name in millstream.find() if name.startswith("tree.")])
+def test_every_tree_tells_of_itself(name):
+    model = millstream.build({"name": name, "parameters": {"grace_period": 50, "delta": 0.01}})
+    for place, (x, y) in enumerate(rows(3000)):
+        # A drift, for trees that follow one.
+        y = {"late": "in time", "in time": "late"}[y] if place > 2000 else y
+        model.learn_one(x, y if model.role == "classifier" else float(y == "late"))
+    ElementTree.fromstring(model.draw().svg)
+    assert len(model.to_frame("pandas")) == len(model.draw(max_depth=1000).text.splitlines()) - 1 > 1
+    assert sum(model.feature_importances.values()) == pytest.approx(1.0)
+    assert len(model.splits("pandas")) >= 1
+    for x, _ in rows(20, seed=5):
+        why = model.explain_one(x)
+        assert why.base + sum(why.contributions.values()) == pytest.approx(why.share)
+        assert why.share + why.leaf_model == pytest.approx(why.prediction)
+    assert len(model.rules()) == model.to_frame("pandas").leaf.sum()
+    assert "<svg" in model._repr_html_()
+
+
 def test_features_that_are_numbers_keep_their_names():
     model = tree.HoeffdingTreeClassifier(grace_period=100, delta=1e-3)
     evaluate.prequential(model, synth.SEA(seed=1).take(5000))

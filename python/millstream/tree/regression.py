@@ -16,7 +16,8 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
 
     A leaf is split where that reduces the variance of the target most, once Hoeffding's bound says that this is no
     accident. A leaf predicts the mean of its targets, or by a linear model of the numeric features, or by
-    whichever of the two has had the smaller errors of late. Before anything was learned it predicts 0.
+    whichever of the two has had the smaller errors of late. Before anything was learned it predicts 0. What it has
+    learned can be seen: `draw()`, `rules()`, `to_frame()`, `splits()`, `explain_one(x)`, `feature_importances`.
 
     Parameters
     ----------
