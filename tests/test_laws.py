@@ -30,6 +30,16 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("tree.HoeffdingTreeClassifier", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingTreeRegressor", "memory"): "it grows with what there is to learn",
     ("forest.ARFClassifier", "memory"): "trees grow with what there is to learn",
+    ("ensemble.ADWINBagging", "memory"): "windows grow with the logarithm of the stream",
+    ("ensemble.LeveragingBagging", "memory"): "windows grow with the logarithm of the stream",
+    (
+        "ensemble.SRPClassifier",
+        "memory",
+    ): "its windows grow, and background learners come and go",
+    (
+        "ensemble.SRPRegressor",
+        "memory",
+    ): "its windows grow, and background learners come and go",
     **{
         (part, law): "its region is of the inputs that it began with, none of them missing or nominal"
         for part in millstream.find(role="transformer")
