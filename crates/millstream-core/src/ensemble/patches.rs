@@ -525,7 +525,7 @@ mod tests {
         let (weights, rows) = (vec![1.0; 400], vec![crate::row::RowBuffer::default(); 400]);
         let lesson = Lesson { rows: Rows::Kept(&rows), targets: &targets, weights: &weights, stride: 2 };
         let (mut scratch, mut page) = (Scratch::default(), Page::for_rows(400, 2));
-        let mut whole = member(1e-5);
+        let mut whole = member(1e-12);
         whole.draw(&lesson, &mut page);
         assert!(whole.go(&lesson, 0, &mut page, &mut scratch).is_none());
         assert_eq!(whole.drifts, 1);
@@ -534,7 +534,7 @@ mod tests {
         // Its votes weigh its own accuracy, 1, and not that of the one before.
         assert_eq!(page.trust[399], 1.0);
         // Row by row it is the same.
-        let mut single = member(1e-5);
+        let mut single = member(1e-12);
         for row in 0..400 {
             let one = lesson.part(row, row + 1);
             let mut page = Page::for_rows(1, 2);
