@@ -243,8 +243,11 @@ def unnamed(models: Any) -> Any:
     """Models without names, which scikit-learn's pairs have."""
     if not isinstance(models, (list, tuple)):
         return models
-    pair = lambda item: isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str)  # noqa: E731
-    return [item[1] if pair(item) else item for item in models]
+    return [item[1] if _is_named(item) else item for item in models]
+
+
+def _is_named(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str)
 
 
 def takes_weight(model: Any) -> bool:
