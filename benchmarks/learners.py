@@ -82,6 +82,7 @@ def _river(name: str) -> Callable[[], Any] | None:
         optim,
         preprocessing,
         stats,
+        tree,
     )
     from river.drift import binary
 
@@ -133,6 +134,8 @@ def _river(name: str) -> Callable[[], Any] | None:
         "preprocessing.MinMaxScaler": lambda: preprocessing.MinMaxScaler(),
         "preprocessing.OneHotEncoder": lambda: preprocessing.OneHotEncoder(),
         "preprocessing.StandardScaler": lambda: preprocessing.StandardScaler(),
+        "tree.ExtremelyFastDecisionTreeClassifier": lambda: tree.ExtremelyFastDecisionTreeClassifier(),
+        "tree.HoeffdingAdaptiveTreeClassifier": lambda: tree.HoeffdingAdaptiveTreeClassifier(seed=1),
     }
     return counterparts.get(name)
 

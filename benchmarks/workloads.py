@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks import (
+    adaptive_trees,
     detectors,
     files,
     forests,
@@ -245,6 +246,8 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "forest-10": lambda size: forests.adaptive_random_forest(size, 10, {"MOA, 2 threads": 10, "River": 200}),
     "forest-100": lambda size: forests.adaptive_random_forest(size, 100, {"MOA, 2 threads": 8}),
     "forest-threads": forests.threads,
+    "adaptive-tree": adaptive_trees.adaptive,
+    "anytime-tree": adaptive_trees.anytime,
 }
 
 
