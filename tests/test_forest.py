@@ -261,3 +261,11 @@ def test_as_good_as_river(name: str) -> None:
             peer.learn_one(x, y)
         theirs.append(float(np.mean(hits)))
     assert np.mean(ours) > np.mean(theirs) - 0.01, (ours, theirs)
+
+
+def test_nominal_features_of_many_values_do_not_lead_astray() -> None:
+    """Agrawal's first function asks for the age alone; 20 makes of car look as good to a few rows."""
+    rows = list(synth.Agrawal(seed=1, classification_function=0).take(2500))
+    model = forest.ARFClassifier(n_models=5)
+    right = [model.step_one(x, y) == y for x, y in rows]
+    assert np.mean(right[500:]) > 0.95

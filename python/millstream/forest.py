@@ -69,7 +69,8 @@ class ARFClassifier(Native, Classifier):
     n_bins
         The most bins of a histogram.
     binary_split
-        Split a nominal feature only into one value and the rest.
+        Split a nominal feature only into one value and the rest. A branch for each value looks good by chance where
+        there are many, because examples that are learned six times count as six.
     min_branch_fraction
         At least two branches of a split must have more than this share of the examples.
     max_share_to_split
@@ -124,7 +125,7 @@ class ARFClassifier(Native, Classifier):
         n_splits: int = 10,
         splitter: str = "gaussian",
         n_bins: int = 64,
-        binary_split: bool = False,
+        binary_split: bool = True,
         min_branch_fraction: float = 0.01,
         max_share_to_split: float = 0.99,
         merit_preprune: bool = True,
