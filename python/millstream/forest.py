@@ -69,8 +69,8 @@ class ARFClassifier(Native, Classifier):
     n_bins
         The most bins of a histogram.
     binary_split
-        Split a nominal feature only into one value and the rest. A branch for each value looks good by chance where
-        there are many, because examples that are learned six times count as six.
+        Split a nominal feature only into one value and the rest. Where there are many, a branch for each looks
+        good by chance, because examples that are learned six times count as six.
     min_branch_fraction
         At least two branches of a split must have more than this share of the examples.
     max_share_to_split
