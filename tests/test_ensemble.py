@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import millstream
-from millstream import base, ensemble, linear_model, naive_bayes, preprocessing
+from millstream import base, ensemble, forest, linear_model, naive_bayes, preprocessing, tree
 
 BAYES = {"name": "naive_bayes.GaussianNB"}
 SCALED = [{"name": "preprocessing.StandardScaler"}, {"name": "linear_model.LogisticRegression"}]
@@ -169,6 +169,42 @@ def test_a_refused_row_leaves_members_as_the_loop_does(title: str) -> None:
     with pytest.raises(ValueError, match="member"):
         one.learn_one(dict(enumerate(X[413].tolist())), y[413].item())
     assert state(one) == state(stopped)
+
+
+@pytest.mark.parametrize(
+    ("build", "first"),
+    [
+        (lambda: ensemble.LeveragingBagging(tree.HoeffdingTreeClassifier(), 4, seed=3), 200),
+        (lambda: ensemble.Bagging(tree.HoeffdingTreeClassifier(), 4, seed=3), 200),
+        # Its leaves look at features that were there when they were made.
+        (lambda: forest.ARFClassifier(4, seed=3), 0),
+    ],
+)
+def test_trees_take_all_rows_of_moderate_numbers_until_they_have_seen_others(build: Any, first: int) -> None:
+    """No copies are kept of trees that are sure to learn; one that has learned 1e305 is no longer sure."""
+    X, y = drifting(300)
+    wide = np.hstack([X, np.ones((300, 1))])
+    model, careful = build(), build()
+    model.learn_many(X[:first], y[:first])
+    for x, target in zip(X[:first].tolist(), y[:first].tolist(), strict=True):
+        careful.learn_one(dict(enumerate(x)), target)
+    assert state(model) == state(careful)
+    # A feature that never came has no variance yet, and takes any number.
+    new = {**dict(enumerate(X[first].tolist())), X.shape[1]: 1e305}
+    for both in (model, careful):
+        both.learn_one(new, y[first].item())
+    before = model.to_bytes()
+    with pytest.raises(ValueError, match=r"member \d"):
+        model.learn_many(wide[first + 1 :], y[first + 1 :])
+    assert model.to_bytes() == before
+    with pytest.raises(ValueError, match=r"member \d"):
+        model.learn_many(wide[first + 1 :], y[first + 1 :], on_error="stop")
+    for x, target in zip(wide[first + 1 :].tolist(), y[first + 1 :].tolist(), strict=True):
+        try:
+            careful.learn_one(dict(enumerate(x)), target)
+        except ValueError:
+            break
+    assert state(model) == state(careful)
 
 
 def test_the_worst_member_is_replaced_when_the_world_changes() -> None:

@@ -4,7 +4,6 @@
 //! (checks, look-ups, calls through a table of functions) is done once for many.
 
 use crate::labels::Labels;
-use crate::role::SURE_NUMBER;
 use crate::row::{most, Prediction, Row, RowBuffer, Want};
 
 /// Rows and the codes of their classes; all numbers are finite, all weights above 0.
@@ -93,7 +92,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Whether no number is so large that its square could overflow.
+    /// Whether no number is so large that sums of its square could overflow.
     fn are_moderate(&self) -> bool {
         match self {
             Rows::Plain { values, .. } => are_moderate(values),
@@ -105,9 +104,12 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Sums of weights times squares of such numbers, as many as there may be, are far from the largest number.
+pub const MODERATE: f64 = 1e60;
+
 fn are_moderate(numbers: &[f64]) -> bool {
     // NaN is missing; `|` and not `||`, so that it runs in vector registers.
-    !numbers.iter().fold(false, |large, number| large | (number.abs() > SURE_NUMBER))
+    !numbers.iter().fold(false, |large, number| large | (number.abs() > MODERATE))
 }
 
 /// Rows with their targets, for a learner that is one of many: it predicts each row and then learns it as often as
@@ -145,7 +147,7 @@ impl<'a, T: Target> Lesson<'a, T> {
         Lesson { weights, ..*self }
     }
 
-    /// Whether no number in it is so large that its square could overflow: what `Part::never_refuses` asks for.
+    /// Whether no number in it is so large that sums could overflow: what `Part::never_refuses` asks for.
     pub fn is_moderate(&self) -> bool {
         self.rows.are_moderate()
             && are_moderate(self.weights)
@@ -166,7 +168,7 @@ impl Target for u32 {
 
 impl Target for f64 {
     fn is_moderate(self) -> bool {
-        self.abs() <= SURE_NUMBER
+        self.abs() <= MODERATE
     }
 }
 

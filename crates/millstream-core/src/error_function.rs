@@ -44,21 +44,46 @@ pub fn complement(x: f64) -> f64 {
 const STEPS: f64 = 64.0;
 const FAR: f64 = 8.5;
 
-/// The share of a standard normal distribution below `z`, to about 1e-15: Taylor's series around the nearest point of
-/// a table, whose derivatives are φ(z), −z φ(z), (z² − 1) φ(z), …. For where it is asked very often.
-pub fn normal_below(z: f64) -> f64 {
+/// By point: the share beyond it, and the density.
+#[inline(always)]
+fn table() -> &'static [[f64; 2]] {
     static TABLE: OnceLock<Vec<[f64; 2]>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| {
+    TABLE.get_or_init(|| {
         let point = |step: usize| {
             let z = step as f64 / STEPS;
             [0.5 * complement(z * FRAC_1_SQRT_2), (-0.5 * z * z).exp() / (2.0 * PI).sqrt()]
         };
-        (0..=(FAR * STEPS) as usize).map(point).collect()
-    });
+        (0..=(FAR * STEPS) as usize + 1).map(point).collect()
+    })
+}
+
+/// How far `roughly_below` is off at most: (max |φ′| = 0.242) / 8 of a step squared is 7.4e-6.
+pub const ROUGHLY: f64 = 1e-5;
+
+/// The share of a standard normal distribution below `z`, by straight lines between the points of the table.
+#[inline]
+pub fn roughly_below(z: f64) -> f64 {
+    let place = z.abs() * STEPS;
+    if !(place < FAR * STEPS) {
+        return if z < 0.0 { 0.0 } else { 1.0 };
+    }
+    let (table, point) = (table(), place as usize);
+    let (a, b) = (table[point][0], table[point + 1][0]);
+    let tail = a + (place - point as f64) * (b - a);
+    if z < 0.0 {
+        tail
+    } else {
+        1.0 - tail
+    }
+}
+
+/// The share of a standard normal distribution below `z`, to about 1e-15: Taylor's series around the nearest point of
+/// a table, whose derivatives are φ(z), −z φ(z), (z² − 1) φ(z), …. For where it is asked very often.
+pub fn normal_below(z: f64) -> f64 {
     let far = z.abs();
     let nearest = (far * STEPS).round();
     // The share beyond |z|, and the density.
-    let Some(&[beyond, density]) = table.get(nearest as usize).filter(|_| far < FAR) else {
+    let Some(&[beyond, density]) = table().get(nearest as usize).filter(|_| far < FAR) else {
         return if z < 0.0 { 0.0 } else { 1.0 };
     };
     let (a, h) = (nearest / STEPS, far - nearest / STEPS);
@@ -91,8 +116,10 @@ mod tests {
                 false => 1.0 - 0.5 * complement(z * FRAC_1_SQRT_2),
             };
             assert!((normal_below(z) - expected).abs() < 1e-15, "{z}");
+            assert!((roughly_below(z) - expected).abs() < 0.75 * ROUGHLY, "{z}");
         }
         assert_eq!([-1e308, 1e308].map(normal_below), [0.0, 1.0]);
+        assert_eq!([-1e308, 1e308, f64::NAN].map(roughly_below), [0.0, 1.0, 1.0]);
     }
 
     /// Values of tables: Abramowitz and Stegun, 7.1, with more digits.

@@ -37,8 +37,10 @@ pub trait Part: Send + Sync {
     fn restore(&mut self) {}
     /// Keep nothing more, and stay.
     fn release(&mut self) {}
-    /// Whether it is sure to learn any row in which numbers, target and weight are up to `SURE_NUMBER` in size, however
-    /// many of them: then an ensemble keeps no copy of it for the case that it refuses one.
+    /// Whether it is sure to learn any row in which numbers, target and weight are up to `block::MODERATE` in size,
+    /// however many of them: then an ensemble keeps no copy of it for the case that it refuses one. That may depend on
+    /// what was learned before, so it is asked again after rows with larger numbers; the answer may take a look at the
+    /// whole state.
     fn never_refuses(&self) -> bool {
         false
     }

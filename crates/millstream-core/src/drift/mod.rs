@@ -5,6 +5,7 @@
 //! (`Test::SHARES`) are told 1 for an error and 0 for none, or anything between.
 
 mod adwin;
+mod buckets;
 mod cusum;
 mod cuts;
 mod ddm;

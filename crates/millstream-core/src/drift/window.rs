@@ -1,9 +1,7 @@
 //! The window of ADWIN (Bifet and Gavaldà, 2007): as long as the mean has not changed, in logarithmic memory.
 //!
-//! The window is an exponential histogram (section 4 of the paper): buckets of 1, 2, 4, … numbers, at most M of each
-//! size, the oldest the largest; when there are M + 1 of a size, the two oldest become one of twice the size. A bucket
-//! keeps its sum and the sum of squared deviations from its mean. At every cut between buckets, the means of the two
-//! sides, n₀ and n₁ numbers, are compared (theorem 3.2 with the variance, as in section 3.1):
+//! The numbers are in buckets (`buckets.rs`). At every cut between buckets, the means of the two sides, n₀ and n₁
+//! numbers, are compared (theorem 3.2 with the variance, as in section 3.1):
 //!
 //! ```text
 //! ε = √(2 m σ² ln(2 ln(n) / δ)) + ⅔ m ln(2 ln(n) / δ),   m = 1 / (n₀ − L + 1) + 1 / (n₁ − L + 1)
@@ -12,13 +10,14 @@
 //! where L, the least length of a side, is in m as in all programs that are used to publish results. While some cut
 //! has means further apart than ε, the oldest bucket is dropped.
 //!
-//! Two things make it quick. Which buckets become one does not depend on the numbers, so the newest numbers wait, and
-//! enter the buckets many at once: each row of buckets is gone through once for all of them. And most cuts are refused
-//! by products alone (`cuts.rs`), without a division and a root.
+//! Two things make it quick. The newest numbers wait, and enter the buckets and the sums many at once: how many they are
+//! depends on their count alone, so that the same numbers leave the same state in any portions. And most cuts are
+//! refused by products alone (`cuts.rs`), without a division and a root.
 
 use serde::{Deserialize, Serialize};
 
-use super::cuts::{Cuts, TOGETHER};
+use super::buckets::{Bucket, Buckets, Lines, TOGETHER};
+use super::cuts::{self, Logarithm, Sums};
 use super::Direction;
 
 /// What a window is asked to do; checked where it is declared.
@@ -39,47 +38,94 @@ pub struct Settings {
 /// Numbers beyond this could make the squares overflow.
 pub const LARGEST: f64 = 1e100;
 
-/// How many numbers wait at most.
-const WAITING: usize = 32;
-
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Bucket {
-    total: f64,
-    /// The sum of squared deviations from the bucket's mean.
-    squares: f64,
-}
-
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Saved", into = "Saved")]
 pub struct Window {
-    /// Row by row, `max_buckets + 1` places each; row r has buckets of 2ʳ numbers, the oldest first.
-    buckets: Vec<Bucket>,
-    /// How many buckets each row has.
-    lengths: Vec<usize>,
+    buckets: Buckets,
     /// Numbers in the window.
     width: u64,
+    /// Of the numbers in buckets.
     total: f64,
+    /// The sum of their squared deviations from their mean.
     squares: f64,
     /// Numbers since it was begun.
     ticks: u64,
-    /// The newest numbers, which are in the sums and not yet in the buckets.
-    #[serde(default)]
+    /// The newest numbers, which are not yet in buckets.
     waiting: Vec<f64>,
+    /// Their sum, one after the other.
+    loose: f64,
     /// How many numbers are after the change, by the last cut.
-    #[serde(skip)]
     since: u64,
     /// There is no check before so many ticks; 0 if that is not known.
-    #[serde(skip)]
     next: u64,
 }
 
-impl Bucket {
-    /// Two of the same size as one; `size` is a power of two, so that its inverse is exact.
-    #[inline]
-    fn joined(self, other: Bucket, size: f64) -> Bucket {
-        let apart = (self.total - other.total) * (1.0 / size);
-        Bucket {
-            total: self.total + other.total,
-            squares: self.squares + other.squares + 0.5 * size * apart * apart,
+/// What is saved.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    buckets: Vec<Bucket>,
+    lengths: Vec<usize>,
+    width: u64,
+    total: f64,
+    squares: f64,
+    ticks: u64,
+    #[serde(default)]
+    waiting: Vec<f64>,
+    /// Whether the sums are of the numbers in buckets alone; else they are of those that wait too.
+    #[serde(default)]
+    settled: bool,
+}
+
+/// What is used again and again while many numbers come.
+#[derive(Default)]
+struct Room {
+    lines: Lines,
+    log: Logarithm,
+}
+
+impl From<Saved> for Window {
+    fn from(saved: Saved) -> Self {
+        let Saved { width, mut total, mut squares, .. } = saved;
+        if !saved.settled {
+            let mut before = width as f64;
+            for &x in saved.waiting.iter().rev() {
+                before -= 1.0;
+                total -= x;
+                let apart = before * x - total;
+                squares = (squares - apart * apart / (before * (before + 1.0)).max(1.0)).max(0.0);
+            }
+        }
+        Window {
+            buckets: Buckets { places: saved.buckets, lengths: saved.lengths },
+            width,
+            total,
+            squares,
+            ticks: saved.ticks,
+            loose: saved.waiting.iter().sum(),
+            waiting: saved.waiting,
+            since: 0,
+            next: 0,
+        }
+    }
+}
+
+impl From<Window> for Saved {
+    fn from(window: Window) -> Self {
+        let Window { buckets: Buckets { places: mut buckets, lengths }, .. } = window;
+        // What is in places without a bucket depends on the portions in which numbers came.
+        let stride = buckets.len() / lengths.len().max(1);
+        for (row, &length) in buckets.chunks_exact_mut(stride.max(1)).zip(&lengths) {
+            row[length..].fill(Bucket::default());
+        }
+        Saved {
+            buckets,
+            lengths,
+            width: window.width,
+            total: window.total,
+            squares: window.squares,
+            ticks: window.ticks,
+            waiting: window.waiting,
+            settled: true,
         }
     }
 }
@@ -96,64 +142,78 @@ impl Window {
     }
 
     /// 0 while there is nothing.
+    #[inline]
     pub fn mean(&self) -> f64 {
         if self.width == 0 {
             0.0
         } else {
-            self.total / self.width as f64
+            self.total() / self.width as f64
         }
     }
 
+    #[inline]
     pub fn total(&self) -> f64 {
-        self.total
-    }
-
-    pub fn variance(&self) -> f64 {
-        if self.width == 0 {
-            0.0
-        } else {
-            self.squares / self.width as f64
-        }
+        self.total + self.loose
     }
 
     /// Begin anew; the memory is kept.
     pub fn clear(&mut self) {
         self.buckets.clear();
-        self.lengths.clear();
         self.waiting.clear();
-        (self.width, self.total, self.squares, self.ticks, self.next) = (0, 0.0, 0.0, 0, 0);
+        (self.width, self.total, self.squares, self.loose) = (0, 0.0, 0.0, 0.0);
+        (self.ticks, self.next) = (0, 0);
     }
 
     /// Add a number of at most `LARGEST` either way; where a cut was found and what is before it dropped, which way the
     /// mean went.
     #[inline]
     pub fn add(&mut self, x: f64, settings: &Settings) -> Option<Direction> {
-        self.insert(x);
+        self.loose += x;
+        self.width += 1;
         self.ticks += 1;
-        if self.waiting.len() == WAITING {
-            self.settle(settings.max_buckets);
+        self.waiting.push(x);
+        if self.waiting.len() == TOGETHER || self.ticks >= self.next {
+            return self.come_to(settings);
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn come_to(&mut self, settings: &Settings) -> Option<Direction> {
+        let mut room = Room::default();
+        if self.waiting.len() == TOGETHER {
+            self.settle(settings.max_buckets, &mut room);
         }
         if self.ticks < self.next {
             return None;
         }
-        self.check(settings)
+        self.check(settings, &mut room)
     }
 
     /// `add` with numbers up to the first that finds a cut; gives how many they were.
     pub fn add_many(&mut self, numbers: &[f64], settings: &Settings) -> (usize, Option<Direction>) {
+        let mut room = Room::default();
         let mut done = 0;
         while let Some(rest) = numbers.get(done..).filter(|rest| !rest.is_empty()) {
             let until = self.next.saturating_sub(self.ticks).max(1);
-            let room = WAITING - self.waiting.len();
-            let now = rest.len().min(room).min(usize::try_from(until).unwrap_or(usize::MAX));
-            self.insert_many(&rest[..now]);
+            let space = TOGETHER - self.waiting.len();
+            let now = rest.len().min(space).min(usize::try_from(until).unwrap_or(usize::MAX));
+            let some = &rest[..now];
+            self.loose = some.iter().fold(self.loose, |sum, x| sum + x);
+            self.width += now as u64;
             self.ticks += now as u64;
             done += now;
-            if self.waiting.len() == WAITING {
-                self.settle(settings.max_buckets);
+            if now == TOGETHER {
+                // Nobody waits: they need not either.
+                self.take_in(some, settings.max_buckets, &mut room.lines);
+            } else {
+                self.waiting.extend_from_slice(some);
+                if self.waiting.len() == TOGETHER {
+                    self.settle(settings.max_buckets, &mut room);
+                }
             }
             if self.ticks >= self.next {
-                if let Some(direction) = self.check(settings) {
+                if let Some(direction) = self.check(settings, &mut room) {
                     return (done, Some(direction));
                 }
             }
@@ -162,140 +222,70 @@ impl Window {
     }
 
     #[inline]
-    fn insert(&mut self, x: f64) {
-        // (x − Σ / n)² n / (n + 1), with one division; of whole numbers everything before it is exact.
-        let before = self.width as f64;
-        self.width += 1;
-        let apart = before * x - self.total;
-        self.squares += apart * apart / (before * (before + 1.0)).max(1.0);
-        self.total += x;
-        self.waiting.push(x);
-    }
-
-    /// `insert` with each.
-    #[inline]
-    fn insert_many(&mut self, numbers: &[f64]) {
-        let mut before = self.width as f64;
-        let (mut total, mut squares) = (self.total, self.squares);
-        for &x in numbers {
-            let apart = before * x - total;
-            squares += apart * apart / (before * (before + 1.0)).max(1.0);
-            total += x;
-            before += 1.0;
-        }
-        (self.total, self.squares) = (total, squares);
-        self.width += numbers.len() as u64;
-        self.waiting.extend_from_slice(numbers);
-    }
-
-    #[inline(never)]
-    fn check(&mut self, settings: &Settings) -> Option<Direction> {
+    fn check(&mut self, settings: &Settings, room: &mut Room) -> Option<Direction> {
         let due = self.ticks.is_multiple_of(settings.clock);
         self.next = (self.ticks / settings.clock + 1).saturating_mul(settings.clock);
         if !due || self.width <= settings.grace_period {
             return None;
         }
-        self.settle(settings.max_buckets);
-        self.shrink(settings)
-    }
-
-    /// Put the numbers that wait into buckets, as if one after the other: where a row has one bucket too many, its two
-    /// oldest go to the next as one, so that a row which is given more than it holds hands on pairs from its beginning.
-    fn settle(&mut self, max_buckets: usize) {
-        let stride = max_buckets + 1;
-        let mut rooms = [[Bucket::default(); WAITING]; 2];
-        let [given, handed] = &mut rooms;
-        let (mut given, mut handed) = (given, handed);
-        let mut count = self.waiting.len();
-        for (bucket, &x) in given.iter_mut().zip(&self.waiting) {
-            bucket.total = x;
-        }
-        self.waiting.clear();
-        let mut row = 0;
-        while count > 0 {
-            if row == self.lengths.len() {
-                self.lengths.push(0);
-                self.buckets.resize(self.lengths.len() * stride, Bucket::default());
-            }
-            let length = self.lengths[row];
-            let buckets = &mut self.buckets[row * stride..(row + 1) * stride];
-            let pairs = (length + count).saturating_sub(max_buckets).div_ceil(2);
-            let size = (1u64 << row) as f64;
-            // The pairs that are all in the row, the one that is half in it, and those of what was given.
-            let inside = pairs.min(length / 2);
-            for (pair, joined) in buckets.chunks_exact(2).zip(&mut handed[..inside]) {
-                *joined = pair[0].joined(pair[1], size);
-            }
-            let mut used = 0;
-            let mut place = inside;
-            if pairs > inside && length % 2 == 1 {
-                handed[place] = buckets[length - 1].joined(given[0], size);
-                (place, used) = (place + 1, 1);
-            }
-            for (pair, joined) in given[used..].chunks_exact(2).zip(&mut handed[place..pairs]) {
-                *joined = pair[0].joined(pair[1], size);
-            }
-            used += 2 * (pairs - place);
-            let stay = length.saturating_sub(2 * pairs);
-            buckets.copy_within(length - stay..length, 0);
-            buckets[stay..stay + count - used].copy_from_slice(&given[used..count]);
-            self.lengths[row] = stay + count - used;
-            std::mem::swap(&mut given, &mut handed);
-            count = pairs;
-            row += 1;
+        self.settle(settings.max_buckets, room);
+        match self.cut(settings, &mut room.log) {
+            Some(direction) => Some(self.shrink(direction, settings, &mut room.log)),
+            None => None,
         }
     }
 
-    fn shrink(&mut self, settings: &Settings) -> Option<Direction> {
-        let mut found = None;
-        while let Some(direction) = self.cut(settings) {
-            if found.is_none() {
-                self.since = self.newer_side(settings);
-                found = Some(direction);
-            }
+    /// Put the numbers that wait into buckets and sums.
+    fn settle(&mut self, max_buckets: usize, room: &mut Room) {
+        if !self.waiting.is_empty() {
+            let waiting = std::mem::take(&mut self.waiting);
+            self.take_in(&waiting, max_buckets, &mut room.lines);
+            self.waiting = waiting;
+            self.waiting.clear();
+        }
+    }
+
+    /// Put numbers, whose sum is `loose` and which are in the width, into buckets and sums.
+    #[inline]
+    fn take_in(&mut self, numbers: &[f64], max_buckets: usize, lines: &mut Lines) {
+        let (count, sum) = (numbers.len() as f64, self.loose);
+        let before = self.width as f64 - count;
+        let within = deviations(numbers, sum / count);
+        // (Σ' / k − Σ / n)² n k / (n + k), with one division; of whole numbers everything before it is exact.
+        let apart = before * sum - count * self.total;
+        let between = apart * apart / (before * count * (before + count)).max(1.0);
+        self.squares += within + between;
+        self.total += sum;
+        self.loose = 0.0;
+        self.buckets.add(numbers, max_buckets, lines);
+    }
+
+    /// Drop what is before cuts, where there is one that way.
+    #[cold]
+    fn shrink(&mut self, direction: Direction, settings: &Settings, log: &mut Logarithm) -> Direction {
+        self.since = self.newer_side(settings);
+        self.drop_oldest(settings.max_buckets);
+        while self.cut(settings, log).is_some() {
             self.drop_oldest(settings.max_buckets);
         }
-        found
+        direction
     }
 
-    /// The first cut, from the oldest on, whose sides have means too far apart.
-    fn cut(&self, settings: &Settings) -> Option<Direction> {
-        let stride = settings.max_buckets + 1;
-        let cuts = Cuts::new(self.width, self.total, self.squares, settings);
-        let (mut old, mut old_total) = (0.0, 0.0);
-        // Sizes and sums of the older sides of some cuts, which are looked at together.
-        let (mut olds, mut totals) = ([0.0; TOGETHER], [0.0; TOGETHER]);
-        let mut count = 0;
-        for (row, &length) in self.lengths.iter().enumerate().rev() {
-            let size = (1u64 << row) as f64;
-            for some in self.buckets[row * stride..row * stride + length].chunks(TOGETHER) {
-                if count + some.len() > TOGETHER {
-                    if let Some(direction) = cuts.first(&olds[..count], &totals[..count]) {
-                        return Some(direction);
-                    }
-                    count = 0;
-                }
-                let places = olds[count..].iter_mut().zip(&mut totals[count..]);
-                for (bucket, (old_here, total_here)) in some.iter().zip(places) {
-                    old += size;
-                    old_total += bucket.total;
-                    (*old_here, *total_here) = (old, old_total);
-                }
-                count += some.len();
-            }
-        }
-        cuts.first(&olds[..count], &totals[..count])
+    /// The first cut, from the oldest on, whose sides have means too far apart; nobody waits.
+    #[inline]
+    fn cut(&self, settings: &Settings, log: &mut Logarithm) -> Option<Direction> {
+        let sums = Sums { width: self.width, total: self.total, squares: self.squares };
+        cuts::first(&self.buckets, sums, settings, log)
     }
 
     /// How many numbers are after the cut whose sides differ most for their sizes, which of all cuts is the likeliest
     /// place of one change. The window after a cut still begins before it: large buckets are dropped whole or not.
     fn newer_side(&self, settings: &Settings) -> u64 {
-        let stride = settings.max_buckets + 1;
         let (mut old, mut old_total) = (0.0, 0.0);
         let (mut best, mut newer) = (-1.0, self.width);
-        for (row, &length) in self.lengths.iter().enumerate().rev() {
-            for bucket in &self.buckets[row * stride..row * stride + length] {
-                old += (1u64 << row) as f64;
+        for (size, row) in self.buckets.rows(settings.max_buckets + 1) {
+            for bucket in row {
+                old += size;
                 old_total += bucket.total;
                 let new = self.width as f64 - old;
                 let apart = (self.total - old_total) / new - old_total / old;
@@ -309,13 +299,7 @@ impl Window {
     }
 
     fn drop_oldest(&mut self, max_buckets: usize) {
-        let stride = max_buckets + 1;
-        let Some(row) = self.lengths.len().checked_sub(1) else { return };
-        let start = row * stride;
-        let oldest = self.buckets[start];
-        let size = 1u64 << row;
-        self.buckets.copy_within(start + 1..start + stride, start);
-        self.lengths[row] -= 1;
+        let Some((size, oldest)) = self.buckets.drop_oldest(max_buckets) else { return };
         self.width -= size;
         self.total -= oldest.total;
         if self.width == 0 {
@@ -326,67 +310,94 @@ impl Window {
             let lost = oldest.squares + old * new * apart * apart / (old + new);
             self.squares = (self.squares - lost).max(0.0);
         }
-        while self.lengths.last() == Some(&0) {
-            self.lengths.pop();
-            self.buckets.truncate(self.lengths.len() * stride);
-        }
     }
 
     /// Whether a window with these settings could be so.
     pub fn is_sound(&self, settings: &Settings) -> bool {
-        let stride = settings.max_buckets + 1;
         // No more than 2⁶⁴ numbers of the largest size: larger sums would overflow with the next number.
         let possible = |total: f64, squares: f64| {
             total.abs() <= 1e20 * LARGEST && (0.0..=1e41 * LARGEST * LARGEST).contains(&squares)
         };
-        let width = self.lengths.iter().enumerate().try_fold(0u64, |sum, (row, &length)| {
-            let numbers = 1u64.checked_shl(row as u32)?.checked_mul(length as u64)?;
-            sum.checked_add(numbers)
-        });
-        self.lengths.len() <= 60
-            && self.buckets.len() == self.lengths.len() * stride
-            && self.lengths.iter().all(|&length| length <= settings.max_buckets)
-            && self.lengths.last() != Some(&0)
-            && self.waiting.len() <= WAITING
+        let width = self.buckets.width(settings.max_buckets);
+        self.waiting.len() <= TOGETHER
             && width.and_then(|width| width.checked_add(self.waiting.len() as u64)) == Some(self.width)
             && self.waiting.iter().all(|x| x.abs() <= LARGEST)
-            && self.buckets.iter().all(|bucket| possible(bucket.total, bucket.squares))
+            && self.buckets.places.iter().all(|bucket| possible(bucket.total, bucket.squares))
             && possible(self.total, self.squares)
     }
 
     pub fn memory(&self) -> usize {
-        self.buckets.capacity() * std::mem::size_of::<Bucket>()
-            + self.lengths.capacity() * std::mem::size_of::<usize>()
-            + self.waiting.capacity() * std::mem::size_of::<f64>()
+        self.buckets.memory() + self.waiting.capacity() * std::mem::size_of::<f64>()
     }
 }
 
+/// The sum of squared deviations from a mean, by four sums that do not wait for each other.
+#[inline]
+fn deviations(numbers: &[f64], mean: f64) -> f64 {
+    let mut sums = [0.0; 4];
+    let fours = numbers.chunks_exact(4);
+    let rest = fours.remainder().iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
+    for four in fours {
+        for (sum, x) in sums.iter_mut().zip(four) {
+            *sum += (x - mean) * (x - mean);
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
+
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     const SETTINGS: Settings =
         Settings { delta: 0.002, clock: 1, max_buckets: 2, min_window_length: 1, grace_period: 1 };
 
-    #[test]
-    fn buckets_worked_by_hand() {
-        // At most two of a size: 1, 2, 3 make {1, 2} and 3, then 4: {1, 2}, 3, 4; with 5: {1, 2}, {3, 4}, 5.
+    fn settled(numbers: &[f64], max_buckets: usize) -> Window {
         let mut window = Window::default();
-        for x in [1.0, 2.0, 3.0, 4.0, 5.0] {
-            window.insert(x);
+        for &x in numbers {
+            (window.width, window.loose) = (window.width + 1, window.loose + x);
+            window.waiting.push(x);
         }
-        window.settle(2);
-        assert_eq!(window.lengths, [1, 2]);
-        assert_eq!(window.buckets[0].total, 5.0);
-        assert_eq!((window.buckets[3].total, window.buckets[3].squares), (3.0, 0.5));
-        assert_eq!((window.buckets[4].total, window.buckets[4].squares), (7.0, 0.5));
+        window.settle(max_buckets, &mut Room::default());
+        window
+    }
+
+    fn cut(window: &Window, settings: &Settings) -> Option<Direction> {
+        window.cut(settings, &mut Logarithm::default())
+    }
+
+    #[test]
+    fn sums_worked_by_hand() {
+        let mut window = settled(&[1.0, 2.0, 3.0, 4.0, 5.0], 2);
         // The mean is 3, the squared deviations 4 + 1 + 0 + 1 + 4.
         assert_eq!((window.mean(), window.squares), (3.0, 10.0));
-        // Without the oldest bucket: 3, 4, 5.
+        // Without the oldest bucket, {1, 2}: 3, 4, 5.
         window.drop_oldest(2);
         assert_eq!((window.width(), window.mean()), (3, 4.0));
         assert!((window.squares - 2.0).abs() < 1e-12);
         assert!(window.is_sound(&SETTINGS));
+        // And with 10 and 12, whose mean is 11: 2 + 2 + (11 − 4)² · 3 · 2 / 5.
+        window.loose = 22.0;
+        window.width += 2;
+        window.take_in(&[10.0, 12.0], 2, &mut Lines::default());
+        assert!((window.squares - 62.8).abs() < 1e-12);
+        assert_eq!(window.total(), 34.0);
+    }
+
+    #[test]
+    fn sums_that_were_saved_with_those_that_wait() {
+        let mut window = Window::default();
+        [4.0, 6.0, 11.0, 2.0].iter().for_each(|&x| assert!(window.add(x, &SETTINGS).is_none()));
+        [9.0, 3.0].iter().for_each(|&x| {
+            (window.width, window.loose, window.ticks) = (window.width + 1, window.loose + x, window.ticks + 1);
+            window.waiting.push(x);
+        });
+        let mut saved = Saved::from(window.clone());
+        // All six: their mean is 35/6, the squared deviations Σx² − (Σx)² / 6.
+        (saved.settled, saved.total, saved.squares) = (false, 35.0, 267.0 - 35.0 * 35.0 / 6.0);
+        let loaded = Window::from(saved);
+        assert_eq!((loaded.total, loaded.loose), (window.total, window.loose));
+        assert!((loaded.squares - window.squares).abs() < 1e-12 && loaded.is_sound(&SETTINGS));
     }
 
     #[test]
@@ -398,7 +409,7 @@ mod tests {
             let x = f64::from(u8::from(place % 10 == 0 || place >= 1000));
             if window.add(x, &settings) == Some(Direction::Up) {
                 found.push(place);
-                assert!(window.cut(&settings).is_none());
+                assert!(cut(&window, &settings).is_none());
             }
         }
         assert!(found[0] >= 1000 && found[0] < 1064, "{found:?}");
@@ -407,7 +418,7 @@ mod tests {
     }
 
     /// Numbers that change now and then, and are the same everywhere.
-    fn numbers(count: usize) -> Vec<f64> {
+    pub fn numbers(count: usize) -> Vec<f64> {
         let mut state = 7u64;
         let mut next = || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -416,44 +427,19 @@ mod tests {
         (0..count).map(|place| next() * (1.0 + (place / 700) as f64 % 3.0)).collect()
     }
 
-    #[test]
-    fn many_at_once_make_the_buckets_of_one_after_the_other() {
-        for max_buckets in [1, 2, 3, 5, 6, 40] {
-            let (mut one, mut many) = (Window::default(), Window::default());
-            for (place, x) in numbers(1000).into_iter().enumerate() {
-                one.insert(x);
-                one.settle(max_buckets);
-                many.insert(x);
-                if many.waiting.len() == WAITING || place % 71 == 0 {
-                    many.settle(max_buckets);
-                }
-            }
-            many.settle(max_buckets);
-            assert_eq!(one.lengths, many.lengths);
-            let stride = max_buckets + 1;
-            for (row, &length) in one.lengths.iter().enumerate() {
-                for place in row * stride..row * stride + length {
-                    assert_eq!(one.buckets[place].total, many.buckets[place].total);
-                    assert_eq!(one.buckets[place].squares, many.buckets[place].squares);
-                }
-            }
-        }
-    }
-
     /// Every cut computed, as the head of the file says.
     fn plain_cut(window: &Window, settings: &Settings) -> bool {
         let (width, least) = (window.width as f64, settings.min_window_length as f64);
         let log = (2.0 * width.ln() / settings.delta).ln();
         let (mut old, mut old_total) = (0.0, 0.0);
-        let stride = settings.max_buckets + 1;
-        window.lengths.iter().enumerate().rev().any(|(row, &length)| {
-            window.buckets[row * stride..row * stride + length].iter().any(|bucket| {
-                old += (1u64 << row) as f64;
+        window.buckets.rows(settings.max_buckets + 1).any(|(size, row)| {
+            row.iter().any(|bucket| {
+                old += size;
                 old_total += bucket.total;
                 let new = width - old;
                 let apart = ((window.total - old_total) / new - old_total / old).abs();
                 let m = 1.0 / (old - least + 1.0) + 1.0 / (new - least + 1.0);
-                let allowed = (2.0 * m * window.variance() * log).sqrt() + 2.0 / 3.0 * m * log;
+                let allowed = (2.0 * m * (window.squares / width) * log).sqrt() + 2.0 / 3.0 * m * log;
                 old >= least && new >= least && apart > allowed
             })
         })
@@ -463,12 +449,16 @@ mod tests {
     fn the_filter_refuses_no_cut() {
         let settings = Settings { delta: 0.05, max_buckets: 5, min_window_length: 5, ..SETTINGS };
         let mut found = 0;
-        let mut window = Window::default();
+        let (mut window, mut room) = (Window::default(), Room::default());
         for x in numbers(6000) {
-            window.insert(x);
-            window.settle(settings.max_buckets);
-            assert_eq!(plain_cut(&window, &settings), window.cut(&settings).is_some(), "{}", window.width);
-            found += u32::from(window.shrink(&settings).is_some());
+            (window.width, window.loose) = (window.width + 1, x);
+            window.take_in(&[x], settings.max_buckets, &mut room.lines);
+            let direction = window.cut(&settings, &mut room.log);
+            assert_eq!(plain_cut(&window, &settings), direction.is_some(), "{}", window.width);
+            if let Some(direction) = direction {
+                window.shrink(direction, &settings, &mut room.log);
+                found += 1;
+            }
         }
         assert!(found > 8, "{found}");
     }

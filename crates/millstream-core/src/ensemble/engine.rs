@@ -179,6 +179,8 @@ pub struct Team<M: Member> {
     journal: Journal<M>,
     /// Whether nobody could refuse a row of the last attempt.
     sure: bool,
+    /// Whether all members were found never to refuse, with only moderate rows since.
+    steady: bool,
 }
 
 impl<M: Member> Clone for Team<M> {
@@ -190,7 +192,7 @@ impl<M: Member> Clone for Team<M> {
 impl<M: Member> Team<M> {
     pub fn new(members: Vec<M>, threads: usize) -> Self {
         let slots = members.into_iter().map(|member| Slot { member, page: Page::default() }).collect();
-        Team { slots, threads, journal: Journal::default(), sure: false }
+        Team { slots, threads, journal: Journal::default(), sure: false, steady: false }
     }
 
     pub fn len(&self) -> usize {
@@ -212,6 +214,7 @@ impl<M: Member> Team<M> {
     /// For changes other than learning: the copies are made anew before the next rows.
     pub fn members_mut(&mut self) -> impl Iterator<Item = &mut M> {
         self.journal = Journal::default();
+        self.steady = false;
         self.slots.iter_mut().map(|slot| &mut slot.member)
     }
 
@@ -256,7 +259,9 @@ impl<M: Member> Team<M> {
         if lesson.is_empty() {
             return None;
         }
-        self.sure = sure && self.slots.iter().all(|slot| slot.member.never_refuses()) && lesson.is_moderate();
+        let moderate = lesson.is_moderate();
+        self.steady = moderate && (self.steady || self.slots.iter().all(|slot| slot.member.never_refuses()));
+        self.sure = sure && self.steady;
         if self.sure {
             self.journal = Journal::default();
         } else if self.journal.is_full(lesson.len()) {

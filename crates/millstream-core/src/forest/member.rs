@@ -264,6 +264,10 @@ impl Member for ForestMember {
         self.trust()
     }
 
+    fn never_refuses(&self) -> bool {
+        self.grown.tree.never_refuses() && self.background.as_ref().is_none_or(|grown| grown.tree.never_refuses())
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         let detector = |detector: &Option<Detector>| {
             detector.as_ref().map(|detector| detector.0.save().map(ByteBuf::from)).transpose()

@@ -10,6 +10,7 @@ use std::f64::consts::TAU;
 
 use serde::{Deserialize, Serialize};
 
+use crate::block::MODERATE;
 use crate::fault::Result;
 use crate::row::{all_finite, Row, Scratch, Sparse, Value};
 use crate::state::require;
@@ -431,6 +432,17 @@ impl ClassStatistics {
         let n = self.count_of(slot);
         let Moments { mean, squares } = self.moments_of(slot);
         (n > 0.0).then(|| (n, mean, if n > ddof { squares / (n - ddof) } else { 0.0 }))
+    }
+
+    /// Whether all sums are up to `largest`, and all means moderate.
+    pub fn is_roomy(&self, largest: f64) -> bool {
+        let moments = |slot| self.moments_of(slot);
+        self.prior() <= largest
+            && self.counts.iter().all(|&count| count <= largest)
+            && self.nominals.iter().all(|known| known.total <= largest)
+            && (0..self.width())
+                .map(moments)
+                .all(|Moments { mean, squares }| mean.abs() <= MODERATE && squares <= largest)
     }
 
     /// The count of a nominal value.

@@ -243,6 +243,11 @@ impl ClassTable {
         learned
     }
 
+    /// Whether all sums are up to `largest`, and all means moderate.
+    pub fn is_roomy(&self, largest: f64) -> bool {
+        self.classes.iter().all(|class| class.is_roomy(largest))
+    }
+
     pub fn saved(&self) -> Vec<SavedClass> {
         self.classes.iter().map(ClassStatistics::saved).collect()
     }

@@ -34,9 +34,9 @@ pub struct Workspace {
     /// What a split leaves in its branches, branch by branch, by class.
     branches: Vec<f64>,
     /// What each threshold leaves below it, threshold by threshold, by class.
-    below: Vec<f64>,
+    pub below: Vec<f64>,
     /// What each class has of the feature.
-    totals: Vec<f64>,
+    pub totals: Vec<f64>,
 }
 
 /// What one class has shown of a number.
@@ -48,7 +48,9 @@ struct Shape {
 }
 
 impl Shape {
-    fn below(&self, threshold: f64) -> f64 {
+    /// What lies below a threshold, by the share of a standard normal distribution below a number.
+    #[inline(always)]
+    fn below(&self, threshold: f64, normal_below: impl Fn(f64) -> f64) -> f64 {
         if threshold < -self.span[0] {
             0.0
         } else if threshold >= self.span[1] {
@@ -70,6 +72,7 @@ impl Leaf {
         numbers.max(self.features.as_ref().map_or(0, |features| features.len()))
     }
 
+    #[inline]
     fn shape(&self, class: usize, slot: usize) -> Option<Shape> {
         let span = *self.spans.get(class)?.get(slot).filter(|span| **span != NO_SPAN)?;
         let (weight, mean, variance) = self.table.classes.get(class)?.moments(slot, ESTIMATE.ddof)?;
@@ -119,15 +122,23 @@ impl Leaf {
         best
     }
 
-    fn best_threshold(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
-        if settings.bins > 0 {
-            return self.best_cut(slot, settings, work);
-        }
+    /// The lowest number, the width between thresholds, the highest number; none if there are no thresholds.
+    pub fn thresholds(&self, slot: usize, settings: &Settings) -> Option<(f64, f64, f64)> {
         let [low, high] = [-self.span(slot)[0], self.span(slot)[1]];
         let width = (high - low) / (settings.n_splits + 1) as f64;
-        if !(width > 0.0 && width.is_finite()) {
-            return None;
-        }
+        (width > 0.0 && width.is_finite()).then_some((low, width, high))
+    }
+
+    /// Write what each class has of a number, and what it has below each threshold.
+    #[inline(always)]
+    pub fn divide(
+        &self,
+        slot: usize,
+        (low, width): (f64, f64),
+        settings: &Settings,
+        normal_below: impl Fn(f64) -> f64,
+        work: &mut Workspace,
+    ) {
         let classes = self.counts.len();
         let threshold = |place: usize| low + width * (place + 1) as f64;
         work.totals.clear();
@@ -138,12 +149,21 @@ impl Leaf {
             let Some(shape) = self.shape(class, slot) else { continue };
             work.totals[class] = shape.weight;
             for place in 0..settings.n_splits {
-                work.below[place * classes + class] = shape.below(threshold(place));
+                work.below[place * classes + class] = shape.below(threshold(place), &normal_below);
             }
         }
+    }
+
+    fn best_threshold(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
+        if settings.bins > 0 {
+            return self.best_cut(slot, settings, work);
+        }
+        let (low, width, high) = self.thresholds(slot, settings)?;
+        self.divide(slot, (low, width), settings, normal_below, work);
+        let classes = self.counts.len();
         let mut best: Option<Candidate> = None;
         for (place, below) in work.below.chunks_exact(classes).enumerate() {
-            let threshold = threshold(place);
+            let threshold = low + width * (place + 1) as f64;
             if !(low < threshold && threshold < high) {
                 continue;
             }
@@ -205,7 +225,7 @@ impl Leaf {
         for (class, statistics) in self.table.classes.iter().enumerate() {
             if let Test::AtMost(threshold) = test {
                 if let Some(shape) = self.shape(class, slot) {
-                    let below = shape.below(threshold);
+                    let below = shape.below(threshold, normal_below);
                     work.branches[class] = below;
                     work.branches[classes + class] = shape.weight - below;
                 }

@@ -54,7 +54,7 @@ fn sum(weights: &[f64]) -> f64 {
     weights.iter().sum()
 }
 
-fn entropy(weights: &[f64], total: f64) -> f64 {
+pub fn entropy(weights: &[f64], total: f64) -> f64 {
     let terms = weights.iter().filter(|&&weight| weight > 0.0).map(|weight| {
         let share = weight / total;
         share * share.log2()

@@ -40,6 +40,23 @@ impl Leaf {
         if self.depth >= settings.max_depth || present < 2 || largest / weight > settings.max_share_to_split {
             return None;
         }
+        let bound = hoeffding_bound(settings.criterion.range(present), settings.delta, weight);
+        let tie = bound < settings.tau;
+        if !tie && self.is_hopeless(settings, bound, work) {
+            return None;
+        }
+        self.decide_exactly(settings, learned, bound, tie, work)
+    }
+
+    /// With all gains computed.
+    pub fn decide_exactly(
+        &self,
+        settings: &Settings,
+        learned: u64,
+        bound: f64,
+        tie: bool,
+        work: &mut Workspace,
+    ) -> Option<(Candidate, Reason)> {
         let mut best: Option<Candidate> = None;
         let mut second: Option<Candidate> = None;
         for slot in 0..self.width() {
@@ -58,8 +75,6 @@ impl Leaf {
             // The only feature there is has no rival.
             _ => (f64::NEG_INFINITY, None),
         };
-        let bound = hoeffding_bound(settings.criterion.range(present), settings.delta, weight);
-        let tie = bound < settings.tau;
         if !(best.merit - merit > bound || tie) {
             return None;
         }
@@ -68,7 +83,7 @@ impl Leaf {
         let second_merit = merit.max(f64::MIN);
         let reason = Reason {
             learned,
-            weight,
+            weight: self.weight(),
             merit: best.merit,
             second,
             second_merit,

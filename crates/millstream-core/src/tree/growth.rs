@@ -12,6 +12,9 @@ use super::leaf::Leaf;
 use super::nodes::{End, Fork, Node, Nodes, Place, NOWHERE, ROOT, SLOTS};
 use super::settings::Settings;
 
+/// Sums up to this stay far from overflow, however many moderate numbers are added.
+const ROOMY: f64 = 1e250;
+
 /// Each leaf looks at features drawn by chance, as in a random forest.
 #[derive(Clone, Debug)]
 pub struct Subspace {
@@ -279,6 +282,11 @@ impl Tree {
             }
             below += 1;
         }
+    }
+
+    /// As in `Part`: a row is refused only where a sum of its leaf would overflow.
+    pub fn never_refuses(&self) -> bool {
+        self.leaves.iter().all(|leaf| leaf.weight() <= ROOMY && leaf.table.is_roomy(ROOMY))
     }
 
     pub fn memory(&self) -> usize {

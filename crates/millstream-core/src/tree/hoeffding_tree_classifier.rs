@@ -66,6 +66,10 @@ impl Part for HoeffdingTreeClassifier {
     fn inspect(&self, schema: &Schema) -> Json {
         self.tree.shown(schema)
     }
+
+    fn never_refuses(&self) -> bool {
+        self.tree.never_refuses()
+    }
 }
 
 impl Classifier for HoeffdingTreeClassifier {

@@ -5,7 +5,7 @@
 //! | nodes, and the way of a row through them | `nodes` |
 //! | what a leaf knows, predicts and learns | `leaf` |
 //! | where a leaf could be split, and how good that is | `candidates`, `criterion` |
-//! | whether it is split | `decision` |
+//! | whether it is split | `decision`, and early: `prospects` |
 //! | a limit of memory | `budget` |
 //! | nodes and leaves together: grow, save, check, show | `growth`, `saved`, `shown` |
 //! | errors watched, alternates grown and swapped | `adaptive`, `adaptive_saved` |
@@ -37,6 +37,7 @@ mod leaf;
 mod linear_leaf;
 mod listing;
 mod nodes;
+mod prospects;
 pub mod regression_growth;
 mod regression_leaf;
 pub mod regression_settings;
