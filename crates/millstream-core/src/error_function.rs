@@ -64,7 +64,7 @@ pub const ROUGHLY: f64 = 1e-5;
 #[inline]
 pub fn roughly_below(z: f64) -> f64 {
     let place = z.abs() * STEPS;
-    if !(place < FAR * STEPS) {
+    if place >= FAR * STEPS || place.is_nan() {
         return if z < 0.0 { 0.0 } else { 1.0 };
     }
     let (table, point) = (table(), place as usize);
