@@ -203,21 +203,24 @@ def blocks(
 def line_blocks(pieces: Iterator[bytes | None], size: int) -> Iterator[tuple[list[bytes], bool]]:
     """Blocks of about `size` bytes of whole lines, each with whether it is not the first.
 
-    A block is the pieces that it came in: nothing is copied but the ends. Where reading fails, what was whole
-    before that is given first. A source that may begin anew is none for this.
+    A block is the pieces that it came in: nothing is copied but the ends. The first is as small as a piece, and
+    each up to twice as large as the one before, so that nobody waits long for the first. Where reading fails, what
+    was whole before that is given first. A source that may begin anew is none for this.
     """
     parts: list[bytes] = []
     length, inside = 0, False
+    wanted = 1
     try:
         for piece in filter(None, pieces):
             length += len(piece)
-            end = piece.rfind(b"\n") + 1 if length >= size else 0
+            end = piece.rfind(b"\n") + 1 if length >= wanted else 0
             if not end:
                 parts.append(piece)
                 continue
             parts.append(piece[:end])
             yield parts, inside
             inside = True
+            wanted = min(size, 2 * length)
             parts, length = [piece[end:]], len(piece) - end
     except Exception:
         data = b"".join(parts)

@@ -9,6 +9,7 @@ use crate::fault::Result;
 use crate::row::all_finite;
 use crate::state::require;
 
+use super::pairs::Pairs;
 use super::rules::{
     shrunk, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Update,
 };
@@ -59,7 +60,7 @@ pub struct Weights {
     lag: Vec<f64>,
     /// Each weight with its memory `a`, in place of `values` and `a`. A sparse step of a model that is larger than the
     /// caches waits for one fetch a feature instead of two.
-    pairs: Vec<[f64; 2]>,
+    pairs: Pairs,
     undo: Undo,
 }
 
@@ -97,7 +98,7 @@ impl From<Weights> for Saved {
 
 impl From<Saved> for Weights {
     fn from(Saved { values, a, b, lag }: Saved) -> Self {
-        Weights { values, a, b, lag, pairs: Vec::new(), undo: Undo::None }
+        Weights { values, a, b, lag, pairs: Pairs::default(), undo: Undo::None }
     }
 }
 
@@ -117,7 +118,7 @@ impl Weights {
         if !self.pairs.is_empty() {
             self.values = self.pairs.iter().map(|pair| pair[0]).collect();
             self.a = self.pairs.iter().map(|pair| pair[1]).collect();
-            self.pairs = Vec::new();
+            self.pairs = Pairs::default();
         }
     }
 
@@ -125,7 +126,9 @@ impl Weights {
     #[inline]
     pub fn lie_together(&mut self) {
         if self.values.len() >= WIDE && !self.a.is_empty() && self.b.is_empty() && self.lag.is_empty() {
-            self.pairs = self.values.iter().zip(&self.a).map(|(&w, &a)| [w, a]).collect();
+            self.pairs.grow(self.values.len());
+            let apart = self.values.iter().zip(&self.a);
+            self.pairs.iter_mut().zip(apart).for_each(|(pair, (&w, &a))| *pair = [w, a]);
             (self.values, self.a) = (Vec::new(), Vec::new());
         }
     }
@@ -195,8 +198,9 @@ impl Weights {
         let (x, values) = (&x[..n], &mut next.values[..n]);
         if !self.pairs.is_empty() {
             fit(&mut next.a, n);
+            let pairs = &self.pairs[..];
             for ((&place, w), a) in indices.iter().zip(values.iter_mut()).zip(&mut next.a[..n]) {
-                [*w, *a] = self.pairs[place as usize];
+                [*w, *a] = pairs[place as usize];
             }
         } else if self.a.is_empty() {
             gather(&self.values, indices, values);
@@ -217,7 +221,7 @@ impl Weights {
             return;
         }
         if !self.pairs.is_empty() {
-            return self.pairs.resize(width, [0.0; 2]);
+            return self.pairs.grow(width);
         }
         self.values.resize(width, 0.0);
         let memory = rule.memory();
@@ -235,9 +239,7 @@ impl Weights {
     /// Make room for sparse steps: where weights lie together in the end, they never lie apart.
     pub fn grow_together(&mut self, width: usize, rule: Rule, averaging: bool) {
         if self.is_empty() && width >= WIDE && rule.memory() == 1 && !averaging {
-            // Written to, not taken as zeros from the system: a page of those that is read before it is written is
-            // fetched twice.
-            self.pairs.resize(width, [0.0; 2]);
+            self.pairs.grow(width);
         } else {
             self.grow(width, rule, averaging);
             self.lie_together();
@@ -351,8 +353,9 @@ impl Weights {
     pub fn commit(&mut self, features: Features<'_>, next: &mut Weights) {
         self.note(features);
         if let (Features::Sparse(indices, _), false) = (features, self.pairs.is_empty()) {
+            let pairs = &mut self.pairs[..];
             for ((&place, &w), &a) in indices.iter().zip(&next.values).zip(&next.a) {
-                self.pairs[place as usize] = [w, a];
+                pairs[place as usize] = [w, a];
             }
             return;
         }

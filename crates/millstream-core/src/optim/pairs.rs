@@ -1,0 +1,145 @@
+//! Many weights, each beside its memory, in large pages.
+//!
+//! A step of a model of millions of weights reads some here and there. For most of them the processor has to find out
+//! first where their page lies, unless pages are large; Linux gives large ones to those who ask.
+
+use std::alloc::{handle_alloc_error, Layout};
+use std::ops::{Deref, DerefMut, Range};
+use std::time::{Duration, Instant};
+
+use memmap2::MmapMut;
+
+type Pair = [f64; 2];
+
+/// Bytes of a small page, and of a large one.
+const SMALL: usize = 1 << 12;
+const LARGE: usize = 1 << 21;
+
+/// A large page that takes longer was put together first, or fetched from afar: 512 small ones take less. One alone may
+/// have waited for another program; two in a row are a reason to ask for no more.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// A vector of pairs.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    /// Zeros from `len` on.
+    memory: Option<MmapMut>,
+    len: usize,
+}
+
+impl Pairs {
+    /// How many fit in the memory there is.
+    pub fn capacity(&self) -> usize {
+        self.memory.as_ref().map_or(0, |memory| memory.len() / size_of::<Pair>())
+    }
+
+    /// Make room for so many; new ones are zeros.
+    pub fn grow(&mut self, len: usize) {
+        if len <= self.len {
+            return;
+        }
+        let room = len.max(2 * self.len) * size_of::<Pair>();
+        match &mut self.memory {
+            Some(memory) if memory.len() >= len * size_of::<Pair>() => fetch(memory, bytes(self.len..len)),
+            _ => {
+                let mut memory =
+                    MmapMut::map_anon(room).unwrap_or_else(|_| handle_alloc_error(Layout::new::<Pair>()));
+                fetch(&mut memory, bytes(0..len));
+                bytemuck::cast_slice_mut(&mut memory)[..self.len].copy_from_slice(self);
+                self.memory = Some(memory);
+            }
+        }
+        self.len = len;
+    }
+
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self[len..].fill([0.0; 2]);
+            self.len = len;
+        }
+    }
+}
+
+fn bytes(pairs: Range<usize>) -> Range<usize> {
+    pairs.start * size_of::<Pair>()..pairs.end * size_of::<Pair>()
+}
+
+/// Have the system give the pages of a range of zeros, large ones as long as they come quickly.
+fn fetch(memory: &mut MmapMut, range: Range<usize>) {
+    let mut at = range.start;
+    let mut place = at.saturating_add(memory[at..].as_ptr().align_offset(LARGE));
+    let mut slow = 0;
+    while slow < 2 && place.saturating_add(LARGE) <= range.end {
+        touch(memory, at..place);
+        at = place + LARGE;
+        let begun = Instant::now();
+        ask(memory, place);
+        touch(memory, place..at);
+        slow = if begun.elapsed() > PATIENCE { slow + 1 } else { 0 };
+        place = at;
+    }
+    touch(memory, at..range.end);
+}
+
+/// A wish: without large pages it is as right.
+#[cfg(target_os = "linux")]
+fn ask(memory: &MmapMut, place: usize) {
+    let _ = memory.advise_range(memmap2::Advice::HugePage, place, LARGE);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask(_: &MmapMut, _: usize) {}
+
+/// Write to each page: one that is read before it is written is fetched twice.
+fn touch(memory: &mut MmapMut, range: Range<usize>) {
+    memory[range].chunks_mut(SMALL).for_each(|page| page[0] = 0);
+}
+
+impl Deref for Pairs {
+    type Target = [Pair];
+
+    #[inline]
+    fn deref(&self) -> &[Pair] {
+        self.memory.as_ref().map_or(&[], |memory| &bytemuck::cast_slice(memory)[..self.len])
+    }
+}
+
+impl DerefMut for Pairs {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Pair] {
+        self.memory.as_mut().map_or(&mut [], |memory| &mut bytemuck::cast_slice_mut(memory)[..self.len])
+    }
+}
+
+impl Clone for Pairs {
+    fn clone(&self) -> Self {
+        let mut copy = Pairs::default();
+        copy.grow(self.len);
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_as_a_vector() {
+        let (mut pairs, mut vector) = (Pairs::default(), Vec::new());
+        assert!(pairs.is_empty() && pairs.clone().is_empty());
+        // A large page holds 131,072 pairs.
+        for (round, len) in [1, 3, 300, 299, 5000, 4000, 4700, 0, 2, 300_000, 700_001, 9].into_iter().enumerate() {
+            pairs.truncate(len);
+            pairs.grow(len);
+            vector.resize(len, [0.0; 2]);
+            assert_eq!(pairs[..], vector[..]);
+            for place in (0..len).step_by(7) {
+                pairs[place] = [round as f64, place as f64];
+                vector[place] = pairs[place];
+            }
+            assert_eq!(pairs.clone()[..], vector[..]);
+            assert!(pairs.capacity() >= len);
+        }
+    }
+}
