@@ -104,8 +104,8 @@ pub enum Default {
     Integers(&'static [i64]),
     /// A part with its own defaults, by name.
     Part(&'static str),
-    /// A part with its own defaults but for one number: its name, the parameter, the number.
-    Tuned(&'static str, &'static str, f64),
+    /// A part with its own defaults but for some numbers: its name, the parameters, the numbers.
+    Tuned(&'static str, &'static [(&'static str, f64)]),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -393,8 +393,9 @@ impl Default {
             Default::Text(text) => text.into(),
             Default::Integers(numbers) => numbers.into(),
             Default::Part(name) => serde_json::json!({ "name": name }),
-            Default::Tuned(name, parameter, number) => {
-                serde_json::json!({ "name": name, "parameters": { parameter: number } })
+            Default::Tuned(name, numbers) => {
+                let numbers: Map<_, _> = numbers.iter().map(|&(name, number)| (name.into(), number.into())).collect();
+                serde_json::json!({ "name": name, "parameters": numbers })
             }
         }
     }

@@ -19,14 +19,22 @@ from millstream.ensemble.own import (
     wrong,
 )
 from millstream.errors import InvalidValue
+from millstream.tree import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 
 __all__ = ["SRPClassifier", "SRPRegressor"]
 
+_CLASSIFIER = HoeffdingTreeClassifier(grace_period=50, delta=0.01)
+_REGRESSOR = HoeffdingTreeRegressor(grace_period=50, delta=0.01)
 _ALIASES = {"lam": "poisson_rate", "n_estimators": "n_models", "random_state": "seed", "n_jobs": "n_threads"}
 _CHOICES = {
     "training_method": ("patches", "resampling", "subspaces"),
     "disable_detector": ("off", "drift", "warning"),
 }
+
+
+def _is_worse(detector: Any) -> bool:
+    """Whether errors grew: to have become better is no reason to begin anew."""
+    return bool(detector.drift_detected and detector.direction != "down")
 
 
 @dataclass
@@ -137,11 +145,11 @@ class _Patches(Ensemble):
         warned = False
         if member.warning is not None:
             member.warning.update(told)
-            warned = member.warning.drift_detected
+            warned = _is_worse(member.warning)
         changed = False
         if member.detector is not None:
             member.detector.update(told)
-            changed = member.detector.drift_detected
+            changed = _is_worse(member.detector)
         if warned and not changed:
             member.warnings += 1
             member.back = self._fresh(member)
@@ -182,7 +190,8 @@ class SRPClassifier(_Patches, ClassEnsemble):
     Parameters
     ----------
     model
-        The classifier that each member is: a native one or a pipeline of them, or one of your own in Python.
+        The classifier that each member is: a native one or a pipeline of them, or one of your own in Python. By
+        default `tree.HoeffdingTreeClassifier` with a grace period of 50 and a delta of 0.01.
     n_models
         The number of members.
     subspace_size
@@ -226,7 +235,7 @@ class SRPClassifier(_Patches, ClassEnsemble):
 
     def __init__(
         self,
-        model: Any = "tree.HoeffdingTreeClassifier",
+        model: Any = _CLASSIFIER,
         n_models: int = 10,
         subspace_size: float = 0.6,
         training_method: str = "patches",
@@ -275,7 +284,8 @@ class SRPRegressor(_Patches, NumberEnsemble):
     Parameters
     ----------
     model
-        The regressor that each member is: a native one or a pipeline of them, or one of your own in Python.
+        The regressor that each member is: a native one or a pipeline of them, or one of your own in Python. By
+        default `tree.HoeffdingTreeRegressor` with a grace period of 50 and a delta of 0.01.
     n_models
         The number of members.
     subspace_size
@@ -318,7 +328,7 @@ class SRPRegressor(_Patches, NumberEnsemble):
 
     def __init__(
         self,
-        model: Any = "tree.HoeffdingTreeRegressor",
+        model: Any = _REGRESSOR,
         n_models: int = 10,
         subspace_size: float = 0.6,
         training_method: str = "patches",

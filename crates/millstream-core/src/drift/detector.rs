@@ -36,6 +36,11 @@ impl Verdict {
     pub fn warning(direction: Direction, since: u64) -> Self {
         Verdict { drift: false, warning: true, direction, since }
     }
+
+    /// Of errors: whether they grew. To have become better is no reason to begin anew.
+    pub fn is_worse(self) -> bool {
+        self.drift && self.direction != Direction::Down
+    }
 }
 
 /// How many numbers were taken, or which one was refused.

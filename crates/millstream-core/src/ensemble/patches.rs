@@ -217,7 +217,7 @@ impl<L: Learner> Patch<L> {
     fn detect(&mut self, error: f64) -> (bool, bool) {
         let told = if L::SHARES { error } else { self.spread.place(error) };
         let tell = |detector: &mut Option<Detector>| {
-            let found = detector.as_mut().map(|Detector(it)| it.update(told).is_ok() && it.verdict().drift);
+            let found = detector.as_mut().map(|Detector(it)| it.update(told).is_ok() && it.verdict().is_worse());
             found.unwrap_or(false)
         };
         (tell(&mut self.warning), tell(&mut self.drift))

@@ -7,7 +7,7 @@ use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Paramet
 use crate::registry::{Built, Declaration, Role};
 
 use super::bagged::{Detector, Resampling};
-use super::bagging::{classifier, poisson_rate, regressor, CLASSIFIER, N_MODELS, REGRESSOR, SEED};
+use super::bagging::{classifier, poisson_rate, regressor, N_MODELS, SEED};
 use super::class_ensemble::ClassEnsemble;
 use super::learner::Learner;
 use super::leveraging_bagging::adwin;
@@ -16,6 +16,24 @@ use super::patches::{Patch, Patches, Plan};
 use super::poisson::Poisson;
 use super::subspace::Size;
 use super::threads::{self, N_THREADS};
+
+/// Trees that split early: a member is replaced when it is wrong, and until then its vote is one of many (section IV of
+/// the paper).
+const EARLY: &[(&str, f64)] = &[("grace_period", 50.0), ("delta", 0.01)];
+
+const CLASSIFIER: Parameter = Parameter::new(
+    "model",
+    Kind::Part(&[Role::Classifier]),
+    DefaultValue::Tuned("tree.HoeffdingTreeClassifier", EARLY),
+    "the classifier that each member is",
+);
+
+const REGRESSOR: Parameter = Parameter::new(
+    "model",
+    Kind::Part(&[Role::Regressor]),
+    DefaultValue::Tuned("tree.HoeffdingTreeRegressor", EARLY),
+    "the regressor that each member is",
+);
 
 const SUBSPACE_SIZE: Parameter = Parameter::new(
     "subspace_size",

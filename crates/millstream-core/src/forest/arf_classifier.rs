@@ -36,14 +36,14 @@ const NAME: &str = "forest.ARFClassifier";
 pub const DRIFT_DETECTOR: Parameter = Parameter::new(
     "drift_detector",
     Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
-    DefaultValue::Tuned("drift.ADWIN", "delta", 0.001),
+    DefaultValue::Tuned("drift.ADWIN", &[("delta", 0.001)]),
     "finds when a tree is replaced; null for never",
 );
 
 pub const WARNING_DETECTOR: Parameter = Parameter::new(
     "warning_detector",
     Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
-    DefaultValue::Tuned("drift.ADWIN", "delta", 0.01),
+    DefaultValue::Tuned("drift.ADWIN", &[("delta", 0.01)]),
     "finds when a tree begins in the background; null for the warnings of the other detector, if it has any",
 );
 

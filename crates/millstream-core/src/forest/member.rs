@@ -11,7 +11,6 @@ use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
 use crate::block::Lesson;
-use crate::drift::{Direction, Verdict};
 use crate::ensemble::bagged::Detector;
 use crate::ensemble::engine::{Member, Page};
 use crate::ensemble::poisson::Poisson;
@@ -128,11 +127,6 @@ impl Grown {
     }
 }
 
-/// Whether a detector of errors has found that they grew: to have become better is no reason to begin anew.
-fn is_worse(verdict: Verdict) -> bool {
-    verdict.drift && verdict.direction != Direction::Down
-}
-
 impl ForestMember {
     pub fn new(plan: Arc<Plan>, place: usize) -> Self {
         let place = place as u64;
@@ -163,14 +157,14 @@ impl ForestMember {
     fn hear(&mut self, error: f64) {
         let (mut warned, mut drifted) = (false, false);
         if let Some(Detector(detector)) = &mut self.warning {
-            warned = detector.update(error).is_ok() && is_worse(detector.verdict());
+            warned = detector.update(error).is_ok() && detector.verdict().is_worse();
         }
         if let Some(Detector(detector)) = &mut self.drift {
             // Without a detector of warnings, those that the detector of drift has of its own count when they begin.
             let before = self.warning.is_none() && detector.verdict().warning;
             if detector.update(error).is_ok() {
                 let verdict = detector.verdict();
-                drifted = is_worse(verdict);
+                drifted = verdict.is_worse();
                 warned |= self.warning.is_none() && verdict.warning && !before;
             }
         }

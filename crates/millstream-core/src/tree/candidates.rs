@@ -197,9 +197,26 @@ impl Leaf {
         best
     }
 
+    /// The merit among the examples that have the feature, times their share (Quinlan, 1993, "C4.5", section 3.1).
     fn merit(&self, settings: &Settings, branches: &[f64]) -> f64 {
-        let branches = branches.chunks_exact(self.counts.len());
-        settings.criterion.merit(&self.counts, branches, settings.min_branch_fraction)
+        let each = branches.chunks_exact(self.counts.len());
+        settings.criterion.merit(each, settings.min_branch_fraction) * self.share(branches.iter().sum())
+    }
+
+    /// The weights of its own examples, without those that it began with, by class.
+    pub fn own(&self) -> impl Iterator<Item = f64> + '_ {
+        self.table.classes.iter().map(|class| class.count)
+    }
+
+    /// The share of its own examples that have a feature, if these weigh `known`.
+    pub fn share(&self, known: f64) -> f64 {
+        let all: f64 = self.own().sum();
+        // Sums in another order may differ by a rounding.
+        if known < 0.999_999 * all {
+            (known / all).max(f64::MIN_POSITIVE)
+        } else {
+            1.0
+        }
     }
 
     /// The merit of a given split.

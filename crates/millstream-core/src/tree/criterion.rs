@@ -1,7 +1,7 @@
-//! How good a split is, from the weights of classes before it and in its branches.
+//! How good a split is, from the weights of classes in its branches.
 //!
 //! * Information gain (Quinlan, 1986): H(before) − Σ_b w_b/w H(b), H(p) = −Σ p log₂ p; at most log₂ of the number of
-//!   classes.
+//!   classes. Before the split are the examples of all branches together, and no others: see docs/design.md.
 //! * Gini (Breiman et al., 1984): the same with 1 − Σ p² for H; at most 1.
 //! * Hellinger (Cieslak and Chawla, 2008): √Σ_b (√P(b | c) − √P(b | not c))², the most over classes c, which does not
 //!   depend on how rare a class is; at most √2.
@@ -14,29 +14,39 @@ pub enum Criterion {
 }
 
 impl Criterion {
-    /// The merit of a split into `branches`, each by class as `before` is; −∞ if fewer than two of them have more
-    /// than `least` of the weight.
-    pub fn merit<'a>(self, before: &[f64], branches: impl Iterator<Item = &'a [f64]> + Clone, least: f64) -> f64 {
+    /// The merit of a split into `branches`, each by class; −∞ if fewer than two of them have more than `least` of the
+    /// weight.
+    pub fn merit<'a>(self, branches: impl Iterator<Item = &'a [f64]> + Clone, least: f64) -> f64 {
         let total: f64 = branches.clone().map(sum).sum();
         let large = branches.clone().filter(|branch| sum(branch) / total > least).count();
         if large < 2 {
             return f64::NEG_INFINITY;
         }
+        let classes = 0..branches.clone().next().map_or(0, <[f64]>::len);
         match self {
             Criterion::InformationGain | Criterion::Gini => {
-                let impurity = if self == Criterion::Gini { gini } else { entropy };
+                let before = classes.map(|class| branches.clone().map(|branch| branch[class]).sum());
                 let after: f64 = branches
+                    .clone()
                     .map(|branch| {
                         let weight = sum(branch);
-                        weight / total * impurity(branch, weight)
+                        weight / total * self.impurity(branch.iter().copied(), weight)
                     })
                     .sum();
-                impurity(before, sum(before)) - after
+                self.impurity(before, total) - after
             }
             Criterion::Hellinger => {
-                let classes = (0..before.len()).filter(|&class| before[class] > 0.0);
                 classes.map(|class| hellinger(class, total, branches.clone())).fold(0.0, f64::max)
             }
+        }
+    }
+
+    pub fn impurity(self, weights: impl Iterator<Item = f64>, total: f64) -> f64 {
+        let shares = weights.filter(|&weight| weight > 0.0).map(|weight| weight / total);
+        match self {
+            Criterion::Gini if total > 0.0 => 1.0 - shares.map(|share| share * share).sum::<f64>(),
+            Criterion::Gini => 0.0,
+            _ => -shares.map(|share| share * share.log2()).sum::<f64>(),
         }
     }
 
@@ -52,22 +62,6 @@ impl Criterion {
 
 fn sum(weights: &[f64]) -> f64 {
     weights.iter().sum()
-}
-
-pub fn entropy(weights: &[f64], total: f64) -> f64 {
-    let terms = weights.iter().filter(|&&weight| weight > 0.0).map(|weight| {
-        let share = weight / total;
-        share * share.log2()
-    });
-    -terms.sum::<f64>()
-}
-
-fn gini(weights: &[f64], total: f64) -> f64 {
-    if total > 0.0 {
-        1.0 - weights.iter().map(|weight| (weight / total) * (weight / total)).sum::<f64>()
-    } else {
-        0.0
-    }
 }
 
 /// Between one class and the rest; 0 if one of the two is not there.
@@ -89,8 +83,7 @@ mod tests {
     use super::*;
 
     fn merit(criterion: Criterion, branches: &[[f64; 2]], least: f64) -> f64 {
-        let before = [0, 1].map(|class| branches.iter().map(|branch| branch[class]).sum());
-        criterion.merit(&before, branches.iter().map(|branch| &branch[..]), least)
+        criterion.merit(branches.iter().map(|branch| &branch[..]), least)
     }
 
     #[test]

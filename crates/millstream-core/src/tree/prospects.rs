@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use crate::error_function::{roughly_below, ROUGHLY};
 
 use super::candidates::Workspace;
-use super::criterion::{entropy, Criterion};
+use super::criterion::Criterion;
 use super::leaf::Leaf;
 use super::settings::Settings;
 
@@ -63,15 +63,15 @@ impl Leaf {
         if settings.criterion != Criterion::InformationGain || !settings.merit_preprune || settings.bins > 0 {
             return false;
         }
-        let before = entropy(&self.counts, self.weight());
-        // No gain is larger than what there is to gain.
-        if before + 1e-9 <= bound {
+        // No gain is larger than what there is to gain. Nor is one among the examples that have a feature, times their
+        // share: entropy is concave.
+        if settings.criterion.impurity(self.own(), self.own().sum()) + 1e-9 <= bound {
             return true;
         }
         let (mut highest, mut low, mut second) = (0.0, 0.0, 0.0);
         for slot in 0..self.width() {
             let bounds = match self.values(slot) {
-                0 => self.bounds(slot, before, settings, work),
+                0 => self.bounds(slot, settings, work),
                 _ => self.best_split(slot, settings, work).map_or(Some(NO_SPLIT), |candidate| {
                     Some(Bounds { low: candidate.merit - 1e-9, high: candidate.merit + 1e-9 })
                 }),
@@ -87,7 +87,7 @@ impl Leaf {
     }
 
     /// Bounds on the gain of the best threshold; none where numbers are too far from the usual.
-    fn bounds(&self, slot: usize, before: f64, settings: &Settings, work: &mut Workspace) -> Option<Bounds> {
+    fn bounds(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Bounds> {
         let Some((low, width, high)) = self.thresholds(slot, settings) else { return Some(NO_SPLIT) };
         self.divide(slot, (low, width), settings, roughly_below, work);
         let total: f64 = work.totals.iter().sum();
@@ -95,6 +95,7 @@ impl Leaf {
             return None;
         }
         let (table, inverse) = (table(), 1.0 / total);
+        let before = settings.criterion.impurity(work.totals.iter().copied(), total);
         let (mut sure, mut possible) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for (place, below) in work.below.chunks_exact(work.totals.len()).enumerate() {
             let threshold = low + width * (place + 1) as f64;
@@ -117,7 +118,9 @@ impl Leaf {
         }
         let classes = work.totals.len() as f64;
         let moved = 2.0 * (classes + 1.0) * part(ROUGHLY) + 1e-9;
-        Some(Bounds { low: sure - 2.0 * classes * BELOW - moved, high: possible + 2.0 * BELOW + moved })
+        let share = self.share(total);
+        let (low, high) = (sure - 2.0 * classes * BELOW - moved, possible + 2.0 * BELOW + moved);
+        Some(Bounds { low: share * low, high: share * high })
     }
 }
 
@@ -169,9 +172,8 @@ mod tests {
                 if row % 50 > 0 {
                     continue;
                 }
-                let before = entropy(&leaf.counts, leaf.weight());
                 for slot in 0..4 {
-                    let bounds = leaf.bounds(slot, before, &settings, &mut work).expect("usual numbers");
+                    let bounds = leaf.bounds(slot, &settings, &mut work).expect("usual numbers");
                     let merit = leaf.best_split(slot, &settings, &mut work).expect("a split").merit;
                     assert!((bounds.low..=bounds.high).contains(&merit), "{} {merit} {}", bounds.low, bounds.high);
                     assert!(bounds.high - bounds.low < 0.02);
