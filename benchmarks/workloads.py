@@ -14,6 +14,7 @@ from benchmarks import (
     generators,
     kernels,
     least_squares,
+    number_trees,
     ours,
     peers,
     risk,
@@ -248,6 +249,9 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "forest-threads": forests.threads,
     "adaptive-tree": adaptive_trees.adaptive,
     "anytime-tree": adaptive_trees.anytime,
+    "number-tree": number_trees.hoeffding,
+    "number-adaptive-tree": number_trees.adaptive,
+    "number-forest": number_trees.adaptive_random_forest,
 }
 
 

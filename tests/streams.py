@@ -50,6 +50,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "n_threads": 2,
     },
     "forest.ARFClassifier": {"n_models": 3, "n_threads": 2},
+    "forest.ARFRegressor": {"n_models": 3, "n_threads": 2},
     "kernel.KernelRLS": {"budget": 60},
     "kernel.KernelSGD": {"budget": 30},
     "kernel.KernelSGDRegressor": {"budget": 30},

@@ -27,9 +27,11 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("baseline.TargetMean", "learns"): "a baseline: it does not look at the example",
     ("tree.ExtremelyFastDecisionTreeClassifier", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingAdaptiveTreeClassifier", "memory"): "it grows with what there is to learn",
+    ("tree.HoeffdingAdaptiveTreeRegressor", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingTreeClassifier", "memory"): "it grows with what there is to learn",
     ("tree.HoeffdingTreeRegressor", "memory"): "it grows with what there is to learn",
     ("forest.ARFClassifier", "memory"): "trees grow with what there is to learn",
+    ("forest.ARFRegressor", "memory"): "trees grow with what there is to learn",
     ("ensemble.ADWINBagging", "memory"): "windows grow with the logarithm of the stream",
     ("ensemble.LeveragingBagging", "memory"): "windows grow with the logarithm of the stream",
     (

@@ -211,6 +211,7 @@ def test_a_budget_is_kept_and_reported(learner: Any) -> None:
             assert model.inspect()["bytes"] <= max_bytes if row % 50 == 0 else True
         for x, y in examples[4000:]:
             copy.learn_one(x, y)
+        assert copy.to_bytes() == model.to_bytes()
         assert copy.inspect()["bytes"] <= max_bytes
         assert model.inspect()["max_bytes"] == max_bytes
 

@@ -5,18 +5,54 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from millstream.base import Classifier, Native
+from millstream.base import Classifier, Native, Regressor
 from millstream.compose.members import find
 from millstream.drift import ADWIN
 from millstream.drift.base import DriftDetector
 
-__all__ = ["ARFClassifier"]
+__all__ = ["ARFClassifier", "ARFRegressor"]
 
 _DRIFT = ADWIN(delta=0.001)
 _WARNING = ADWIN(delta=0.01)
 
 
-class ARFClassifier(Native, Classifier):
+class Forest(Native):
+    """What forests have in common: their trees, and how often these were replaced."""
+
+    def __len__(self) -> int:
+        return int(self.n_models)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, place: int) -> Any:
+        """The tree at a place, as a copy that goes on by itself with all features."""
+        return self._member(find(self.name, [""] * len(self), place))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+    @property
+    def models(self) -> list[Any]:
+        """The trees."""
+        return list(self)
+
+    def n_drifts_detected(self, place: int | None = None) -> int:
+        """How often trees were replaced, or the one at a place."""
+        return self._count("drifts", place)
+
+    def n_warnings_detected(self, place: int | None = None) -> int:
+        """How often a tree was begun in the background, or for the one at a place."""
+        return self._count("warnings", place)
+
+    def _count(self, what: str, place: int | None) -> int:
+        members = self.inspect()["members"]
+        if place is not None:
+            members = [members[find(self.name, [""] * len(self), place)]]
+        return sum(member[what] for member in members)
+
+
+class ARFClassifier(Forest, Classifier):
     """Adaptive random forest: trees of random features and examples, replaced when their errors grow.
 
     A good first choice where accuracy matters and the world may change: it needs no tuning and no scaling, takes
@@ -158,34 +194,134 @@ class ARFClassifier(Native, Classifier):
             n_threads=n_threads,
         )
 
-    def __len__(self) -> int:
-        return int(self.n_models)
 
-    def __bool__(self) -> bool:
-        return True
+class ARFRegressor(Forest, Regressor):
+    """Adaptive random forest for numbers: regression trees of random features and examples, replaced with time.
 
-    def __getitem__(self, place: int) -> Any:
-        """The tree at a place, as a copy that goes on by itself with all features."""
-        return self._member(find(self.name, [""] * len(self), place))
+    A good first choice where a number is to be predicted, errors matter and the world may change: it needs no
+    scaling, takes numbers, text and missing values as they come, and recovers from drift by itself.
 
-    def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+    The trees are those of `tree.HoeffdingTreeRegressor`. Each leaf can be split on a random part of the features,
+    while its linear model has all of them, and each tree learns each example k times, where k is drawn from the
+    Poisson distribution of mean 6, so that trees differ. Two detectors watch the errors of each tree. When the
+    more nervous one warns, another tree begins to learn in the background; when the other finds drift, that tree
+    takes the place of the first. The answer is the mean of what the trees say, each weighed by one over its mean
+    absolute error since it began, or their median.
 
-    @property
-    def models(self) -> list[Any]:
-        """The trees."""
-        return list(self)
+    Trees are spread over `n_threads` threads when rows come many at a time. The result is bit for bit that of
+    learning them one by one, whatever the number of threads.
 
-    def n_drifts_detected(self, place: int | None = None) -> int:
-        """How often trees were replaced, or the one at a place."""
-        return self._count("drifts", place)
+    `len(model)` is the number of trees and `model[3]` is one of them; `inspect()` tells how each has done.
 
-    def n_warnings_detected(self, place: int | None = None) -> int:
-        """How often a tree was begun in the background, or for the one at a place."""
-        return self._count("warnings", place)
+    Parameters
+    ----------
+    n_models
+        The number of trees. More are better, and cost as much more.
+    max_features
+        How many features each leaf can be split on: a share of them such as 0.6, their number, `"sqrt"`,
+        `"log2"`, or None for all.
+    aggregation
+        What the numbers of trees become: `"mean"`, or `"median"`, which no single tree can lead astray.
+    poisson_rate
+        How often a tree learns an example on average.
+    drift_detector
+        Finds when a tree is replaced: any detector of `millstream.drift` for numbers; None for never. It is told
+        where an absolute error lies among those before: 0.5 at their mean, 0 and 1 three deviations from it and
+        beyond. That errors became smaller is not a reason.
+    warning_detector
+        Finds when a tree begins in the background. With None, the warnings of `drift_detector` itself are heard;
+        if it has none, as `drift.ADWIN`, a tree that is replaced begins with nothing.
+    disable_weighted_vote
+        Whether all trees weigh the same in the mean, however well they have done.
+    grace_period
+        The weight of examples between attempts to split a leaf.
+    delta
+        The chance that a split is not the best one.
+    tau
+        Below this value of the bound the best split is taken even if another is as good.
+    max_depth
+        Leaves this deep are not split; None for no limit.
+    leaf_prediction
+        `"mean"`, `"linear"`, or `"adaptive"` for whichever had smaller errors of late.
+    n_bins
+        The most bins of the histogram of a numeric feature, between which it can be split.
+    learning_rate
+        The share of an error that one example takes away from a leaf's linear model.
+    binary_split
+        Split a nominal feature only into one value and the rest. Where there are many, a branch for each looks
+        good by chance, because examples that are learned six times count as six.
+    min_samples_split
+        At least two branches of a split must have this weight of examples.
+    max_bytes
+        The most memory each tree may take, None for no limit; see `tree.HoeffdingTreeRegressor`.
+    seed
+        Of the random numbers; each tree has its own.
+    n_threads
+        Threads that share the trees, None for one on each core.
 
-    def _count(self, what: str, place: int | None) -> int:
-        members = self.inspect()["members"]
-        if place is not None:
-            members = [members[find(self.name, [""] * len(self), place)]]
-        return sum(member[what] for member in members)
+    Examples
+    --------
+    >>> from millstream import evaluate, forest, synth
+    >>> model = forest.ARFRegressor(n_models=10, seed=7, n_threads=2)
+    >>> result = evaluate.prequential(model, synth.Friedman(seed=1).take(4000))
+    >>> result.metrics["MAE"]
+    MAE: 1.646152
+
+    References
+    ----------
+    Gomes, H. M., Barddal, J. P., Ferreira, L. E. B. and Bifet, A. (2018). Adaptive random forests for data stream
+    regression.
+    """
+
+    name = "forest.ARFRegressor"
+    aliases = {
+        "n_estimators": "n_models",
+        "random_state": "seed",
+        "n_jobs": "n_threads",
+        "lambda_value": "poisson_rate",
+        "aggregation_method": "aggregation",
+    }
+
+    def __init__(
+        self,
+        n_models: int = 10,
+        max_features: str | float | None = 0.6,
+        aggregation: str = "mean",
+        poisson_rate: float = 6.0,
+        drift_detector: DriftDetector | str | None = _DRIFT,
+        warning_detector: DriftDetector | str | None = _WARNING,
+        disable_weighted_vote: bool = False,
+        grace_period: int = 50,
+        delta: float = 0.01,
+        tau: float = 0.05,
+        max_depth: int | None = None,
+        leaf_prediction: str = "adaptive",
+        n_bins: int = 64,
+        learning_rate: float = 0.1,
+        binary_split: bool = True,
+        min_samples_split: float = 5.0,
+        max_bytes: int | None = None,
+        seed: int = 1,
+        n_threads: int | None = 1,
+    ) -> None:
+        super().__init__(
+            n_models=n_models,
+            max_features=max_features,
+            aggregation=aggregation,
+            poisson_rate=poisson_rate,
+            drift_detector=drift_detector,
+            warning_detector=warning_detector,
+            disable_weighted_vote=disable_weighted_vote,
+            grace_period=grace_period,
+            delta=delta,
+            tau=tau,
+            max_depth=max_depth,
+            leaf_prediction=leaf_prediction,
+            n_bins=n_bins,
+            learning_rate=learning_rate,
+            binary_split=binary_split,
+            min_samples_split=min_samples_split,
+            max_bytes=max_bytes,
+            seed=seed,
+            n_threads=n_threads,
+        )

@@ -394,7 +394,8 @@ impl Default {
             Default::Integers(numbers) => numbers.into(),
             Default::Part(name) => serde_json::json!({ "name": name }),
             Default::Tuned(name, numbers) => {
-                let numbers: Map<_, _> = numbers.iter().map(|&(name, number)| (name.into(), number.into())).collect();
+                let numbers: Map<_, _> =
+                    numbers.iter().map(|&(name, number)| (name.into(), number.into())).collect();
                 serde_json::json!({ "name": name, "parameters": numbers })
             }
         }

@@ -149,6 +149,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &ensemble::voting::VOTING_REGRESSOR,
     &ensemble::voting::WEIGHTED_MAJORITY,
     &forest::arf_classifier::DECLARATION,
+    &forest::arf_regressor::DECLARATION,
     &kernel::kernel_rls::DECLARATION,
     &kernel::kernel_sgd::CLASSIFIER,
     &kernel::kernel_sgd::REGRESSOR,
@@ -286,6 +287,7 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &synth::waveform::DECLARATION,
     &tree::extremely_fast_decision_tree_classifier::DECLARATION,
     &tree::hoeffding_adaptive_tree_classifier::DECLARATION,
+    &tree::hoeffding_adaptive_tree_regressor::DECLARATION,
     &tree::hoeffding_tree_classifier::DECLARATION,
     &tree::hoeffding_tree_regressor::DECLARATION,
 ];

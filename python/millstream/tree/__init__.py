@@ -2,11 +2,12 @@
 
 from millstream.tree.adaptive import ExtremelyFastDecisionTreeClassifier, HoeffdingAdaptiveTreeClassifier
 from millstream.tree.hoeffding import HoeffdingTreeClassifier
-from millstream.tree.regression import HoeffdingTreeRegressor
+from millstream.tree.regression import HoeffdingAdaptiveTreeRegressor, HoeffdingTreeRegressor
 
 __all__ = [
     "ExtremelyFastDecisionTreeClassifier",
     "HoeffdingAdaptiveTreeClassifier",
+    "HoeffdingAdaptiveTreeRegressor",
     "HoeffdingTreeClassifier",
     "HoeffdingTreeRegressor",
 ]

@@ -156,6 +156,14 @@ impl Window {
         self.total + self.loose
     }
 
+    /// Of all numbers but the newest few that wait; 0 while there is nothing.
+    pub fn variance(&self) -> f64 {
+        match self.width - self.waiting.len() as u64 {
+            0 => 0.0,
+            settled => self.squares / settled as f64,
+        }
+    }
+
     /// Begin anew; the memory is kept.
     pub fn clear(&mut self) {
         self.buckets.clear();

@@ -112,9 +112,6 @@ impl Learner for Box<dyn Regressor> {
     }
 
     fn trust(record: &Record) -> f64 {
-        match record.weight > 0.0 {
-            true => 1.0 / record.error.max(f64::MIN_POSITIVE),
-            false => 0.0,
-        }
+        record.closeness()
     }
 }

@@ -1,6 +1,6 @@
 //! A regressor of members whose numbers are averaged.
 //!
-//! The mean is weighed by what each member's number weighs; the median is not.
+//! The mean is weighed by what each member's number weighs; the median is of those that weigh anything.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -53,6 +53,14 @@ impl Aggregation {
                 bounded(numbers.iter().zip(shares).map(|(number, share)| number * share).sum())
             }
             Aggregation::Median => {
+                let mut count = 0;
+                for place in 0..numbers.len() {
+                    if weights[place] > 0.0 {
+                        numbers[count] = numbers[place];
+                        count += 1;
+                    }
+                }
+                let numbers = &mut numbers[..count.max(1)];
                 numbers.sort_unstable_by(f64::total_cmp);
                 let middle = numbers.len() / 2;
                 match numbers.len() % 2 {
@@ -263,6 +271,7 @@ mod tests {
         assert_eq!(Aggregation::Mean.of(&mut [2.0, 6.0, 100.0], &[1.0, 3.0, 0.0]), 5.0);
         assert_eq!(Aggregation::Mean.of(&mut [1e308, 1e308], &[1e300, 1e300]), 1e308);
         assert_eq!(Aggregation::Median.of(&mut [5.0, -1.0, 3.0], &[1.0; 3]), 3.0);
+        assert_eq!(Aggregation::Median.of(&mut [5.0, -1.0, 3.0, 100.0], &[1.0, 0.0, 1.0, 2.0]), 5.0);
         assert_eq!(Aggregation::Median.of(&mut [5.0, -1e308, 3.0, 1e308], &[1.0; 4]), 4.0);
     }
 }

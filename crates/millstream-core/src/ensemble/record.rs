@@ -30,6 +30,15 @@ impl Record {
         }
     }
 
+    /// Of a regressor, what its numbers weigh: one over its mean error.
+    pub fn closeness(&self) -> f64 {
+        if self.weight > 0.0 {
+            1.0 / self.error.max(f64::MIN_POSITIVE)
+        } else {
+            0.0
+        }
+    }
+
     pub fn is_sound(&self) -> bool {
         self.weight.is_finite() && self.weight >= 0.0 && self.error.is_finite() && self.error >= 0.0
     }
@@ -50,12 +59,19 @@ pub struct Spread {
 const LARGEST: f64 = 1e100;
 
 impl Spread {
+    /// Take an error in, and say where it lies.
     pub fn place(&mut self, error: f64) -> f64 {
         let error = error.min(LARGEST);
         self.count += 1.0;
         let off = error - self.mean;
         self.mean += off / self.count;
         self.squares += off * (error - self.mean);
+        self.of(error)
+    }
+
+    /// Where an error of someone else lies.
+    pub fn of(&self, error: f64) -> f64 {
+        let error = error.min(LARGEST);
         let deviation = (self.squares / self.count).sqrt();
         match deviation > 0.0 {
             true => (0.5 + (error - self.mean) / (6.0 * deviation)).clamp(0.0, 1.0),

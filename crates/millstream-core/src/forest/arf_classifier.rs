@@ -26,7 +26,7 @@ use crate::ensemble::threads::{self, N_THREADS};
 use crate::fault::Result;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
-use crate::tree::{hoeffding_tree_classifier, regression_settings, settings, Settings};
+use crate::tree::{hoeffding_tree_classifier, regression_settings, settings, Leaf, Settings, TreeLeaf};
 
 use super::max_features::{self, MAX_FEATURES};
 use super::member::{ForestMember, Plan};
@@ -83,7 +83,7 @@ pub static DECLARATION: Declaration = Declaration {
         N_THREADS,
     ],
     build: |arguments| {
-        let plan = Arc::new(Plan {
+        let plan = Arc::new(Plan::<Leaf> {
             name: NAME,
             seed: arguments.integer("seed")? as u64,
             settings: Settings::new(arguments)?,
@@ -95,12 +95,13 @@ pub static DECLARATION: Declaration = Declaration {
         });
         let places = 0..arguments.size("n_models")?;
         let members = places.map(|place| ForestMember::new(plan.clone(), place)).collect();
-        let forest = Forest { tree: Arc::new(tree(arguments)?) };
+        let forest =
+            Forest { name: NAME, tree: Arc::new(tree(arguments, &hoeffding_tree_classifier::DECLARATION)?) };
         Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, forest, threads::count(arguments)?))))
     },
 };
 
-fn detector(arguments: &Arguments<'_>, name: &str) -> Result<Option<Detector>> {
+pub fn detector(arguments: &Arguments<'_>, name: &str) -> Result<Option<Detector>> {
     if arguments.value(name)?.is_null() {
         return Ok(None);
     }
@@ -111,8 +112,7 @@ fn detector(arguments: &Arguments<'_>, name: &str) -> Result<Option<Detector>> {
 }
 
 /// The description of one of the trees, for those who want it as a model of its own.
-fn tree(arguments: &Arguments<'_>) -> Result<Json> {
-    let declared = &hoeffding_tree_classifier::DECLARATION;
+pub fn tree(arguments: &Arguments<'_>, declared: &Declaration) -> Result<Json> {
     let set = declared.parameters.iter().map(|parameter| parameter.name);
     let parameters: Result<Map<String, Json>> =
         set.map(|name| Ok((name.into(), arguments.value(name)?.clone()))).collect();
@@ -121,15 +121,16 @@ fn tree(arguments: &Arguments<'_>) -> Result<Json> {
 
 /// The trees have nothing to do with each other but the vote.
 #[derive(Clone)]
-struct Forest {
-    tree: Arc<Json>,
+pub struct Forest {
+    pub name: &'static str,
+    pub tree: Arc<Json>,
 }
 
-impl Coupling<ForestMember> for Forest {}
+impl<L: TreeLeaf> Coupling<ForestMember<L>> for Forest {}
 
-impl Rule<ForestMember> for Forest {
+impl<L: TreeLeaf> Rule<ForestMember<L>> for Forest {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn described(&self) -> Option<Json> {

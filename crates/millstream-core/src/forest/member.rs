@@ -2,7 +2,8 @@
 //!
 //! A row goes through a member in this order: the tree votes, with the weight of its record so far; it learns the row as
 //! often as the Poisson distribution says, and so does the tree in the background; then the detectors hear whether the
-//! vote was wrong. Rows of count 0 are voted on and heard of all the same.
+//! vote was wrong, or, of a number, where its error lies among those before. Rows of count 0 are voted on and heard of
+//! all the same.
 
 use std::sync::Arc;
 
@@ -14,15 +15,14 @@ use crate::block::Lesson;
 use crate::ensemble::bagged::Detector;
 use crate::ensemble::engine::{Member, Page};
 use crate::ensemble::poisson::Poisson;
-use crate::ensemble::record::Record;
+use crate::ensemble::record::{Record, Spread};
 use crate::fault::{Fault, Result};
 use crate::random::Random;
-use crate::role::cast;
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 use crate::tree::growth::Subspace;
-use crate::tree::{Settings, Tree};
+use crate::tree::{Answer, Target, Tree, TreeLeaf, Want};
 
 use super::max_features::Size;
 
@@ -33,34 +33,36 @@ const FEATURES: u64 = 0x6172_6680_0000_0000;
 const TREES: u64 = 1 << 20;
 
 /// What all members have in common.
-pub struct Plan {
+pub struct Plan<L: TreeLeaf> {
     pub name: &'static str,
     pub seed: u64,
-    pub settings: Settings,
+    pub settings: L::Settings,
     pub max_features: Size,
     pub poisson: Poisson,
     /// As they are before anything was heard.
     pub warning: Option<Detector>,
     pub drift: Option<Detector>,
-    /// Whether votes weigh as much as their tree was right.
+    /// Whether votes weigh what the record of their tree says.
     pub weighted: bool,
 }
 
 /// A tree and how well it has done.
 #[derive(Clone)]
-struct Grown {
-    tree: Tree,
+struct Grown<L: TreeLeaf> {
+    tree: Tree<L>,
     record: Record,
 }
 
 #[derive(Clone)]
-pub struct ForestMember {
-    plan: Arc<Plan>,
+pub struct ForestMember<L: TreeLeaf> {
+    plan: Arc<Plan<L>>,
     place: u64,
-    grown: Grown,
-    background: Option<Box<Grown>>,
+    grown: Grown<L>,
+    background: Option<Box<Grown<L>>>,
     warning: Option<Detector>,
     drift: Option<Detector>,
+    /// Of the errors of numbers.
+    spread: Spread,
     /// Of the weights of rows.
     random: Random,
     /// Trees so far, those in the background included.
@@ -76,42 +78,44 @@ struct State {
     background: Option<(ByteBuf, Record)>,
     warning: Option<ByteBuf>,
     drift: Option<ByteBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spread: Option<Spread>,
     random: Random,
     trees: u64,
     warnings: u64,
     drifts: u64,
 }
 
-impl Plan {
+impl<L: TreeLeaf> Plan<L> {
     /// The tree of this number at a place, which has learned nothing.
-    fn grown(&self, place: u64, number: u64) -> Grown {
+    fn grown(&self, place: u64, number: u64) -> Grown<L> {
         let (size, argument) = self.max_features;
         let random = Random::new(self.seed, FEATURES.wrapping_add(place).wrapping_add(number.wrapping_mul(TREES)));
         let tree = Tree::new(self.name, self.settings, Some(Subspace { size, argument, random }));
         Grown { tree, record: Record::default() }
     }
 
-    fn restored(&self, place: u64, bytes: &[u8], record: Record) -> Result<Grown> {
+    fn restored(&self, place: u64, bytes: &[u8], record: Record) -> Result<Grown<L>> {
         require(self.name, record.is_sound(), "the record of a tree is not finite")?;
         let mut grown = self.grown(place, 0);
-        grown.tree.restore_from(unpack(self.name, bytes)?)?;
+        L::restore(&mut grown.tree, unpack(self.name, bytes)?, &[])?;
         grown.record = record;
         Ok(grown)
     }
 }
 
-impl Grown {
-    /// Predict, then learn with weight `k`, if that is not 0; gives whether the class was wrong, if there was one.
+impl<L: TreeLeaf> Grown<L> {
+    /// Predict, then learn with weight `k`, if that is not 0; gives the error of what was said, if anything was.
     #[allow(clippy::too_many_arguments)]
     #[inline(always)]
     fn step(
         &mut self,
         x: Row<'_>,
-        y: u32,
+        y: Target<L>,
         w: f64,
         k: f64,
-        want: Want,
-        out: &mut Prediction,
+        want: Want<L>,
+        out: &mut L::Answer,
         scratch: &mut Scratch,
     ) -> Result<Option<f64>> {
         if k == 0.0 {
@@ -119,7 +123,7 @@ impl Grown {
         } else {
             self.tree.step(x, y, k, want, out, scratch)?;
         }
-        let error = out.class.map(|class| f64::from(u8::from(class != y)));
+        let error = out.error(y);
         if let Some(error) = error {
             self.record.add(error, w);
         }
@@ -127,8 +131,8 @@ impl Grown {
     }
 }
 
-impl ForestMember {
-    pub fn new(plan: Arc<Plan>, place: usize) -> Self {
+impl<L: TreeLeaf> ForestMember<L> {
+    pub fn new(plan: Arc<Plan<L>>, place: usize) -> Self {
         let place = place as u64;
         ForestMember {
             place,
@@ -136,6 +140,7 @@ impl ForestMember {
             background: None,
             warning: plan.warning.clone(),
             drift: plan.drift.clone(),
+            spread: Spread::default(),
             random: Random::new(plan.seed, ROWS.wrapping_add(place)),
             trees: 1,
             warnings: 0,
@@ -145,10 +150,10 @@ impl ForestMember {
     }
 
     fn trust(&self) -> f64 {
-        if self.plan.weighted {
-            self.grown.record.accuracy()
-        } else {
-            1.0
+        match self.grown.tree.learned {
+            0 => 0.0,
+            _ if self.plan.weighted => L::Answer::trust(&self.grown.record),
+            _ => 1.0,
         }
     }
 
@@ -156,6 +161,7 @@ impl ForestMember {
     #[inline(always)]
     fn hear(&mut self, error: f64) {
         let (mut warned, mut drifted) = (false, false);
+        let error = if L::Answer::SHARES { error } else { self.spread.place(error) };
         if let Some(Detector(detector)) = &mut self.warning {
             warned = detector.update(error).is_ok() && detector.verdict().is_worse();
         }
@@ -175,7 +181,7 @@ impl ForestMember {
         }
     }
 
-    fn new_tree(&mut self) -> Grown {
+    fn new_tree(&mut self) -> Grown<L> {
         let grown = self.plan.grown(self.place, self.trees);
         self.trees = self.trees.saturating_add(1);
         grown
@@ -202,13 +208,14 @@ impl ForestMember {
         for Detector(detector) in [&mut self.warning, &mut self.drift].into_iter().flatten() {
             detector.reset();
         }
+        self.spread = Spread::default();
     }
 }
 
-impl Member for ForestMember {
-    type Target = u32;
+impl<L: TreeLeaf> Member for ForestMember<L> {
+    type Target = Target<L>;
 
-    fn draw(&mut self, lesson: &Lesson<'_, u32>, page: &mut Page) {
+    fn draw(&mut self, lesson: &Lesson<'_, Target<L>>, page: &mut Page) {
         page.weights.clear();
         let poisson = &self.plan.poisson;
         page.weights.extend(lesson.weights.iter().map(|w| match poisson.at(self.random.unit()) {
@@ -219,21 +226,21 @@ impl Member for ForestMember {
 
     fn go(
         &mut self,
-        lesson: &Lesson<'_, u32>,
+        lesson: &Lesson<'_, Target<L>>,
         from: usize,
         page: &mut Page,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        let (mut out, mut dense) = (scratch.take_prediction(), scratch.take_numbers());
+        let (mut out, mut dense) = (L::Answer::take(scratch), scratch.take_numbers());
         let mut refused = None;
         for row in from..lesson.len() {
             let (x, y, w) = (lesson.rows.at(row).dense(&mut dense), lesson.targets[row], lesson.weights[row]);
             let k = page.weights[row];
             page.trust[row] = self.trust();
-            let stepped = self.grown.step(x, y, w, k, Want::Probabilities, &mut out, scratch);
-            cast(&out, &mut page.votes[row * lesson.stride..(row + 1) * lesson.stride]);
+            let stepped = self.grown.step(x, y, w, k, L::Answer::ALL, &mut out, scratch);
+            out.cast(&mut page.votes[row * lesson.stride..(row + 1) * lesson.stride]);
             let behind = match &mut self.background {
-                Some(grown) => grown.step(x, y, w, k, Want::Class, &mut out, scratch),
+                Some(grown) => grown.step(x, y, w, k, L::Answer::LEAST, &mut out, scratch),
                 None => Ok(None),
             };
             match stepped.and_then(|error| behind.map(|_| error)) {
@@ -244,17 +251,24 @@ impl Member for ForestMember {
                     break;
                 }
             }
+            // What a tree of numbers says while it knows nothing is a number like any other: it begins with this row.
+            if !L::Answer::SHARES && self.grown.tree.learned == 0 {
+                if let Err(fault) = self.grown.tree.learn(x, y, w, scratch) {
+                    refused = Some((row, fault));
+                    break;
+                }
+            }
         }
-        scratch.give_prediction(out);
+        out.give(scratch);
         scratch.give_numbers(dense);
         refused
     }
 
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
-        let mut out = scratch.take_prediction();
-        self.grown.tree.predict(x, Want::Probabilities, &mut out, scratch);
-        cast(&out, votes);
-        scratch.give_prediction(out);
+        let mut out = L::Answer::take(scratch);
+        self.grown.tree.predict(x, L::Answer::ALL, &mut out, scratch);
+        out.cast(votes);
+        out.give(scratch);
         self.trust()
     }
 
@@ -266,13 +280,14 @@ impl Member for ForestMember {
         let detector = |detector: &Option<Detector>| {
             detector.as_ref().map(|detector| detector.0.save().map(ByteBuf::from)).transpose()
         };
-        let behind = |grown: &Grown| Ok((pack(&grown.tree.saved())?.into(), grown.record));
+        let behind = |grown: &Grown<L>| Ok((pack(&L::saved(&grown.tree))?.into(), grown.record));
         pack(&State {
-            tree: pack(&self.grown.tree.saved())?.into(),
+            tree: pack(&L::saved(&self.grown.tree))?.into(),
             record: self.grown.record,
             background: self.background.as_deref().map(behind).transpose()?,
             warning: detector(&self.warning)?,
             drift: detector(&self.drift)?,
+            spread: (!L::Answer::SHARES).then_some(self.spread),
             random: self.random.clone(),
             trees: self.trees,
             warnings: self.warnings,
@@ -292,6 +307,9 @@ impl Member for ForestMember {
                 detector.load(bytes)?;
             }
         }
+        require(who, state.spread.is_some() != L::Answer::SHARES, "errors without a spread")?;
+        require(who, state.spread.is_none_or(|spread| spread.is_sound()), "a spread that cannot be")?;
+        self.spread = state.spread.unwrap_or_default();
         [self.warning, self.drift] = detectors;
         (self.grown, self.background, self.random) = (grown, behind.transpose()?.map(Box::new), state.random);
         (self.trees, self.warnings, self.drifts) = (state.trees, state.warnings, state.drifts);
@@ -305,21 +323,26 @@ impl Member for ForestMember {
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
-        let told = |grown: &Grown| json!({ "accuracy": grown.record.accuracy(), "learned": grown.tree.learned });
+        let known = if L::Answer::SHARES { "accuracy" } else { "error" };
+        let record = |grown: &Grown<L>| match L::Answer::SHARES {
+            true => grown.record.accuracy(),
+            false => grown.record.error,
+        };
+        let told = |grown: &Grown<L>| json!({ known: record(grown), "learned": grown.tree.learned });
         json!({
-            "accuracy": self.grown.record.accuracy(),
+            known: record(&self.grown),
             "weight": self.grown.record.weight,
             "learned": self.grown.tree.learned,
             "warnings": self.warnings,
             "drifts": self.drifts,
             "background": self.background.as_deref().map(told),
             "estimated_error": self.drift.as_ref().map(|detector| detector.0.estimation()),
-            "model": self.grown.tree.shown(schema),
+            "model": L::shown(&self.grown.tree, schema),
         })
     }
 
     fn learner(&self) -> Result<Vec<u8>> {
-        pack(&self.grown.tree.saved_alone())
+        pack(&L::saved_alone(&self.grown.tree))
     }
 }
 
@@ -329,6 +352,7 @@ mod tests {
     use crate::block::Rows;
     use crate::parameter::Arguments;
     use crate::registry::{self, Built};
+    use crate::tree::{Leaf, RegressionLeaf, RegressionSettings, Settings};
 
     fn page_hinkley(threshold: f64) -> Json {
         let parameters = json!({ "min_instances": 1, "delta": 0.0, "threshold": threshold, "alpha": 1.0 });
@@ -343,7 +367,7 @@ mod tests {
         }
     }
 
-    fn member() -> ForestMember {
+    fn member() -> ForestMember<Leaf> {
         let tree = json!({ "name": "tree.HoeffdingTreeClassifier", "parameters": { "leaf_prediction": "mc" } });
         let tree = registry::resolve(&tree).expect("it resolves");
         let arguments = tree["parameters"].as_object().expect("parameters");
@@ -398,5 +422,44 @@ mod tests {
         let mut votes = [0.0; 2];
         member.vote(Row::Plain(&[0.5]), &mut votes, &mut scratch);
         assert_eq!(votes, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn errors_of_numbers_are_placed_by_hand() {
+        let tree = json!({ "name": "tree.HoeffdingTreeRegressor", "parameters": { "leaf_prediction": "mean" } });
+        let tree = registry::resolve(&tree).expect("it resolves");
+        let arguments = Arguments::new("forest.ARFRegressor", tree["parameters"].as_object().expect("parameters"));
+        let plan = Plan::<RegressionLeaf> {
+            name: "forest.ARFRegressor",
+            seed: 1,
+            settings: RegressionSettings::new(&arguments).expect("settings"),
+            max_features: (|features, _| features, 0.0),
+            poisson: Poisson::new(6.0),
+            warning: detector(0.1),
+            drift: detector(1.0),
+            weighted: true,
+        };
+        let mut member = ForestMember::new(Arc::new(plan), 0);
+        let (mut scratch, mut page) = (Scratch::default(), Page::for_rows(4, 1));
+        let lesson = Lesson {
+            rows: Rows::Plain { values: &[0.5; 4], width: 1 },
+            targets: &[5.0, 5.0, 5.0, 7.0],
+            weights: &[1.0; 4],
+            stride: 1,
+        };
+        member.draw(&lesson, &mut page);
+        assert!(page.weights.iter().all(|&weight| weight > 0.0));
+        assert!(member.go(&lesson, 0, &mut page, &mut scratch).is_none());
+        // Nothing is known of the first row, and of the tree's errors before the second.
+        assert_eq!(page.votes, [0.0, 5.0, 5.0, 5.0]);
+        assert_eq!(page.trust[..2], [0.0, 0.0]);
+        // Errors of 0, 0 and 2: their mean is 2/3, so that the tree weighs 3/2.
+        assert_eq!(member.trust(), 1.5);
+        // The first two lie at 1/2. The variance of the three is 8/9, and the last lies at 1/2 + (4/3) / (6 √(8/9)) =
+        // 0.7357. Page-Hinkley of these: the mean is 0.5786, the sum of deviations 0.157, above 0.1 and not above 1.
+        assert_eq!((member.warnings, member.drifts, member.trees), (1, 0, 2));
+        let deviation = (8.0f64 / 9.0).sqrt();
+        let placed = 0.5 + (4.0 / 3.0) / (6.0 * deviation);
+        assert!((member.spread.of(2.0) - placed).abs() < 1e-12 && (placed - 0.7357).abs() < 1e-4);
     }
 }

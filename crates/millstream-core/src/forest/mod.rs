@@ -3,5 +3,6 @@
 //! `member` is one tree of a forest with all that is its own; the engine of `ensemble` takes members through rows.
 
 pub mod arf_classifier;
+pub mod arf_regressor;
 mod max_features;
 mod member;

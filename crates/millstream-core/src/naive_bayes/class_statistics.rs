@@ -304,10 +304,12 @@ impl ClassStatistics {
 
     fn count_value(&mut self, slot: usize, code: usize, w: f64) {
         if self.nominals.len() <= slot {
+            self.nominals.reserve_exact(slot + 1 - self.nominals.len());
             self.nominals.resize(slot + 1, Frequencies::default());
         }
         let frequencies = &mut self.nominals[slot];
         if frequencies.by_code.len() <= code {
+            frequencies.by_code.reserve_exact(code + 1 - frequencies.by_code.len());
             frequencies.by_code.resize(code + 1, 0.0);
         }
         frequencies.by_code[code] += w;
@@ -450,13 +452,14 @@ impl ClassStatistics {
         self.nominals.get(slot).and_then(|known| known.by_code.get(code)).copied().unwrap_or(0.0)
     }
 
+    /// Counted from what is there, not from what vectors happen to reserve, so that it is the same after loading.
     pub fn memory(&self) -> usize {
-        let nominals = self.nominals.iter().map(|known| 32 + 8 * known.by_code.capacity());
+        let nominals = self.nominals.iter().map(|known| 32 + 8 * known.by_code.len());
         std::mem::size_of::<Self>()
             + self.gaussians.memory()
             + self.thin.as_ref().map_or(0, |thin| thin.memory())
-            + 8 * self.counts.capacity()
+            + 8 * self.counts.len()
             + nominals.sum::<usize>()
-            + 4 * self.constants.capacity()
+            + 4 * self.constants.len()
     }
 }

@@ -102,6 +102,7 @@ impl ClassTable {
             return None;
         }
         if known <= code {
+            self.classes.reserve_exact(code + 1 - self.classes.len());
             self.classes.resize(code + 1, ClassStatistics::default());
         }
         let settled = x.width == self.plain_width && self.classes[code].count > 0.0;
@@ -152,6 +153,7 @@ impl ClassTable {
         }
         if known <= code {
             self.classes.reserve_exact(code + 1 - known);
+            self.classes.reserve_exact(code + 1 - self.classes.len());
             self.classes.resize(code + 1, ClassStatistics::default());
         }
         let class = &mut self.classes[code];
@@ -262,9 +264,7 @@ impl ClassTable {
 
     /// Bytes held beside the table itself.
     pub fn memory(&self) -> usize {
-        self.classes.iter().map(ClassStatistics::memory).sum::<usize>()
-            + (self.classes.capacity() - self.classes.len()) * std::mem::size_of::<ClassStatistics>()
-            + 4 * self.values.capacity()
+        self.classes.iter().map(ClassStatistics::memory).sum::<usize>() + 4 * self.values.len()
     }
 }
 

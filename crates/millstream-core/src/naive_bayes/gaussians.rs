@@ -210,7 +210,7 @@ impl Gaussians {
     }
 
     pub fn memory(&self) -> usize {
-        self.blocks.capacity() * std::mem::size_of::<Block>()
+        self.blocks.len() * std::mem::size_of::<Block>()
     }
 }
 

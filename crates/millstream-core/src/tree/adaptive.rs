@@ -3,6 +3,8 @@
 //! Every node has a window (ADWIN) of the errors of the subtree below it. When the errors of a node have risen, an
 //! alternate begins beside it as an empty leaf, and grows from the same examples. When the alternate has become better
 //! than the node's own subtree, it takes its place; when it is worse, or no better after long, it is given up.
+//!
+//! Errors of classes are 0 and 1. Of a number it is told where its error lies among those of the tree so far (`Spread`).
 
 use std::sync::Arc;
 
@@ -11,16 +13,20 @@ use serde::{Deserialize, Serialize};
 use crate::drift::window::{Settings as Adwin, Window};
 use crate::drift::Direction;
 use crate::ensemble::poisson::Poisson;
+use crate::ensemble::record::Spread;
 use crate::fault::{Fault, Result};
 use crate::random::Random;
-use crate::row::{most, Prediction, Row, Scratch, Want};
+use crate::row::{Row, Scratch};
 
+use super::answer::Answer;
 use super::budget::Beside;
 use super::certainty::is_sure;
 use super::changes::{Change, Changes, What};
 use super::compaction::new_places;
 use super::growth::Tree;
+use super::leaf::Leaf;
 use super::nodes::{End, Node, Place, NOWHERE, ROOT};
+use super::tree_leaf::{Target, TreeLeaf, TreeSettings, Want};
 
 /// An alternate that is neither better nor worse when both windows are so many times the threshold is given up: it
 /// would cost its time for ever.
@@ -52,7 +58,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// The share of errors, as if one of two had been wrong before; within (0, 1).
+    /// The mean of errors, as if one of two had been wrong before; within (0, 1).
     fn error(&self) -> f64 {
         ((self.window.total() + 1.0) / (self.window.width() as f64 + 2.0)).clamp(1e-9, 1.0)
     }
@@ -68,7 +74,8 @@ struct Way {
     last: usize,
     end: End,
     leaf: u32,
-    wrong: bool,
+    /// None if nothing was said.
+    error: Option<f64>,
 }
 
 enum Verdict {
@@ -78,12 +85,14 @@ enum Verdict {
 }
 
 #[derive(Clone, Debug)]
-pub struct Adaptive {
-    pub tree: Tree,
+pub struct Adaptive<L: TreeLeaf = Leaf> {
+    pub tree: Tree<L>,
     pub options: Options,
     /// By node.
     pub watches: Vec<Watch>,
     pub random: Random,
+    /// Of the errors of numbers.
+    pub spread: Spread,
     /// Alternates that have begun, and that have taken a place.
     pub begun: u64,
     pub swapped: u64,
@@ -97,14 +106,15 @@ pub struct Adaptive {
     risen: Vec<u32>,
 }
 
-impl Adaptive {
-    pub fn new(tree: Tree, options: Options, random: Random) -> Self {
+impl<L: TreeLeaf> Adaptive<L> {
+    pub fn new(tree: Tree<L>, options: Options, random: Random) -> Self {
         let watches = vec![Watch::default(); tree.nodes.len()];
         let mut adaptive = Adaptive {
             tree,
             options,
             watches,
             random,
+            spread: Spread::default(),
             begun: 0,
             swapped: 0,
             changes: Changes::default(),
@@ -118,7 +128,7 @@ impl Adaptive {
         adaptive
     }
 
-    pub fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+    pub fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
         let mut rivals = scratch.take_indices();
         let end = self.tree.nodes.route(x, ROOT, |node| {
             if self.watches[node as usize].alternate != NOWHERE {
@@ -128,15 +138,15 @@ impl Adaptive {
         if rivals.is_empty() {
             self.speak(x, end, want, out, scratch);
         } else {
-            self.speak(x, end, Want::Probabilities, out, scratch);
-            let mut said = scratch.take_prediction();
+            self.speak(x, end, L::Answer::ALL, out, scratch);
+            let mut said = L::Answer::take(scratch);
             for &node in &rivals {
                 let end = self.tree.nodes.route(x, self.watches[node as usize].alternate, |_| {});
-                self.speak(x, end, Want::Probabilities, &mut said, scratch);
+                self.speak(x, end, L::Answer::ALL, &mut said, scratch);
                 self.blend(node, &said, out);
             }
-            finish(want, out);
-            scratch.give_prediction(said);
+            out.finish(want);
+            said.give(scratch);
         }
         scratch.give_indices(rivals);
     }
@@ -153,35 +163,30 @@ impl Adaptive {
         }
     }
 
-    fn speak(&self, x: Row<'_>, end: End, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+    fn speak(&self, x: Row<'_>, end: End, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
         let leaf = self.leaf_at(x, end);
-        let (vote, classes) = (self.tree.settings.vote, self.tree.classes);
-        self.tree.leaves[leaf as usize].predict(x, vote, want, classes, out, scratch);
+        let Tree { leaves, settings, classes, .. } = &self.tree;
+        leaves[leaf as usize].predict(x, settings, want, *classes, out, scratch);
     }
 
     /// Add what an alternate says: the less it errs, beside the node's own subtree, the more.
-    fn blend(&self, node: u32, said: &Prediction, out: &mut Prediction) {
+    fn blend(&self, node: u32, said: &L::Answer, out: &mut L::Answer) {
         let watch = &self.watches[node as usize];
         let ratio = watch.error() / self.watches[watch.alternate as usize].error();
-        if out.probabilities.len() < said.probabilities.len() {
-            out.probabilities.resize(said.probabilities.len(), 0.0);
-        }
-        for (sum, probability) in out.probabilities.iter_mut().zip(&said.probabilities) {
-            *sum += ratio * ratio * probability;
-        }
+        out.blend(said, ratio * ratio);
     }
 
     /// Predict, then learn a row that is not sparse.
     pub fn step(
         &mut self,
         x: Row<'_>,
-        y: u32,
+        y: Target<L>,
         w: f64,
-        want: Want,
-        out: &mut Prediction,
+        want: Want<L>,
+        out: &mut L::Answer,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if !self.wide && is_sure(x, w) {
+        if !self.wide && is_sure(x, w) && L::is_sure_target(y) {
             return self.advance(x, y, w, want, out, scratch);
         }
         let before = self.clone();
@@ -196,10 +201,10 @@ impl Adaptive {
     fn advance(
         &mut self,
         x: Row<'_>,
-        y: u32,
+        y: Target<L>,
         w: f64,
-        want: Want,
-        out: &mut Prediction,
+        want: Want<L>,
+        out: &mut L::Answer,
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.path.clear();
@@ -215,11 +220,11 @@ impl Adaptive {
         }
         self.learn_ways(x, y, w, want, out, scratch)?;
         self.tree.learned += 1;
-        self.tree.classes = self.tree.classes.max(y as usize + 1);
+        self.tree.classes = self.tree.classes.max(L::classes(y));
         self.watch();
         for place in 0..self.ways.len() {
             let leaf = self.ways[place].leaf;
-            if self.tree.leaves[leaf as usize].since >= self.tree.settings.grace_period {
+            if *self.tree.leaves[leaf as usize].since() >= self.tree.settings.grace_period() {
                 self.tree.attempt(leaf, x.width());
             }
         }
@@ -227,7 +232,7 @@ impl Adaptive {
         if self.ways.len() > 1 || !self.risen.is_empty() {
             self.mend(main);
         }
-        if self.tree.settings.max_bytes < usize::MAX {
+        if self.tree.settings.max_bytes() < usize::MAX {
             self.keep_within();
         }
         Ok(())
@@ -236,22 +241,22 @@ impl Adaptive {
     fn follow(&mut self, x: Row<'_>, root: u32, beside: u32) {
         let (first, path) = (self.path.len(), &mut self.path);
         let end = self.tree.nodes.route(x, root, |node| path.push(node));
-        self.ways.push(Way { beside, first, last: path.len(), end, leaf: NOWHERE, wrong: false });
+        self.ways.push(Way { beside, first, last: path.len(), end, leaf: NOWHERE, error: None });
     }
 
     /// Let the leaf at the end of each way predict and learn.
     fn learn_ways(
         &mut self,
         x: Row<'_>,
-        y: u32,
+        y: Target<L>,
         w: f64,
-        want: Want,
-        out: &mut Prediction,
+        want: Want<L>,
+        out: &mut L::Answer,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let several = self.ways.len() > 1;
-        let inner = if several { Want::Probabilities } else { want };
-        let mut said = scratch.take_prediction();
+        let inner = if several { L::Answer::ALL } else { want };
+        let mut said = L::Answer::take(scratch);
         let mut learned = true;
         for place in 0..self.ways.len() {
             let way = self.ways[place];
@@ -272,9 +277,9 @@ impl Adaptive {
                 End::Branchless { fork, code, .. } => {
                     self.speak(x, way.end, inner, target, scratch);
                     let leaf = self.tree.branch_out(fork, code, x.width());
-                    let mut unheard = scratch.take_prediction();
-                    learned = self.learn_at(leaf, x, y, w, Want::Class, &mut unheard, scratch);
-                    scratch.give_prediction(unheard);
+                    let mut unheard = L::Answer::take(scratch);
+                    learned = self.learn_at(leaf, x, y, w, L::Answer::LEAST, &mut unheard, scratch);
+                    unheard.give(scratch);
                     leaf
                 }
             };
@@ -282,15 +287,15 @@ impl Adaptive {
                 break;
             }
             let target = if place == 0 { &*out } else { &said };
-            (self.ways[place].leaf, self.ways[place].wrong) = (leaf, target.class != Some(y));
+            (self.ways[place].leaf, self.ways[place].error) = (leaf, target.error(y).or(L::Answer::UNHEARD));
             if place > 0 {
                 self.blend(way.beside, &said, out);
             }
         }
         if several {
-            finish(want, out);
+            out.finish(want);
         }
-        scratch.give_prediction(said);
+        said.give(scratch);
         if learned {
             Ok(())
         } else {
@@ -304,10 +309,10 @@ impl Adaptive {
         &mut self,
         leaf: u32,
         x: Row<'_>,
-        y: u32,
+        y: Target<L>,
         w: f64,
-        want: Want,
-        out: &mut Prediction,
+        want: Want<L>,
+        out: &mut L::Answer,
         scratch: &mut Scratch,
     ) -> bool {
         let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
@@ -318,10 +323,15 @@ impl Adaptive {
     fn watch(&mut self) {
         self.risen.clear();
         for way in &self.ways {
-            let wrong = f64::from(u8::from(way.wrong));
+            let Some(error) = way.error else { continue };
+            let error = match (L::Answer::SHARES, way.beside) {
+                (true, _) => error,
+                (false, NOWHERE) => self.spread.place(error),
+                (false, _) => self.spread.of(error),
+            };
             for (place, &node) in self.path[way.first..way.last].iter().enumerate() {
                 let watch = &mut self.watches[node as usize];
-                if watch.window.add(wrong, &self.options.adwin) != Some(Direction::Up) {
+                if watch.window.add(error, &self.options.adwin) != Some(Direction::Up) {
                     continue;
                 }
                 // An alternate whose own errors rise begins again; nothing else begins within one.
@@ -373,14 +383,14 @@ impl Adaptive {
         if !self.tree.affords(1) {
             return;
         }
-        let alternate = self.tree.new_leaf(self.tree.depth_of(node), Vec::new(), None);
+        let alternate = self.tree.new_leaf(self.tree.depth_of(node), L::Origin::default(), None);
         self.watches.push(Watch::default());
         self.watches[node as usize].alternate = alternate;
         self.begun += 1;
         self.note(What::Begun, node, alternate, 0.0);
     }
 
-    /// Whether the difference of the two shares of errors is beyond what chance allows, and how much that is.
+    /// Whether the difference of the two means of errors is beyond what chance allows, and how much that is.
     fn judge(&self, node: u32, alternate: u32) -> (Verdict, f64) {
         let (own, other) = (&self.watches[node as usize].window, &self.watches[alternate as usize].window);
         let least = own.width().min(other.width());
@@ -388,8 +398,9 @@ impl Adaptive {
             return (Verdict::Open, 0.0);
         }
         let (error, rival) = (own.mean().clamp(0.0, 1.0), other.mean().clamp(0.0, 1.0));
+        let variance = if L::Answer::SHARES { error * (1.0 - error) } else { own.variance() };
         let inverse = 1.0 / own.width() as f64 + 1.0 / other.width() as f64;
-        let bound = (2.0 * error * (1.0 - error) * self.options.log_significance * inverse).sqrt();
+        let bound = (2.0 * variance * self.options.log_significance * inverse).sqrt();
         let verdict = if error - rival > bound {
             Verdict::Better
         } else if rival - error > bound || least > self.options.threshold.saturating_mul(PATIENCE) {
@@ -405,7 +416,7 @@ impl Adaptive {
         let Some(&new) = self.tree.nodes.get(alternate) else { return };
         self.tree.nodes.set(node, new);
         if let Place::Leaf(leaf) = new.place() {
-            self.tree.leaves[leaf as usize].node = node;
+            self.tree.leaves[leaf as usize].hang(node);
         }
         self.tree.reasons[node as usize] = self.tree.reasons[alternate as usize].take();
         self.watches[node as usize] = std::mem::take(&mut self.watches[alternate as usize]);
@@ -413,6 +424,7 @@ impl Adaptive {
     }
 
     fn compact(&mut self) {
+        self.tree.forget_bytes();
         let count = self.tree.nodes.len();
         let watches = &self.watches;
         let order = self.tree.compact(|node| watches[node as usize].alternate);
@@ -428,7 +440,9 @@ impl Adaptive {
     #[cold]
     fn keep_within(&mut self) {
         self.weigh();
-        self.tree.count_bytes();
+        for way in &self.ways {
+            self.tree.recount_bytes(way.leaf);
+        }
         self.tree.keep_within(0);
     }
 
@@ -437,7 +451,7 @@ impl Adaptive {
     pub fn weigh(&mut self) {
         let rows = (u64::BITS - self.tree.learned.leading_zeros()) as usize;
         let row = 2 * ((self.options.adwin.max_buckets + 1) * 16 + 8);
-        let changes = 2 * Changes::most(self.tree.settings.max_bytes) * std::mem::size_of::<Change>();
+        let changes = 2 * Changes::most(self.tree.settings.max_bytes()) * std::mem::size_of::<Change>();
         self.tree.beside = Beside {
             bytes: std::mem::size_of::<Self>() + changes,
             by_node: 2 * std::mem::size_of::<Watch>() + row * rows + 8,
@@ -449,7 +463,7 @@ impl Adaptive {
         let (before, after) = (self.feature(node), self.feature(alternate));
         let (learned, depth) = (self.tree.learned, self.tree.depth_of(node));
         let change = Change { learned, what, depth, before, after, old, new, bound };
-        self.changes.note(change, self.tree.settings.max_bytes);
+        self.changes.note(change, self.tree.settings.max_bytes());
     }
 
     fn feature(&self, node: u32) -> Option<u32> {
@@ -470,17 +484,5 @@ impl Adaptive {
             + self.changes.memory()
             + 4 * (self.path.capacity() + self.risen.capacity())
             + std::mem::size_of::<Way>() * self.ways.capacity()
-    }
-}
-
-/// Make probabilities of sums, and decide.
-fn finish(want: Want, out: &mut Prediction) {
-    let sum: f64 = out.probabilities.iter().sum();
-    if sum > 0.0 {
-        out.probabilities.iter_mut().for_each(|number| *number /= sum);
-        out.class = most(&out.probabilities);
-    }
-    if want == Want::Class {
-        out.probabilities.clear();
     }
 }

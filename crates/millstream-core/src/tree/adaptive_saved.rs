@@ -3,34 +3,39 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::ensemble::record::Spread;
 use crate::fault::Result;
 use crate::random::Random;
 use crate::schema::Schema;
 use crate::state::require;
 
 use super::adaptive::{Adaptive, Watch};
+use super::answer::Answer;
 use super::changes::Changes;
 use super::growth::Tree;
 use super::nodes::NOWHERE;
-use super::saved::SavedTree;
+use super::tree_leaf::TreeLeaf;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct SavedAdaptive {
-    tree: SavedTree,
+pub struct SavedAdaptive<S> {
+    tree: S,
     watches: Vec<Watch>,
     random: Random,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spread: Option<Spread>,
     begun: u64,
     swapped: u64,
     changes: Changes,
     wide: bool,
 }
 
-impl Adaptive {
-    pub fn saved(&self) -> SavedAdaptive {
+impl<L: TreeLeaf> Adaptive<L> {
+    pub fn saved(&self) -> SavedAdaptive<L::Saved> {
         SavedAdaptive {
-            tree: self.tree.saved(),
+            tree: L::saved(&self.tree),
             watches: self.watches.clone(),
             random: self.random.clone(),
+            spread: (!L::Answer::SHARES).then_some(self.spread),
             begun: self.begun,
             swapped: self.swapped,
             changes: self.changes.clone(),
@@ -39,21 +44,23 @@ impl Adaptive {
     }
 
     /// Become what was saved, or stay.
-    pub fn restore_from(&mut self, saved: SavedAdaptive) -> Result<()> {
+    pub fn restore_from(&mut self, saved: SavedAdaptive<L::Saved>) -> Result<()> {
         let who = self.tree.name;
-        let SavedAdaptive { tree, watches, random, begun, swapped, changes, wide } = saved;
+        let SavedAdaptive { tree, watches, random, spread, begun, swapped, changes, wide } = saved;
         let alternates: Vec<u32> = watches.iter().map(|watch| watch.alternate).collect();
         let mut restored = Tree::new(who, self.tree.settings, None);
-        restored.restore_with(tree, &alternates)?;
+        L::restore(&mut restored, tree, &alternates)?;
         require(who, watches.len() == restored.nodes.len(), "a node without a window")?;
         let sound = |watch: &Watch| watch.window.is_sound(&self.options.adwin);
         require(who, watches.iter().all(sound), "a window that cannot be")?;
         require(who, !nested(&restored, &alternates), "an alternate within an alternate")?;
         changes.check(who)?;
+        require(who, spread.is_some() != L::Answer::SHARES, "errors without a spread")?;
+        require(who, spread.is_none_or(|spread| spread.is_sound()), "a spread that cannot be")?;
         let mut adaptive = Adaptive::new(restored, self.options, random);
         adaptive.wide = wide || !adaptive.tree.is_sure();
         (adaptive.watches, adaptive.changes) = (watches, changes);
-        (adaptive.begun, adaptive.swapped) = (begun, swapped);
+        (adaptive.begun, adaptive.swapped, adaptive.spread) = (begun, swapped, spread.unwrap_or_default());
         adaptive.weigh();
         *self = adaptive;
         Ok(())
@@ -61,7 +68,7 @@ impl Adaptive {
 
     /// The nodes of alternates too; they hang from a node's "alternate".
     pub fn shown(&self, schema: &Schema) -> Json {
-        let mut shown = self.tree.shown(schema);
+        let mut shown = L::shown(&self.tree, schema);
         let nodes = shown.get_mut("nodes").and_then(Json::as_array_mut).into_iter().flatten();
         for (node, watch) in nodes.zip(&self.watches) {
             node["error"] = json!(watch.window.mean());
@@ -82,7 +89,7 @@ impl Adaptive {
 }
 
 /// Whether an alternate hangs within another; children lie behind their parents.
-fn nested(tree: &Tree, alternates: &[u32]) -> bool {
+fn nested<L: TreeLeaf>(tree: &Tree<L>, alternates: &[u32]) -> bool {
     let mut within = vec![false; tree.nodes.len()];
     for (at, _) in tree.nodes.iter() {
         let alternate = alternates[at as usize];

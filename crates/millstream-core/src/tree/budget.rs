@@ -1,8 +1,8 @@
 //! A tree within a limit of memory (Domingos and Hulten, 2000, section 3).
 //!
 //! Leaves are most of a tree. When it comes to weigh more than it may, the leaves that promise least give up their
-//! statistics, and go on counting classes; a leaf promises the weight of its examples that are not of its largest class,
-//! which is what splits could win. A leaf that has become more promising than one with statistics takes its place.
+//! statistics, and go on counting classes, or averaging numbers; a leaf promises what splits could win, which is the
+//! weight of its examples that are not of its largest class, or the squared errors of its mean. A leaf that has become more promising than one with statistics takes its place.
 //! A split or a branch for which there is no room is not made.
 //!
 //! Bytes are counted from what is there and what vectors may reserve beside it, not from what they happen to reserve, so
@@ -11,8 +11,8 @@
 use super::candidates::{Candidate, Test};
 use super::decision::Reason;
 use super::growth::Tree;
-use super::leaf::Leaf;
 use super::nodes::Node;
+use super::tree_leaf::{TreeLeaf, TreeSettings};
 
 /// What each leaf weighs, and all of them; empty in a tree without a limit.
 #[derive(Clone, Debug, Default)]
@@ -46,25 +46,36 @@ impl Ledger {
     }
 }
 
-impl Tree {
+impl<L: TreeLeaf> Tree<L> {
     pub fn count_bytes(&mut self) {
         self.ledger = Ledger::default();
-        if self.settings.max_bytes < usize::MAX {
+        if self.settings.max_bytes() < usize::MAX {
             for leaf in 0..self.leaves.len() {
                 self.ledger.set(leaf, self.leaves[leaf].memory());
             }
         }
     }
 
-    /// After a leaf has learned: let leaves rest until the tree weighs no more than it may.
-    pub fn keep_within(&mut self, leaf: u32) {
-        if self.ledger.len() != self.leaves.len() {
-            self.count_bytes();
-        } else {
+    /// For changes other than learning: all is counted anew.
+    pub fn forget_bytes(&mut self) {
+        self.ledger = Ledger::default();
+    }
+
+    /// Count a leaf that has learned, unless all are to be counted.
+    pub fn recount_bytes(&mut self, leaf: u32) {
+        if self.ledger.len() == self.leaves.len() {
             self.ledger.set(leaf as usize, self.leaves[leaf as usize].memory());
         }
+    }
+
+    /// After a leaf has learned: let leaves rest until the tree weighs no more than it may.
+    pub fn keep_within(&mut self, leaf: u32) {
+        match self.ledger.len() == self.leaves.len() {
+            true => self.recount_bytes(leaf),
+            false => self.count_bytes(),
+        }
         let frame = self.frame_at_most(self.leaves.len(), self.ledger.bytes[leaf as usize]);
-        while self.ledger.total + frame > self.settings.max_bytes {
+        while self.ledger.total + frame > self.settings.max_bytes() {
             let Some(least) = self.least_promising() else { return };
             self.leaves[least].rest();
             self.ledger.set(least, self.leaves[least].memory());
@@ -73,23 +84,23 @@ impl Tree {
 
     /// Whether the tree weighs no more than it may.
     pub fn fits(&self) -> bool {
-        self.ledger.total + self.frame_at_most(self.leaves.len(), 0) <= self.settings.max_bytes
+        self.ledger.total + self.frame_at_most(self.leaves.len(), 0) <= self.settings.max_bytes()
     }
 
     /// The leaf with statistics that promises least.
     fn least_promising(&self) -> Option<usize> {
-        let busy = self.leaves.iter().enumerate().filter(|(_, leaf)| !leaf.idle);
+        let busy = self.leaves.iter().enumerate().filter(|(_, leaf)| !leaf.is_idle());
         busy.min_by(|(_, a), (_, b)| a.promise().total_cmp(&b.promise())).map(|(place, _)| place)
     }
 
     /// Let an idle leaf gather statistics again, if there is room, or if another promises less.
     pub fn consider_waking(&mut self, number: u32) {
         let number = number as usize;
-        let busy = self.leaves.iter().filter(|leaf| !leaf.idle);
+        let busy = self.leaves.iter().filter(|leaf| !leaf.is_idle());
         let (count, bytes) = busy.fold((0, 0), |(count, bytes), leaf| (count + 1, bytes + leaf.memory()));
-        let usual = bytes.checked_div(count).unwrap_or(self.settings.max_bytes / 4);
+        let usual = bytes.checked_div(count).unwrap_or(self.settings.max_bytes() / 4);
         let frame = self.frame_at_most(self.leaves.len(), usual);
-        let room = self.settings.max_bytes.saturating_sub(self.ledger.total + frame);
+        let room = self.settings.max_bytes().saturating_sub(self.ledger.total + frame);
         if room < usual {
             let promise = self.leaves[number].promise();
             match self.least_promising().filter(|&least| self.leaves[least].promise() < promise) {
@@ -103,12 +114,13 @@ impl Tree {
 
     /// Whether so many more idle leaves would fit, if all others were idle.
     pub fn affords(&self, leaves: usize) -> bool {
-        if self.settings.max_bytes == usize::MAX {
+        if self.settings.max_bytes() == usize::MAX {
             return true;
         }
-        let idle = std::mem::size_of::<Leaf>() + 8 * self.classes;
+        let at_rest = self.leaves.iter().map(|leaf| leaf.memory_at_rest(self.classes));
+        let idle = at_rest.max().unwrap_or(0);
         let leaves = self.leaves.len() + leaves;
-        leaves * idle + self.frame_at_most(leaves, 0) <= self.settings.max_bytes
+        leaves * idle + self.frame_at_most(leaves, 0) <= self.settings.max_bytes()
     }
 
     /// Bytes beside so many leaves, of which one that is at work weighs `leaf`: nodes and reasons, what vectors may
@@ -120,12 +132,12 @@ impl Tree {
         std::mem::size_of::<Self>()
             + 2 * node * nodes
             + std::mem::size_of::<Reason>() * (nodes - leaves.min(nodes))
-            + std::mem::size_of::<Leaf>() * (leaves / 4 + 1)
+            + std::mem::size_of::<L>() * (leaves / 4 + 1)
             + 2 * forks
             + leaf
             + self.beside.bytes
             + self.beside.by_node * nodes
-            + 8 * self.classes * (self.settings.n_splits + 4)
+            + L::most_work(&self.settings, self.classes)
     }
 
     pub fn affords_split(&self, number: u32, candidate: &Candidate) -> bool {

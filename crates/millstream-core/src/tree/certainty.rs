@@ -9,12 +9,13 @@ use crate::row::{Row, Value};
 use super::growth::Tree;
 use super::leaf::Leaf;
 use super::settings::ESTIMATE;
+use super::tree_leaf::TreeLeaf;
 
-const LARGEST: f64 = 1e100;
+pub const LARGEST: f64 = 1e100;
 const HEAVIEST: f64 = 1e50;
 /// What sums of weights and of squares can come to.
-const MOST: f64 = HEAVIEST * (1u64 << 53) as f64;
-const WIDEST: f64 = 4.0 * LARGEST * LARGEST * MOST;
+pub const MOST: f64 = HEAVIEST * (1u64 << 53) as f64;
+pub const WIDEST: f64 = 4.0 * LARGEST * LARGEST * MOST;
 
 /// Whether a row is within the limits.
 #[inline]
@@ -48,8 +49,8 @@ impl Leaf {
     }
 }
 
-impl Tree {
+impl<L: TreeLeaf> Tree<L> {
     pub fn is_sure(&self) -> bool {
-        self.leaves.iter().all(Leaf::is_sure)
+        self.leaves.iter().all(L::is_sure)
     }
 }

@@ -8,7 +8,7 @@ use crate::row::all_finite;
 use crate::schema::Schema;
 use crate::state::require;
 
-use super::shown::name;
+use super::listing::name;
 
 /// So many of the latest are kept.
 const MOST: usize = 100;

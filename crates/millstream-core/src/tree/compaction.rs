@@ -6,8 +6,9 @@
 
 use super::growth::Tree;
 use super::nodes::{Fork, Node, Nodes, Place, NOWHERE, ROOT};
+use super::tree_leaf::TreeLeaf;
 
-impl Tree {
+impl<L: TreeLeaf> Tree<L> {
     /// Keep what is reached from the root through children and through alternates, by node. Returns the old places of
     /// the nodes that stay, in their new order; alternates are not renamed.
     pub fn compact(&mut self, alternate: impl Fn(u32) -> u32) -> Vec<u32> {
@@ -28,7 +29,7 @@ impl Tree {
             let moved = match node {
                 Place::Leaf(leaf) => {
                     let mut leaf = std::mem::take(&mut self.leaves[leaf as usize]);
-                    leaf.node = place(at);
+                    leaf.hang(place(at));
                     leaves.push(leaf);
                     Place::Leaf(leaves.len() as u32 - 1)
                 }

@@ -16,9 +16,7 @@
 
 use serde_json::Value as Json;
 
-use crate::drift::window::Settings as Adwin;
 use crate::fault::Result;
-use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::random::Random;
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Classifier, Part};
@@ -27,6 +25,7 @@ use crate::schema::Schema;
 use crate::state::{pack, unpack};
 
 use super::adaptive::{Adaptive, Options};
+use super::adaptive_settings;
 use super::growth::Tree;
 use super::regression_settings;
 use super::settings::{self, Settings};
@@ -49,60 +48,22 @@ pub static DECLARATION: Declaration = Declaration {
         settings::N_SPLITS,
         settings::SPLITTER,
         regression_settings::N_BINS,
-        Parameter::new(
-            "bootstrap_sampling",
-            Kind::Boolean,
-            DefaultValue::Boolean(true),
-            "leaves learn each example with a weight drawn by chance",
-        ),
-        Parameter::new(
-            "drift_window_threshold",
-            Kind::Integer { low: 1, high: 1 << 53 },
-            DefaultValue::Integer(300),
-            "examples before an alternate subtree is judged",
-        ),
-        Parameter::new(
-            "adwin_delta",
-            Kind::Float(Bounds::OPEN_UNIT),
-            DefaultValue::Float(0.002),
-            "the chance of a false alarm of a node's ADWIN",
-        ),
-        Parameter::new(
-            "switch_significance",
-            Kind::Float(Bounds::OPEN_UNIT),
-            DefaultValue::Float(0.05),
-            "the chance that an alternate that is swapped in or given up is no better or worse",
-        ),
+        adaptive_settings::BOOTSTRAP_SAMPLING,
+        adaptive_settings::DRIFT_WINDOW_THRESHOLD,
+        adaptive_settings::ADWIN_DELTA,
+        adaptive_settings::SWITCH_SIGNIFICANCE,
         settings::BINARY_SPLIT,
         settings::MIN_BRANCH_FRACTION,
         settings::MAX_SHARE_TO_SPLIT,
         settings::MERIT_PREPRUNE,
         settings::MAX_BYTES,
-        Parameter::new(
-            "seed",
-            Kind::Integer { low: 0, high: i64::MAX },
-            DefaultValue::Integer(1),
-            "of the random numbers of bootstrap_sampling",
-        ),
+        adaptive_settings::SEED,
     ],
     build: |arguments| {
-        let options = Options {
-            // But for delta as `drift.ADWIN` is.
-            adwin: Adwin {
-                delta: arguments.float("adwin_delta")?,
-                clock: 32,
-                max_buckets: 5,
-                min_window_length: 5,
-                grace_period: 10,
-            },
-            threshold: arguments.integer("drift_window_threshold")? as u64,
-            log_significance: (2.0 / arguments.float("switch_significance")?).ln(),
-            bootstrap: arguments.boolean("bootstrap_sampling")?,
-        };
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);
         let tree = Tree::new(NAME, Settings::new(arguments)?, None);
         Ok(Built::Classifier(Box::new(HoeffdingAdaptiveTreeClassifier {
-            adaptive: Adaptive::new(tree, options, random),
+            adaptive: Adaptive::new(tree, Options::new(arguments)?, random),
         })))
     },
 };
@@ -168,6 +129,7 @@ impl Classifier for HoeffdingAdaptiveTreeClassifier {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drift::window::Settings as Adwin;
     use crate::registry;
     use crate::tree::nodes::ROOT;
     use serde_json::json;

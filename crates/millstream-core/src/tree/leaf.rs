@@ -263,11 +263,11 @@ impl Leaf {
 
     pub fn memory(&self) -> usize {
         std::mem::size_of::<Self>()
-            + 8 * self.counts.capacity()
+            + 8 * self.counts.len()
             + self.features.as_ref().map_or(0, |features| 4 * features.len())
             + self.table.memory()
             + self.histograms.iter().map(|numbers| 24 + numbers.memory_with(Counts::memory)).sum::<usize>()
-            + self.spans.iter().map(|spans| 24 + 16 * spans.capacity()).sum::<usize>()
+            + self.spans.iter().map(|spans| 24 + 16 * spans.len()).sum::<usize>()
     }
 }
 

@@ -40,9 +40,9 @@ impl LinearLeaf {
         sum
     }
 
-    /// Learn, where `predicted` is what it says now; `first` is what it begins with. False if it would overflow; then
-    /// nothing has changed.
-    pub fn learn(&mut self, x: Row<'_>, y: f64, w: f64, predicted: f64, rate: f64) -> bool {
+    /// Learn, where `predicted` is what it says now; new features are taken in if it may grow. False if it would
+    /// overflow; then nothing has changed.
+    pub fn learn(&mut self, x: Row<'_>, y: f64, w: f64, predicted: f64, rate: f64, grows: bool) -> bool {
         let (mut length, mut sound) = (1.0, true);
         x.each(|slot, value| {
             if let Value::Number(x) = value {
@@ -60,7 +60,7 @@ impl LinearLeaf {
             return false;
         }
         let width = x.width();
-        if self.weights.len() < width {
+        if grows && self.weights.len() < width {
             self.weights.reserve_exact(width - self.weights.len());
             self.weights.resize(width, 0.0);
             self.inputs.reserve_exact(width - self.inputs.len());
@@ -68,7 +68,7 @@ impl LinearLeaf {
         }
         self.bias += step;
         x.each(|slot, value| {
-            if let Value::Number(x) = value {
+            if let (Value::Number(x), true) = (value, slot < self.weights.len()) {
                 self.weights[slot] += step * self.scaled(slot, x);
                 self.inputs[slot] = self.inputs[slot].with(x, w);
             }
@@ -92,6 +92,13 @@ impl LinearLeaf {
             && self.inputs.iter().all(Targets::is_sound)
     }
 
+    /// Whether weights are up to this size and inputs are as they should be.
+    pub fn is_within(&self, most: f64, sound: impl Fn(&Targets) -> bool) -> bool {
+        self.bias.abs() <= most
+            && self.weights.iter().all(|weight| weight.abs() <= most)
+            && self.inputs.iter().all(sound)
+    }
+
     pub fn memory(&self) -> usize {
         8 * self.weights.len() + std::mem::size_of::<Targets>() * self.inputs.len()
     }
@@ -106,13 +113,13 @@ mod tests {
         let mut leaf = LinearLeaf::default();
         leaf.begin(2.0);
         // Without variance z is 0, so that only the bias steps: by ½ (4 − 2) / 1.
-        assert!(leaf.learn(Row::Plain(&[1.0]), 4.0, 1.0, leaf.predict(Row::Plain(&[1.0])), 0.5));
+        assert!(leaf.learn(Row::Plain(&[1.0]), 4.0, 1.0, leaf.predict(Row::Plain(&[1.0])), 0.5, true));
         assert_eq!(leaf.predict(Row::Plain(&[9.0])), 3.0);
-        assert!(leaf.learn(Row::Plain(&[3.0]), 3.0, 1.0, 3.0, 0.5));
+        assert!(leaf.learn(Row::Plain(&[3.0]), 3.0, 1.0, 3.0, 0.5, true));
         // Mean 2, variance 2 now: z = 2 / √2 = √2 at 4. The error of 6 is shared by 1 + 2: a step of ½ · 6 / 3 = 1 for
         // the bias and √2 for the weight.
         assert_eq!(leaf.predict(Row::Plain(&[4.0])), 3.0);
-        assert!(leaf.learn(Row::Plain(&[4.0]), 9.0, 1.0, 3.0, 0.5));
+        assert!(leaf.learn(Row::Plain(&[4.0]), 9.0, 1.0, 3.0, 0.5, true));
         let (bias, weights) = leaf.weights();
         assert!((bias - 4.0).abs() < 1e-15 && (weights[0] - 2f64.sqrt()).abs() < 1e-15);
     }

@@ -75,7 +75,7 @@ fn branched(nodes: &Nodes, place: Place, schema: &Schema) -> Json {
     }
 }
 
-fn name(schema: &Schema, slot: u32) -> String {
+pub fn name(schema: &Schema, slot: u32) -> String {
     let slot = slot as usize;
     if slot < schema.len() {
         schema.name(slot).text()

@@ -3,20 +3,25 @@
 //! | you look for | it is in |
 //! |---|---|
 //! | nodes, and the way of a row through them | `nodes` |
-//! | what a leaf knows, predicts and learns | `leaf` |
-//! | where a leaf could be split, and how good that is | `candidates`, `criterion` |
-//! | whether it is split | `decision`, and early: `prospects` |
+//! | nodes in a file and for people | `shape`, `listing` |
+//! | nodes and leaves together: how a tree grows | `growth` |
+//! | what a tree asks of leaves and of what they say | `tree_leaf`, `answer` |
 //! | a limit of memory | `budget` |
-//! | nodes and leaves together: grow, save, check, show | `growth`, `saved`, `shown` |
-//! | errors watched, alternates grown and swapped | `adaptive`, `adaptive_saved` |
+//! | what a leaf of classes knows, predicts and learns | `leaf`, `class_leaf` |
+//! | where it could be split, how good that is, and whether it is | `candidates`, `criterion`, `decision`, early `prospects` |
+//! | a classification tree in a file and for people | `saved`, `shown` |
+//! | errors watched, alternates grown and swapped | `adaptive`, `adaptive_saved`, `adaptive_settings` |
 //! | splits reconsidered | `anytime`, `anytime_saved` |
 //! | what was changed, and taking out what hangs no more | `changes`, `compaction` |
 //! | whole or nothing where an example is learned in several places | `certainty` |
 //! | what can be set | `settings` |
-//! | the same for numbers | `regression_growth`, `regression_leaf`, `linear_leaf`, `histogram`, `target`, `regression_settings` |
+//! | a leaf of numbers | `regression_leaf`, `linear_leaf`, `histogram`, `target`, `number_leaf` |
+//! | the same as above for numbers | `regression_candidates`, `regression_saved`, `regression_settings` |
 
 mod adaptive;
 mod adaptive_saved;
+mod adaptive_settings;
+mod answer;
 mod anytime;
 mod anytime_saved;
 mod budget;
@@ -24,6 +29,7 @@ mod candidates;
 mod certainty;
 mod changes;
 mod class_counts;
+mod class_leaf;
 mod compaction;
 mod criterion;
 mod decision;
@@ -31,21 +37,30 @@ pub mod extremely_fast_decision_tree_classifier;
 pub mod growth;
 mod histogram;
 pub mod hoeffding_adaptive_tree_classifier;
+pub mod hoeffding_adaptive_tree_regressor;
 pub mod hoeffding_tree_classifier;
 pub mod hoeffding_tree_regressor;
 mod leaf;
 mod linear_leaf;
 mod listing;
 mod nodes;
+mod number_leaf;
 mod prospects;
-pub mod regression_growth;
+mod regression_candidates;
 mod regression_leaf;
+mod regression_saved;
 pub mod regression_settings;
 mod saved;
 pub mod settings;
 mod shape;
 mod shown;
 mod target;
+mod tree_leaf;
 
+pub use answer::{Answer, Number};
 pub use growth::Tree;
+pub use leaf::Leaf;
+pub use regression_leaf::RegressionLeaf;
+pub use regression_settings::RegressionSettings;
 pub use settings::Settings;
+pub use tree_leaf::{Target, TreeLeaf, Want};

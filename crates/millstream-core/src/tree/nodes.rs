@@ -142,11 +142,6 @@ impl Nodes {
         self.nodes.len() as u32 - 1
     }
 
-    /// Take back the last node.
-    pub fn pop(&mut self) {
-        self.nodes.pop();
-    }
-
     pub fn set(&mut self, at: u32, node: Node) {
         self.nodes[at as usize] = node;
     }

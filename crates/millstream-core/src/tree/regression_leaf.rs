@@ -1,14 +1,15 @@
-//! What a leaf of a regression tree knows of its examples, how it predicts, where it could be split.
+//! What a leaf of a regression tree knows of its examples, how it predicts, how it learns.
 //!
 //! Of each number it keeps a histogram whose bins tell weight, mean and variance of the targets; of each nominal value
-//! the same. A split is as good as it reduces the variance (Ikonomovska, Gama and Džeroski, 2011, "Learning model trees
-//! from evolving data streams", section 4.1): var(S) − Σ_b w_b/w var(b).
+//! the same. It predicts the mean of its targets, or by a linear model of all numbers.
 
 use serde::{Deserialize, Serialize};
 
+use crate::block::MODERATE;
 use crate::row::{finite, Row, Value};
 
-use super::candidates::{Candidate, Test};
+use super::answer::Number;
+use super::certainty::{LARGEST, MOST, WIDEST};
 use super::histogram::{Content, Histogram};
 use super::linear_leaf::LinearLeaf;
 use super::regression_settings::{Prediction, RegressionSettings};
@@ -29,15 +30,29 @@ pub enum Feature {
     Values(Vec<Targets>),
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What a leaf has from the split that made it.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    pub targets: Targets,
+    pub linear: Option<LinearLeaf>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RegressionLeaf {
     #[serde(skip)]
     pub node: u32,
     pub depth: u32,
+    /// Whether it has given up its statistics to save memory: then it only predicts, and learns that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle: bool,
     /// All targets, with those that it began with.
     pub targets: Targets,
     /// The weight since the last attempt to split it.
     pub since: f64,
+    /// Which features it may be split on, ascending; all, if none are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks_at: Option<Box<[u32]>>,
+    /// By place in this list.
     pub features: Vec<Feature>,
     pub linear: Option<LinearLeaf>,
     /// Faded squared errors of the mean and of the linear model.
@@ -45,28 +60,39 @@ pub struct RegressionLeaf {
 }
 
 impl RegressionLeaf {
-    pub fn new(node: u32, depth: u32, targets: Targets, linear: Option<LinearLeaf>) -> Self {
-        RegressionLeaf { node, depth, targets, since: 0.0, features: Vec::new(), linear, errors: [0.0; 2] }
+    pub fn new(node: u32, depth: u32, origin: Origin, looks_at: Option<Box<[u32]>>) -> Self {
+        let Origin { targets, linear } = origin;
+        RegressionLeaf { node, depth, targets, linear, looks_at, ..RegressionLeaf::default() }
+    }
+
+    /// The feature behind a place in the statistics.
+    pub fn feature(&self, slot: usize) -> usize {
+        self.looks_at.as_ref().map_or(slot, |features| features[slot] as usize)
     }
 
     fn answers(&self, x: Row<'_>) -> [f64; 2] {
         [self.targets.mean, self.linear.as_ref().map_or(self.targets.mean, |linear| finite(linear.predict(x)))]
     }
 
-    pub fn predict(&self, x: Row<'_>, settings: &RegressionSettings) -> f64 {
-        let [mean, linear] = self.answers(x);
-        match settings.prediction {
+    fn chosen(&self, [mean, linear]: [f64; 2], settings: &RegressionSettings) -> Number {
+        let number = match settings.prediction {
             Prediction::Mean => mean,
             Prediction::Linear => linear,
             Prediction::Adaptive if self.errors[1] < self.errors[0] => linear,
             Prediction::Adaptive => mean,
-        }
+        };
+        Number { number, weight: f64::from(u8::from(self.targets.weight > 0.0)) }
     }
 
-    /// False if it would overflow; then nothing has changed. The row is not sparse.
-    pub fn learn(&mut self, x: Row<'_>, y: f64, w: f64, settings: &RegressionSettings) -> bool {
+    pub fn predict(&self, x: Row<'_>, settings: &RegressionSettings) -> Number {
+        self.chosen(self.answers(x), settings)
+    }
+
+    /// Predict, then learn. False if it would overflow; then nothing has changed. The row is not sparse.
+    pub fn step(&mut self, x: Row<'_>, y: f64, w: f64, settings: &RegressionSettings, out: &mut Number) -> bool {
         let targets = self.targets.with(y, w);
         let answers = self.answers(x);
+        *out = self.chosen(answers, settings);
         let errors = [0, 1].map(|which: usize| {
             let error = y - answers[which];
             FADING * self.errors[which] + w * error * error
@@ -74,13 +100,15 @@ impl RegressionLeaf {
         if !targets.is_sound() || !errors.iter().all(|error| error.is_finite()) {
             return false;
         }
-        if settings.prediction != Prediction::Mean {
-            let first = self.linear.is_none();
+        // An idle leaf does not begin what would weigh more.
+        let first = self.linear.is_none();
+        if settings.prediction != Prediction::Mean && !(first && self.idle) {
             let linear = self.linear.get_or_insert_default();
             if first {
                 linear.begin(y);
             }
-            if !linear.learn(x, y, w, if first { y } else { answers[1] }, settings.learning_rate) {
+            let predicted = if first { y } else { answers[1] };
+            if !linear.learn(x, y, w, predicted, settings.learning_rate, !self.idle) {
                 if first {
                     self.linear = None;
                 }
@@ -89,81 +117,47 @@ impl RegressionLeaf {
         }
         (self.targets, self.errors) = (targets, errors);
         self.since += w;
-        if self.features.len() < x.width() {
-            self.features.reserve_exact(x.width() - self.features.len());
-            self.features.resize(x.width(), Feature::Nothing);
+        if !self.idle {
+            self.gather(x, Targets::one(y, w), settings.n_bins);
         }
-        let one = Targets::one(y, w);
-        x.each(|slot, value| self.features[slot].add(value, one, settings.n_bins));
         true
     }
 
-    /// The targets in each branch of a split.
-    pub fn branches(&self, candidate: &Candidate) -> Vec<Targets> {
-        let sum = |parts: &mut dyn Iterator<Item = &Targets>| {
-            parts.fold(Targets::default(), |mut sum, part| {
-                sum.add(part);
-                sum
-            })
-        };
-        match (&self.features[candidate.slot], candidate.test) {
-            (Feature::Numbers(histogram), Test::AtMost(threshold)) => {
-                let (below, above): (Vec<_>, Vec<_>) =
-                    histogram.bins().iter().partition(|bin| bin.mean <= threshold);
-                [below, above].map(|side| sum(&mut side.into_iter().map(|bin| &bin.content))).to_vec()
+    /// Take an example into the statistics of features.
+    fn gather(&mut self, x: Row<'_>, one: Targets, bins: usize) {
+        let width = self.looks_at.as_ref().map_or(x.width(), |features| features.len());
+        if self.features.len() < width {
+            self.features.reserve_exact(width - self.features.len());
+            self.features.resize(width, Feature::Nothing);
+        }
+        match &self.looks_at {
+            None => x.each(|slot, value| self.features[slot].add(value, one, bins)),
+            Some(slots) => {
+                for (feature, &slot) in self.features.iter_mut().zip(slots) {
+                    if let Some(value) = x.get(slot as usize) {
+                        feature.add(value, one, bins);
+                    }
+                }
             }
-            (Feature::Values(values), Test::Is(code)) => {
-                let code = code as usize;
-                let others = values.iter().enumerate().filter(|(place, _)| *place != code).map(|(_, value)| value);
-                vec![values[code], sum(&mut { others })]
-            }
-            (Feature::Values(values), _) => values.clone(),
-            _ => Vec::new(),
         }
     }
 
-    /// The best split on a feature; none if there is nothing to split.
-    pub fn best_split(
-        &self,
-        slot: usize,
-        settings: &RegressionSettings,
-        work: &mut Vec<Targets>,
-    ) -> Option<Candidate> {
-        let mut best: Option<Candidate> = None;
-        let mut propose = |test: Test, merit: Option<f64>| {
-            if let Some(merit) = merit.filter(|&merit| best.is_none_or(|best| merit > best.merit)) {
-                best = Some(Candidate { slot, test, merit });
-            }
-        };
-        match &self.features[slot] {
-            Feature::Nothing => {}
-            Feature::Numbers(histogram) => {
-                // From the right what lies above each cut, then from the left what lies below.
-                work.clear();
-                let mut above = Targets::default();
-                for bin in histogram.bins().iter().rev() {
-                    above.add(&bin.content);
-                    work.push(above);
-                }
-                let mut below = Targets::default();
-                let count = histogram.bins().len();
-                for (place, (bin, cut)) in histogram.bins().iter().zip(histogram.cuts()).enumerate() {
-                    below.add(&bin.content);
-                    let above = work[count - 2 - place];
-                    propose(Test::AtMost(cut), merit(&[below, above], settings));
-                }
-            }
-            Feature::Values(values) => {
-                if !settings.binary_split {
-                    propose(Test::Each, merit(values, settings));
-                }
-                for code in 0..values.len() as u32 {
-                    let candidate = Candidate { slot, test: Test::Is(code), merit: 0.0 };
-                    propose(Test::Is(code), merit(&self.branches(&candidate), settings));
-                }
-            }
-        }
-        best
+    /// Give up the statistics of features.
+    pub fn rest(&mut self) {
+        self.idle = true;
+        self.features = Vec::new();
+    }
+
+    /// Begin to gather them again.
+    pub fn wake(&mut self) {
+        self.idle = false;
+    }
+
+    /// What it weighs beside the statistics of features.
+    pub fn memory_at_rest(&self) -> usize {
+        std::mem::size_of::<Self>()
+            + self.looks_at.as_ref().map_or(0, |features| 4 * features.len())
+            + self.linear.as_ref().map_or(0, LinearLeaf::memory)
     }
 
     pub fn memory(&self) -> usize {
@@ -172,10 +166,28 @@ impl RegressionLeaf {
             Feature::Numbers(histogram) => histogram.memory(),
             Feature::Values(values) => values.len() * std::mem::size_of::<Targets>(),
         });
-        std::mem::size_of::<Self>()
-            + self.features.len() * std::mem::size_of::<Feature>()
-            + features.sum::<usize>()
-            + self.linear.as_ref().map_or(0, LinearLeaf::memory)
+        self.memory_at_rest() + self.features.len() * std::mem::size_of::<Feature>() + features.sum::<usize>()
+    }
+
+    /// Whether all sums are up to `largest`, and all means moderate. A step of a linear model adds at most the square
+    /// of the target to its squared length, so that its weights are at most 2²⁷ times the largest target.
+    pub fn is_roomy(&self, largest: f64) -> bool {
+        let roomy = |targets: &Targets| {
+            targets.weight <= largest && targets.mean.abs() <= MODERATE && targets.squares <= largest
+        };
+        roomy(&self.targets)
+            && self.errors.iter().all(|&error| error <= largest)
+            && self.linear.as_ref().is_none_or(|linear| linear.is_within(MODERATE * 1e9, roomy))
+    }
+
+    /// Whether what it knows can come from examples within the limits of `certainty`.
+    pub fn is_sure(&self) -> bool {
+        let sure = |targets: &Targets| {
+            targets.weight <= MOST && targets.mean.abs() <= LARGEST && targets.squares <= WIDEST
+        };
+        sure(&self.targets)
+            && self.errors.iter().all(|&error| error <= 1e280)
+            && self.linear.as_ref().is_none_or(|linear| linear.is_within(LARGEST * 1e9, sure))
     }
 
     pub fn is_sound(&self, settings: &RegressionSettings) -> bool {
@@ -184,7 +196,11 @@ impl RegressionLeaf {
             Feature::Numbers(histogram) => histogram.is_sound(settings.n_bins, Targets::is_sound),
             Feature::Values(values) => values.iter().all(Targets::is_sound),
         };
+        let ascending = |features: &[u32]| features.windows(2).all(|pair| pair[0] < pair[1]);
+        let width = self.looks_at.as_ref().map_or(usize::MAX, |features| features.len());
         self.targets.is_sound()
+            && self.looks_at.as_deref().is_none_or(ascending)
+            && self.features.len() <= if self.idle { 0 } else { width }
             && self.since >= 0.0
             && self.since.is_finite()
             && self.errors.iter().all(|error| error.is_finite() && *error >= 0.0)
@@ -217,16 +233,4 @@ impl Feature {
             _ => {}
         }
     }
-}
-
-/// By how much the variance falls; none if fewer than two branches have the weight that a branch must have.
-fn merit(branches: &[Targets], settings: &RegressionSettings) -> Option<f64> {
-    let large = branches.iter().filter(|branch| branch.weight >= settings.min_samples_split).count();
-    if large < 2 {
-        return None;
-    }
-    let mut all = Targets::default();
-    branches.iter().for_each(|branch| all.add(branch));
-    let within: f64 = branches.iter().map(|branch| branch.weight / all.weight * branch.variance()).sum();
-    Some(all.variance() - within)
 }

@@ -23,6 +23,7 @@ pub struct RegressionSettings {
     pub learning_rate: f64,
     pub binary_split: bool,
     pub min_samples_split: f64,
+    pub max_bytes: usize,
 }
 
 pub const LEAF_PREDICTION: Parameter = Parameter::new(
@@ -52,6 +53,7 @@ pub const MIN_SAMPLES_SPLIT: Parameter = Parameter::new(
 
 impl RegressionSettings {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
+        let max_bytes = arguments.value("max_bytes")?.as_u64();
         let max_depth = arguments.value("max_depth")?.as_u64();
         Ok(RegressionSettings {
             grace_period: arguments.integer("grace_period")? as f64,
@@ -67,6 +69,7 @@ impl RegressionSettings {
             learning_rate: arguments.float("learning_rate")?,
             binary_split: arguments.boolean("binary_split")?,
             min_samples_split: arguments.float("min_samples_split")?,
+            max_bytes: max_bytes.map_or(usize::MAX, |bytes| bytes as usize),
         })
     }
 }

@@ -1,6 +1,4 @@
-//! A tree in a saved model.
-//!
-//! What is loaded must be a tree: children behind their parents, every node but the root and every leaf reached once.
+//! A classification tree in a saved model.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +14,9 @@ use super::decision::Reason;
 use super::growth::Tree;
 use super::histogram::Histogram;
 use super::leaf::{Leaf, Span, NO_SPAN};
-use super::nodes::{Fork, Node, Nodes, Place, NOWHERE, SLOTS};
+use super::nodes::Fork;
 use super::settings::ESTIMATE;
+use super::shape::{SavedNode, SavedNodes};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedTree {
@@ -30,16 +29,6 @@ pub struct SavedTree {
     leaves: Vec<SavedLeaf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     random: Option<Random>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-enum SavedNode {
-    #[serde(rename = "leaf")]
-    Leaf(u32),
-    #[serde(rename = "threshold")]
-    Threshold(u32, f64, u32, bool),
-    #[serde(rename = "fork")]
-    Fork(u32, u32),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,12 +51,13 @@ pub struct SavedLeaf {
 
 impl Tree {
     pub fn saved(&self) -> SavedTree {
+        let SavedNodes { nodes, forks, reasons } = SavedNodes::new(&self.nodes, &self.reasons);
         SavedTree {
             classes: self.classes as u32,
             learned: self.learned,
-            nodes: self.nodes.iter().map(|(_, place)| place.into()).collect(),
-            forks: self.nodes.forks.clone(),
-            reasons: self.reasons.iter().flatten().map(|reason| (**reason).clone()).collect(),
+            nodes,
+            forks,
+            reasons,
             leaves: self.leaves.iter().map(SavedLeaf::from).collect(),
             random: self.subspace.as_ref().map(|subspace| subspace.random.clone()),
         }
@@ -93,27 +83,13 @@ impl Tree {
             .map(|leaf| leaf.restored(who, classes, self.settings.bins))
             .collect::<Result<_>>()?;
         let mut tree = Tree::new(who, self.settings, self.subspace.clone());
+        let saved = SavedNodes { nodes, forks, reasons };
+        let hangs;
+        (tree.nodes, tree.reasons, hangs) = saved.restored(who, leaves.len(), alternates)?;
         (tree.classes, tree.learned, tree.leaves) = (classes, learned, leaves);
-        tree.nodes = Nodes::default();
-        for node in nodes {
-            tree.nodes.push(Node::new(node.into()));
+        for (leaf, node) in tree.leaves.iter_mut().zip(hangs) {
+            leaf.node = node;
         }
-        tree.nodes.forks = forks;
-        tree.check(alternates)?;
-        let mut reasons = reasons.into_iter();
-        tree.reasons.clear();
-        for (_, place) in tree.nodes.iter() {
-            let reason = match place {
-                Place::Leaf(_) => None,
-                _ => reasons.next().map(Box::new),
-            };
-            require(who, reason.is_some() != matches!(place, Place::Leaf(_)), "splits without a reason")?;
-            tree.reasons.push(reason);
-        }
-        require(who, reasons.next().is_none(), "reasons without a split")?;
-        let finite =
-            |reason: &Reason| all_finite(&[reason.weight, reason.merit, reason.second_merit, reason.bound]);
-        require(who, tree.reasons.iter().flatten().all(|reason| finite(reason)), "a reason is not finite")?;
         require(who, random.is_some() == tree.subspace.is_some(), "a random generator is missing")?;
         if let (Some(random), Some(subspace)) = (random, &mut tree.subspace) {
             subspace.random = random;
@@ -121,71 +97,6 @@ impl Tree {
         tree.count_bytes();
         *self = tree;
         Ok(())
-    }
-
-    /// Check that nodes, forks and leaves make a tree, and note where leaves hang.
-    fn check(&mut self, alternates: &[u32]) -> Result<()> {
-        let (who, count) = (self.name, self.nodes.len());
-        let mut reached = vec![false; count];
-        let mut hangs = vec![NOWHERE; self.leaves.len()];
-        let mut used = vec![false; self.nodes.forks.len()];
-        require(who, count > 0, "a tree without nodes")?;
-        reached[0] = true;
-        for (at, place) in self.nodes.iter() {
-            match place {
-                Place::Leaf(leaf) => {
-                    let hang = hangs.get_mut(leaf as usize).filter(|hang| **hang == NOWHERE);
-                    require(who, hang.is_some(), "a leaf that is not there, or twice")?;
-                    hang.into_iter().for_each(|hang| *hang = at);
-                }
-                Place::Threshold { slot, threshold, .. } => {
-                    require(who, threshold.is_finite() && (slot as usize) < SLOTS, "a split without a threshold")?;
-                }
-                Place::Fork { slot, fork } => {
-                    let used = used.get_mut(fork as usize).filter(|used| !**used);
-                    require(who, used.is_some() && (slot as usize) < SLOTS, "a fork that is not there, or twice")?;
-                    used.into_iter().for_each(|used| *used = true);
-                    let fork = &self.nodes.forks[fork as usize];
-                    require(who, fork.all().any(|child| child == fork.usual), "a fork without a usual branch")?;
-                }
-            }
-            let alternate = alternates.get(at as usize).copied().filter(|&alternate| alternate != NOWHERE);
-            for child in self.nodes.children(at).into_iter().chain(alternate) {
-                let reached = reached.get_mut(child as usize).filter(|reached| child > at && !**reached);
-                require(who, reached.is_some(), "nodes that make no tree")?;
-                reached.into_iter().for_each(|reached| *reached = true);
-            }
-        }
-        require(who, reached.iter().all(|&reached| reached), "a node that cannot be reached")?;
-        require(who, !hangs.contains(&NOWHERE) && !used.contains(&false), "a leaf or fork that hangs nowhere")?;
-        for (leaf, node) in self.leaves.iter_mut().zip(hangs) {
-            leaf.node = node;
-        }
-        Ok(())
-    }
-}
-
-impl From<Place> for SavedNode {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::Leaf(leaf) => SavedNode::Leaf(leaf),
-            Place::Threshold { slot, threshold, first, right } => {
-                SavedNode::Threshold(slot, threshold, first, right)
-            }
-            Place::Fork { slot, fork } => SavedNode::Fork(slot, fork),
-        }
-    }
-}
-
-impl From<SavedNode> for Place {
-    fn from(node: SavedNode) -> Self {
-        match node {
-            SavedNode::Leaf(leaf) => Place::Leaf(leaf),
-            SavedNode::Threshold(slot, threshold, first, right) => {
-                Place::Threshold { slot, threshold, first, right }
-            }
-            SavedNode::Fork(slot, fork) => Place::Fork { slot, fork },
-        }
     }
 }
 

@@ -13,14 +13,14 @@ use super::nodes::{Fork, Node, Nodes, Place, NOWHERE, SLOTS};
 /// Nodes in a saved model.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedNodes {
-    nodes: Vec<SavedNode>,
-    forks: Vec<Fork>,
+    pub nodes: Vec<SavedNode>,
+    pub forks: Vec<Fork>,
     /// Of the nodes that are split, in order.
-    reasons: Vec<Reason>,
+    pub reasons: Vec<Reason>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-enum SavedNode {
+pub enum SavedNode {
     #[serde(rename = "leaf")]
     Leaf(u32),
     #[serde(rename = "threshold")]
@@ -29,6 +29,7 @@ enum SavedNode {
     Fork(u32, u32),
 }
 
+/// Why each node was split, by node; none for leaves.
 pub type Reasons = Vec<Option<Box<Reason>>>;
 
 impl SavedNodes {
@@ -40,14 +41,15 @@ impl SavedNodes {
         }
     }
 
-    /// The nodes, why they were split, and at which node each of so many leaves hangs.
-    pub fn restored(self, who: &str, leaves: usize) -> Result<(Nodes, Reasons, Vec<u32>)> {
+    /// The nodes, why they were split, and at which node each of so many leaves hangs. Nodes may have an alternate, by
+    /// node, that hangs from them as a child does.
+    pub fn restored(self, who: &str, leaves: usize, alternates: &[u32]) -> Result<(Nodes, Reasons, Vec<u32>)> {
         let mut nodes = Nodes::default();
         for node in self.nodes {
             nodes.push(Node::new(node.into()));
         }
         nodes.forks = self.forks;
-        let hangs = check(&nodes, leaves, who)?;
+        let hangs = check(&nodes, leaves, alternates, who)?;
         let mut told = self.reasons.into_iter();
         let mut reasons = Vec::with_capacity(nodes.len());
         for (_, place) in nodes.iter() {
@@ -65,7 +67,7 @@ impl SavedNodes {
 }
 
 /// Where leaves hang, if nodes and forks make a tree.
-fn check(nodes: &Nodes, leaves: usize, who: &str) -> Result<Vec<u32>> {
+fn check(nodes: &Nodes, leaves: usize, alternates: &[u32], who: &str) -> Result<Vec<u32>> {
     let mut reached = vec![false; nodes.len()];
     let mut hangs = vec![NOWHERE; leaves];
     let mut used = vec![false; nodes.forks.len()];
@@ -89,7 +91,8 @@ fn check(nodes: &Nodes, leaves: usize, who: &str) -> Result<Vec<u32>> {
                 require(who, fork.all().any(|child| child == fork.usual), "a fork without a usual branch")?;
             }
         }
-        for child in nodes.children(at) {
+        let alternate = alternates.get(at as usize).copied().filter(|&alternate| alternate != NOWHERE);
+        for child in nodes.children(at).into_iter().chain(alternate) {
             let reached = reached.get_mut(child as usize).filter(|reached| child > at && !**reached);
             require(who, reached.is_some(), "nodes that make no tree")?;
             reached.into_iter().for_each(|reached| *reached = true);

@@ -1,0 +1,172 @@
+//! The adaptive Hoeffding tree for numbers: HAT (Bifet and Gavaldà, 2009, "Adaptive learning from evolving data streams")
+//! over FIMT-DD (Ikonomovska, Gama and Džeroski, 2011, "Learning model trees from evolving data streams").
+//!
+//! As `hoeffding_adaptive_tree_classifier`, with the errors of numbers. What the windows of nodes and alternates are told is
+//! where an absolute error lies among those of the whole tree so far: 0 and 1 are three deviations from their mean. With n
+//! and n′ examples in the windows, both above `drift_window_threshold`, means e and e′ and the variance σ² of the node's,
+//! an alternate takes the place of a subtree if
+//!
+//! ```text
+//! e − e′ > √(2 σ² ln(2 / switch_significance) (1/n + 1/n′))
+//! ```
+//!
+//! which for errors of 0 and 1 is the bound of the paper. Ikonomovska and others find changes by Page-Hinkley, and swap
+//! when the alternate's faded squared errors are smaller; windows that adapt need neither a threshold in the unit of the
+//! target nor a rate of fading. While an alternate grows, the two are averaged, with the weights 1 and (e / e′)².
+
+use serde_json::Value as Json;
+
+use crate::fault::Result;
+use crate::random::Random;
+use crate::registry::{Built, Declaration, Role};
+use crate::role::{Part, Regressor};
+use crate::row::{Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, unpack};
+
+use super::adaptive::{Adaptive, Options};
+use super::adaptive_settings;
+use super::answer::Number;
+use super::growth::Tree;
+use super::regression_leaf::RegressionLeaf;
+use super::regression_settings::{self, RegressionSettings};
+use super::settings;
+
+const NAME: &str = "tree.HoeffdingAdaptiveTreeRegressor";
+/// Tells the draws from others of the same seed.
+const PURPOSE: u64 = 0x4841_5432;
+
+pub static DECLARATION: Declaration = Declaration {
+    name: NAME,
+    role: Role::Regressor,
+    words: "A regression tree that watches its errors and replaces subtrees that have become wrong",
+    parameters: &[
+        settings::GRACE_PERIOD,
+        settings::DELTA,
+        settings::TAU,
+        settings::MAX_DEPTH,
+        regression_settings::LEAF_PREDICTION,
+        regression_settings::N_BINS,
+        regression_settings::LEARNING_RATE,
+        adaptive_settings::BOOTSTRAP_SAMPLING,
+        adaptive_settings::DRIFT_WINDOW_THRESHOLD,
+        adaptive_settings::ADWIN_DELTA,
+        adaptive_settings::SWITCH_SIGNIFICANCE,
+        settings::BINARY_SPLIT,
+        regression_settings::MIN_SAMPLES_SPLIT,
+        settings::MAX_BYTES,
+        adaptive_settings::SEED,
+    ],
+    build: |arguments| {
+        let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);
+        let tree = Tree::new(NAME, RegressionSettings::new(arguments)?, None);
+        let adaptive = Adaptive::new(tree, Options::new(arguments)?, random);
+        Ok(Built::Regressor(Box::new(HoeffdingAdaptiveTreeRegressor { adaptive })))
+    },
+};
+
+#[derive(Clone)]
+struct HoeffdingAdaptiveTreeRegressor {
+    adaptive: Adaptive<RegressionLeaf>,
+}
+
+impl Part for HoeffdingAdaptiveTreeRegressor {
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.adaptive.saved())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.adaptive.restore_from(unpack(NAME, bytes)?)
+    }
+
+    fn memory(&self) -> usize {
+        self.adaptive.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        self.adaptive.shown(schema)
+    }
+}
+
+impl Regressor for HoeffdingAdaptiveTreeRegressor {
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
+        self.adaptive.predict(x.dense(&mut dense), (), &mut out, scratch);
+        scratch.give_numbers(dense);
+        out.number
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.step(x, y, w, scratch).map(|_| ())
+    }
+
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
+        let learned = self.adaptive.step(x.dense(&mut dense), y, w, (), &mut out, scratch);
+        scratch.give_numbers(dense);
+        learned.map(|()| out.number)
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drift::window::Settings as Adwin;
+    use crate::parameter::Arguments;
+    use crate::registry;
+    use crate::tree::nodes::ROOT;
+    use serde_json::json;
+
+    fn means() -> Adaptive<RegressionLeaf> {
+        let set = json!({ "leaf_prediction": "mean", "grace_period": 10_000 });
+        let description = registry::resolve(&json!({ "name": NAME, "parameters": set })).unwrap();
+        let settings =
+            RegressionSettings::new(&Arguments::new(NAME, description["parameters"].as_object().unwrap()));
+        let options = Options {
+            adwin: Adwin { delta: 0.002, clock: 32, max_buckets: 5, min_window_length: 5, grace_period: 10 },
+            threshold: 300,
+            log_significance: 40f64.ln(),
+            bootstrap: false,
+        };
+        Adaptive::new(Tree::new(NAME, settings.unwrap(), None), options, Random::new(1, PURPOSE))
+    }
+
+    #[test]
+    fn an_alternate_has_a_say_and_is_swapped_in() {
+        let (mut adaptive, mut scratch, mut out) = (means(), Scratch::default(), Number::default());
+        let x = Row::Plain(&[1.0]);
+        // The first example finds a leaf that says nothing, which is no error. Then the mean of 2 and 4 is 3, and the
+        // errors are 2 and 0: at the mean of one error, and one deviation below the mean of two, 1/2 − 1/6.
+        for (y, errors) in [(2.0, 0.0), (4.0, 0.5), (3.0, 0.5 + (0.5 - 1.0 / 6.0))] {
+            adaptive.step(x, y, 1.0, (), &mut out, &mut scratch).unwrap();
+            assert!((adaptive.watches[0].window.total() - errors).abs() < 1e-15);
+        }
+        assert_eq!(out, Number { number: 3.0, weight: 1.0 });
+        adaptive.begin(ROOT);
+        let alternate = adaptive.watches[0].alternate;
+        // An alternate that knows nothing has no say.
+        adaptive.predict(x, (), &mut out, &mut scratch);
+        assert_eq!(out.number, 3.0);
+        adaptive.tree.leaves[1].targets = crate::tree::target::Targets::one(8.0, 1.0);
+        adaptive.watches.iter_mut().for_each(|watch| watch.window.clear());
+        // Errors of 1/2 and 1 in turn beside 0 and 1/2, in 400 examples: means 3/4 and 1/4, variances 1/16.
+        for place in 0..400 {
+            let (adwin, odd) = (adaptive.options.adwin, f64::from(place % 2) / 2.0);
+            assert!(adaptive.watches[0].window.add(0.5 + odd, &adwin).is_none());
+            assert!(adaptive.watches[alternate as usize].window.add(odd, &adwin).is_none());
+        }
+        // 3 and 8, with the weights 1 and ((300 + 1) / (100 + 1))².
+        adaptive.predict(x, (), &mut out, &mut scratch);
+        let weight = (301.0f64 / 101.0).powi(2);
+        assert!((out.number - (3.0 + 8.0 * weight) / (1.0 + weight)).abs() < 1e-12);
+        // √(2 · 1/16 · ln 40 · 2/400) = 0.048 < 3/4 − 1/4: with the next example it is swapped in.
+        adaptive.step(x, 9.0, 1.0, (), &mut out, &mut scratch).unwrap();
+        assert_eq!((adaptive.swapped, adaptive.alternates()), (1, 0));
+        assert_eq!((adaptive.tree.nodes.len(), adaptive.tree.leaves.len(), adaptive.watches.len()), (1, 1, 1));
+        assert_eq!((adaptive.tree.leaves[0].targets.weight, adaptive.tree.leaves[0].targets.mean), (2.0, 8.5));
+    }
+}

@@ -1,0 +1,108 @@
+//! A regression tree in a saved model, and for people.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value as Json};
+
+use crate::fault::Result;
+use crate::random::Random;
+use crate::schema::Schema;
+use crate::state::require;
+
+use super::growth::Tree;
+use super::histogram::Content;
+use super::listing::{listed, name};
+use super::regression_leaf::RegressionLeaf;
+use super::shape::SavedNodes;
+use super::target::Targets;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SavedRegression {
+    learned: u64,
+    nodes: SavedNodes,
+    leaves: Vec<RegressionLeaf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    random: Option<Random>,
+}
+
+impl SavedRegression {
+    pub fn new(tree: &Tree<RegressionLeaf>) -> Self {
+        SavedRegression {
+            learned: tree.learned,
+            nodes: SavedNodes::new(&tree.nodes, &tree.reasons),
+            leaves: tree.leaves.clone(),
+            random: tree.subspace.as_ref().map(|subspace| subspace.random.clone()),
+        }
+    }
+
+    /// Without what draws features.
+    pub fn alone(tree: &Tree<RegressionLeaf>) -> Self {
+        SavedRegression { random: None, ..SavedRegression::new(tree) }
+    }
+
+    /// A tree such as the given one, and grown as this.
+    pub fn restored(self, like: &Tree<RegressionLeaf>, alternates: &[u32]) -> Result<Tree<RegressionLeaf>> {
+        let SavedRegression { learned, nodes, leaves, random } = self;
+        let (who, settings) = (like.name, like.settings);
+        let mut tree = Tree::new(who, settings, like.subspace.clone());
+        let hangs;
+        (tree.nodes, tree.reasons, hangs) = nodes.restored(who, leaves.len(), alternates)?;
+        require(who, leaves.iter().all(|leaf| leaf.is_sound(&settings)), "a leaf that is not sound")?;
+        (tree.learned, tree.leaves) = (learned, leaves);
+        for (leaf, node) in tree.leaves.iter_mut().zip(hangs) {
+            leaf.node = node;
+        }
+        require(who, random.is_some() == tree.subspace.is_some(), "a random generator is missing")?;
+        if let (Some(random), Some(subspace)) = (random, &mut tree.subspace) {
+            subspace.random = random;
+        }
+        tree.count_bytes();
+        Ok(tree)
+    }
+}
+
+impl Tree<RegressionLeaf> {
+    /// The targets below each node.
+    fn targets(&self) -> Vec<Targets> {
+        let mut targets = vec![Targets::default(); self.nodes.len()];
+        for leaf in &self.leaves {
+            targets[leaf.node as usize] = leaf.targets;
+        }
+        // Children lie behind their parents, so that going backwards every sum is complete before it is passed on.
+        for at in (0..self.nodes.len()).rev() {
+            for child in self.nodes.children(at as u32) {
+                let child = targets[child as usize];
+                targets[at].add(&child);
+            }
+        }
+        targets
+    }
+
+    pub fn shown(&self, schema: &Schema) -> Json {
+        let targets = self.targets();
+        let node = |at: u32| {
+            let Targets { weight, mean, .. } = targets[at as usize];
+            json!({ "weight": weight, "mean": mean, "variance": targets[at as usize].variance() })
+        };
+        let leaf = |leaf: u32| {
+            let leaf = &self.leaves[leaf as usize];
+            let [mean, linear] = leaf.errors;
+            json!({
+                "active": !leaf.idle,
+                "mean_error": mean,
+                "linear_error": linear,
+                "features": leaf.looks_at.as_ref().map(|features| {
+                    features.iter().map(|&slot| name(schema, slot)).collect::<Vec<_>>()
+                }),
+            })
+        };
+        let idle = self.leaves.iter().filter(|leaf| leaf.idle).count();
+        json!({
+            "learned": self.learned,
+            "bytes": self.memory(),
+            "max_bytes": (self.settings.max_bytes < usize::MAX).then_some(self.settings.max_bytes),
+            "active_leaves": self.leaves.len() - idle,
+            "inactive_leaves": idle,
+            "nodes": listed(&self.nodes, &self.reasons, schema, &node, &leaf),
+        })
+    }
+}
