@@ -265,6 +265,34 @@ def test_how_a_file_is_cut_changes_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert saved() == whole
 
 
+def test_rows_that_are_kept_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory of a chunk goes to later ones, but not before both of its arrays are gone."""
+    monkeypatch.setattr("millstream.stream.source.PIECE", 2000)
+    monkeypatch.setattr("millstream.stream.sparse_text.BLOCK", 2000)
+    path = tmp_path / "numbers.vw"
+    path.write_text("".join(f"1 |a x:{row + 2} y{row % 7}:{row + 3}\n" for row in range(4000)))
+    whole = [
+        (chunk.X.indices, chunk.X.values) for chunk in stream.read_vw(path.open("rb"), constant=False).chunks()
+    ]
+    indices, values = (np.concatenate([part[place] for part in whole]) for place in (0, 1))
+    kept: list[tuple[str, int, Any]] = []
+    addresses, entries = set(), 0
+    for number, chunk in enumerate(stream.read_vw(path, constant=False).chunks()):
+        X = chunk.X
+        addresses.add(X.values.ctypes.data)
+        if number % 4 == 0:
+            kept.append(("indices", entries, X.indices[1:]))
+        if number % 4 == 1:
+            kept.append(("values", entries, X.values[1:]))
+        entries += len(X.values)
+    assert entries == len(values) == 8000
+    for what, start, part in kept:
+        expected = (indices if what == "indices" else values)[start + 1 : start + 1 + len(part)]
+        assert part.tolist() == expected.tolist()
+    assert len(kept) >= 20
+    assert len(addresses) < number
+
+
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     block = "\n".join(words(3000, extremes=False)) + "\n"
 

@@ -12,6 +12,7 @@ mod metric;
 mod model;
 mod peak;
 mod prequential;
+mod room;
 mod rows;
 mod statistic;
 mod targets;
@@ -37,6 +38,8 @@ mod _core {
     use crate::peak::rank_one_rate;
     #[pymodule_export]
     use crate::prequential::Prequential;
+    #[pymodule_export]
+    use crate::room::Room;
     #[pymodule_export]
     use crate::statistic::Statistic;
     #[pymodule_export]

@@ -8,6 +8,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::errors::{raise, read_text, OrRaise};
+use crate::room::Room;
 
 enum Format {
     VowpalWabbit(Parser<VowpalWabbit>),
@@ -34,6 +35,8 @@ pub struct TextReader {
     columns: Option<u32>,
     /// The most columns that were seen, for formats that do not say.
     width: usize,
+    /// Where the memory of the block is from, if it is all there is to read.
+    room: Option<Room>,
 }
 
 type Arrays<'py> = (
@@ -51,6 +54,12 @@ fn whole_numbers<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyArray1<i
     PyArray1::from_iter(py, numbers.iter().map(|&number| number as i64))
 }
 
+impl TextReader {
+    fn of(format: Format, columns: Option<u32>, width: usize) -> Self {
+        TextReader { format, block: Block::with_room(0, 0), columns, width, room: None }
+    }
+}
+
 #[pymethods]
 impl TextReader {
     /// `inside` if what will be read does not begin the file; lines are counted from there.
@@ -60,14 +69,14 @@ impl TextReader {
         let parser = Parser::new(VowpalWabbit::new(bits, constant), set_aside);
         let parser = if inside { parser.inside() } else { parser };
         let width = parser.format().width();
-        TextReader { format: Format::VowpalWabbit(parser), block: Block::with_room(0, 0), columns: None, width }
+        Self::of(Format::VowpalWabbit(parser), None, width)
     }
 
     /// `base` is what the first column is called; None to find that out.
     #[staticmethod]
     fn libsvm(base: Option<u32>, columns: Option<u32>, set_aside: bool) -> Self {
         let parser = Parser::new(Libsvm::new(base, columns), set_aside);
-        TextReader { format: Format::Libsvm(parser), block: Block::with_room(0, 0), columns, width: 0 }
+        Self::of(Format::Libsvm(parser), columns, 0)
     }
 
     /// Read the next bytes; gives how many rows and entries wait to be taken.
@@ -77,12 +86,14 @@ impl TextReader {
         (block.len(), block.indices.len())
     }
 
-    /// Read all there is, in parts that follow one another; gives how many lines that were.
-    fn parse_all(&mut self, py: Python<'_>, parts: Vec<PyBackedBytes>) -> u64 {
+    /// Read all there is, in parts that follow one another, into memory from a room; gives how many lines that were.
+    fn parse_all(&mut self, py: Python<'_>, parts: Vec<PyBackedBytes>, room: &Bound<'_, Room>) -> u64 {
         let (format, block) = (&mut self.format, &mut self.block);
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        // Words of six bytes are short ones, and room that is not used costs nothing.
-        *block = Block::with_room(length / 128, length / 6);
+        *block = Block::with_room(length / 128, 0);
+        // Words of six bytes are short ones, and memory that is not used costs nothing.
+        (block.indices, block.values) = room.get().entries(length / 6);
+        self.room = Some(room.get().clone());
         py.detach(|| {
             for part in &parts {
                 format.parse(part, false, block);
@@ -96,20 +107,25 @@ impl TextReader {
     }
 
     /// The rows that wait: starts, indices, values, width, labels, weights, tags and where they end.
-    fn take<'py>(&mut self, py: Python<'py>) -> Arrays<'py> {
-        let next = Block::with_room(self.block.len(), self.block.indices.len());
+    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Arrays<'py>> {
+        let room = self.room.take();
+        let next = match room {
+            Some(_) => Block::with_room(0, 0),
+            None => Block::with_room(self.block.len(), self.block.indices.len()),
+        };
         let block = std::mem::replace(&mut self.block, next);
         self.width = self.columns.map_or(self.width.max(block.width), |columns| columns as usize);
-        (
+        let (columns, values) = room.unwrap_or_default().lend(py, (block.indices, block.values))?;
+        Ok((
             whole_numbers(py, &block.starts),
-            block.indices.into_pyarray(py),
-            block.values.into_pyarray(py),
+            columns,
+            values,
             self.width,
             block.labels.into_pyarray(py),
             block.weights.into_pyarray(py),
             PyBytes::new(py, &block.tags),
             whole_numbers(py, &block.tag_ends),
-        )
+        ))
     }
 
     /// Whether a line was refused and the rest is not read.

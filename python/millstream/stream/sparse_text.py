@@ -7,6 +7,7 @@ cannot be read is an error that names its line and column, after the rows before
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ __all__ = ["SparseText"]
 ENTRIES = 1 << 17
 
 #: Bytes that are parsed at once, where lines can be parsed apart.
-BLOCK = 1 << 21
+BLOCK = 1 << 20
 
 #: What a reader gives: its rows, how many lines it refused and why, and whether it stopped there.
 Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool]
@@ -93,16 +94,17 @@ class SparseText(Stream):
     def _at_once(self) -> Iterator[Taken]:
         """Blocks of whole lines, parsed by several threads."""
         before = 0
+        room = _core.Room()
         for (rows, (count, described), stopped), lines in in_parallel(
-            line_blocks(self._source.pieces(), BLOCK), self._block
+            line_blocks(self._source.pieces(), BLOCK), partial(self._block, room)
         ):
             yield rows, (count, [(before + line, column, what) for line, column, what in described]), stopped
             before += lines
 
-    def _block(self, block: tuple[list[bytes], bool]) -> tuple[Taken, int]:
+    def _block(self, room: _core.Room, block: tuple[list[bytes], bool]) -> tuple[Taken, int]:
         parts, inside = block
         reader = self.reader(inside)
-        lines = reader.parse_all(parts)
+        lines = reader.parse_all(parts, room)
         return (reader.take(), reader.refused(), reader.stopped()), lines
 
     def _in_turn(self) -> Iterator[Taken]:
