@@ -3,15 +3,16 @@
 Every example is predicted before it is learned; accuracy and kappa are over the whole stream. All three are given
 the same rows, nominal values as whole numbers, and the settings of MOA and River where these agree; seeds are both
 of the stream and of the learner. It takes most of an hour, nearly all of it River's, so it is not a part of
-`make bench`.
+`make bench`; with `--kept scores.json` a run goes on where another ended.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -204,16 +205,38 @@ LIBRARIES: dict[str, Callable[[Learner, np.ndarray, np.ndarray, int], Score]] = 
 }
 
 
-def measured(only: list[str] | None, libraries: list[str]) -> Iterator[tuple[str, str, str, list[Score]]]:
-    """Learner, stream, library, and the score of each seed."""
+Found = dict[tuple[str, str], dict[str, list[Score]]]
+
+
+def measure(only: list[str] | None, libraries: list[str], kept: Path | None) -> Found:
+    """By learner and stream, then by library: the score of each seed."""
     chosen = [learner for learner in LEARNERS if only is None or learner.words in only]
+    found = _read(kept)
     for stream in STREAMS:
-        # The flights are what they are, and only learners draw by chance.
-        data = {seed: rows(stream, seed) for seed in SEEDS}
+        data: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         for learner in chosen:
+            of = found.setdefault((learner.words, stream), {})
             for library in libraries:
-                scores = [LIBRARIES[library](learner, *data[seed], seed) for seed in SEEDS]
-                yield learner.words, stream, library, scores
+                if library not in of:
+                    # The flights are what they are, and only learners draw by chance.
+                    data = data or {seed: rows(stream, seed) for seed in SEEDS}
+                    of[library] = [LIBRARIES[library](learner, *data[seed], seed) for seed in SEEDS]
+                    _write(found, kept)
+                words = f"{learner.words}, {stream}, {library}: {_cell(of[library], 0)}"
+                print(words, file=sys.stderr, flush=True)
+    return found
+
+
+def _read(kept: Path | None) -> Found:
+    if kept is None or not kept.exists():
+        return {}
+    pairs = ((key.split("|"), scores) for key, scores in json.loads(kept.read_text()).items())
+    return {(learner, stream): scores for (learner, stream), scores in pairs}
+
+
+def _write(found: Found, kept: Path | None) -> None:
+    if kept is not None:
+        kept.write_text(json.dumps({"|".join(key): scores for key, scores in found.items()}))
 
 
 def _cell(scores: list[Score], place: int) -> str:
@@ -221,7 +244,7 @@ def _cell(scores: list[Score], place: int) -> str:
     return f"{statistics.mean(numbers):.2f} ± {statistics.stdev(numbers):.2f}"
 
 
-def page(found: dict[tuple[str, str], dict[str, list[Score]]], libraries: list[str]) -> str:
+def page(found: Found, libraries: list[str]) -> str:
     """The page of results."""
     lines = ["# Trees and ensembles on streams that drift", ""]
     lines += [
@@ -254,11 +277,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="LEARNER", help="some of the learners, by their words")
     parser.add_argument("--libraries", nargs="+", default=list(LIBRARIES), choices=list(LIBRARIES))
     parser.add_argument("--write", action="store_true", help="write QUALITY.md; not with --only")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="scores of an earlier run, not measured again")
     given = parser.parse_args()
-    found: dict[tuple[str, str], dict[str, list[Score]]] = {}
-    for learner, stream, library, scores in measured(given.only, given.libraries):
-        found.setdefault((learner, stream), {})[library] = scores
-        print(f"{learner}, {stream}, {library}: {_cell(scores, 0)}", file=sys.stderr, flush=True)
+    found = measure(given.only, given.libraries, given.kept)
     text = page(found, given.libraries)
     print(text)
     if given.write and given.only is None and given.libraries == list(LIBRARIES):
