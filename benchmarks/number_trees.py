@@ -54,10 +54,9 @@ def _river(build: Build, X: Any, y: Any) -> Side:
     return Side("River", len(y), prepare)
 
 
-def _compared(
-    what: str, ours: Build, theirs: Build, rows: int, few: int, goal: float, how: str = ""
-) -> Comparison:
-    few = min(few, rows)
+def _compared(what: str, ours: Build, theirs: Build, counts: tuple[int, int], goal: float, how: str) -> Comparison:
+    """`counts` are the rows of ours and of theirs."""
+    rows, few = counts[0], min(counts)
     X, y = _drifting(rows, few)
     return Comparison(
         f"{what}, step_many on a matrix of 10 columns, Friedman whose features change places",
@@ -72,10 +71,9 @@ def hoeffding(size: float) -> Comparison:
     """The tree without detectors."""
     from river import tree as theirs
 
-    learner = theirs.HoeffdingTreeRegressor
-    return _compared(
-        "HoeffdingTreeRegressor", tree.HoeffdingTreeRegressor, learner, int(200_000 * size), 10_000, 20
-    )
+    ours, learner = tree.HoeffdingTreeRegressor, theirs.HoeffdingTreeRegressor
+    counts = int(200_000 * size), 10_000
+    return _compared("HoeffdingTreeRegressor", ours, learner, counts, 20, "step_many")
 
 
 def adaptive(size: float) -> Comparison:

@@ -134,7 +134,7 @@ impl<L: TreeLeaf> Tree<L> {
             + std::mem::size_of::<Reason>() * (nodes - leaves.min(nodes))
             + std::mem::size_of::<L>() * (leaves / 4 + 1)
             + 2 * forks
-            + leaf
+            + L::COPIES * leaf
             + self.beside.bytes
             + self.beside.by_node * nodes
             + L::most_work(&self.settings, self.classes)

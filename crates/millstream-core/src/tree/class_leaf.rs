@@ -34,6 +34,8 @@ impl TreeLeaf for Leaf {
     type Origin = Vec<f64>;
     type Work = Workspace;
     type Saved = SavedTree;
+    /// `Spare` holds one.
+    const COPIES: usize = 1;
 
     fn begun(node: u32, depth: u32, counts: Vec<f64>, features: Option<Box<[u32]>>) -> Self {
         Leaf::new(node, depth, counts, features)

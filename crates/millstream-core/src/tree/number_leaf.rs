@@ -35,6 +35,7 @@ impl TreeLeaf for RegressionLeaf {
     type Origin = Origin;
     type Work = ();
     type Saved = SavedRegression;
+    const COPIES: usize = 0;
 
     fn begun(node: u32, depth: u32, origin: Origin, features: Option<Box<[u32]>>) -> Self {
         RegressionLeaf::new(node, depth, origin, features)

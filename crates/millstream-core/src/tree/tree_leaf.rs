@@ -35,6 +35,8 @@ pub trait TreeLeaf: Clone + Debug + Default + Send + Sync + 'static {
     type Work: Clone + Debug + Default + Send + Sync;
     /// A tree of such leaves in a saved model.
     type Saved: Debug + Serialize + DeserializeOwned;
+    /// How many copies of the leaf at work there are beside it.
+    const COPIES: usize;
 
     fn begun(node: u32, depth: u32, origin: Self::Origin, features: Option<Box<[u32]>>) -> Self;
     fn hang(&mut self, node: u32);
