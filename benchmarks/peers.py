@@ -171,16 +171,21 @@ def _java_bytes() -> int:
     return int(runtime.totalMemory() - runtime.freeMemory())
 
 
-def moa(learner: str, X: Any, y: Any, rows: int, options: str = "", name: str = "MOA") -> Side:
-    """MOA's own loop in Java over rows in memory, scored by its basic evaluator."""
+def moa(
+    learner: str, X: Any, y: Any, rows: int, options: str = "", name: str = "MOA", weighed: bool = False
+) -> Side:
+    """MOA's own loop in Java over rows in memory, scored by its basic evaluator; `weighed`: with its model's bytes."""
     X, y = X[:rows], y[:rows]
+    held: list[int] = []
 
     def prepare() -> Callable[[], Outcome]:
+        if weighed and not held:
+            held.append(moa_model_bytes(learner, X, y))
         run = _moa_run(learner, X, y, options)
 
         def scored() -> Outcome:
             _, evaluator = run()
-            return Outcome(evaluator.accuracy() / 100)
+            return Outcome(evaluator.accuracy() / 100, held[0] if held else None)
 
         return scored
 

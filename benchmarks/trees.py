@@ -35,7 +35,7 @@ def hoeffding(size: float) -> Comparison:
     sides = [ours.prequential(tree.HoeffdingTreeClassifier, X, y), _river(river_tree, X, y, 20_000)]
     goals: dict[str, float] = {"River": 150}
     if peers.has_java():
-        sides.append(peers.moa(MOA["tree"], X, y, len(y)))
+        sides.append(peers.moa(MOA["tree"], X, y, len(y), weighed=True))
         goals["MOA"] = 6
     return Comparison(
         "HoeffdingTreeClassifier, evaluate.prequential on a matrix of 10 columns, RandomRBF",
@@ -43,7 +43,7 @@ def hoeffding(size: float) -> Comparison:
         sides,
         goals,
         "MOA reads rows from memory, so that neither a generator nor a reader is in its time; River has the first "
-        "few rows, where trees are small and quick",
+        "few rows, where trees are small and quick. MOA's model is what the heap falls by when it is let go",
     )
 
 
