@@ -174,7 +174,7 @@ def _java_bytes() -> int:
 def moa(
     learner: str, X: Any, y: Any, rows: int, options: str = "", name: str = "MOA", weighed: bool = False
 ) -> Side:
-    """MOA's own loop in Java over rows in memory, scored by its basic evaluator; `weighed`: with its model's bytes."""
+    """MOA's own loop in Java over rows in memory, scored by its basic evaluator. `weighed`: and its bytes."""
     X, y = X[:rows], y[:rows]
     held: list[int] = []
 

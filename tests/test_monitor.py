@@ -149,3 +149,16 @@ def test_one_that_refuses_leaves_all_as_they_were() -> None:
             drift.Monitor(bad)
     with pytest.raises(MillstreamError):
         drift.Monitor(drift.ADWIN(), together=-1)
+
+
+def test_a_batch_with_a_bad_row_leaves_the_monitor_as_it_was() -> None:
+    monitor = drift.Monitor([drift.ADWIN(), drift.KSTest()])
+    X, y = np.zeros((100, 4)), np.zeros(100, int)
+    monitor.update_many(X[:20], y[:20], y[:20])
+    before = monitor.to_bytes()
+    X[50, 0] = np.inf
+    with pytest.raises(MillstreamError, match=r"row 50: .*feature 0 must be finite"):
+        monitor.update_many(X, y, y)
+    with pytest.raises(MillstreamError, match="100 rows, 5 truths and 100 predictions"):
+        monitor.update_many(X, y[:5], y)
+    assert monitor.to_bytes() == before

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from millstream.base import Features, Model, Predictor, role_of, teach
-from millstream.errors import InvalidState, InvalidType, InvalidValue
+from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError
 
 __all__ = ["Event", "Monitor"]
 
@@ -184,14 +184,25 @@ class Monitor:
         return float(y_true != y_pred)
 
     def update_many(self, X: Any = None, y_true: Any = None, y_pred: Any = None) -> list[Event]:
-        """`update` with each row; gives the events of all."""
+        """`update` with each row; gives the events of all. If a row is refused, nothing has happened."""
         from millstream import _frames
 
         rows = [None] * len(y_true) if X is None else list(_frames.dicts(X))
         truths = [None] * len(rows) if y_true is None else _listed(y_true)
         said = [None] * len(rows) if y_pred is None else _listed(y_pred)
-        found = [self.update(*each) for each in zip(rows, truths, said, strict=True)]
-        return [event for events in found for event in events]
+        if not len(rows) == len(truths) == len(said):
+            counts = f"{len(rows)} rows, {len(truths)} truths and {len(said)} predictions"
+            raise InvalidValue(f"drift.Monitor: {counts}; give as many of each")
+        before, found = copy.deepcopy(self.__dict__), []
+        for row, each in enumerate(zip(rows, truths, said, strict=True)):
+            try:
+                found += self.update(*each)
+            except BaseException as error:
+                self.__dict__ = before
+                if isinstance(error, MillstreamError):
+                    error.at_row(row)
+                raise
+        return found
 
     def step_one(self, model: Any, x: Features, y: Any, w: float = 1.0) -> Any:
         """Predict with a model, watch, then let it learn. Returns what was predicted."""
