@@ -29,6 +29,9 @@ NAMES = TOP / "docs" / "names.md"
 #: The command line has a page of its own; the demo is what `millstream demo` runs.
 ELSEWHERE = ("cli", "demo")
 
+#: What parts can do beyond the verbs that all have.
+_READABLE = ("millstream.tree.readable", "millstream.forest", "millstream.drift.retrain")
+
 
 def modules() -> list[str]:
     """The public modules of the package."""
@@ -99,6 +102,7 @@ def describe_part(name: str) -> str:
     parts.pop("Parameters", None)
     written = {"Examples": _example, "References": _references}
     lines += [written.get(heading, f"**{heading}.** {{}}".format)(body) for heading, body in parts.items()]
+    lines += _methods(face(name), [each for each in face(name).__mro__ if each.__module__ in _READABLE])
     return "\n\n".join(line for line in lines if line)
 
 
@@ -112,7 +116,7 @@ def describe_object(module: str, name: str, thing: Any) -> str:
     for heading, body in parts.items():
         lines.append(written[heading](body) if heading in written else f"**{heading}**\n\n{_definitions(body)}")
     if inspect.isclass(thing) and not issubclass(thing, BaseException):
-        lines += _methods(thing)
+        lines += _methods(thing, _owners(thing))
     return "\n\n".join(line for line in lines if line)
 
 
@@ -153,14 +157,18 @@ def _fields(kind: type) -> dict[str, str]:
     return {field.name: words.get(field.name, "") for field in dataclasses.fields(kind) if field.name[0] != "_"}
 
 
-def _methods(kind: type) -> Iterator[str]:
-    """Fields, and the first words of the public methods that no other class of the reference has."""
-    fields = _fields(kind)
-    rows = [f"| `{name}` | {words} |" for name, words in fields.items() if words]
+def _owners(kind: type) -> list[type]:
+    """The classes above one, and itself, that are not shown elsewhere in the reference."""
     shown = {getattr(importlib.import_module(f"millstream.{module}"), name) for module, name in public()}
     ours = (each for each in kind.__mro__ if each.__module__.startswith("millstream."))
     above = shown.intersection(kind.__mro__) - {kind}
-    owners = [each for each in ours if each is kind or not any(issubclass(other, each) for other in above)]
+    return [each for each in ours if each is kind or not any(issubclass(other, each) for other in above)]
+
+
+def _methods(kind: type, owners: list[type]) -> Iterator[str]:
+    """Fields, and the first words of the public methods of some of its classes."""
+    fields = _fields(kind)
+    rows = [f"| `{name}` | {words} |" for name, words in fields.items() if words]
     for name in sorted({name for owner in owners for name in vars(owner) if not name.startswith("_")}):
         thing = inspect.getattr_static(kind, name)
         called = getattr(kind, name)

@@ -60,14 +60,19 @@ class Part:
     name: ClassVar[str | None] = None
     #: Other names that a parameter may be given by, for those who come from River or scikit-learn.
     aliases: ClassVar[Mapping[str, str]] = {}
+    #: Parameters of River or scikit-learn that have no equal here, each with a sentence on what to write instead.
+    dropped: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        aliases, own = cls.aliases, cls.__dict__.get("__init__")
-        if not aliases or own is None:
+        aliases, dropped, own = cls.aliases, cls.dropped, cls.__dict__.get("__init__")
+        if not (aliases or dropped) or own is None:
             return
 
         def __init__(self: Part, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            for name in kwargs:
+                if name in dropped:
+                    raise InvalidType(f"{cls.name}: there is no {name}: {dropped[name]}")
             own(self, *args, **{aliases.get(name, name): value for name, value in kwargs.items()})
 
         __init__.__wrapped__ = own  # type: ignore[attr-defined]

@@ -9,11 +9,14 @@ from millstream.base import Classifier, Native, Regressor
 from millstream.compose.members import find
 from millstream.drift import ADWIN
 from millstream.drift.base import DriftDetector
+from millstream.tree.readable import DROPPED, DROPPED_OF_NUMBERS, as_here
+from millstream.tree.tables import mean_importances
 
 __all__ = ["ARFClassifier", "ARFRegressor"]
 
 _DRIFT = ADWIN(delta=0.001)
 _WARNING = ADWIN(delta=0.01)
+_DROPPED_METRIC = {"metric": "votes weigh the accuracy of their tree, numbers one over its mean absolute error"}
 
 
 class Forest(Native):
@@ -36,6 +39,11 @@ class Forest(Native):
     def models(self) -> list[Any]:
         """The trees."""
         return list(self)
+
+    @property
+    def feature_importances(self) -> dict[Any, float]:
+        """How much each feature matters, as shares, the greatest first: the mean over the trees."""
+        return mean_importances(self)
 
     def n_drifts_detected(self, place: int | None = None) -> int:
         """How often trees were replaced, or the one at a place."""
@@ -143,6 +151,7 @@ class ARFClassifier(Forest, Classifier):
         "n_jobs": "n_threads",
         "lambda_value": "poisson_rate",
     }
+    dropped = {**DROPPED, **_DROPPED_METRIC}
 
     def __init__(
         self,
@@ -281,6 +290,7 @@ class ARFRegressor(Forest, Regressor):
         "lambda_value": "poisson_rate",
         "aggregation_method": "aggregation",
     }
+    dropped = {**DROPPED_OF_NUMBERS, **_DROPPED_METRIC}
 
     def __init__(
         self,
@@ -316,7 +326,7 @@ class ARFRegressor(Forest, Regressor):
             delta=delta,
             tau=tau,
             max_depth=max_depth,
-            leaf_prediction=leaf_prediction,
+            leaf_prediction=as_here(leaf_prediction),
             n_bins=n_bins,
             learning_rate=learning_rate,
             binary_split=binary_split,

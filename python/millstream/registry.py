@@ -109,6 +109,10 @@ def from_bytes(data: bytes) -> Any:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidType(f"millstream: a saved model is bytes, got {type(data).__name__}")
     data = bytes(data)
+    if data.startswith(b'{"format": "millstream.drift.Monitor'):
+        from millstream.drift import Monitor
+
+        return Monitor.from_bytes(data)
     name = _core.name_of(data)
     cls = cast("Any", face(name))
     if not hasattr(cls, "_revive"):

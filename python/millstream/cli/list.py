@@ -20,13 +20,18 @@ SOURCE = "source"
 
 
 def main(given: Namespace) -> int:
-    """Show all parts, or those of a role."""
+    """Show all parts, or those of a role or a module."""
     if given.role and given.which and given.role != given.which:
         raise UsageError(f"one role at a time, got {given.which!r} and {given.role!r}")
     role = given.role or given.which
+    module = ""
+    if role in {name.rpartition(".")[0] for name in registry.find()}:
+        role, module = None, f"{role}."
     try:
         entries: list[dict[str, Any]] = [
-            dict(registry.entry(name)) for name in registry.find(None if role == SOURCE else role)
+            dict(registry.entry(name))
+            for name in registry.find(None if role == SOURCE else role)
+            if name.startswith(module)
         ]
     except MillstreamError as error:
         raise UsageError(str(error).replace("role must be one of", f"role must be one of {SOURCE},")) from None
@@ -52,17 +57,19 @@ def _sources() -> list[dict[str, Any]]:
 
 COMMAND = Command(
     "list",
-    "all parts that a model can be made of, or those of one role",
+    "all parts that a model can be made of, or those of one role or module",
     "Roles are classifier, regressor, transformer, metric, optimizer, loss, schedule, drift_detector,\n"
-    "feature_drift_detector, statistic; source lists data sets, generators and readers.",
+    "feature_drift_detector, statistic; source lists data sets, generators and readers.\n"
+    "A module, such as tree, lists its parts.",
     (
-        Option(("which",), "the role", value="ROLE", optional=True, complete="role"),
+        Option(("which",), "the role or the module", value="ROLE", optional=True, complete="role"),
         Option(("--role",), "the role", value="ROLE", complete="role"),
         JSON,
     ),
     (
         ("what can classify?", "list classifier"),
         ("what gives rows?", "list source"),
+        ("which trees are there?", "list tree"),
         ("everything, for a program", "list --json"),
     ),
     main,

@@ -10,6 +10,7 @@ together.
 `Monitor` runs several at once beside a model and tells real drift from virtual; `Retrain` replaces a model.
 """
 
+from millstream.drift import binary
 from millstream.drift.base import DriftDetector
 from millstream.drift.clusters import ClusterDrift
 from millstream.drift.discriminative import D3
@@ -18,7 +19,7 @@ from millstream.drift.features import PSI, ChiSquareTest, HellingerDistance, KST
 from millstream.drift.monitor import Event, Monitor
 from millstream.drift.numbers import ADWIN, CUSUM, KSWIN, PageHinkley
 from millstream.drift.one_class import OCDD
-from millstream.drift.retrain import Retrain
+from millstream.drift.retrain import DriftRetrainingClassifier, Retrain
 from millstream.drift.rows import FeatureDriftDetector, FeatureReport
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "ChiSquareTest",
     "ClusterDrift",
     "DriftDetector",
+    "DriftRetrainingClassifier",
     "EWMAChart",
     "Event",
     "FeatureDriftDetector",
@@ -47,4 +49,5 @@ __all__ = [
     "Monitor",
     "PageHinkley",
     "Retrain",
+    "binary",
 ]

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from millstream import _core
 from millstream._measures import Measure, numbers
+from millstream.errors import InvalidType
 
-__all__ = ["DriftDetector"]
+__all__ = ["DriftDetector", "checked_detector"]
 
 
 class DriftDetector(_core.DriftDetector, Measure):
@@ -19,10 +20,44 @@ class DriftDetector(_core.DriftDetector, Measure):
     After each number, `drift_detected` and `warning_detected` say what it brought to light; at a change or a
     warning, `direction` is "up" or "down", and `change_point` the number, counted from 0, with which the change is
     believed to have begun. `estimation` is the current mean. After a change it starts again with the next number.
+
+    `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `STEPD` and `EWMAChart` give warnings; the others never do. `ADWIN`,
+    `KSWIN`, `CUSUM` and `PageHinkley` see changes "down" as well, `HDDM_A` and `HDDM_W` with
+    `two_sided_test=True`; the others see only that errors have become more. The `change_point` of `DDM`, `EDDM`,
+    `HDDM_A`, `HDDM_W` and `FHDDM` is where errors were fewest or their window began: a lower bound, with the change
+    often much later, and no good place to cut. `ADWIN`, `KSWIN` and `STEPD` tell it more closely.
     """
 
     role = "drift_detector"
 
     def update_many(self, x: Any) -> npt.NDArray[np.int64]:
-        """Tell it many numbers, exactly as `update` would; gives the places at which it found a change."""
+        """Tell it many numbers, exactly as `update` would; gives the places at which it found a change.
+
+        Afterwards `direction` and `change_point` are those of the last number. To have them of each change, call
+        `update` in a loop and read them where `drift_detected` is true.
+        """
         return np.array(self._update_many(numbers("x", x)), dtype=np.int64)
+
+
+def checked_detector(who: str, what: str, detector: Any) -> Any:
+    """A detector of numbers, built if it is described by text; anything else is refused in a line."""
+    if isinstance(detector, str):
+        from millstream import notation, registry
+
+        # As in native models, a name alone may be in lower case.
+        short = {name.rpartition(".")[2].lower(): name for name in registry.find("drift_detector")}
+        return notation.parse(short.get(detector, detector), role="drift_detector")
+    if isinstance(detector, dict):
+        from millstream.registry import build
+
+        detector = build(detector)
+    kind = type(detector).__name__
+    if isinstance(detector, (list, tuple)):
+        words = "one drift detector, got several: drift.Monitor([…]).beside(model) runs them at once"
+        raise InvalidType(f"{who}: {what} must be {words}")
+    if getattr(detector, "role", None) == "feature_drift_detector" or hasattr(detector, "drifting_features"):
+        words = f"told errors, and {kind} is told rows: drift.Monitor([{kind}()]).beside(model) runs it"
+        raise InvalidType(f"{who}: {what} must be a drift detector that is {words}")
+    if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
+        raise InvalidType(f"{who}: {what} must have update(x) and drift_detected, got {detector!r:.80}")
+    return detector

@@ -9,10 +9,10 @@ from typing import Any
 from millstream import _core, _frames
 from millstream.base import Features, Label, Native, Predictor, role_of, teach
 from millstream.compose.members import is_native, refuse_learned
-from millstream.drift.base import DriftDetector
+from millstream.drift.base import DriftDetector, checked_detector
 from millstream.errors import InvalidType
 
-__all__ = ["Retrain"]
+__all__ = ["DriftRetrainingClassifier", "Retrain"]
 
 #: Errors beyond this are told as this, as in the core.
 _LARGEST_ERROR = 1e100
@@ -29,6 +29,9 @@ class Retrain(Predictor):
 
     `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W` and `STEPD` give warnings. For one that gives none, such as `ADWIN`,
     a second, more sensitive one can be given; without, a model begins anew at the change.
+
+    `model.model` and `model.detector` are what was given, and stay as they were; `inspect()["model"]` tells what
+    the model at work has learned, `inspect()["estimated_error"]` what its detector sees.
 
     Parameters
     ----------
@@ -64,9 +67,11 @@ class Retrain(Predictor):
     """
 
     name = "drift.Retrain"
+    aliases = {"drift_detector": "detector", "train_in_background": "warm"}
 
     def __new__(cls, model: Any = None, detector: Any = None, *others: Any, **named: Any) -> Any:
-        parts = [part for part in (detector, *others, named.get("warning_detector")) if part is not None]
+        watching = (named.get("drift_detector"), named.get("warning_detector"))
+        parts = [part for part in (detector, *others, *watching) if part is not None]
         if cls is Retrain and _compiles(model) and all(map(_is_described, parts)):
             return _NativeRetrain.__new__(_NativeRetrain)
         return super().__new__(cls)
@@ -80,12 +85,15 @@ class Retrain(Predictor):
     ) -> None:
         if isinstance(model, type) or role_of(model) not in ("classifier", "regressor"):
             raise InvalidType(f"{self.name}: model must be a classifier or a regressor, got {model!r:.80}")
+        if _is_unclear(model):
+            words = "inherit from millstream.base.Classifier or Regressor"
+            raise InvalidType(
+                f"{self.name}: {type(model).__name__} does not say whether it predicts classes: {words}"
+            )
         refuse_learned(self.name, [model])
-        for what, watch in (("detector", detector), ("warning_detector", warning_detector)):
-            if watch is not None and not hasattr(watch, "drift_detected"):
-                raise InvalidType(f"{self.name}: {what} must have update(x) and drift_detected, got {watch!r:.80}")
-        if detector is None:
-            raise InvalidType(f"{self.name}: detector must be a drift detector, got None")
+        detector = checked_detector(self.name, "detector", detector)
+        if warning_detector is not None:
+            warning_detector = checked_detector(self.name, "warning_detector", warning_detector)
         self.model, self.detector, self.warm, self.warning_detector = model, detector, bool(warm), warning_detector
         self.role = str(role_of(model))
         self._now = _clone(model)
@@ -193,6 +201,13 @@ def _taught(model: Any, x: Features, y: Any, w: float) -> Any:
     return model
 
 
+def _is_unclear(model: Any) -> bool:
+    """Whether nothing but the lack of probabilities makes a stranger's class a regressor."""
+    if isinstance(getattr(model, "role", None), str) or hasattr(model, "predict_proba_one"):
+        return False
+    return not any(base.__module__.partition(".")[0] == "river" for base in type(model).__mro__)
+
+
 def _compiles(model: Any) -> bool:
     return isinstance(model, (dict, str)) or (isinstance(model, _core.Model) and is_native(model))
 
@@ -233,3 +248,6 @@ class _NativeRetrain(Native, Retrain):
 
 
 _NativeRetrain.__name__ = "Retrain"
+
+#: As River calls it.
+DriftRetrainingClassifier = Retrain

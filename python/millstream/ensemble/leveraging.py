@@ -144,7 +144,7 @@ class LeveragingBagging(_Watched):
     n_models
         The number of members.
     poisson_rate
-        How often a member learns an example on average.
+        How often a member learns an example on average; only `bagging_method="bag"` looks at it.
     delta
         The chance of a false alarm of a member's ADWIN.
     bagging_method

@@ -18,6 +18,7 @@ from millstream.base import Classifier, Features, Label, Native, Predictor, Regr
 from millstream.compose.members import find, is_native, refuse_learned
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.registry import build
+from millstream.tree.tables import mean_importances
 
 __all__ = [
     "ClassEnsemble",
@@ -131,6 +132,14 @@ class Ensemble(Predictor):
         """How many examples it has learned."""
         return self._state.learned
 
+    @property
+    def feature_importances(self) -> dict[Any, float]:
+        """How much each feature matters to members that are trees, as shares: the mean over them."""
+        members = list(self)
+        if not all(hasattr(member, "feature_importances") for member in members):
+            raise AttributeError(f"{self.name}: only trees have feature_importances")
+        return mean_importances(members)
+
     def inspect(self) -> Any:
         """How each member has done, as plain data."""
         return {"members": [self._report(member) for member in self._state.members]}
@@ -162,7 +171,9 @@ class Ensemble(Predictor):
 
     def _check(self, model: Any, parameter: str = "model") -> None:
         if isinstance(model, type) or role_of(model) != self.role:
-            raise InvalidType(f"{self.name}: {parameter} must be a {self.role}, got {model!r:.80}")
+            words = f"; a class of your own inherits from millstream.base.{self.role.capitalize()}"
+            hint = "" if isinstance(model, (type, Native)) or role_of(model) is None else words
+            raise InvalidType(f"{self.name}: {parameter} must be a {self.role}, got {model!r:.80}{hint}")
         refuse_learned(self.name, [model])
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
@@ -286,10 +297,14 @@ class ClassEnsemble(Ensemble, Classifier):
         return self._votes_of(self._state.members[place].model, place, x)
 
     def _votes_of(self, model: Any, place: int, x: Features) -> dict[Label, float]:
-        if not isinstance(model, Native) and _has_no_probabilities(type(model)):
-            said = self._turn(place, model.predict_one, x)
-            return {} if said is None else {said: 1.0}
-        return dict(self._turn(place, model.predict_proba_one, x))
+        if isinstance(model, Native) or not _has_no_probabilities(type(model)):
+            try:
+                return dict(self._turn(place, model.predict_proba_one, x))
+            except NotImplementedError:
+                # Some of scikit-learn's have the method and no probabilities.
+                pass
+        said = self._turn(place, model.predict_one, x)
+        return {} if said is None else {said: 1.0}
 
     def _combine(self, votes: list[dict[Label, float]], trust: list[float]) -> dict[Label, float]:
         if not any(trust):

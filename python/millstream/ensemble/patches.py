@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.base import Features, Label
+from millstream.drift.base import checked_detector
+from millstream.drift.numbers import ADWIN
 from millstream.ensemble.own import (
     ClassEnsemble,
     Ensemble,
@@ -34,7 +36,7 @@ _CHOICES = {
 
 def _is_worse(detector: Any) -> bool:
     """Whether errors grew: to have become better is no reason to begin anew."""
-    return bool(detector.drift_detected and detector.direction != "down")
+    return bool(detector.drift_detected and getattr(detector, "direction", None) != "down")
 
 
 @dataclass
@@ -68,6 +70,9 @@ class _Patches(Ensemble):
             if getattr(self, name) not in choices:
                 words = f"must be one of {', '.join(choices)}, got {getattr(self, name)!r}"
                 raise InvalidValue(f"{self.name}: {name} {words}")
+        for name in ("drift_detector", "warning_detector"):
+            if getattr(self, name) is not None:
+                setattr(self, name, checked_detector(self.name, name, getattr(self, name)))
         self._begin(self.seed, self._copies(self.model, self.n_models))
         for place, member in enumerate(self._state.members):
             self._state.members[place] = _Patch(
@@ -78,10 +83,9 @@ class _Patches(Ensemble):
 
     def _watch(self, member: _Patch) -> None:
         """Give a member new detectors."""
-        from millstream.drift import ADWIN
 
         def detector(given: Any, delta: float) -> Any:
-            return given.clone() if given is not None else ADWIN(delta=delta, restart=False)
+            return clone(given) if given is not None else ADWIN(delta=delta, restart=False)
 
         off = self.disable_detector
         member.detector = None if off == "drift" else detector(self.drift_detector, 1e-5)
@@ -153,7 +157,7 @@ class _Patches(Ensemble):
         if warned and not changed:
             member.warnings += 1
             member.back = self._fresh(member)
-            member.warning = member.warning.clone()
+            member.warning = clone(self.warning_detector or member.warning)
         if changed:
             member.drifts += 1
             new = member.back or self._fresh(member)

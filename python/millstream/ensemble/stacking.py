@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.base import Features, Label, Model, teach
+from millstream.base import Features, Label, Model, Native, teach
 from millstream.ensemble.own import ClassEnsemble, NumberEnsemble, compiled, unnamed, wrong
 from millstream.ensemble.voting import _Several
 from millstream.registry import build
@@ -17,7 +17,6 @@ __all__ = ["Stacking", "StackingClassifier", "StackingRegressor"]
 class _Stack(_Several):
     """What stacks of classifiers and of regressors share."""
 
-    meta_model: Any
     include_features: bool
     weights = None
 
@@ -26,9 +25,14 @@ class _Stack(_Several):
         if isinstance(meta, (str, dict)):
             meta = build({"name": meta} if isinstance(meta, str) else meta)
         self._check(meta, "meta_model")
-        self.meta_model = meta
+        self.__dict__["meta_model"] = meta
         super()._ready()
         self._state.memory["meta"] = copy.deepcopy(meta)
+
+    @property
+    def meta_model(self) -> Any:
+        """The last learner, as it is now; a native one as a copy that has learned the same."""
+        return self._member(len(self)) if isinstance(self, Native) else self._meta
 
     @property
     def _meta(self) -> Any:
@@ -69,7 +73,7 @@ class Stacking(_Stack, ClassEnsemble):
     meta_model
         The classifier that is given what the models say.
     include_features
-        Whether it is given the features too.
+        Whether it is given the features too, as in River by default. A linear one then wants them scaled.
     n_threads
         Threads that share the models, None for one on each core. The result is the same.
 
@@ -77,7 +81,7 @@ class Stacking(_Stack, ClassEnsemble):
     --------
     >>> from millstream import baseline, ensemble, linear_model, naive_bayes
     >>> models = [naive_bayes.GaussianNB(), linear_model.Perceptron(), baseline.Prior()]
-    >>> model = ensemble.Stacking(models, linear_model.LogisticRegression(), include_features=False)
+    >>> model = ensemble.Stacking(models, linear_model.LogisticRegression())
     >>> for x, y in [(1.0, "low"), (9.0, "high"), (2.0, "low")] * 50:
     ...     model.learn_one({"x": x}, y)
     >>> model.predict_one({"x": 9.0})
@@ -100,7 +104,7 @@ class Stacking(_Stack, ClassEnsemble):
         self,
         models: Sequence[Any],
         meta_model: Model | str = "linear_model.SoftmaxRegression",
-        include_features: bool = True,
+        include_features: bool = False,
         n_threads: int | None = 1,
     ) -> None:
         self._make(
@@ -131,7 +135,7 @@ class StackingRegressor(_Stack, NumberEnsemble):
     meta_model
         The regressor that is given what the models say.
     include_features
-        Whether it is given the features too.
+        Whether it is given the features too, as in River by default. A linear one then wants them scaled.
     n_threads
         Threads that share the models, None for one on each core. The result is the same.
 
@@ -161,7 +165,7 @@ class StackingRegressor(_Stack, NumberEnsemble):
         self,
         models: Sequence[Any],
         meta_model: Model | str = "linear_model.LinearRegression",
-        include_features: bool = True,
+        include_features: bool = False,
         n_threads: int | None = 1,
     ) -> None:
         self._make(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core, registry
+from millstream.drift.base import checked_detector
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.choices import chosen_metrics, common_role, named_models
@@ -179,6 +180,8 @@ def prequential(
         times.timed,
         on_error,
     )
+    if detector is not None:
+        detector = checked_detector("evaluate.prequential", "detector", detector)
     contest = Contest(models, role, chosen_metrics(metrics, role), detector, settings)
     if predictions is not None:
         contest.keep_predictions(predictions)

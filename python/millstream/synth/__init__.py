@@ -24,6 +24,7 @@ __all__ = [
     "SEA",
     "STAGGER",
     "Agrawal",
+    "ConceptDriftStream",
     "Drift",
     "Friedman",
     "Generator",
@@ -38,3 +39,6 @@ __all__ = [
     "Sine",
     "Waveform",
 ]
+
+#: As River calls it.
+ConceptDriftStream = Drift

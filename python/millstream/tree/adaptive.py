@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.base import Classifier
-from millstream.tree.readable import ReadableTree
+from millstream.tree.readable import DROPPED, DROPPED_DETECTOR, ReadableTree
 
 __all__ = ["ExtremelyFastDecisionTreeClassifier", "HoeffdingAdaptiveTreeClassifier"]
 
@@ -85,6 +85,7 @@ class HoeffdingAdaptiveTreeClassifier(ReadableTree, Classifier):
     """
 
     name = "tree.HoeffdingAdaptiveTreeClassifier"
+    dropped = {**DROPPED, **DROPPED_DETECTOR}
 
     def __init__(
         self,
@@ -198,6 +199,7 @@ class ExtremelyFastDecisionTreeClassifier(ReadableTree, Classifier):
     """
 
     name = "tree.ExtremelyFastDecisionTreeClassifier"
+    dropped = DROPPED
 
     def __init__(
         self,

@@ -35,8 +35,8 @@ class Step:
 class Explanation:
     """The way of an example through a tree, and what each feature on it did to the answer.
 
-    `base` is the share of the class among all examples in the tree, or their mean. Each step changes it; where the
-    way ends it is `share`, which is `base` and the sum of `contributions`. What the leaf's own model (naive Bayes,
+    `base` is the share of the class in the weight that the leaves have seen, or the mean. Each step changes it;
+    where the way ends it is `share`, which is `base` and the sum of `contributions`. What the leaf's own model (naive Bayes,
     a linear model, alternates of an adaptive tree) says beyond that is `leaf_model`; with it the sum is
     `prediction`: the probability of the class, or the number.
 
@@ -117,7 +117,7 @@ def explain(grown: Grown, x: Mapping[Any, Any], label: Any, answer: Any, found: 
         node = grown.nodes[branch.child]
         # An empty leaf has seen nothing that would change the answer.
         share = grown.share(node, code) if node.weight > 0.0 else before
-        steps.append(Step(branch.feature, value, str(branch), share, share - before, node.place))
+        steps.append(Step(branch.feature, value, _words(branch, value), share, share - before, node.place))
         before = share
     return Explanation(label, base, tuple(steps), before, prediction, "share" if grown.of_classes else "mean")
 
@@ -152,6 +152,13 @@ def _taken(node: Node, value: Any) -> Branch:
     own = next((branch for branch in node.branches if branch.sign == "=" and branch.value == value), None)
     other = next((branch for branch in node.branches if branch.sign == "other"), None)
     return own or other or usual
+
+
+def _words(branch: Branch, value: Any) -> str:
+    """The branch that was taken; a nominal value without a branch goes with that of most examples."""
+    if branch.sign == "=" and value is not None and branch.value != value:
+        return f"{feature_name(branch.feature)} unknown, goes with {plain(branch.value)}"
+    return str(branch)
 
 
 def _number(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.base import Classifier
-from millstream.tree.readable import ReadableTree
+from millstream.tree.readable import DROPPED, ReadableTree
 
 __all__ = ["HoeffdingTreeClassifier"]
 
@@ -81,6 +81,7 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
     """
 
     name = "tree.HoeffdingTreeClassifier"
+    dropped = DROPPED
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 from millstream.base import Features, Native
+from millstream.errors import InvalidType
 from millstream.tree.drawing import Drawing
 from millstream.tree.explaining import Explanation, explain
 from millstream.tree.grown import Grown
@@ -18,8 +19,40 @@ __all__ = ["ReadableTree"]
 _LARGEST = 300_000_000
 
 
+#: River's parameters that trees here do without.
+DROPPED = {
+    "nominal_attributes": "text and bools are nominal, numbers are numeric",
+    "max_size": "max_bytes is the limit, in bytes where River's max_size is in MiB: max_bytes=100 * 2**20",
+    "memory_estimate_period": "max_bytes is kept at every example",
+    "stop_mem_management": "with max_bytes, leaves that promise least give up their statistics",
+    "remove_poor_attrs": "max_bytes limits the memory",
+    "nb_threshold": "leaf_prediction='nba' finds for each leaf when naive Bayes is better",
+}
+#: The same of trees of numbers.
+DROPPED_OF_NUMBERS = {name: words for name, words in DROPPED.items() if name != "nb_threshold"} | {
+    "leaf_model": "leaf_prediction='linear' has a linear model in each leaf, with steps of learning_rate",
+    "model_selector_decay": "leaf_prediction='adaptive' forgets old errors at a fixed rate",
+    "splitter": "numbers are kept in a histogram of n_bins",
+    "merit_preprune": "a split must reduce the variance",
+}
+#: The same of trees that adapt.
+DROPPED_DETECTOR = {"drift_detector": "each node has an ADWIN, whose delta is adwin_delta"}
+
+
+def as_here(leaf_prediction: str) -> str:
+    """What is called "model" in River is called "linear" here."""
+    return "linear" if leaf_prediction == "model" else leaf_prediction
+
+
 class ReadableTree(Native):
     """A tree that can be drawn, told as rules and tables, and asked for its reasons."""
+
+    def __init__(self, **parameters: Any) -> None:
+        splitter = parameters.get("splitter", "")
+        if not isinstance(splitter, str):
+            words = f"splitter must be a word, 'gaussian' or 'histogram', got {splitter!r:.60}"
+            raise InvalidType(f"{self.name}: {words}")
+        super().__init__(**parameters)
 
     def _grown(self) -> Grown:
         """The nodes; a forest's member gives its own."""
@@ -37,7 +70,9 @@ class ReadableTree(Native):
 
         `path` also writes it, as a picture (.svg), a page (.html) or text (.txt). A large tree is cut where it
         would no longer be read at a glance, and says how much is hidden; `max_depth` and `max_branches`, for
-        splits into many nominal values, say where to cut instead.
+        splits into many nominal values, say where to cut instead. The counts are the weight that leaves have seen,
+        and of a split the sum of its leaves': less than all examples, as a leaf that is split hands on what it has
+        seen itself, and not what was estimated for it when it began.
         """
         drawing = Drawing(self._grown(), max_depth, max_branches)
         if path is not None:
@@ -52,9 +87,47 @@ class ReadableTree(Native):
         """A frame with a row for each node: its branch, what it has seen, and when and why it was split.
 
         `kind` is "pandas", "polars" or "pyarrow"; by default the first that is installed. A leaf counts what it
-        has seen and what was estimated for it when its parent was split; a split counts what its leaves do.
+        has seen and what was estimated for it when its parent was split; a split counts what its leaves do, which
+        can be less than all examples that were learned.
         """
         return nodes_frame(self._grown(), kind)
+
+    #: As River calls it.
+    to_dataframe = to_frame
+
+    @property
+    def n_nodes(self) -> int:
+        """How many nodes there are, splits and leaves."""
+        return len(self._grown().nodes)
+
+    @property
+    def n_leaves(self) -> int:
+        """How many leaves there are."""
+        return sum(1 for _ in self._grown().leaves())
+
+    @property
+    def n_branches(self) -> int:
+        """How many nodes are split."""
+        return sum(1 for node in self._grown().nodes.values() if not node.leaf)
+
+    @property
+    def height(self) -> int:
+        """How many splits there are above the deepest leaf; 0 of a tree that is one leaf."""
+        return self._grown().depth
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """How large the tree is, in numbers."""
+        grown, told = self._grown(), self.inspect()
+        leaves = sum(1 for _ in grown.leaves())
+        sizes = {"n_nodes": len(grown.nodes), "n_branches": len(grown.nodes) - leaves, "n_leaves": leaves}
+        names = ("active_leaves", "inactive_leaves", "bytes")
+        rest = {name: told[name] for name in names if name in told}
+        return {**sizes, "height": grown.depth, **rest, "learned": grown.learned}
+
+    def debug_one(self, x: Features) -> str:
+        """The way of an example through the tree as text: `explain_one`, as River calls it."""
+        return str(self.explain_one(x))
 
     def splits(self, kind: str | None = None) -> Any:
         """A frame with a row for each split, in the order in which they were made: when and why.
@@ -70,7 +143,8 @@ class ReadableTree(Native):
         """The way of an example through the tree, and what each feature on it does to the answer.
 
         Along the way the share of the predicted class (or of `label`), in a tree of numbers the mean, changes from
-        node to node; each change is put down to the feature that was asked for.
+        node to node; each change is put down to the feature that was asked for. Shares are of the weight that the
+        leaves have seen, as in `to_frame()`.
         """
         answer = self.predict_one(x)
         found = self.predict_proba_one(x) if self.role == "classifier" else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.base import Regressor
-from millstream.tree.readable import ReadableTree
+from millstream.tree.readable import DROPPED_DETECTOR, DROPPED_OF_NUMBERS, ReadableTree, as_here
 
 __all__ = ["HoeffdingAdaptiveTreeRegressor", "HoeffdingTreeRegressor"]
 
@@ -30,7 +30,7 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
     max_depth
         Leaves this deep are not split; None for no limit.
     leaf_prediction
-        `"mean"`, `"linear"`, or `"adaptive"` for whichever had smaller errors of late.
+        `"mean"`, `"linear"` (River's `"model"`), or `"adaptive"` for whichever had smaller errors of late.
     n_bins
         The most bins of the histogram of a numeric feature, between which it can be split.
     learning_rate
@@ -65,6 +65,7 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
     """
 
     name = "tree.HoeffdingTreeRegressor"
+    dropped = DROPPED_OF_NUMBERS
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
             delta=delta,
             tau=tau,
             max_depth=max_depth,
-            leaf_prediction=leaf_prediction,
+            leaf_prediction=as_here(leaf_prediction),
             n_bins=n_bins,
             learning_rate=learning_rate,
             binary_split=binary_split,
@@ -122,7 +123,7 @@ class HoeffdingAdaptiveTreeRegressor(ReadableTree, Regressor):
     max_depth
         Leaves this deep are not split; None for no limit.
     leaf_prediction
-        `"mean"`, `"linear"`, or `"adaptive"` for whichever had smaller errors of late.
+        `"mean"`, `"linear"` (River's `"model"`), or `"adaptive"` for whichever had smaller errors of late.
     n_bins
         The most bins of the histogram of a numeric feature, between which it can be split.
     learning_rate
@@ -165,6 +166,7 @@ class HoeffdingAdaptiveTreeRegressor(ReadableTree, Regressor):
     """
 
     name = "tree.HoeffdingAdaptiveTreeRegressor"
+    dropped = {**DROPPED_OF_NUMBERS, **DROPPED_DETECTOR}
 
     def __init__(
         self,
@@ -189,7 +191,7 @@ class HoeffdingAdaptiveTreeRegressor(ReadableTree, Regressor):
             delta=delta,
             tau=tau,
             max_depth=max_depth,
-            leaf_prediction=leaf_prediction,
+            leaf_prediction=as_here(leaf_prediction),
             n_bins=n_bins,
             learning_rate=learning_rate,
             bootstrap_sampling=bootstrap_sampling,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from millstream.evaluate.frames import frame
 from millstream.tree.grown import Grown, Node, plain
 
-__all__ = ["importances", "importances_told", "nodes_frame", "splits_frame"]
+__all__ = ["importances", "importances_told", "mean_importances", "nodes_frame", "splits_frame"]
 
 #: Whole numbers of which some are missing.
 _WHOLE = ("parent", "split_learned")
@@ -102,6 +102,17 @@ def importances(grown: Grown) -> dict[Any, float]:
     total = sum(gains.values())
     shares = {name: gain / total if total > 0.0 else 0.0 for name, gain in gains.items()}
     return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
+
+
+def mean_importances(trees: Iterable[Any]) -> dict[Any, float]:
+    """The mean of the importances of trees; those that have made no split have no say."""
+    told = [tree.feature_importances for tree in trees]
+    grown = [shares for shares in told if any(shares.values())]
+    sums = {name: 0.0 for shares in told for name in shares}
+    for shares in grown:
+        for name, share in shares.items():
+            sums[name] += share / len(grown)
+    return dict(sorted(sums.items(), key=lambda pair: -pair[1]))
 
 
 def importances_told(told: Mapping[str, Any]) -> dict[str, float]:

@@ -29,7 +29,7 @@ use super::voting::{classifiers, most_classes, regressors, Trust, Voter, CLASSIF
 const INCLUDE_FEATURES: Parameter = Parameter::new(
     "include_features",
     Kind::Boolean,
-    DefaultValue::Boolean(true),
+    DefaultValue::Boolean(false),
     "whether the last learner is given the features too",
 );
 
@@ -260,6 +260,11 @@ impl<L: Learner + 'static> Part for Stack<L> {
     }
 
     fn member(&self, place: usize, input: &Schema) -> Result<Option<Extracted>> {
+        // After the models comes the last learner.
+        if place == self.team.len() {
+            let said = self.layout.schema(input, self.team.len());
+            return Ok(Some(Extracted { state: self.meta.part().save()?, input: said }));
+        }
         let member = self.team.members().nth(place);
         member.map(|member| Ok(Extracted { state: member.learner()?, input: input.clone() })).transpose()
     }

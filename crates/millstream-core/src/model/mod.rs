@@ -181,7 +181,8 @@ impl Model {
         let parameters = &self.description["parameters"];
         let listed = ["steps", "parts", "models"].iter().find_map(|members| parameters[members].get(place));
         // The members of an ensemble may all be of one kind.
-        let described = listed.or_else(|| parameters.get("model")).cloned();
+        let described =
+            listed.or_else(|| parameters.get("model")).or_else(|| parameters.get("meta_model")).cloned();
         let described = described.or_else(|| self.root.part().member_description());
         match (described, self.root.part().member(place, &self.schema)?) {
             (Some(description), Some(member)) => {
