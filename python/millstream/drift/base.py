@@ -24,8 +24,8 @@ class DriftDetector(_core.DriftDetector, Measure):
     `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `STEPD` and `EWMAChart` give warnings; the others never do. `ADWIN`,
     `KSWIN`, `CUSUM` and `PageHinkley` see changes "down" as well, `HDDM_A` and `HDDM_W` with
     `two_sided_test=True`; the others see only that errors have become more. The `change_point` of `DDM`, `EDDM`,
-    `HDDM_A`, `HDDM_W` and `FHDDM` is where errors were fewest or their window began: a lower bound, with the change
-    often much later, and no good place to cut. `ADWIN`, `KSWIN` and `STEPD` tell it more closely.
+    `HDDM_A`, `HDDM_W` and `FHDDM` is where errors were fewest or their window began: a lower bound, with the
+    change often much later, and no good place to cut. `ADWIN`, `KSWIN` and `STEPD` tell it more closely.
     """
 
     role = "drift_detector"

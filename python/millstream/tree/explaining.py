@@ -36,9 +36,9 @@ class Explanation:
     """The way of an example through a tree, and what each feature on it did to the answer.
 
     `base` is the share of the class in the weight that the leaves have seen, or the mean. Each step changes it;
-    where the way ends it is `share`, which is `base` and the sum of `contributions`. What the leaf's own model (naive Bayes,
-    a linear model, alternates of an adaptive tree) says beyond that is `leaf_model`; with it the sum is
-    `prediction`: the probability of the class, or the number.
+    where the way ends it is `share`, which is `base` and the sum of `contributions`. What the leaf's own model
+    (naive Bayes, a linear model, alternates of an adaptive tree) says beyond that is `leaf_model`; with it the sum
+    is `prediction`: the probability of the class, or the number.
 
     Examples
     --------
