@@ -146,7 +146,7 @@ class StackingRegressor(_Stack, NumberEnsemble):
     >>> for x in (1.0, 2.0, 3.0) * 20:
     ...     model.learn_one({"x": x}, 2.0 * x + 1.0)
     >>> round(model.predict_one({"x": 4.0}), 2)
-    9.02
+    9.01
 
     References
     ----------
