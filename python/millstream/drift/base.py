@@ -59,7 +59,6 @@ def checked_detector(who: str, what: str, detector: Any) -> Any:
         words = f"told errors, and {kind} is told rows: drift.Monitor([{kind}()]).beside(model) runs it"
         raise InvalidType(f"{who}: {what} must be a drift detector that is {words}")
     if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
-        raise InvalidType(
-            f"{who}: {what} must be a drift detector with update(x) and drift_detected, got {detector!r:.80}"
-        )
+        words = "be a drift detector" if detector is None else "have update(x) and drift_detected"
+        raise InvalidType(f"{who}: {what} must {words}, got {detector!r:.80}")
     return detector
