@@ -71,11 +71,59 @@ def test_saved_loaded_and_continued_is_never_stopped(at: int) -> None:
     whole, begun = small(), small()
     whole.learn_many(X, y)
     begun.learn_many(X[:at], y[:at])
-    again = pickle.loads(millstream.from_bytes(begun.to_bytes()).to_bytes() and pickle.dumps(begun))
-    assert again.to_bytes() == begun.to_bytes()
-    again.learn_many(X[at:], y[at:])
-    assert again.to_bytes() == whole.to_bytes()
-    assert np.array_equal(again.predict_proba_many(X[:50]), whole.predict_proba_many(X[:50]))
+    for again in (millstream.from_bytes(begun.to_bytes()), pickle.loads(pickle.dumps(begun))):
+        assert again.to_bytes() == begun.to_bytes()
+        again.learn_many(X[at:], y[at:])
+        assert again.to_bytes() == whole.to_bytes()
+        assert np.array_equal(again.predict_proba_many(X[:50]), whole.predict_proba_many(X[:50]))
+
+
+def late(n: int = 1500, others: int = 1) -> tuple[list[dict[str, float]], list[int]]:
+    """Noise alone at first; what tells the class comes with the second row, and more noise one by one."""
+    rng = np.random.default_rng(4)
+    rows: list[dict[str, float]] = [{"noise": 0.5}]
+    for row in range(1, n):
+        told = {"noise": rng.normal(), "late": rng.normal()}
+        rows.append(told | {str(number): rng.normal() for number in range(min(others, row // 7))})
+    return rows, [int(x.get("late", 0.0) > 0) for x in rows]
+
+
+@pytest.mark.parametrize("max_features", [0.6, None, "sqrt", 1])
+def test_features_that_come_after_the_first_row_are_seen(max_features: Any) -> None:
+    X, y = late()
+    # A root that is never split predicts by what it looks at.
+    model = forest.ARFClassifier(n_models=10, seed=1, max_depth=0, max_features=max_features, drift_detector=None)
+    right = []
+    for x, target in zip(X, y, strict=True):
+        right.append(model.predict_one(x) == target)
+        model.learn_one(x, target)
+    seen = [member["model"]["nodes"][0]["features"] for member in model.inspect()["members"]]
+    assert sum("late" in features for features in seen) >= 3
+    assert all("noise" in features for features in seen)
+    assert np.mean(right[500:]) > 0.85
+
+
+def test_late_features_change_nothing_for_threads_chunks_and_files() -> None:
+    X, y = late(400, others=20)
+    one = forest.ARFClassifier(n_models=5, seed=1)
+    copies = []
+    for row, (x, target) in enumerate(zip(X, y, strict=True)):
+        if row in (1, 60, 150):
+            copies.append((row, millstream.from_bytes(one.to_bytes())))
+        one.learn_one(x, target)
+    for threads, chunk in [(1, 400), (2, 33)]:
+        many = forest.ARFClassifier(n_models=5, seed=1, n_threads=threads)
+        for at in range(0, 400, chunk):
+            many.learn_many(X[at : at + chunk], y[at : at + chunk])
+        assert many.inspect() == one.inspect()
+    for row, copy in copies:
+        copy.learn_many(X[row:], y[row:])
+        assert copy.to_bytes() == one.to_bytes()
+    # What is refused has drawn nothing.
+    before = one.to_bytes()
+    with pytest.raises(MillstreamError):
+        one.learn_one(dict.fromkeys([*X[-1], "new", "newer"], 1e308), 1)
+    assert one.to_bytes() == before
 
 
 def test_it_recovers_from_abrupt_drift_by_trees_from_the_background() -> None:

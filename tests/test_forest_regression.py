@@ -165,6 +165,26 @@ def test_nominal_and_missing_features() -> None:
     assert np.isfinite(model.predict_one({"colour": "mauve", "other": 3.0}))
 
 
+def test_features_that_come_after_the_first_row_are_seen() -> None:
+    rng = np.random.default_rng(4)
+    model = forest.ARFRegressor(n_models=10, seed=1, leaf_prediction="mean", drift_detector=None)
+    model.learn_one({"noise": 0.5}, 0.0)
+    model.learn_one({"noise": 0.2, "late": 1.0}, 0.0)
+    for _ in range(20):  # rows that the Poisson distribution leaves out do not tell of features
+        model.learn_one({"noise": rng.normal(), "late": rng.normal()}, 0.0)
+    seen = [member["model"]["nodes"][0]["features"] for member in model.inspect()["members"]]
+    assert all("noise" in features for features in seen)
+    assert sum("late" in features for features in seen) >= 3
+    again = millstream.from_bytes(model.to_bytes())
+    rows = [{"noise": rng.normal(), "late": rng.normal(), "later": rng.normal()} for _ in range(1000)]
+    targets = [10.0 * (x["late"] > 0) for x in rows]
+    model.learn_many(rows, targets)
+    again.learn_many(rows, targets)
+    assert again.to_bytes() == model.to_bytes()
+    errors = [abs(model.predict_one(x) - y) for x, y in zip(rows, targets, strict=True)]
+    assert np.mean(errors) < 2.0
+
+
 def test_a_row_that_is_refused_changes_nothing() -> None:
     X, y = turning()
     model = small()

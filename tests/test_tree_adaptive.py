@@ -107,8 +107,10 @@ def test_splits_are_reconsidered() -> None:
     check_tree(shown)
     assert shown["reevaluations"]["replaced"] > 0
     splits = [node for node in shown["nodes"] if not node["leaf"]]
-    assert all(node["reevaluated"] >= 0 for node in splits)
+    # The root has seen all examples, those below it less and less.
     assert splits[0]["reevaluated"] > 100
+    assert all(splits[0]["reevaluated"] >= node["reevaluated"] for node in splits)
+    assert sum(node["reevaluated"] > 0 for node in splits) > len(splits) / 4
     for change in shown["changes"]:
         assert change["what"] in ("replaced", "moved", "killed")
         assert change["new"] - change["old"] > min(change["bound"], 0.05 / 20)
@@ -142,6 +144,41 @@ def test_saved_in_the_middle_of_a_drift(learner: Any, stream: Any) -> None:
         assert copy.to_bytes() == model.to_bytes()
         shown = [{**one.inspect(), "bytes": 0} for one in (copy, model)]
         assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_one_large_number_does_not_slow_a_tree_down_for_ever(learner: Any) -> None:
+    """While numbers might overflow each step keeps a copy of the tree; that ends when they no longer might."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(6_000, 2))
+    model = learner()
+    model.learn_many(X[:500], X[:500, 0] > 0)
+    assert b"wide\xc2" in model.to_bytes()
+    model.learn_one({0: 1.0, 1: 5e100}, True)
+    assert b"wide\xc3" in model.to_bytes()
+    copy = millstream.from_bytes(model.to_bytes())
+    model.learn_many(X[500:], X[500:, 0] > 0)
+    assert b"wide\xc2" in model.to_bytes()
+    for at in range(500, 6_000, 500):
+        copy = millstream.from_bytes(copy.to_bytes())
+        copy.learn_many(X[at : at + 500], X[at : at + 500, 0] > 0)
+    assert copy.to_bytes() == model.to_bytes()
+
+
+def test_a_class_that_is_forgotten_is_forgotten_in_files_too() -> None:
+    """Alternates that have never seen a class take the place of leaves that have."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(8_000, 2))
+    y = np.where(np.arange(8_000) < 2_000, np.digitize(X[:, 0], [-0.5, 0.5]), X[:, 1] > 0).astype(int)
+    whole = tree.HoeffdingAdaptiveTreeClassifier(grace_period=50, drift_window_threshold=50)
+    whole.learn_many(X, y)
+    assert whole.inspect()["alternates"]["swapped"] > 0
+    again = tree.HoeffdingAdaptiveTreeClassifier(grace_period=50, drift_window_threshold=50)
+    for at in range(0, 8_000, 400):
+        again = millstream.from_bytes(again.to_bytes())
+        again.learn_many(X[at : at + 400], y[at : at + 400])
+    assert again.to_bytes() == whole.to_bytes()
+    assert again.predict_proba_many(X[:5]).shape == (5, 3)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -140,9 +140,12 @@ def test_the_faces_of_an_adaptive_tree() -> None:
     nodes = model.to_frame("pandas")
     assert len(nodes) >= 3
     splits = model.splits("pandas")
-    assert len(splits) == (~nodes["leaf"]).sum() if "leaf" in nodes else len(splits) >= 1
+    assert len(splits) == (~nodes["leaf"]).sum() >= 1
     assert sum(model.feature_importances.values()) == pytest.approx(1.0)
-    assert model.explain_one(x) is not None
+    told = model.explain_one(x)
+    assert told.prediction == model.predict_one(x)
+    assert told.base + sum(step.change for step in told.path) == pytest.approx(told.share)
+    assert len(told.path) >= 1
 
 
 def test_the_unit_of_the_target_does_not_matter() -> None:

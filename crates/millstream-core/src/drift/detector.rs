@@ -41,6 +41,11 @@ impl Verdict {
     pub fn is_worse(self) -> bool {
         self.drift && self.direction != Direction::Down
     }
+
+    /// The same of a change that is likely.
+    pub fn may_be_worse(self) -> bool {
+        self.warning && self.direction != Direction::Down
+    }
 }
 
 /// How many numbers were taken, or which one was refused.

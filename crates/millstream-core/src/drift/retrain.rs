@@ -23,8 +23,6 @@ use crate::row::{Prediction, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
 
-use super::{Direction, Verdict};
-
 const NAME: &str = "drift.Retrain";
 
 pub static RETRAIN: Declaration = Declaration {
@@ -128,10 +126,6 @@ impl Clone for Watch {
     }
 }
 
-fn for_the_worse(verdict: Verdict) -> bool {
-    verdict.direction != Direction::Down
-}
-
 impl Watch {
     fn tell(&mut self, error: f64) -> Advice {
         let error = error.min(LARGEST_ERROR);
@@ -139,7 +133,7 @@ impl Watch {
         let _ = self.detector.update(error);
         let verdict = self.detector.verdict();
         if verdict.drift {
-            if !for_the_worse(verdict) {
+            if !verdict.is_worse() {
                 return Advice::Nothing;
             }
             if let Some(warner) = &mut self.warner {
@@ -153,12 +147,12 @@ impl Watch {
         if let Some(warner) = &mut self.warner {
             let _ = warner.update(error);
             let warned = warner.verdict();
-            return match warned.drift && for_the_worse(warned) {
+            return match warned.is_worse() {
                 true => Advice::GrowAnew,
                 false => Advice::Nothing,
             };
         }
-        match verdict.warning && for_the_worse(verdict) {
+        match verdict.may_be_worse() {
             true => Advice::Grow,
             false => Advice::Well,
         }

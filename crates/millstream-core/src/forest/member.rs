@@ -21,7 +21,7 @@ use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
-use crate::tree::growth::Subspace;
+use crate::tree::subspace::Subspace;
 use crate::tree::{Answer, Target, Tree, TreeLeaf, Want};
 
 use super::max_features::Size;
@@ -89,9 +89,8 @@ struct State {
 impl<L: TreeLeaf> Plan<L> {
     /// The tree of this number at a place, which has learned nothing.
     fn grown(&self, place: u64, number: u64) -> Grown<L> {
-        let (size, argument) = self.max_features;
         let random = Random::new(self.seed, FEATURES.wrapping_add(place).wrapping_add(number.wrapping_mul(TREES)));
-        let tree = Tree::new(self.name, self.settings, Some(Subspace { size, argument, random }));
+        let tree = Tree::new(self.name, self.settings, Some(Subspace::new(self.max_features, random)));
         Grown { tree, record: Record::default() }
     }
 

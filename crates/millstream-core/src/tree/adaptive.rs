@@ -192,7 +192,7 @@ impl<L: TreeLeaf> Adaptive<L> {
         let before = self.clone();
         let learned = self.advance(x, y, w, want, out, scratch);
         match learned {
-            Ok(()) => self.wide = true,
+            Ok(()) => self.wide = !(self.tree.asks_again() && self.tree.is_sure()),
             Err(_) => *self = before,
         }
         learned

@@ -8,7 +8,7 @@
 use crate::fault::{Fault, Result};
 use crate::row::{Prediction, Row, Scratch, Want};
 
-use super::budget::Beside;
+use super::anytime_budget::{weight_of, Weights};
 use super::candidates::{Candidate, Test};
 use super::certainty::is_sure;
 use super::changes::{Change, Changes, What};
@@ -51,7 +51,8 @@ pub struct Anytime {
     pub changes: Changes,
     /// Numbers have been learned that are not sure to be learned (`certainty`).
     pub wide: bool,
-    path: Vec<u32>,
+    pub path: Vec<u32>,
+    pub weights: Weights,
 }
 
 impl Anytime {
@@ -66,6 +67,7 @@ impl Anytime {
             changes: Changes::default(),
             wide: false,
             path: Vec::new(),
+            weights: Weights::default(),
         };
         anytime.weigh();
         anytime
@@ -87,10 +89,15 @@ impl Anytime {
         let before = self.clone();
         let learned = self.advance(x, y, w, want, out, scratch);
         match learned {
-            Ok(()) => self.wide = true,
+            Ok(()) => self.wide = !(self.tree.asks_again() && self.is_sure()),
             Err(_) => *self = before,
         }
         learned
+    }
+
+    /// Whether what it knows can come from rows within the limits of `certainty`.
+    pub fn is_sure(&self) -> bool {
+        self.tree.is_sure() && self.inner.iter().flatten().all(|inner| inner.statistics.is_sure())
     }
 
     fn advance(
@@ -149,7 +156,7 @@ impl Anytime {
         self.tree.classes = self.tree.classes.max(y as usize + 1);
         self.reconsider_path(leaf, x.width());
         if self.tree.settings.max_bytes < usize::MAX {
-            self.keep_within();
+            self.keep_within(leaf);
         }
         Ok(())
     }
@@ -204,6 +211,7 @@ impl Anytime {
     fn split(&mut self, number: u32, candidate: &Candidate, reason: Reason, inner: Inner, width: usize) {
         let node = inner.statistics.node;
         let count = self.tree.nodes.len();
+        self.weights.stale = true;
         if self.tree.settings.max_bytes < usize::MAX {
             self.tree.beside.bytes += weight_of(&inner);
         }
@@ -313,6 +321,7 @@ impl Anytime {
     }
 
     fn compact(&mut self) {
+        self.weights.stale = true;
         let order = self.tree.compact(|_| NOWHERE);
         self.inner = order.iter().map(|&node| self.inner[node as usize].take()).collect();
         for (node, inner) in self.inner.iter_mut().enumerate() {
@@ -320,26 +329,6 @@ impl Anytime {
                 inner.statistics.node = node as u32;
             }
         }
-    }
-
-    /// Let leaves rest until all weighs no more than it may; where that is not enough, the deepest nodes give up their
-    /// statistics, and are not reconsidered any more.
-    #[cold]
-    fn keep_within(&mut self) {
-        self.weigh();
-        self.tree.count_bytes();
-        self.tree.keep_within(0);
-        while !self.tree.fits() {
-            let Some(last) = self.inner.iter_mut().rev().find(|inner| inner.is_some()) else { return };
-            *last = None;
-            self.weigh();
-        }
-    }
-
-    pub fn weigh(&mut self) {
-        let changes = 2 * Changes::most(self.tree.settings.max_bytes) * std::mem::size_of::<Change>();
-        let inner: usize = self.inner.iter().flatten().map(|inner| weight_of(inner)).sum();
-        self.tree.beside = Beside { bytes: std::mem::size_of::<Self>() + changes + inner, by_node: 2 * 8 + 8 };
     }
 
     fn count_change(&mut self, node: u32) {
@@ -362,11 +351,8 @@ impl Anytime {
             + 8 * self.inner.capacity()
             + self.changes.memory()
             + 4 * self.path.capacity()
+            + self.weights.memory()
     }
-}
-
-fn weight_of(inner: &Inner) -> usize {
-    std::mem::size_of::<Inner>() + inner.statistics.memory()
 }
 
 /// The number of classes that have examples.

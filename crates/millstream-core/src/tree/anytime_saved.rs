@@ -10,7 +10,6 @@ use crate::state::require;
 use super::anytime::{Anytime, Inner};
 use super::changes::Changes;
 use super::growth::Tree;
-use super::leaf::Leaf;
 use super::nodes::Place;
 use super::saved::{SavedLeaf, SavedTree};
 
@@ -77,10 +76,7 @@ impl Anytime {
             anytime.inner[node as usize] = Some(Box::new(Inner { statistics, reconsidered, changed }));
         }
         changes.check(who)?;
-        let sure = |leaf: &Leaf| leaf.is_sure();
-        anytime.wide = wide
-            || !anytime.tree.is_sure()
-            || !anytime.inner.iter().flatten().all(|inner| sure(&inner.statistics));
+        anytime.wide = wide || !anytime.is_sure();
         (anytime.replaced, anytime.moved, anytime.killed) = (replaced, moved, killed);
         anytime.changes = changes;
         anytime.weigh();

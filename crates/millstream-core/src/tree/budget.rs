@@ -56,6 +56,12 @@ impl<L: TreeLeaf> Tree<L> {
         }
     }
 
+    /// What all leaves weigh, as far as it was counted.
+    #[cfg(test)]
+    pub fn counted_bytes(&self) -> usize {
+        self.ledger.total
+    }
+
     /// For changes other than learning: all is counted anew.
     pub fn forget_bytes(&mut self) {
         self.ledger = Ledger::default();

@@ -186,13 +186,29 @@ impl Leaf {
         work: &mut Workspace,
     ) -> Option<Candidate> {
         let mut best: Option<Candidate> = None;
-        let each = (!settings.binary_split).then_some(Test::Each);
-        for test in each.into_iter().chain((0..values as u32).map(Test::Is)) {
-            self.write_branches(slot, test, work);
-            let merit = self.merit(settings, &work.branches);
+        let mut propose = |test: Test, merit: f64| {
             if best.is_none_or(|best| merit > best.merit) {
                 best = Some(Candidate { slot, test, merit });
             }
+        };
+        if !settings.binary_split {
+            self.write_branches(slot, Test::Each, work);
+            propose(Test::Each, self.merit(settings, &work.branches));
+        }
+        // One value against the rest, which is all less the one.
+        let Workspace { branches, totals, .. } = work;
+        let by_class = || self.table.classes.iter().map(|class| class.frequencies(slot));
+        totals.clear();
+        totals.extend(by_class().map(|counts| counts.iter().sum::<f64>()));
+        totals.resize(self.counts.len(), 0.0);
+        for code in 0..values {
+            branches.clear();
+            branches.extend(by_class().map(|counts| counts.get(code).copied().unwrap_or(0.0)));
+            branches.resize(self.counts.len(), 0.0);
+            for (class, total) in totals.iter().enumerate() {
+                branches.push((total - branches[class]).max(0.0));
+            }
+            propose(Test::Is(code as u32), self.merit(settings, branches));
         }
         best
     }
@@ -322,5 +338,24 @@ mod tests {
         let known = leaf.best_split(1, &settings(), &mut work).unwrap();
         // 2 and 4 against 6 and 8: one bit at most, for half of the examples.
         assert!(known.merit > 0.4 && known.merit <= 0.5, "{known:?}");
+    }
+
+    #[test]
+    fn one_value_against_the_rest_is_what_its_branches_say() {
+        let mut leaf = Leaf::default();
+        let (mut spare, mut scratch, mut out) = (Spare::default(), Scratch::default(), Prediction::default());
+        for number in 0..200u32 {
+            let (values, kinds) = ([f64::from(number * number % 7)], [Kind::Nominal]);
+            let (x, y) = (Row::Mixed(&values, &kinds), u32::from(number % 7 == 2) + number % 2);
+            let w = f64::from(number % 3) + 0.3;
+            assert!(leaf.step(x, y, w, &settings(), Want::Class, 3, &mut out, &mut spare, &mut scratch));
+        }
+        let (binary, mut work) = (Settings { binary_split: true, ..settings() }, Workspace::default());
+        let best = leaf.best_split(0, &binary, &mut work).unwrap();
+        let merits: Vec<f64> =
+            (0..leaf.values(0) as u32).map(|code| leaf.merit_of(0, Test::Is(code), &binary, &mut work)).collect();
+        let Test::Is(code) = best.test else { panic!("{best:?}") };
+        assert!((merits[code as usize] - best.merit).abs() < 1e-12, "{best:?} {merits:?}");
+        assert!(merits.iter().all(|&merit| merit <= best.merit + 1e-12) && best.merit > 0.01, "{merits:?}");
     }
 }

@@ -11,6 +11,9 @@ use super::leaf::Leaf;
 use super::settings::ESTIMATE;
 use super::tree_leaf::TreeLeaf;
 
+/// How often it is asked whether a tree that has learned larger numbers has come within the limits again.
+const AGAIN: u64 = 1024;
+
 pub const LARGEST: f64 = 1e100;
 const HEAVIEST: f64 = 1e50;
 /// What sums of weights and of squares can come to.
@@ -52,5 +55,10 @@ impl Leaf {
 impl<L: TreeLeaf> Tree<L> {
     pub fn is_sure(&self) -> bool {
         self.leaves.iter().all(L::is_sure)
+    }
+
+    /// Whether it is time to ask that again.
+    pub fn asks_again(&self) -> bool {
+        self.learned.is_multiple_of(AGAIN)
     }
 }

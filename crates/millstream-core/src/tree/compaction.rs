@@ -46,6 +46,7 @@ impl<L: TreeLeaf> Tree<L> {
             nodes.push(Node::new(moved));
         }
         (self.nodes, self.leaves) = (nodes, leaves);
+        self.classes = self.most_classes();
         self.reasons = order.iter().map(|&at| self.reasons[at as usize].take()).collect();
         order
     }

@@ -2,7 +2,6 @@
 
 use crate::fault::{Fault, Result};
 use crate::naive_bayes::class_table::Spare;
-use crate::random::Random;
 use crate::row::{Row, Scratch};
 
 use super::answer::Answer;
@@ -12,19 +11,11 @@ use super::decision::Reason;
 use super::leaf::Leaf;
 use super::nodes::{End, Node, Nodes, ROOT, SLOTS};
 use super::shape::Reasons;
+use super::subspace::Subspace;
 use super::tree_leaf::{Target, TreeLeaf, TreeSettings, Want};
 
 /// Sums up to this stay far from overflow, however many moderate numbers are added.
 const ROOMY: f64 = 1e250;
-
-/// Each leaf looks at features drawn by chance, as in a random forest.
-#[derive(Clone, Debug)]
-pub struct Subspace {
-    /// How many of so many features.
-    pub size: fn(usize, f64) -> usize,
-    pub argument: f64,
-    pub random: Random,
-}
 
 #[derive(Clone, Debug)]
 pub struct Tree<L: TreeLeaf = Leaf> {
@@ -82,18 +73,8 @@ impl<L: TreeLeaf> Tree<L> {
         self.leaves.push(leaf);
     }
 
-    /// Draw the features of a new leaf, of as many as a row has.
     fn draw(&mut self, width: usize) -> Option<Box<[u32]>> {
-        let subspace = self.subspace.as_mut()?;
-        let size = (subspace.size)(width, subspace.argument).clamp(1, width.max(1));
-        // Floyd's algorithm: each subset of this size is as likely as any other.
-        let mut chosen: Vec<u32> = Vec::with_capacity(size);
-        for last in (width - size.min(width)) as u32..width as u32 {
-            let pick = subspace.random.below(last + 1);
-            chosen.push(if chosen.contains(&pick) { last } else { pick });
-        }
-        chosen.sort_unstable();
-        Some(chosen.into_boxed_slice())
+        self.subspace.as_mut().map(|subspace| subspace.draw(width))
     }
 
     /// Before anything was learned: no class, or the number 0.
@@ -169,7 +150,10 @@ impl<L: TreeLeaf> Tree<L> {
         }
         self.learned += 1;
         self.classes = self.classes.max(L::classes(y));
-        if *place.since() >= self.settings.grace_period() {
+        if self.subspace.as_ref().is_some_and(|subspace| subspace.is_narrower(x.width())) {
+            self.widen(x.width());
+        }
+        if *self.leaves[leaf as usize].since() >= self.settings.grace_period() {
             self.attempt(leaf, x.width());
         }
         if self.settings.max_bytes() < usize::MAX {
@@ -183,7 +167,22 @@ impl<L: TreeLeaf> Tree<L> {
     fn begin(&mut self, width: usize) {
         if self.leaves[0].features().is_none() {
             *self.leaves[0].features() = self.draw(width);
+            if let Some(subspace) = &mut self.subspace {
+                subspace.widen(width);
+            }
         }
+    }
+
+    /// All leaves may look at features that have come with a row. It is learned already: a row that is refused must
+    /// not have drawn anything.
+    #[cold]
+    fn widen(&mut self, width: usize) {
+        let Some(subspace) = &mut self.subspace else { return };
+        let Some(before) = subspace.widen(width) else { return };
+        for chosen in self.leaves.iter_mut().filter_map(|leaf| leaf.features().as_mut()) {
+            subspace.extend(chosen, before, width);
+        }
+        self.forget_bytes();
     }
 
     /// Split a leaf if that has proved good.
@@ -244,6 +243,11 @@ impl<L: TreeLeaf> Tree<L> {
     pub fn depth_of(&self, node: u32) -> u32 {
         let (leaf, below) = self.nodes.some_leaf(node);
         self.leaves[leaf as usize].depth().saturating_sub(below)
+    }
+
+    /// The most classes that a leaf knows, which is what the tree knows as long as no leaf is lost.
+    pub fn most_classes(&self) -> usize {
+        self.leaves.iter().map(L::known_classes).max().unwrap_or(0)
     }
 
     /// As in `Part`: a row is refused only where a sum of its leaf would overflow.

@@ -67,8 +67,10 @@ impl<C: Content> Histogram<C> {
             }
             return;
         }
-        let right = self.bins[pair + 1].clone();
-        self.bins[pair].join(&right);
+        let (left, right) = self.bins.split_at_mut(pair + 1);
+        if let (Some(left), Some(right)) = (left.last_mut(), right.first()) {
+            left.join(right);
+        }
         // The place of the right one of the pair is free now, and the new one moves there.
         let free = pair + 1;
         if place <= free {

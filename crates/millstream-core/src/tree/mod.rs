@@ -7,15 +7,16 @@
 //! | nodes and leaves together: how a tree grows | `growth` |
 //! | what a tree asks of leaves and of what they say | `tree_leaf`, `answer` |
 //! | a limit of memory | `budget` |
-//! | what a leaf of classes knows, predicts and learns | `leaf`, `class_leaf` |
+//! | features drawn for the leaves of a forest | `subspace` |
+//! | what a leaf of classes knows, predicts and learns | `leaf`, `leaf_in_tree` |
 //! | where it could be split, how good that is, and whether it is | `candidates`, `criterion`, `decision`, early `prospects` |
 //! | a classification tree in a file and for people | `saved`, `shown` |
 //! | errors watched, alternates grown and swapped | `adaptive`, `adaptive_saved`, `adaptive_settings` |
-//! | splits reconsidered | `anytime`, `anytime_saved` |
+//! | splits reconsidered | `anytime`, `anytime_budget`, `anytime_saved` |
 //! | what was changed, and taking out what hangs no more | `changes`, `compaction` |
 //! | whole or nothing where an example is learned in several places | `certainty` |
 //! | what can be set | `settings` |
-//! | a leaf of numbers | `regression_leaf`, `linear_leaf`, `histogram`, `target`, `number_leaf` |
+//! | a leaf of numbers | `regression_leaf`, `linear_leaf`, `histogram`, `target`, `regression_leaf_in_tree` |
 //! | the same as above for numbers | `regression_candidates`, `regression_saved`, `regression_settings` |
 
 mod adaptive;
@@ -23,13 +24,13 @@ mod adaptive_saved;
 mod adaptive_settings;
 mod answer;
 mod anytime;
+mod anytime_budget;
 mod anytime_saved;
 mod budget;
 mod candidates;
 mod certainty;
 mod changes;
 mod class_counts;
-mod class_leaf;
 mod compaction;
 mod criterion;
 mod decision;
@@ -41,19 +42,21 @@ pub mod hoeffding_adaptive_tree_regressor;
 pub mod hoeffding_tree_classifier;
 pub mod hoeffding_tree_regressor;
 mod leaf;
+mod leaf_in_tree;
 mod linear_leaf;
 mod listing;
 mod nodes;
-mod number_leaf;
 mod prospects;
 mod regression_candidates;
 mod regression_leaf;
+mod regression_leaf_in_tree;
 mod regression_saved;
 pub mod regression_settings;
 mod saved;
 pub mod settings;
 mod shape;
 mod shown;
+pub mod subspace;
 mod target;
 mod tree_leaf;
 

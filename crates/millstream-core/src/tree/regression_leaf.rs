@@ -47,6 +47,9 @@ pub struct RegressionLeaf {
     pub idle: bool,
     /// All targets, with those that it began with.
     pub targets: Targets,
+    /// The weight of the examples that the statistics of features are of.
+    #[serde(default)]
+    pub own: f64,
     /// The weight since the last attempt to split it.
     pub since: f64,
     /// Which features it may be split on, ascending; all, if none are named.
@@ -118,6 +121,7 @@ impl RegressionLeaf {
         (self.targets, self.errors) = (targets, errors);
         self.since += w;
         if !self.idle {
+            self.own = finite(self.own + w);
             self.gather(x, Targets::one(y, w), settings.n_bins);
         }
         true
@@ -146,6 +150,7 @@ impl RegressionLeaf {
     pub fn rest(&mut self) {
         self.idle = true;
         self.features = Vec::new();
+        self.own = 0.0;
     }
 
     /// Begin to gather them again.
@@ -203,6 +208,8 @@ impl RegressionLeaf {
             && self.features.len() <= if self.idle { 0 } else { width }
             && self.since >= 0.0
             && self.since.is_finite()
+            && self.own >= 0.0
+            && self.own.is_finite()
             && self.errors.iter().all(|error| error.is_finite() && *error >= 0.0)
             && self.features.iter().all(sound)
             && self.linear.as_ref().is_none_or(LinearLeaf::is_sound)

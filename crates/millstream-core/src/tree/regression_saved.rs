@@ -13,6 +13,7 @@ use super::histogram::Content;
 use super::listing::{listed, name};
 use super::regression_leaf::RegressionLeaf;
 use super::shape::SavedNodes;
+use super::subspace::Subspace;
 use super::target::Targets;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -22,38 +23,40 @@ pub struct SavedRegression {
     leaves: Vec<RegressionLeaf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     random: Option<Random>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
 }
 
 impl SavedRegression {
     pub fn new(tree: &Tree<RegressionLeaf>) -> Self {
+        let (random, width) = tree.subspace.as_ref().map(Subspace::saved).unzip();
         SavedRegression {
             learned: tree.learned,
             nodes: SavedNodes::new(&tree.nodes, &tree.reasons),
             leaves: tree.leaves.clone(),
-            random: tree.subspace.as_ref().map(|subspace| subspace.random.clone()),
+            random,
+            width: width.flatten(),
         }
     }
 
     /// Without what draws features.
     pub fn alone(tree: &Tree<RegressionLeaf>) -> Self {
-        SavedRegression { random: None, ..SavedRegression::new(tree) }
+        SavedRegression { random: None, width: None, ..SavedRegression::new(tree) }
     }
 
     /// A tree such as the given one, and grown as this.
     pub fn restored(self, like: &Tree<RegressionLeaf>, alternates: &[u32]) -> Result<Tree<RegressionLeaf>> {
-        let SavedRegression { learned, nodes, leaves, random } = self;
+        let SavedRegression { learned, nodes, leaves, random, width } = self;
         let (who, settings) = (like.name, like.settings);
-        let mut tree = Tree::new(who, settings, like.subspace.clone());
+        let lists = leaves.iter().map(|leaf| leaf.looks_at.as_deref());
+        let subspace = Subspace::restored(&like.subspace, who, (random, width), lists)?;
+        let mut tree = Tree::new(who, settings, subspace);
         let hangs;
         (tree.nodes, tree.reasons, hangs) = nodes.restored(who, leaves.len(), alternates)?;
         require(who, leaves.iter().all(|leaf| leaf.is_sound(&settings)), "a leaf that is not sound")?;
         (tree.learned, tree.leaves) = (learned, leaves);
         for (leaf, node) in tree.leaves.iter_mut().zip(hangs) {
             leaf.node = node;
-        }
-        require(who, random.is_some() == tree.subspace.is_some(), "a random generator is missing")?;
-        if let (Some(random), Some(subspace)) = (random, &mut tree.subspace) {
-            subspace.random = random;
         }
         tree.count_bytes();
         Ok(tree)

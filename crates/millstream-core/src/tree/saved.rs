@@ -17,6 +17,7 @@ use super::leaf::{Leaf, Span, NO_SPAN};
 use super::nodes::Fork;
 use super::settings::ESTIMATE;
 use super::shape::{SavedNode, SavedNodes};
+use super::subspace::Subspace;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedTree {
@@ -29,6 +30,8 @@ pub struct SavedTree {
     leaves: Vec<SavedLeaf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     random: Option<Random>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,6 +55,7 @@ pub struct SavedLeaf {
 impl Tree {
     pub fn saved(&self) -> SavedTree {
         let SavedNodes { nodes, forks, reasons } = SavedNodes::new(&self.nodes, &self.reasons);
+        let (random, width) = self.subspace.as_ref().map(Subspace::saved).unzip();
         SavedTree {
             classes: self.classes as u32,
             learned: self.learned,
@@ -59,13 +63,14 @@ impl Tree {
             forks,
             reasons,
             leaves: self.leaves.iter().map(SavedLeaf::from).collect(),
-            random: self.subspace.as_ref().map(|subspace| subspace.random.clone()),
+            random,
+            width: width.flatten(),
         }
     }
 
     /// The same without what draws features: a tree that goes on by itself looks at all of them.
     pub fn saved_alone(&self) -> SavedTree {
-        SavedTree { random: None, ..self.saved() }
+        SavedTree { random: None, width: None, ..self.saved() }
     }
 
     /// Become what was saved, or stay.
@@ -76,23 +81,25 @@ impl Tree {
     /// The same, where nodes may have an alternate, by node, that hangs from them as a child does.
     pub fn restore_with(&mut self, saved: SavedTree, alternates: &[u32]) -> Result<()> {
         let who = self.name;
-        let SavedTree { classes, learned, nodes, forks, reasons, leaves, random } = saved;
+        let SavedTree { classes, learned, nodes, forks, reasons, leaves, random, width } = saved;
         let classes = classes as usize;
         let leaves: Vec<Leaf> = leaves
             .into_iter()
             .map(|leaf| leaf.restored(who, classes, self.settings.bins))
             .collect::<Result<_>>()?;
-        let mut tree = Tree::new(who, self.settings, self.subspace.clone());
+        let lists = leaves.iter().map(|leaf| leaf.features.as_deref());
+        let subspace = Subspace::restored(&self.subspace, who, (random, width), lists)?;
+        let mut tree = Tree::new(who, self.settings, subspace);
         let saved = SavedNodes { nodes, forks, reasons };
         let hangs;
         (tree.nodes, tree.reasons, hangs) = saved.restored(who, leaves.len(), alternates)?;
-        (tree.classes, tree.learned, tree.leaves) = (classes, learned, leaves);
+        (tree.learned, tree.leaves) = (learned, leaves);
+        // Every class is known to a leaf, unless an alternate that has not seen it took the place of those that had; files
+        // of before that was counted tell of more classes. What is not known takes no room in predictions.
+        tree.classes = tree.most_classes();
+        require(who, tree.classes == classes || !alternates.is_empty(), "classes that no leaf knows")?;
         for (leaf, node) in tree.leaves.iter_mut().zip(hangs) {
             leaf.node = node;
-        }
-        require(who, random.is_some() == tree.subspace.is_some(), "a random generator is missing")?;
-        if let (Some(random), Some(subspace)) = (random, &mut tree.subspace) {
-            subspace.random = random;
         }
         tree.count_bytes();
         *self = tree;
@@ -148,5 +155,38 @@ impl SavedLeaf {
         let span = |span: &Option<[f64; 2]>| span.map_or(NO_SPAN, |[low, high]| [-low, high]);
         leaf.spans = spans.iter().map(|spans| spans.iter().map(span).collect()).collect();
         Ok(leaf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameter::Arguments;
+    use crate::registry;
+    use crate::row::{Prediction, Row, Scratch, Want};
+    use crate::tree::nodes::NOWHERE;
+    use crate::tree::settings::Settings;
+
+    #[test]
+    fn classes_that_no_leaf_knows_take_no_memory() {
+        let tree = registry::resolve(&serde_json::json!({ "name": "tree.HoeffdingTreeClassifier" })).unwrap();
+        let arguments = tree["parameters"].as_object().unwrap();
+        let settings = Settings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).unwrap();
+        let mut tree = Tree::new("tree", settings, None);
+        let mut scratch = Scratch::default();
+        for y in [0, 1] {
+            tree.learn(Row::Plain(&[f64::from(y)]), y, 1.0, &mut scratch).unwrap();
+        }
+        for classes in [u32::MAX, 3, 1, 0] {
+            let saved = SavedTree { classes, ..tree.saved() };
+            assert!(Tree::new("tree", settings, None).restore_from(saved).is_err());
+        }
+        assert!(Tree::new("tree", settings, None).restore_from(tree.saved()).is_ok());
+        // An adaptive tree may have lost the leaves that knew the others.
+        let saved = SavedTree { classes: u32::MAX, ..tree.saved() };
+        let (mut adaptive, mut out) = (Tree::new("tree", settings, None), Prediction::default());
+        adaptive.restore_with(saved, &[NOWHERE]).unwrap();
+        adaptive.predict(Row::Plain(&[0.0]), Want::Probabilities, &mut out, &mut scratch);
+        assert_eq!((adaptive.classes, out.probabilities.len()), (2, 2));
     }
 }

@@ -87,6 +87,8 @@ pub trait TreeLeaf: Clone + Debug + Default + Send + Sync + 'static {
     fn branches(&self, candidate: &Candidate, work: &mut Self::Work) -> Vec<(f64, Self::Origin)>;
     /// The number of values of a nominal feature.
     fn values(&self, slot: usize) -> usize;
+    /// One more than the highest class code that it has a weight of; 0 in a tree of numbers.
+    fn known_classes(&self) -> usize;
 
     /// Whether it has given up its statistics to save memory.
     fn is_idle(&self) -> bool;

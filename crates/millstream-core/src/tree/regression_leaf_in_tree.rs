@@ -112,6 +112,10 @@ impl TreeLeaf for RegressionLeaf {
         RegressionLeaf::values(self, slot)
     }
 
+    fn known_classes(&self) -> usize {
+        0
+    }
+
     fn is_idle(&self) -> bool {
         self.idle
     }

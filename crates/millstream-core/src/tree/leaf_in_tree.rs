@@ -111,6 +111,10 @@ impl TreeLeaf for Leaf {
         Leaf::values(self, slot)
     }
 
+    fn known_classes(&self) -> usize {
+        self.counts.len()
+    }
+
     fn is_idle(&self) -> bool {
         self.idle
     }

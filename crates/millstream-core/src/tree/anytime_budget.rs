@@ -1,0 +1,113 @@
+//! An anytime tree within a limit of memory: what its nodes keep is counted beside its leaves.
+
+use super::anytime::{Anytime, Inner};
+use super::budget::Beside;
+use super::changes::{Change, Changes};
+
+/// What the statistics of inner nodes weigh, by node, and all of them; empty in a tree without a limit.
+#[derive(Clone, Debug, Default)]
+pub struct Weights {
+    bytes: Vec<usize>,
+    total: usize,
+    /// Nodes have come or gone: all is to be counted anew.
+    pub stale: bool,
+}
+
+impl Weights {
+    pub fn memory(&self) -> usize {
+        std::mem::size_of::<usize>() * self.bytes.capacity()
+    }
+}
+
+impl Anytime {
+    /// After a leaf and the nodes on the way to it have learned: let leaves rest until all weighs no more than it may;
+    /// where that is not enough, the deepest nodes give up their statistics, and are not reconsidered any more.
+    pub fn keep_within(&mut self, leaf: u32) {
+        if self.weights.stale {
+            self.weigh();
+            self.tree.count_bytes();
+        } else {
+            self.weigh_path();
+            self.tree.recount_bytes(leaf);
+        }
+        self.tree.keep_within(0);
+        while !self.tree.fits() {
+            let Some(last) = self.inner.iter_mut().rev().find(|inner| inner.is_some()) else { return };
+            *last = None;
+            self.weigh();
+        }
+    }
+
+    pub fn weigh(&mut self) {
+        self.weights = Weights::default();
+        if self.tree.settings.max_bytes < usize::MAX {
+            self.weights.bytes.extend(self.inner.iter().map(|inner| inner.as_deref().map_or(0, weight_of)));
+            self.weights.total = self.weights.bytes.iter().sum();
+        }
+        self.set_beside();
+    }
+
+    /// The same where only the statistics on the way of an example have changed.
+    fn weigh_path(&mut self) {
+        let Weights { bytes, total, .. } = &mut self.weights;
+        bytes.resize(self.inner.len(), 0);
+        for &node in &self.path {
+            let weight = self.inner[node as usize].as_deref().map_or(0, weight_of);
+            let before = std::mem::replace(&mut bytes[node as usize], weight);
+            *total = *total - before + weight;
+        }
+        self.set_beside();
+    }
+
+    fn set_beside(&mut self) {
+        let changes = 2 * Changes::most(self.tree.settings.max_bytes) * std::mem::size_of::<Change>();
+        let bytes = std::mem::size_of::<Self>() + changes + self.weights.total;
+        self.tree.beside = Beside { bytes, by_node: 2 * 8 + 2 * 8 + 8 };
+    }
+}
+
+pub fn weight_of(inner: &Inner) -> usize {
+    std::mem::size_of::<Inner>() + inner.statistics.memory()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameter::Arguments;
+    use crate::random::Random;
+    use crate::registry;
+    use crate::row::{Prediction, Row, Scratch, Want};
+    use crate::tree::growth::Tree;
+    use crate::tree::settings::Settings;
+
+    #[test]
+    fn what_is_counted_on_the_way_is_what_there_is() {
+        let tree = serde_json::json!({ "name": "tree.ExtremelyFastDecisionTreeClassifier" });
+        let tree = registry::resolve(&tree).expect("it resolves");
+        let arguments = tree["parameters"].as_object().expect("parameters");
+        let arguments = Arguments::new("tree.ExtremelyFastDecisionTreeClassifier", arguments);
+        let settings = Settings {
+            max_bytes: 60_000,
+            grace_period: 20.0,
+            delta: 0.01,
+            ..Settings::new(&arguments).expect("settings")
+        };
+        let mut anytime = Anytime::new(Tree::new("tree", settings, None), 100.0);
+        let (mut random, mut scratch, mut out) = (Random::new(1, 2), Scratch::default(), Prediction::default());
+        let mut incremental = 0;
+        for row in 0..6000u32 {
+            let x = [random.unit(), random.unit(), random.unit()];
+            let turned = if row < 3000 { x[0] } else { x[1] };
+            let y = (turned * 4.0) as u32 % 2 + u32::from(x[2] > 0.7);
+            anytime.step(Row::Plain(&x), y, 1.0, Want::Class, &mut out, &mut scratch).expect("it learns");
+            let counted = (anytime.weights.total, anytime.tree.beside.bytes, anytime.tree.counted_bytes());
+            incremental += u32::from(!anytime.weights.stale && anytime.inner.iter().any(Option::is_some));
+            let mut anew = anytime.clone();
+            anew.weigh();
+            anew.tree.count_bytes();
+            assert_eq!(counted, (anew.weights.total, anew.tree.beside.bytes, anew.tree.counted_bytes()), "{row}");
+            assert!(anytime.memory() <= 60_000);
+        }
+        assert!(incremental > 4000 && anytime.inner.len() > 10 && anytime.replaced > 0);
+    }
+}

@@ -1,0 +1,143 @@
+//! The features that the leaves of a forest's tree look at, drawn by chance for each leaf.
+//!
+//! When features come later, the lists of all leaves grow among them to the size that is due, and those that were chosen
+//! keep their places, which statistics are kept by. A list that has its size takes one more by the chance that a new
+//! feature has in a draw among all: else features that come one by one would find every list full.
+
+use crate::fault::Result;
+use crate::random::Random;
+use crate::state::require;
+
+#[derive(Clone, Debug)]
+pub struct Subspace {
+    /// How many of so many features.
+    size: fn(usize, f64) -> usize,
+    argument: f64,
+    random: Random,
+    /// The width of the widest row learned; not known before the first one.
+    width: Option<usize>,
+}
+
+impl Subspace {
+    pub fn new((size, argument): (fn(usize, f64) -> usize, f64), random: Random) -> Self {
+        Subspace { size, argument, random, width: None }
+    }
+
+    fn size_of(&self, width: usize) -> usize {
+        (self.size)(width, self.argument).clamp(1, width.max(1))
+    }
+
+    /// Whether a row has features that the leaves have not been given to choose from.
+    #[inline(always)]
+    pub fn is_narrower(&self, width: usize) -> bool {
+        self.width.is_none_or(|known| width > known)
+    }
+
+    /// Take in a row's width; gives the width before, if that was known.
+    pub fn widen(&mut self, width: usize) -> Option<usize> {
+        self.width.replace(width)
+    }
+
+    /// Draw the features of a new leaf, of as many as a row has; of those that are new later, with all leaves.
+    pub fn draw(&mut self, width: usize) -> Box<[u32]> {
+        let width = self.width.map_or(width, |known| known.min(width));
+        let size = self.size_of(width);
+        // Floyd's algorithm: each subset of this size is as likely as any other.
+        let mut chosen: Vec<u32> = Vec::with_capacity(size);
+        for last in (width - size.min(width)) as u32..width as u32 {
+            let pick = self.random.below(last + 1);
+            chosen.push(if chosen.contains(&pick) { last } else { pick });
+        }
+        chosen.sort_unstable();
+        chosen.into_boxed_slice()
+    }
+
+    /// Draw for a leaf among the features from `before` to `width`.
+    pub fn extend(&mut self, chosen: &mut Box<[u32]>, before: usize, width: usize) {
+        let (size, new) = (self.size_of(width), width.saturating_sub(before));
+        let mut due = size.saturating_sub(chosen.len());
+        if chosen.len() == size && self.random.unit() * (width as f64) < size as f64 * new as f64 {
+            due = 1;
+        }
+        if due == 0 {
+            return;
+        }
+        let mut slots = std::mem::take(chosen).into_vec();
+        slots.reserve_exact(due.min(new));
+        for slot in before..width {
+            // Each of those that are left has the same chance to be among those that are due (Knuth's algorithm S).
+            if self.random.unit() * ((width - slot) as f64) < due as f64 {
+                slots.push(slot as u32);
+                due -= 1;
+            }
+        }
+        *chosen = slots.into_boxed_slice();
+    }
+
+    pub fn saved(&self) -> (Random, Option<u32>) {
+        (self.random.clone(), self.width.map(|width| width as u32))
+    }
+
+    /// Go on where it was saved. Files of before features could come later do not tell a width; then the next row does.
+    /// It is only ever compared, so that one from a stranger takes no memory.
+    pub fn restored<'a>(
+        like: &Option<Subspace>,
+        who: &str,
+        saved: (Option<Random>, Option<u32>),
+        mut lists: impl Iterator<Item = Option<&'a [u32]>>,
+    ) -> Result<Option<Subspace>> {
+        let (random, width) = saved;
+        require(who, random.is_some() == like.is_some(), "a random generator is missing")?;
+        require(who, width.is_none() || like.is_some(), "a width of features that are not drawn")?;
+        let within = |list: Option<&[u32]>| list.and_then(<[u32]>::last).is_none_or(|last| Some(*last) < width);
+        require(who, width.is_none() || lists.all(within), "a feature beyond the width of rows")?;
+        Ok(like.clone().zip(random).map(|(like, random)| {
+            let width = width.map(|width| width as usize);
+            Subspace { random, width, ..like }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subspace(share: f64, seed: u64) -> Subspace {
+        let size: fn(usize, f64) -> usize = |features, share| (features as f64 * share).round() as usize;
+        Subspace::new((size, share), Random::new(seed, 1))
+    }
+
+    #[test]
+    fn lists_grow_to_the_size_that_is_due() {
+        let mut chosen = [0; 20];
+        for seed in 0..2000 {
+            let mut subspace = subspace(0.6, seed);
+            let mut list = subspace.draw(10);
+            assert_eq!(list.len(), 6);
+            let before = list.clone();
+            // Of 20, 12 are due: the 6, and 6 of the 10 new ones.
+            subspace.extend(&mut list, 10, 20);
+            assert!(list.len() == 12 && list[..6] == before[..] && list.is_sorted_by(|a, b| a < b));
+            list.iter().for_each(|&slot| chosen[slot as usize] += 1);
+        }
+        // Each of 2000 · 6 / 10 times, with a deviation of √(1200 · 0.4) = 22.
+        assert!(chosen.iter().all(|count: &i32| (count - 1200).abs() < 100), "{chosen:?}");
+    }
+
+    #[test]
+    fn features_that_come_one_by_one_all_have_a_chance() {
+        // Of 1 and of 2 features one is due (0.6 and 1.2), so that the second comes into half of the lists.
+        let mut chosen = [0i32; 12];
+        for seed in 0..2000 {
+            let mut subspace = subspace(0.6, seed);
+            let mut list = subspace.draw(1);
+            for width in 2..=12 {
+                subspace.extend(&mut list, width - 1, width);
+                assert!(list.len() <= subspace.size_of(width) + 1 && list.is_sorted_by(|a, b| a < b));
+            }
+            list.iter().for_each(|&slot| chosen[slot as usize] += 1);
+        }
+        assert_eq!(chosen[0], 2000);
+        assert!((chosen[1] - 1000).abs() < 100 && chosen.iter().all(|&count| count > 200), "{chosen:?}");
+    }
+}
