@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,59 @@ def test_numbers_loss_many_and_how_it_looks() -> None:
     both = drift.Monitor(drift.ADWIN())
     both.update({}, "a", {"a": 0.4, "b": 0.6})
     assert both.detectors["ADWIN"].estimation == 1.0
+
+
+def test_whole_numbers_are_classes_and_other_numbers_are_not() -> None:
+    for truth, said, error in [
+        (np.float32(1.0), np.float32(3.5), 2.5),
+        (np.float16(1.0), 3, 2.0),
+        (Fraction(1, 2), 1, 0.5),
+        (3, 7, 1.0),
+        (np.int32(3), np.int64(3), 0.0),
+        (True, np.bool_(False), 1.0),
+        ("a", "b", 1.0),
+    ]:
+        monitor = drift.Monitor(drift.PageHinkley())
+        monitor.update(None, truth, said)
+        assert monitor.detectors["PageHinkley"].estimation == error
+
+
+def test_the_last_update_is_saved_too() -> None:
+    monitor = drift.Monitor(drift.ADWIN())
+    for error in [0.0] * 200 + [1.0] * 200:
+        if monitor.update(error):
+            break
+    assert monitor.drift_detected
+    for other in (drift.Monitor.from_bytes(monitor.to_bytes()), pickle.loads(pickle.dumps(monitor))):
+        assert other.drift_detected
+        assert (other.event_count, other.events) == (1, monitor.events)
+        assert other.to_bytes() == monitor.to_bytes()
+        other.update(1.0)
+        assert not other.drift_detected
+    for old, new in ((b'"newest": 1', b'"newest": 2'), (b'"event_count": 1', b'"event_count": 0')):
+        with pytest.raises(MillstreamError, match="not a saved monitor"):
+            drift.Monitor.from_bytes(monitor.to_bytes().replace(old, new))
+    # One that was saved before it held them.
+    earlier = monitor.to_bytes().replace(b', "event_count": 1, "newest": 1', b"")
+    assert drift.Monitor.from_bytes(earlier).event_count == 1
+
+
+class Always:
+    """A detector that always finds a change."""
+
+    drift_detected = True
+
+    def update(self, x: float) -> None:
+        """Nothing to count."""
+
+
+def test_events_do_not_fill_the_memory() -> None:
+    monitor = drift.Monitor(Always())
+    for _ in range(10_500):
+        monitor.update(1.0)
+    assert (len(monitor.events), monitor.event_count) == (10_000, 10_500)
+    assert (monitor.events[0].row, monitor.events[-1].row) == (500, 10_499)
+    assert "10,500 events" in repr(monitor)
 
 
 def test_one_that_refuses_leaves_all_as_they_were() -> None:

@@ -19,9 +19,10 @@ class DriftDetector(_core.DriftDetector, Measure):
 
     After each number, `drift_detected` and `warning_detected` say what it brought to light; at a change or a
     warning, `direction` is "up" or "down", and `change_point` the number, counted from 0, with which the change is
-    believed to have begun. `estimation` is the current mean. After a change it starts again with the next number.
+    believed to have begun. `estimation` is the current mean. After a change it starts again with the next number;
+    `reset` forgets all.
 
-    `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `STEPD` and `EWMAChart` give warnings; the others never do. `ADWIN`,
+    All but `ADWIN` give warnings; it never does. `ADWIN`,
     `KSWIN`, `CUSUM` and `PageHinkley` see changes "down" as well, `HDDM_A` and `HDDM_W` with
     `two_sided_test=True`; the others see only that errors have become more. The `change_point` of `DDM`, `EDDM`,
     `HDDM_A`, `HDDM_W` and `FHDDM` is where errors were fewest or their window began: a lower bound, with the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import numbers
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,6 +21,8 @@ __all__ = ["Event", "Monitor"]
 _FORMAT = "millstream.drift.Monitor 1"
 #: Updates from one copy of the detectors to the next, which is what leads back when one of them refuses.
 _KEPT = 64
+#: Events that are kept: a detector that finds something in every row must not fill the memory.
+_MOST_EVENTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Monitor:
     came from elsewhere, and the model is wrong there.
 
     Rows and labels may come apart: `update(x)` tells of a row, `update(y_true=…, y_pred=…)` of a label that came
-    later. Each call returns the events that it brought; `events` are all of them.
+    later. Each call returns the events that it brought; `events` are the last 10,000 of them, and `event_count`
+    says how many there were.
 
     Parameters
     ----------
@@ -88,7 +92,9 @@ class Monitor:
             raise InvalidType(f"drift.Monitor: loss must be a function of truth and prediction, got {loss!r:.60}")
         self.together, self.loss = together, loss
         self._detectors = _named(detectors)
+        #: The newest 10,000 events, the oldest of them first, and how many there were in all.
         self.events: list[Event] = []
+        self.event_count = 0
         #: Rows seen, and labels heard.
         self.rows = self.labels = 0
         #: The row at which each kind was last seen.
@@ -171,7 +177,9 @@ class Monitor:
             features = tuple(getattr(detector, "drifting_features", ()))
             direction = getattr(detector, "direction", None)
             self._newest.append(Event(kind, at, since, direction, name, features, max(self.rows, self.labels)))
+        self.event_count += len(self._newest)
         self.events += self._newest
+        del self.events[:-_MOST_EVENTS]
         return list(self._newest)
 
     def _error(self, y_true: Any, y_pred: Any) -> float:
@@ -179,7 +187,7 @@ class Monitor:
             return float(self.loss(y_true, y_pred))
         if isinstance(y_pred, Mapping):
             y_pred = max(y_pred, key=y_pred.__getitem__) if y_pred else None
-        if isinstance(y_true, float) or isinstance(y_pred, float):
+        if _is_fraction(y_true) or _is_fraction(y_pred):
             return abs(float(y_true) - float(y_pred))
         return float(y_true != y_pred)
 
@@ -248,6 +256,9 @@ class Monitor:
             "last": self._last,
             "detectors": packed,
             "events": [asdict(event) for event in self.events],
+            "event_count": self.event_count,
+            # How many of the last events the last update brought.
+            "newest": len(self._newest),
         }
         return json.dumps(state).encode()
 
@@ -263,11 +274,15 @@ class Monitor:
             packed = {name: base64.b64decode(each, validate=True) for name, each in state["detectors"].items()}
             events = [Event(**{**each, "features": tuple(each["features"])}) for each in state["events"]]
             rows, labels, together = (int(state[name]) for name in ("rows", "labels", "together"))
+            count, newest = int(state.get("event_count", len(events))), int(state.get("newest", 0))
+            if not 0 <= newest <= len(events) <= min(count, _MOST_EVENTS):
+                raise ValueError("events")
             last = {str(kind): int(row) for kind, row in state["last"].items()}
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InvalidState("drift.Monitor: not a saved monitor") from None
         monitor = cls({name: from_bytes(each) for name, each in packed.items()}, together=together)
         monitor.events, monitor.rows, monitor.labels, monitor._last = events, rows, labels, last
+        monitor.event_count, monitor._newest = count, events[len(events) - newest :]
         return monitor
 
     #: Written whole or not at all, as models are.
@@ -297,7 +312,7 @@ class Monitor:
         from millstream.evaluate.frames import table
 
         watched = ", ".join(self._detectors)
-        line = f"Monitor({watched}): {self.rows:,} rows, {self.labels:,} labels, {len(self.events):,} events"
+        line = f"Monitor({watched}): {self.rows:,} rows, {self.labels:,} labels, {self.event_count:,} events"
         return f"{line}\n{table(*self._table())}" if self.events else line
 
     def _repr_html_(self) -> str:
@@ -347,6 +362,11 @@ def _named(given: Any) -> dict[str, Any]:
     if not detectors:
         raise InvalidValue("drift.Monitor: there is no detector")
     return detectors
+
+
+def _is_fraction(value: Any) -> bool:
+    """Whether it is a number that is no class: whole numbers and booleans may be."""
+    return isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
 
 
 def _fresh(detector: Any) -> Any:

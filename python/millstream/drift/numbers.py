@@ -11,7 +11,8 @@ class ADWIN(DriftDetector):
     """Adaptive windowing: a window that is as long as its mean has not changed. A good first choice.
 
     It has one parameter that matters, `delta`, and needs no tuning to the size of the numbers. Memory grows with
-    the logarithm of the window. Detections are River's at the same settings.
+    the logarithm of the window. Detections are River's at the same settings. It gives no warnings: a second one
+    with a greater `delta` does.
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ class ADWIN(DriftDetector):
 class CUSUM(DriftDetector):
     """The cumulative sum of deviations from the mean, never below 0. Cheap.
 
-    `delta` and `threshold` are in the units of the numbers; tune them to the stream.
+    `delta` and `threshold` are in the units of the numbers; tune them to the stream. Half of `threshold` is a
+    warning.
 
     Parameters
     ----------
@@ -103,12 +105,14 @@ class KSWIN(DriftDetector):
     """The Kolmogorov-Smirnov test between the newest numbers of a window and older ones.
 
     Sees any change of the distribution, such as a wider spread around the same mean. It tests at every number, so
-    `alpha` must be small: of a stream that does not change, about one number in 1 / `alpha` is a false alarm.
+    `alpha` must be small. The bound on the distance is the paper's, √(−ln(alpha) / stat_size), which is that of a
+    chance of about 2 `alpha` at each test; River has these names and parameters too, and compares a p-value with
+    `alpha`. Ten times `alpha` is a warning.
 
     Parameters
     ----------
     alpha
-        The chance of a false alarm at each number.
+        About half of the chance of a false alarm at each number.
     window_size
         How many numbers the window has.
     stat_size
@@ -138,7 +142,8 @@ class KSWIN(DriftDetector):
 class PageHinkley(DriftDetector):
     """The Page-Hinkley test: has the mean changed? Cheap, and quick to see an abrupt change.
 
-    `delta` and `threshold` are in the units of the numbers; tune them to the stream.
+    `delta` and `threshold` are in the units of the numbers; tune them to the stream. Changes are River's at the
+    same settings; half of `threshold` is a warning.
 
     Parameters
     ----------

@@ -27,8 +27,9 @@ class Retrain(Predictor):
     forgotten when the warning passes, and takes the model's place at a change. Then it has learned what came since
     the warning, and nothing of what came before. If errors have become fewer, nothing is replaced.
 
-    `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W` and `STEPD` give warnings. For one that gives none, such as `ADWIN`,
-    a second, more sensitive one can be given; without, a model begins anew at the change.
+    All detectors but `ADWIN` give warnings. For one that gives none a second, more sensitive one can be given;
+    without, a model begins anew at the change. With `DDM` and `RDDM` a model that made no error during their
+    `warm_start` is replaced at its first error.
 
     `model.model` and `model.detector` are what was given, and stay as they were; `inspect()["model"]` tells what
     the model at work has learned, `inspect()["estimated_error"]` what its detector sees.

@@ -1,8 +1,8 @@
 //! CUSUM (Page, 1954): the cumulative sum of deviations from the running mean, never below 0.
 //!
 //! G ← max(0, G + x − mean − δ); a rise is found when G exceeds the threshold, and a fall by the same sum of mean − x.
-//! The mean is that of the numbers so far, the last one included. The change is believed to have begun when the sum
-//! last left 0.
+//! Half of the threshold is a warning. The mean is that of the numbers so far, the last one included. The change is
+//! believed to have begun when the sum last left 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::fault::Result;
 use crate::registry::{Declaration, Role};
 
 use super::detector::{build, too_large, Direction, Test, Verdict};
-use super::{min_instances, mode, Sides, DELTA, THRESHOLD};
+use super::{min_instances, mode, Sides, DELTA, THRESHOLD, WARNING_SHARE};
 
 pub static CUSUM: Declaration = Declaration {
     name: Cusum::NAME,
@@ -73,10 +73,15 @@ impl Test for Cusum {
         }
         next.verdict = Verdict::default();
         if next.numbers >= self.min_instances {
-            if self.sides.up && next.rise.value > self.threshold {
-                next.verdict = Verdict::drift(Direction::Up, next.rise.since);
-            } else if self.sides.down && next.fall.value > self.threshold {
-                next.verdict = Verdict::drift(Direction::Down, next.fall.since);
+            let beyond = |level: f64| match (next.rise, next.fall) {
+                (rise, _) if self.sides.up && rise.value > level => Some((Direction::Up, rise.since)),
+                (_, fall) if self.sides.down && fall.value > level => Some((Direction::Down, fall.since)),
+                _ => None,
+            };
+            if let Some((direction, since)) = beyond(self.threshold) {
+                next.verdict = Verdict::drift(direction, since);
+            } else if let Some((direction, since)) = beyond(WARNING_SHARE * self.threshold) {
+                next.verdict = Verdict::warning(direction, since);
             }
         }
         *state = next;
@@ -114,5 +119,17 @@ mod tests {
         detector.update(3.0).expect("a good number");
         assert_eq!(detector.verdict(), Verdict::drift(Direction::Up, 1));
         assert_eq!(detector.estimation(), 1.0);
+    }
+
+    #[test]
+    fn a_warning_by_hand() {
+        // The same with a threshold of 3: G = 2 > 3/2 is a warning; another 3 makes the mean 3/2 and G = 7/2, a change.
+        let mut detector = detector(Cusum::NAME, json!({ "min_instances": 1, "delta": 0.0, "threshold": 3.0 }));
+        let told = [0.0, 0.0, 3.0, 3.0].map(|x| {
+            detector.update(x).expect("a good number");
+            detector.verdict()
+        });
+        assert_eq!(told[..2], [Verdict::default(); 2]);
+        assert_eq!(told[2..], [Verdict::warning(Direction::Up, 1), Verdict::drift(Direction::Up, 2)]);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! pᵢ is the share of errors so far, sᵢ = √(pᵢ (1 − pᵢ) / i). Where p + s is least, both are kept. A warning is given
 //! when p + s > p_min + 2 s_min, a change found beyond 3 s_min. The change is believed to have begun where p + s was
-//! least.
+//! least. After a start without an error p_min and s_min are 0, so that the first error is a change; as in the paper and
+//! in River.
 
 use serde::{Deserialize, Serialize};
 
@@ -139,5 +140,16 @@ mod tests {
         assert_eq!(detector.verdict(), Verdict::warning(Direction::Up, 2));
         assert!((detector.estimation() - 0.5).abs() < 1e-15);
         assert!(detector.update(1.5).is_err());
+    }
+
+    #[test]
+    fn after_a_start_without_an_error_the_first_is_a_change() {
+        let mut detector = detector(Ddm::NAME, json!({ "warm_start": 3 }));
+        for x in [0.0; 5] {
+            detector.update(x).expect("a good number");
+            assert_eq!(detector.verdict(), Verdict::default());
+        }
+        detector.update(1.0).expect("a good number");
+        assert_eq!(detector.verdict(), Verdict::drift(Direction::Up, 1));
     }
 }

@@ -79,7 +79,7 @@ pub trait Test: Clone + Send + Sync + 'static {
     fn starts_again(&self) -> bool {
         true
     }
-    /// Begin anew.
+    /// Begin anew after a change, which may leave what is from after it.
     fn clear(&self, state: &mut Self::State) {
         *state = Self::State::default();
     }
@@ -199,7 +199,8 @@ impl<T: Test> DriftDetector for Detector<T> {
     }
 
     fn reset(&mut self) {
-        self.test.clear(&mut self.state);
+        // Nothing stays, not even what is from after a change.
+        self.state = T::State::default();
     }
 
     fn estimation(&self) -> f64 {

@@ -2,7 +2,8 @@
 //!
 //! p' is the mean of the distances so far, s' their standard deviation. Where p' + 2 s' is greatest it is kept; a
 //! warning is given when (p' + 2 s') / max < α, a change found below β. The change is believed to have begun where
-//! p' + 2 s' was greatest.
+//! p' + 2 s' was greatest. A warning stands until the next error that is judged; an error at which p' + 2 s' is
+//! greatest is not, as in River: so a warning may outlast such an error.
 
 use serde::{Deserialize, Serialize};
 
@@ -66,9 +67,13 @@ impl Test for Eddm {
         }
         state.numbers = state.numbers.saturating_add(1);
         if x == 0.0 {
+            if state.verdict.warning {
+                // It stands, and began where it did.
+                state.verdict.since = state.numbers - state.greatest_at;
+            }
             return Ok(());
         }
-        state.errors += 1;
+        state.errors = state.errors.saturating_add(1);
         let distance = (state.numbers - state.last) as f64;
         state.last = state.numbers;
         let before = state.mean;
@@ -81,6 +86,9 @@ impl Test for Eddm {
         let now = state.mean + 2.0 * variance.max(0.0).sqrt();
         if now > state.greatest {
             (state.greatest, state.greatest_at) = (now, state.numbers);
+            if state.verdict.warning {
+                state.verdict.since = 1;
+            }
         } else if state.errors > self.warm_start {
             let level = now / state.greatest;
             let since = state.numbers - state.greatest_at;
@@ -136,5 +144,10 @@ mod tests {
         assert_eq!(told[14], Verdict::warning(Direction::Up, 2));
         assert!(told[..14].iter().all(|verdict| *verdict == Verdict::default()));
         assert!(detector.update(0.5).is_err());
+        // It stays where it began while answers are right.
+        for since in [3, 4] {
+            detector.update(0.0).expect("a good number");
+            assert_eq!(detector.verdict(), Verdict::warning(Direction::Up, since));
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! With a window of n numbers, a change is found when the share exceeds its least by more than ε = √(ln(1/δ) / 2n)
 //! (Hoeffding's inequality). With a second, short window, as in the stacking variant (FHDDMS, 2018), either may find it:
 //! the short one is quicker, the long one sees less. The papers write it with shares of successes and their greatest,
-//! which is the same. The change is believed to have begun where the share was least.
+//! which is the same. A warning is given at ten times δ. The change is believed to have begun where the share was least.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
 use super::recent::Recent;
-use super::{confidence, window_size, LARGEST_WINDOW};
+use super::{chance_of_warning, confidence, window_size, LARGEST_WINDOW};
 
 pub static FHDDM: Declaration = Declaration {
     name: Fhddm::NAME,
@@ -41,7 +41,13 @@ pub static FHDDM: Declaration = Declaration {
         }
         let bound = |size: usize, confidence: f64| ((1.0 / confidence).ln() / (2.0 * size as f64)).sqrt();
         let confidence = arguments.float("confidence_level")?;
-        let windows = [Some(size), short].map(|size| size.map(|size| (size, bound(size, confidence))));
+        let windows = [Some(size), short].map(|size| {
+            size.map(|size| Sight {
+                size,
+                bound: bound(size, confidence),
+                warning: bound(size, chance_of_warning(confidence)),
+            })
+        });
         Ok(build(Fhddm { size, windows }))
     },
 };
@@ -49,8 +55,16 @@ pub static FHDDM: Declaration = Declaration {
 #[derive(Clone)]
 struct Fhddm {
     size: usize,
-    /// Size and bound of the window and of the short one, if there is one.
-    windows: [Option<(usize, f64)>; 2],
+    /// The window and the short one, if there is one.
+    windows: [Option<Sight>; 2],
+}
+
+/// A window, and how far its share may be above the least.
+#[derive(Clone, Copy)]
+struct Sight {
+    size: usize,
+    bound: f64,
+    warning: f64,
 }
 
 /// The sum in a window, and the least that its mean was.
@@ -78,7 +92,7 @@ impl Test for Fhddm {
         let State { recent, numbers, sums, verdict } = state;
         *numbers = numbers.saturating_add(1);
         let length = recent.len();
-        if let Some((short, _)) = self.windows[1] {
+        if let Some(Sight { size: short, .. }) = self.windows[1] {
             // The number that falls out of the short window, before the newest is in.
             let out = if length >= short { recent.get(length - short) } else { 0.0 };
             sums[1].total += x - out;
@@ -90,12 +104,15 @@ impl Test for Fhddm {
             return Ok(());
         }
         for (window, sum) in self.windows.iter().zip(sums) {
-            let Some((size, bound)) = *window else { continue };
+            let Some(Sight { size, bound, warning }) = *window else { continue };
             let mean = sum.total / size as f64;
             match sum.least {
                 Some((least, at)) if mean >= least => {
+                    let since = (*numbers - at).max(1);
                     if mean - least > bound && !verdict.drift {
-                        *verdict = Verdict::drift(Direction::Up, (*numbers - at).max(1));
+                        *verdict = Verdict::drift(Direction::Up, since);
+                    } else if mean - least > warning && *verdict == Verdict::default() {
+                        *verdict = Verdict::warning(Direction::Up, since);
                     }
                 }
                 _ => sum.least = Some((mean, *numbers)),
@@ -151,6 +168,11 @@ mod tests {
         let numbers = (0..14).map(|place| f64::from(u8::from(place >= 8)));
         assert_eq!(found(&mut *one, numbers.clone().take(13)), [12]);
         assert_eq!(one.verdict(), Verdict::drift(Direction::Up, 5));
+        // At ten times δ the bound is √(ln(10) / 16) = 0.3794: 3/8 is below it, 4/8 a warning.
+        let mut one = detector(Fhddm::NAME, json!({ "sliding_window_size": 8, "confidence_level": 0.01 }));
+        assert!(found(&mut *one, numbers.clone().take(11)).is_empty() && !one.verdict().warning);
+        assert!(found(&mut *one, [1.0]).is_empty());
+        assert_eq!(one.verdict(), Verdict::warning(Direction::Up, 4));
         // With a second window of 4 the bound there is 0.7587, passed by 4/4: one number earlier.
         let parameters = json!({ "sliding_window_size": 8, "confidence_level": 0.01, "short_window_size": 4 });
         assert_eq!(found(&mut *detector(Fhddm::NAME, parameters), numbers), [11]);

@@ -3,6 +3,10 @@
 //! An average ẑ ← λ x + (1 − λ) ẑ has the sum of squared weights v ← λ² + (1 − λ)² v, and the bound √(v ln(1/α) / 2)
 //! (corollary 14). The cut for a rise is where ẑ plus its bound was least; what follows the cut has an average of its
 //! own, and the mean has risen when that is above the one at the cut by more than √((v₁ + v₂) ln(1/α) / 2).
+//!
+//! The first number has all of the weight, so that v should be 1 after it. In MOA and River v is 1 before it, and λ² +
+//! (1 − λ)² after it. That is taken over, to find the same changes: an average of few numbers counts for a little surer
+//! than it is.
 
 use serde::{Deserialize, Serialize};
 

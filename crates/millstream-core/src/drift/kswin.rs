@@ -2,7 +2,11 @@
 //!
 //! Of a window of n numbers, the last r are compared with r drawn at random from the n − r before them. A change is
 //! found when the greatest distance of the two empirical distributions exceeds √(−ln(α) / r) (their equation 5). The
-//! window then keeps the last r numbers. Any change of the distribution is seen, not only of the mean.
+//! window then keeps the last r numbers. Any change of the distribution is seen, not only of the mean. A warning is given
+//! at ten times α.
+//!
+//! The bound of Kolmogorov and Smirnov for two samples of r numbers is √(−ln(α / 2) / r), so the paper's is that of a
+//! chance of about 2 α. River compares a p-value with α, and asks for a distance above 0.1 besides.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +17,14 @@ use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
 use super::recent::Recent;
-use super::{confidence, window_size};
+use super::{chance_of_warning, confidence, window_size};
 
 pub static KSWIN: Declaration = Declaration {
     name: Kswin::NAME,
     role: Role::DriftDetector,
     words: "Kolmogorov-Smirnov test in a window, for any change of the distribution",
     parameters: &[
-        confidence("alpha", 0.005, "the chance of a false alarm at each number"),
+        confidence("alpha", 0.005, "half of the chance of a false alarm at each number"),
         window_size("window_size", 100, "numbers in the window"),
         window_size("stat_size", 30, "the newest numbers, and how many older ones they are compared with"),
         Parameter::new(
@@ -39,8 +43,9 @@ pub static KSWIN: Declaration = Declaration {
                 Kswin::NAME
             )));
         }
-        let bound = (-arguments.float("alpha")?.ln() / newest as f64).sqrt();
-        Ok(build(Kswin { size, newest, bound, seed: arguments.integer("seed")? as u64 }))
+        let alpha = arguments.float("alpha")?;
+        let [bound, warning] = [alpha, chance_of_warning(alpha)].map(|alpha| (-alpha.ln() / newest as f64).sqrt());
+        Ok(build(Kswin { size, newest, bound, warning, seed: arguments.integer("seed")? as u64 }))
     },
 };
 
@@ -49,6 +54,7 @@ struct Kswin {
     size: usize,
     newest: usize,
     bound: f64,
+    warning: f64,
     seed: u64,
 }
 
@@ -115,9 +121,12 @@ impl Test for Kswin {
             state.tests = state.tests.wrapping_add(1);
             self.draw(state);
             let (apart, above) = distance(&state.room[0], &state.room[1]);
-            if apart as f64 / self.newest as f64 > self.bound {
-                let direction = if above { Direction::Up } else { Direction::Down };
+            let distance = apart as f64 / self.newest as f64;
+            let direction = if above { Direction::Up } else { Direction::Down };
+            if distance > self.bound {
                 state.verdict = Verdict::drift(direction, self.newest as u64);
+            } else if distance > self.warning {
+                state.verdict = Verdict::warning(direction, self.newest as u64);
             }
         }
         Ok(())
@@ -175,9 +184,13 @@ mod tests {
         // Of zeros and then ones with r = 10 and α = 0.05, the bound is √(0.29957) = 0.5473: six ones among the newest ten,
         // while all of the older ones are zeros: at place 45 for a change at 40.
         let parameters = json!({ "alpha": 0.05, "window_size": 40, "stat_size": 10 });
-        let numbers = (0..46).map(|place| f64::from(u8::from(place >= 40)));
+        let mut numbers = (0..46).map(|place| f64::from(u8::from(place >= 40)));
         let mut detector = detector(Kswin::NAME, parameters);
-        assert_eq!(found(&mut *detector, numbers), [45]);
+        // A warning at √0.05 = 0.2236, since ten times 0.05 is more: √(0.14979) = 0.387, which four ones exceed, not three.
+        assert!(found(&mut *detector, numbers.by_ref().take(43)).is_empty() && !detector.verdict().warning);
+        assert!(found(&mut *detector, numbers.by_ref().take(1)).is_empty());
+        assert_eq!(detector.verdict(), Verdict::warning(Direction::Up, 10));
+        assert_eq!(found(&mut *detector, numbers), [1]);
         assert_eq!(detector.verdict(), Verdict::drift(Direction::Up, 10));
     }
 }

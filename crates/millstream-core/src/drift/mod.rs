@@ -100,6 +100,15 @@ const THRESHOLD: Parameter = Parameter::new(
     "the cumulative deviation that is a change",
 );
 
+/// The share of a threshold that is a warning, where no other is declared; as in charts of weighted means.
+const WARNING_SHARE: f64 = 0.5;
+
+/// The chance of a false alarm that is a warning, where only that of a change is declared: ten times as much, and less
+/// than 1 in any case.
+fn chance_of_warning(chance: f64) -> f64 {
+    (10.0 * chance).min(chance.sqrt())
+}
+
 /// A size of a window, in numbers.
 const fn window_size(name: &'static str, default: i64, words: &'static str) -> Parameter {
     Parameter::new(name, Kind::Integer { low: 2, high: LARGEST_WINDOW }, DefaultValue::Integer(default), words)

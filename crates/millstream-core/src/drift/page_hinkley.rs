@@ -3,8 +3,8 @@
 //! Page's cumulative sums (1954) of deviations from the running mean, with a tolerance δ and forgetting α:
 //! U ← α U + (x − mean) − δ, D ← α D + (x − mean) + δ. A rise is found when U exceeds its least value by
 //! more than the threshold λ, a fall when D is below its greatest by more than λ. After a change the test
-//! starts again with the next number. Steps as in River, to the bit. The change is believed to have begun where U was
-//! least, or D greatest.
+//! starts again with the next number. Steps as in River, to the bit. Beyond half of λ there is a warning, which River
+//! has not. The change is believed to have begun where U was least, or D greatest.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Declaration, Role};
 
 use super::detector::{build, too_large, Direction, Test, Verdict};
-use super::{min_instances, mode, Sides, DELTA, THRESHOLD};
+use super::{min_instances, mode, Sides, DELTA, THRESHOLD, WARNING_SHARE};
 
 pub static PAGE_HINKLEY: Declaration = Declaration {
     name: PageHinkley::NAME,
@@ -68,6 +68,8 @@ struct State {
     greatest_at: u64,
     #[serde(default)]
     direction: Direction,
+    #[serde(default)]
+    warning: bool,
 }
 
 impl Test for PageHinkley {
@@ -92,23 +94,34 @@ impl Test for PageHinkley {
             return Err(too_large::<Self>());
         }
         if next.numbers >= self.min_instances {
-            let up = self.sides.up && next.rise - next.least_rise > self.threshold;
-            let down = self.sides.down && next.greatest_fall - next.fall > self.threshold;
-            next.drift = up || down;
-            if next.drift {
-                next.direction = if up { Direction::Up } else { Direction::Down };
+            let rise = if self.sides.up { next.rise - next.least_rise } else { 0.0 };
+            let fall = if self.sides.down { next.greatest_fall - next.fall } else { 0.0 };
+            let beyond = |level: f64| match (rise > level, fall > level) {
+                (true, _) => Direction::Up,
+                (false, true) => Direction::Down,
+                (false, false) => Direction::Unknown,
+            };
+            next.direction = beyond(self.threshold);
+            next.drift = next.direction != Direction::Unknown;
+            if !next.drift {
+                next.direction = beyond(WARNING_SHARE * self.threshold);
             }
+            next.warning = !next.drift && next.direction != Direction::Unknown;
         }
         *state = next;
         Ok(())
     }
 
     fn verdict(state: &State) -> Verdict {
-        if !state.drift {
+        if !(state.drift || state.warning) {
             return Verdict::default();
         }
         let turned = if state.direction == Direction::Down { state.greatest_at } else { state.least_at };
-        Verdict::drift(state.direction, state.numbers.saturating_sub(turned).max(1))
+        let since = state.numbers.saturating_sub(turned).max(1);
+        match state.drift {
+            true => Verdict::drift(state.direction, since),
+            false => Verdict::warning(state.direction, since),
+        }
     }
 
     fn estimation(state: &State) -> f64 {
@@ -141,5 +154,28 @@ mod tests {
             }
         }
         assert_eq!(detector.estimation(), 3.0);
+    }
+
+    #[test]
+    fn a_warning_by_hand() {
+        // As above with λ = 3 and 0, 0, 3, 3: U = 2 > 3/2, a warning; the mean becomes 3/2, U = 7/2 > 3, a change. And the
+        // other way round a fall, which a test for rises does not see.
+        for (sign, mode, direction) in [(1.0, "both", Direction::Up), (-1.0, "down", Direction::Down)] {
+            let parameters =
+                json!({ "min_instances": 1, "delta": 0.0, "threshold": 3.0, "alpha": 1.0, "mode": mode });
+            let mut detector = detector(PageHinkley::NAME, parameters);
+            let told = [0.0, 0.0, 3.0, 3.0].map(|x| {
+                detector.update(sign * x).expect("a good number");
+                detector.verdict()
+            });
+            assert_eq!(told[..2], [Verdict::default(); 2]);
+            assert_eq!(told[2..], [Verdict::warning(direction, 2), Verdict::drift(direction, 3)]);
+        }
+        let parameters = json!({ "min_instances": 1, "delta": 0.0, "threshold": 3.0, "alpha": 1.0, "mode": "up" });
+        let mut deaf = detector(PageHinkley::NAME, parameters);
+        for x in [0.0, 0.0, -3.0, -3.0] {
+            deaf.update(x).expect("a good number");
+            assert_eq!(deaf.verdict(), Verdict::default());
+        }
     }
 }

@@ -105,7 +105,7 @@ impl Test for Rddm {
             return Ok(());
         }
         let verdict = state.errors.judge(self.levels);
-        state.warned = if verdict.warning || verdict.drift { state.warned + 1 } else { 0 };
+        state.warned = if verdict.warning || verdict.drift { state.warned.saturating_add(1) } else { 0 };
         if verdict.drift || (verdict.warning && state.warned > self.warn_limit) {
             state.verdict = Verdict::drift(Direction::Up, state.warned);
         } else if verdict.warning {

@@ -327,7 +327,9 @@ impl Window {
             total.abs() <= 1e20 * LARGEST && (0.0..=1e41 * LARGEST * LARGEST).contains(&squares)
         };
         let width = self.buckets.width(settings.max_buckets);
-        self.waiting.len() <= TOGETHER
+        // So many would have entered the buckets; and counts that are told more must not overflow.
+        self.waiting.len() < TOGETHER
+            && self.width.max(self.ticks) <= u64::MAX / 2
             && width.and_then(|width| width.checked_add(self.waiting.len() as u64)) == Some(self.width)
             && self.waiting.iter().all(|x| x.abs() <= LARGEST)
             && self.buckets.places.iter().all(|bucket| possible(bucket.total, bucket.squares))
@@ -406,6 +408,33 @@ pub mod tests {
         let loaded = Window::from(saved);
         assert_eq!((loaded.total, loaded.loose), (window.total, window.loose));
         assert!((loaded.squares - window.squares).abs() < 1e-12 && loaded.is_sound(&SETTINGS));
+    }
+
+    #[test]
+    fn so_many_never_wait() {
+        // With no space left nothing more could be taken.
+        let crafted = |count: usize, ticks: u64| {
+            let numbers = vec![0.5; count];
+            let (buckets, lengths, total) = (Vec::new(), Vec::new(), 0.0);
+            let width = count as u64;
+            Window::from(Saved {
+                buckets,
+                lengths,
+                width,
+                total,
+                squares: 0.0,
+                ticks,
+                waiting: numbers,
+                settled: true,
+            })
+        };
+        assert!(crafted(TOGETHER - 1, 31).is_sound(&SETTINGS));
+        assert!(!crafted(TOGETHER, 32).is_sound(&SETTINGS));
+        assert!(!crafted(TOGETHER + 1, 33).is_sound(&SETTINGS));
+        assert!(!crafted(1, u64::MAX).is_sound(&SETTINGS));
+        // One that is refused in no way goes on.
+        let mut window = crafted(TOGETHER - 1, 31);
+        assert_eq!(window.add_many(&[0.5; 100], &SETTINGS), (100, None));
     }
 
     #[test]

@@ -166,11 +166,11 @@ impl<L: TreeLeaf> ForestMember<L> {
         }
         if let Some(Detector(detector)) = &mut self.drift {
             // Without a detector of warnings, those that the detector of drift has of its own count when they begin.
-            let before = self.warning.is_none() && detector.verdict().warning;
+            let before = self.warning.is_none() && detector.verdict().may_be_worse();
             if detector.update(error).is_ok() {
                 let verdict = detector.verdict();
                 drifted = verdict.is_worse();
-                warned |= self.warning.is_none() && verdict.warning && !before;
+                warned |= self.warning.is_none() && verdict.may_be_worse() && !before;
             }
         }
         if drifted {
@@ -421,6 +421,18 @@ mod tests {
         let mut votes = [0.0; 2];
         member.vote(Row::Plain(&[0.5]), &mut votes, &mut scratch);
         assert_eq!(votes, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_warning_of_fewer_errors_is_none() {
+        // Page-Hinkley with λ = 1, which warns beyond 1/2: of 0, 0, 1 the sum is 2/3, and of 1, 1, 0 −2/3.
+        for (errors, warnings) in [([0.0, 0.0, 1.0], 1), ([1.0, 1.0, 0.0], 0)] {
+            let mut member = member();
+            member.warning = None;
+            errors.iter().for_each(|&error| member.hear(error));
+            let warns = member.drift.as_ref().is_some_and(|detector| detector.0.verdict().warning);
+            assert_eq!((member.warnings, warns), (warnings, true));
+        }
     }
 
     #[test]

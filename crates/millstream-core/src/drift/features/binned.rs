@@ -2,7 +2,8 @@
 //!
 //! Numbers are counted between quantiles of the reference, nominal values by themselves, missing values in a cell of
 //! their own. A feature has moved if the chi-square test of its counts is significant, corrected for the number of
-//! features, and its distance reaches the threshold: windows of thousands of rows find differences that do not matter. `cells` has the measures.
+//! features, and its distance reaches the threshold: windows of thousands of rows find differences that do not matter.
+//! `cells` has the measures.
 
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind as ParameterKind, Parameter};

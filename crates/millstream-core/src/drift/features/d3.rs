@@ -1,11 +1,12 @@
 //! D3, the discriminative drift detector (Gözüaçık, Büyükçakır, Bonab and Can, 2019): can a classifier tell new rows
 //! from old ones?
 //!
-//! A logistic model learns which window a row is from, on half of the rows, and ranks the rest, and the other way round; the area under the ROC curve is the mean of both. From `threshold` on the windows differ, as in the paper,
-//! which has windows of 100 and 10 rows, a sliding reference and no test: with those, chance alone reaches 0.7 at one
-//! check in fifty. So the area must also be significant: of rows that were not learned from, its distribution is that of
-//! Mann and Whitney (1947). The two areas are of the same differences seen from both sides, so their mean is taken to
-//! vary as much as one of them.
+//! A logistic model learns which window a row is from, on half of the rows, and ranks the rest, and the other way round;
+//! the area under the ROC curve is the mean of both. From `threshold` on the windows differ, as in the paper, which has
+//! windows of 100 and 10 rows, a sliding reference and no test: with those, chance alone reaches 0.7 at one check in
+//! fifty. So the area must also be significant: of rows that were not learned from, its distribution is that of Mann and
+//! Whitney (1947). The two areas are of the same differences seen from both sides, so their mean is taken to vary as
+//! much as one of them.
 //!
 //! Numbers are scaled; a nominal value is coded by the logarithm of how much more often it is in the new rows that are
 //! learned from; whether a value is missing is a column of its own. How much a feature says is its weight times the
