@@ -163,7 +163,11 @@ def test_the_last_update_is_saved_too() -> None:
         assert other.to_bytes() == monitor.to_bytes()
         other.update(1.0)
         assert not other.drift_detected
-    for old, new in ((b'"newest": 1', b'"newest": 2'), (b'"event_count": 1', b'"event_count": 0')):
+    for old, new in (
+        (b'"newest": 1', b'"newest": 2'),
+        (b'"event_count": 1', b'"event_count": 0'),
+        (b'"event_count": 1', b'"event_count": Infinity'),
+    ):
         with pytest.raises(MillstreamError, match="not a saved monitor"):
             drift.Monitor.from_bytes(monitor.to_bytes().replace(old, new))
     # One that was saved before it held them.

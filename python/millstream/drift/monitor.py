@@ -275,13 +275,13 @@ class Monitor:
             events = [Event(**{**each, "features": tuple(each["features"])}) for each in state["events"]]
             rows, labels, together = (int(state[name]) for name in ("rows", "labels", "together"))
             count, newest = int(state.get("event_count", len(events))), int(state.get("newest", 0))
-            if not 0 <= newest <= len(events) <= min(count, _MOST_EVENTS):
+            if not 0 <= newest <= len(events) <= count:
                 raise ValueError("events")
             last = {str(kind): int(row) for kind, row in state["last"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise InvalidState("drift.Monitor: not a saved monitor") from None
         monitor = cls({name: from_bytes(each) for name, each in packed.items()}, together=together)
-        monitor.events, monitor.rows, monitor.labels, monitor._last = events, rows, labels, last
+        monitor.events, monitor.rows, monitor.labels, monitor._last = events[-_MOST_EVENTS:], rows, labels, last
         monitor.event_count, monitor._newest = count, events[len(events) - newest :]
         return monitor
 
