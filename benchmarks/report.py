@@ -24,6 +24,7 @@ __all__ = [
     "learners_table",
     "machine",
     "page",
+    "parts_page",
     "quality_table",
     "scales_table",
     "sides_table",
@@ -281,23 +282,18 @@ def _java() -> str:
 def page(
     where: str,
     results: Sequence[Result],
-    learners: Sequence[Result],
     runs: Sequence[LongRun],
     seconds: float | None,
     turns: int,
     peaks: FilePeaks | None = None,
-    generators: Sequence[Result] = (),
     judged: Sequence[Quality] = (),
     rescaled: Sequence[Scales] = (),
-    detectors: Sequence[Result] = (),
 ) -> str:
-    """The whole page."""
+    """What has a goal, beside its peers."""
     parts = [
         "# Results",
-        "Written by `make bench`. " + where,
-        f"The sides of a comparison take turns ({turns} of them after one that is not counted); a ratio is the "
-        "median of the ratios within each turn, a rate the median rate. Hold the ratios: rates move with the "
-        "machine and what else it does.",
+        f"Written by `make bench`. {where} Every learner, generator and detector: [PARTS.md](PARTS.md).",
+        _how(turns),
         "## Goals",
         goals_table(results, runs, seconds, peaks),
         "## All sides",
@@ -308,6 +304,29 @@ def page(
     ]
     if notes:
         parts.append("\n".join(notes))
+    if judged:
+        parts += [
+            "## Quality",
+            f"Prequential loss of linear learners, all untuned, over {judged[0].rows:,} rows of each stream; "
+            "benchmarks/quality.py says how each library was set up. Trees: [QUALITY.md](QUALITY.md).",
+            quality_table(judged),
+            every_quality_table(judged),
+            'Log loss of `LogisticRegression(optimizer="adaptive")` and of VW\'s default, no scaler, on the '
+            "streams as they are and with each number in another unit, from 1e-6 to 1e6 of its own.",
+            scales_table(rescaled),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def parts_page(
+    where: str,
+    turns: int,
+    learners: Sequence[Result],
+    generators: Sequence[Result],
+    detectors: Sequence[Result],
+) -> str:
+    """Every part by itself."""
+    parts = ["# Every part", f"Written by `make bench`. {where}", _how(turns)]
     if learners:
         parts += [
             "## Every learner",
@@ -329,15 +348,12 @@ def page(
             "and `update` and `drift_detected` in a loop, beside River's loop where it has the same.",
             detectors_table(detectors),
         ]
-    if judged:
-        parts += [
-            "## Quality",
-            f"Prequential loss of linear learners, all untuned, over {judged[0].rows:,} rows of each stream; "
-            "benchmarks/quality.py says how each library was set up.",
-            quality_table(judged),
-            every_quality_table(judged),
-            'Log loss of `LogisticRegression(optimizer="adaptive")` and of VW\'s default, no scaler, on the '
-            "streams as they are and with each number in another unit, from 1e-6 to 1e6 of its own.",
-            scales_table(rescaled),
-        ]
     return "\n\n".join(parts) + "\n"
+
+
+def _how(turns: int) -> str:
+    return (
+        f"The sides of a comparison take turns ({turns} of them after one that is not counted); a ratio is the "
+        "median of the ratios within each turn, a rate the median rate. Hold the ratios: rates move with the "
+        "machine and what else it does."
+    )

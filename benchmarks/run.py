@@ -10,6 +10,7 @@ from benchmarks import detectors, generators, learners, quality, report, resourc
 from benchmarks.measure import Comparison, Result, measure
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
+PARTS = Path(__file__).parent / "PARTS.md"
 README = Path(__file__).parent.parent / "README.md"
 MARKS = ("<!-- results -->\n", "<!-- end of results -->\n")
 
@@ -52,8 +53,9 @@ def main() -> None:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="write RESULTS.md and the table of README.md; not with --only",
+        help="write RESULTS.md, PARTS.md and the table of README.md; not with --only",
     )
+    parser.add_argument("--goals", action="store_true", help="what has a goal alone; PARTS.md stays as it is")
     given = parser.parse_args()
     size, turns = (0.1, 3) if given.quick else (1.0, 5)
     only: list[str] | None = given.only
@@ -63,20 +65,26 @@ def main() -> None:
 
     where = report.machine() + (" A quick run, with a tenth of the rows." if given.quick else "")
     results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
-    every = None if wanted("learners") else only
-    parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
-    every = None if wanted("row-detectors") else only
-    parts += [_measured(comparison, turns) for comparison in row_detectors.comparisons(size, every)]
-    every = None if wanted("generators") else only
-    drawn = [_measured(comparison, turns) for comparison in generators.comparisons(size, every)]
-    every = None if wanted("detectors") else only
-    watched = [_measured(comparison, turns) for comparison in detectors.comparisons(size, every)]
+    if not given.goals:
+        every = None if wanted("learners") else only
+        parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
+        every = None if wanted("row-detectors") else only
+        parts += [_measured(comparison, turns) for comparison in row_detectors.comparisons(size, every)]
+        every = None if wanted("generators") else only
+        drawn = [_measured(comparison, turns) for comparison in generators.comparisons(size, every)]
+        every = None if wanted("detectors") else only
+        watched = [_measured(comparison, turns) for comparison in detectors.comparisons(size, every)]
+        single = report.parts_page(where, turns, parts, drawn, watched)
+        if given.write and only is None:
+            PARTS.write_text(single)
+        if parts or drawn or watched:
+            print(single)
     judged, rescaled = _judged(size) if wanted("quality") else ([], [])
     rows = int(10_000_000 * size)
     runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
     seconds = resources.import_seconds() if wanted("import") else None
     peaks = resources.file_peaks(int(4_000_000 * size)) if wanted("file-memory") else None
-    page = report.page(where, results, parts, runs, seconds, turns, peaks, drawn, judged, rescaled, watched)
+    page = report.page(where, results, runs, seconds, turns, peaks, judged, rescaled)
     print(page)
     if given.write and only is None:
         RESULTS.write_text(page)
