@@ -265,9 +265,9 @@ def page(found: Found, libraries: list[str]) -> str:
     """The page of results."""
     lines = ["# Trees and ensembles on streams that drift", ""]
     lines += [
-        f"{report.machine()} {ROWS:,} rows of each stream, {len(SEEDS)} seeds where nothing else is said: mean ± deviation, "
-        "in percent. Each library has its own defaults where they differ; a row before anything was learned counts for "
-        "MOA alone.",
+        f"{report.machine()} {ROWS:,} rows of each stream, {len(SEEDS)} seeds where nothing else is said: mean ± "
+        "deviation, in percent. Each library has its own defaults where they differ; a row before anything was "
+        "learned counts for MOA alone.",
         "",
     ]
     for words in dict.fromkeys(learner for learner, _ in found):
