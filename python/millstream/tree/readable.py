@@ -41,7 +41,7 @@ DROPPED_DETECTOR = {"drift_detector": "each node has an ADWIN, whose delta is ad
 
 def as_here(leaf_prediction: str) -> str:
     """What is called "model" in River is called "linear" here."""
-    return "linear" if leaf_prediction == "model" else leaf_prediction
+    return "linear" if isinstance(leaf_prediction, str) and leaf_prediction == "model" else leaf_prediction
 
 
 class ReadableTree(Native):
