@@ -52,6 +52,17 @@ impl Random {
         low + (high - low) * self.unit()
     }
 
+    /// Draw `due` of the numbers from `low` to `high` into `chosen`, ascending, each subset as likely as any other: each
+    /// of those that are left has the same chance to be among those that are due (Knuth's algorithm S).
+    pub fn sample(&mut self, low: usize, high: usize, mut due: usize, chosen: &mut Vec<u32>) {
+        for number in low..high {
+            if self.unit() * ((high - number) as f64) < due as f64 {
+                chosen.push(number as u32);
+                due -= 1;
+            }
+        }
+    }
+
     /// Uniform among 0, …, n - 1, without bias (Lemire, 2019); 0 for n of 0.
     #[inline]
     pub fn below(&mut self, n: u32) -> u32 {

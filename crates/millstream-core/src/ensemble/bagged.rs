@@ -18,6 +18,7 @@ use crate::block::Lesson;
 use crate::fault::{Fault, Result};
 use crate::parameter::Arguments;
 use crate::random::Random;
+use crate::registry::Built;
 use crate::role::DriftDetector;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
@@ -60,6 +61,19 @@ impl Resampling {
 }
 
 pub struct Detector(pub Box<dyn DriftDetector>);
+
+impl Detector {
+    /// That of a parameter; none for null.
+    pub fn given(arguments: &Arguments<'_>, name: &str) -> Result<Option<Self>> {
+        if arguments.value(name)?.is_null() {
+            return Ok(None);
+        }
+        match arguments.part(name)? {
+            Built::DriftDetector(detector) => Ok(Some(Detector(detector))),
+            _ => Err(arguments.absent(name)),
+        }
+    }
+}
 
 impl Clone for Detector {
     fn clone(&self) -> Self {

@@ -153,22 +153,12 @@ fn plan<L: Learner>(
     let disabled = arguments.text("disable_detector")?;
     let drift = match disabled {
         "drift" => None,
-        _ => Some(detector(arguments, "drift_detector", 1e-5)?),
+        _ => Some(Detector::given(arguments, "drift_detector")?.map_or_else(|| adwin(1e-5), Ok)?),
     };
     let warning = match disabled {
-        "off" => Some(detector(arguments, "warning_detector", 1e-4)?),
+        "off" => Some(Detector::given(arguments, "warning_detector")?.map_or_else(|| adwin(1e-4), Ok)?),
         _ => None,
     };
     let weighted = !arguments.boolean("disable_weighted_vote")?;
     Ok(Arc::new(Plan { name, learner, size, resampling, drift, warning, weighted, max_classes }))
-}
-
-fn detector(arguments: &Arguments<'_>, name: &str, delta: f64) -> Result<Detector> {
-    if arguments.value(name)?.is_null() {
-        return adwin(delta);
-    }
-    match arguments.part(name)? {
-        Built::DriftDetector(detector) => Ok(Detector(detector)),
-        _ => Err(arguments.absent(name)),
-    }
 }

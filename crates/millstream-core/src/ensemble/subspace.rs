@@ -47,16 +47,9 @@ impl Subspace {
         if width <= self.width {
             return false;
         }
-        let mut due = size.of(width).saturating_sub(self.slots.len());
-        let mut random = Random::new(key, width as u64);
+        let due = size.of(width).saturating_sub(self.slots.len());
         let known = self.slots.len();
-        for slot in self.width..width {
-            // Each of those that are left has the same chance to be among those that are due (Knuth's algorithm S).
-            if (random.unit() * (width - slot) as f64) < due as f64 {
-                self.slots.push(slot as u32);
-                due -= 1;
-            }
-        }
+        Random::new(key, width as u64).sample(self.width, width, due, &mut self.slots);
         self.width = width;
         self.slots.len() > known
     }

@@ -17,18 +17,16 @@ use std::sync::Arc;
 
 use serde_json::{json, Map, Value as Json};
 
-use crate::ensemble::bagged::Detector;
 use crate::ensemble::bagging::{poisson_rate, N_MODELS, SEED};
 use crate::ensemble::class_ensemble::{ClassEnsemble, Rule};
 use crate::ensemble::engine::Coupling;
-use crate::ensemble::poisson::Poisson;
 use crate::ensemble::threads::{self, N_THREADS};
 use crate::fault::Result;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::tree::{hoeffding_tree_classifier, regression_settings, settings, Leaf, Settings, TreeLeaf};
 
-use super::max_features::{self, MAX_FEATURES};
+use super::max_features::MAX_FEATURES;
 use super::member::{ForestMember, Plan};
 
 const NAME: &str = "forest.ARFClassifier";
@@ -83,33 +81,12 @@ pub static DECLARATION: Declaration = Declaration {
         N_THREADS,
     ],
     build: |arguments| {
-        let plan = Arc::new(Plan::<Leaf> {
-            name: NAME,
-            seed: arguments.integer("seed")? as u64,
-            settings: Settings::new(arguments)?,
-            max_features: max_features::size(arguments)?,
-            poisson: Poisson::new(arguments.float("poisson_rate")?),
-            warning: detector(arguments, "warning_detector")?,
-            drift: detector(arguments, "drift_detector")?,
-            weighted: !arguments.boolean("disable_weighted_vote")?,
-        });
-        let places = 0..arguments.size("n_models")?;
-        let members = places.map(|place| ForestMember::new(plan.clone(), place)).collect();
+        let members = Plan::<Leaf>::new(NAME, arguments, Settings::new(arguments)?)?.members(arguments)?;
         let forest =
             Forest { name: NAME, tree: Arc::new(tree(arguments, &hoeffding_tree_classifier::DECLARATION)?) };
         Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, forest, threads::count(arguments)?))))
     },
 };
-
-pub fn detector(arguments: &Arguments<'_>, name: &str) -> Result<Option<Detector>> {
-    if arguments.value(name)?.is_null() {
-        return Ok(None);
-    }
-    match arguments.part(name)? {
-        Built::DriftDetector(detector) => Ok(Some(Detector(detector))),
-        _ => Err(arguments.absent(name)),
-    }
-}
 
 /// The description of one of the trees, for those who want it as a model of its own.
 pub fn tree(arguments: &Arguments<'_>, declared: &Declaration) -> Result<Json> {

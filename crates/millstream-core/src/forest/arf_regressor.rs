@@ -12,15 +12,14 @@ use std::sync::Arc;
 
 use crate::ensemble::bagging::{poisson_rate, N_MODELS, SEED};
 use crate::ensemble::number_ensemble::{Aggregation, NumberEnsemble, AGGREGATION};
-use crate::ensemble::poisson::Poisson;
 use crate::ensemble::threads::{self, N_THREADS};
 use crate::parameter::Default as DefaultValue;
 use crate::registry::{Built, Declaration, Role};
 use crate::tree::{hoeffding_tree_regressor, regression_settings, settings, RegressionLeaf, RegressionSettings};
 
-use super::arf_classifier::{detector, tree, Forest, DISABLE_WEIGHTED_VOTE, DRIFT_DETECTOR, WARNING_DETECTOR};
-use super::max_features::{self, MAX_FEATURES};
-use super::member::{ForestMember, Plan};
+use super::arf_classifier::{tree, Forest, DISABLE_WEIGHTED_VOTE, DRIFT_DETECTOR, WARNING_DETECTOR};
+use super::max_features::MAX_FEATURES;
+use super::member::Plan;
 
 const NAME: &str = "forest.ARFRegressor";
 
@@ -50,18 +49,8 @@ pub static DECLARATION: Declaration = Declaration {
         N_THREADS,
     ],
     build: |arguments| {
-        let plan = Arc::new(Plan::<RegressionLeaf> {
-            name: NAME,
-            seed: arguments.integer("seed")? as u64,
-            settings: RegressionSettings::new(arguments)?,
-            max_features: max_features::size(arguments)?,
-            poisson: Poisson::new(arguments.float("poisson_rate")?),
-            warning: detector(arguments, "warning_detector")?,
-            drift: detector(arguments, "drift_detector")?,
-            weighted: !arguments.boolean("disable_weighted_vote")?,
-        });
-        let places = 0..arguments.size("n_models")?;
-        let members = places.map(|place| ForestMember::new(plan.clone(), place)).collect();
+        let settings = RegressionSettings::new(arguments)?;
+        let members = Plan::<RegressionLeaf>::new(NAME, arguments, settings)?.members(arguments)?;
         let tree = Arc::new(tree(arguments, &hoeffding_tree_regressor::DECLARATION)?);
         let aggregation = Aggregation::named(arguments.text("aggregation")?);
         let forest = NumberEnsemble::new(members, Forest { name: NAME, tree }, aggregation, threads::count(arguments)?);

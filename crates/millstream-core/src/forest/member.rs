@@ -17,6 +17,7 @@ use crate::ensemble::engine::{Member, Page};
 use crate::ensemble::poisson::Poisson;
 use crate::ensemble::record::{Record, Spread};
 use crate::fault::{Fault, Result};
+use crate::parameter::Arguments;
 use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
@@ -24,7 +25,7 @@ use crate::state::{pack, require, unpack};
 use crate::tree::subspace::Subspace;
 use crate::tree::{Answer, Target, Tree, TreeLeaf, Want};
 
-use super::max_features::Size;
+use super::max_features::{self, Size};
 
 /// Tells the numbers that weigh rows, and those that draw features, from others of the same seed.
 const ROWS: u64 = 0x6172_6600_0000_0000;
@@ -44,6 +45,27 @@ pub struct Plan<L: TreeLeaf> {
     pub drift: Option<Detector>,
     /// Whether votes weigh what the record of their tree says.
     pub weighted: bool,
+}
+
+impl<L: TreeLeaf> Plan<L> {
+    pub fn new(name: &'static str, arguments: &Arguments<'_>, settings: L::Settings) -> Result<Self> {
+        Ok(Plan {
+            name,
+            seed: arguments.integer("seed")? as u64,
+            settings,
+            max_features: max_features::size(arguments)?,
+            poisson: Poisson::new(arguments.float("poisson_rate")?),
+            warning: Detector::given(arguments, "warning_detector")?,
+            drift: Detector::given(arguments, "drift_detector")?,
+            weighted: !arguments.boolean("disable_weighted_vote")?,
+        })
+    }
+
+    /// As many trees as are asked for.
+    pub fn members(self, arguments: &Arguments<'_>) -> Result<Vec<ForestMember<L>>> {
+        let plan = Arc::new(self);
+        Ok((0..arguments.size("n_models")?).map(|place| ForestMember::new(plan.clone(), place)).collect())
+    }
 }
 
 /// A tree and how well it has done.

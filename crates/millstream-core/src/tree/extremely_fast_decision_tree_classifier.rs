@@ -9,20 +9,14 @@
 //! Ties are as in the Hoeffding tree for leaves. For a split that is reconsidered the paper has none; here with ε < τ it
 //! suffices to be better by a fifth, and by τ / 20. And a better threshold on the same feature moves, with its branches.
 
-use serde_json::Value as Json;
-
-use crate::fault::Result;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
-use crate::schema::Schema;
-use crate::state::{pack, unpack};
 
 use super::anytime::Anytime;
 use super::growth::Tree;
 use super::regression_settings;
 use super::settings::{self, Settings};
+use super::tree_model::TreeModel;
 
 const NAME: &str = "tree.ExtremelyFastDecisionTreeClassifier";
 
@@ -55,74 +49,19 @@ pub static DECLARATION: Declaration = Declaration {
     build: |arguments| {
         let tree = Tree::new(NAME, Settings::new(arguments)?, None);
         let every = arguments.integer("min_samples_reevaluate")? as f64;
-        Ok(Built::Classifier(Box::new(ExtremelyFastDecisionTreeClassifier { anytime: Anytime::new(tree, every) })))
+        Ok(Built::Classifier(Box::new(TreeModel(Anytime::new(tree, every)))))
     },
 };
-
-#[derive(Clone)]
-struct ExtremelyFastDecisionTreeClassifier {
-    anytime: Anytime,
-}
-
-impl Part for ExtremelyFastDecisionTreeClassifier {
-    fn save(&self) -> Result<Vec<u8>> {
-        pack(&self.anytime.saved())
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        self.anytime.restore_from(unpack(NAME, bytes)?)
-    }
-
-    fn memory(&self) -> usize {
-        self.anytime.memory()
-    }
-
-    fn inspect(&self, schema: &Schema) -> Json {
-        self.anytime.shown(schema)
-    }
-}
-
-impl Classifier for ExtremelyFastDecisionTreeClassifier {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
-        self.anytime.tree.predict(x, want, out, scratch);
-    }
-
-    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let mut out = scratch.take_prediction();
-        let learned = self.step(x, y, w, Want::Class, &mut out, scratch);
-        scratch.give_prediction(out);
-        learned
-    }
-
-    fn step(
-        &mut self,
-        x: Row<'_>,
-        y: u32,
-        w: f64,
-        want: Want,
-        out: &mut Prediction,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        if let Row::Sparse(_) = x {
-            let mut dense = scratch.take_numbers();
-            let learned = self.anytime.step(x.dense(&mut dense), y, w, want, out, scratch);
-            scratch.give_numbers(dense);
-            return learned;
-        }
-        self.anytime.step(x, y, w, want, out, scratch)
-    }
-
-    fn duplicate(&self) -> Box<dyn Classifier> {
-        Box::new(self.clone())
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::registry;
+    use crate::role::Classifier;
+    use crate::row::{Row, Scratch};
     use crate::schema::Schema;
     use serde_json::json;
+    use serde_json::Value as Json;
 
     fn build(name: &str) -> Box<dyn Classifier> {
         let description = registry::resolve(&json!({ "name": name })).unwrap();

@@ -14,21 +14,16 @@
 //! begins again within an alternate, so that the cost is bounded; and while an alternate grows, it votes as well, with
 //! the weight (e / e′)² beside the subtree's 1.
 
-use serde_json::Value as Json;
-
-use crate::fault::Result;
 use crate::random::Random;
 use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
-use crate::schema::Schema;
-use crate::state::{pack, unpack};
 
 use super::adaptive::{Adaptive, Options};
 use super::adaptive_settings;
 use super::growth::Tree;
+use super::leaf::Leaf;
 use super::regression_settings;
 use super::settings::{self, Settings};
+use super::tree_model::TreeModel;
 
 const NAME: &str = "tree.HoeffdingAdaptiveTreeClassifier";
 /// Tells the draws from others of the same seed.
@@ -61,76 +56,17 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);
-        let tree = Tree::new(NAME, Settings::new(arguments)?, None);
-        Ok(Built::Classifier(Box::new(HoeffdingAdaptiveTreeClassifier {
-            adaptive: Adaptive::new(tree, Options::new(arguments)?, random),
-        })))
+        let tree = Tree::<Leaf>::new(NAME, Settings::new(arguments)?, None);
+        Ok(Built::Classifier(Box::new(TreeModel(Adaptive::new(tree, Options::new(arguments)?, random)))))
     },
 };
-
-#[derive(Clone)]
-struct HoeffdingAdaptiveTreeClassifier {
-    adaptive: Adaptive,
-}
-
-impl Part for HoeffdingAdaptiveTreeClassifier {
-    fn save(&self) -> Result<Vec<u8>> {
-        pack(&self.adaptive.saved())
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        self.adaptive.restore_from(unpack(NAME, bytes)?)
-    }
-
-    fn memory(&self) -> usize {
-        self.adaptive.memory()
-    }
-
-    fn inspect(&self, schema: &Schema) -> Json {
-        self.adaptive.shown(schema)
-    }
-}
-
-impl Classifier for HoeffdingAdaptiveTreeClassifier {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
-        self.adaptive.predict(x, want, out, scratch);
-    }
-
-    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let mut out = scratch.take_prediction();
-        let learned = self.step(x, y, w, Want::Class, &mut out, scratch);
-        scratch.give_prediction(out);
-        learned
-    }
-
-    fn step(
-        &mut self,
-        x: Row<'_>,
-        y: u32,
-        w: f64,
-        want: Want,
-        out: &mut Prediction,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        if let Row::Sparse(_) = x {
-            let mut dense = scratch.take_numbers();
-            let learned = self.adaptive.step(x.dense(&mut dense), y, w, want, out, scratch);
-            scratch.give_numbers(dense);
-            return learned;
-        }
-        self.adaptive.step(x, y, w, want, out, scratch)
-    }
-
-    fn duplicate(&self) -> Box<dyn Classifier> {
-        Box::new(self.clone())
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::drift::window::Settings as Adwin;
     use crate::registry;
+    use crate::row::{Prediction, Row, Scratch, Want};
     use crate::tree::nodes::ROOT;
     use serde_json::json;
 

@@ -14,23 +14,16 @@
 //! when the alternate's faded squared errors are smaller; windows that adapt need neither a threshold in the unit of the
 //! target nor a rate of fading. While an alternate grows, the two are averaged, with the weights 1 and (e / e′)².
 
-use serde_json::Value as Json;
-
-use crate::fault::Result;
 use crate::random::Random;
 use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{Row, Scratch};
-use crate::schema::Schema;
-use crate::state::{pack, unpack};
 
 use super::adaptive::{Adaptive, Options};
 use super::adaptive_settings;
-use super::answer::Number;
 use super::growth::Tree;
 use super::regression_leaf::RegressionLeaf;
 use super::regression_settings::{self, RegressionSettings};
 use super::settings;
+use super::tree_model::TreeModel;
 
 const NAME: &str = "tree.HoeffdingAdaptiveTreeRegressor";
 /// Tells the draws from others of the same seed.
@@ -59,58 +52,10 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);
-        let tree = Tree::new(NAME, RegressionSettings::new(arguments)?, None);
-        let adaptive = Adaptive::new(tree, Options::new(arguments)?, random);
-        Ok(Built::Regressor(Box::new(HoeffdingAdaptiveTreeRegressor { adaptive })))
+        let tree = Tree::<RegressionLeaf>::new(NAME, RegressionSettings::new(arguments)?, None);
+        Ok(Built::Regressor(Box::new(TreeModel(Adaptive::new(tree, Options::new(arguments)?, random)))))
     },
 };
-
-#[derive(Clone)]
-struct HoeffdingAdaptiveTreeRegressor {
-    adaptive: Adaptive<RegressionLeaf>,
-}
-
-impl Part for HoeffdingAdaptiveTreeRegressor {
-    fn save(&self) -> Result<Vec<u8>> {
-        pack(&self.adaptive.saved())
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        self.adaptive.restore_from(unpack(NAME, bytes)?)
-    }
-
-    fn memory(&self) -> usize {
-        self.adaptive.memory()
-    }
-
-    fn inspect(&self, schema: &Schema) -> Json {
-        self.adaptive.shown(schema)
-    }
-}
-
-impl Regressor for HoeffdingAdaptiveTreeRegressor {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
-        self.adaptive.predict(x.dense(&mut dense), (), &mut out, scratch);
-        scratch.give_numbers(dense);
-        out.number
-    }
-
-    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.step(x, y, w, scratch).map(|_| ())
-    }
-
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
-        let learned = self.adaptive.step(x.dense(&mut dense), y, w, (), &mut out, scratch);
-        scratch.give_numbers(dense);
-        learned.map(|()| out.number)
-    }
-
-    fn duplicate(&self) -> Box<dyn Regressor> {
-        Box::new(self.clone())
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -118,6 +63,8 @@ mod tests {
     use crate::drift::window::Settings as Adwin;
     use crate::parameter::Arguments;
     use crate::registry;
+    use crate::row::{Row, Scratch};
+    use crate::tree::answer::Number;
     use crate::tree::nodes::ROOT;
     use serde_json::json;
 

@@ -1,21 +1,13 @@
 //! The Hoeffding tree for numbers, FIMT-DD without its change detection (Ikonomovska, Gama and Džeroski, 2011, "Learning
 //! model trees from evolving data streams"): splits that reduce the variance, linear models in the leaves.
 
-use serde_json::Value as Json;
-
-use crate::fault::Result;
 use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{Row, Scratch};
-use crate::schema::Schema;
-use crate::state::{pack, unpack};
 
-use super::answer::Number;
 use super::growth::Tree;
 use super::regression_leaf::RegressionLeaf;
 use super::regression_settings::{self, RegressionSettings};
 use super::settings;
-use super::tree_leaf::TreeLeaf;
+use super::tree_model::TreeModel;
 
 const NAME: &str = "tree.HoeffdingTreeRegressor";
 
@@ -36,67 +28,16 @@ pub static DECLARATION: Declaration = Declaration {
         settings::MAX_BYTES,
     ],
     build: |arguments| {
-        let tree = Tree::new(NAME, RegressionSettings::new(arguments)?, None);
-        Ok(Built::Regressor(Box::new(HoeffdingTreeRegressor { tree })))
+        let tree = Tree::<RegressionLeaf>::new(NAME, RegressionSettings::new(arguments)?, None);
+        Ok(Built::Regressor(Box::new(TreeModel(tree))))
     },
 };
-
-#[derive(Clone)]
-struct HoeffdingTreeRegressor {
-    tree: Tree<RegressionLeaf>,
-}
-
-impl Part for HoeffdingTreeRegressor {
-    fn save(&self) -> Result<Vec<u8>> {
-        pack(&RegressionLeaf::saved(&self.tree))
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        RegressionLeaf::restore(&mut self.tree, unpack(NAME, bytes)?, &[])
-    }
-
-    fn memory(&self) -> usize {
-        self.tree.memory()
-    }
-
-    fn inspect(&self, schema: &Schema) -> Json {
-        RegressionLeaf::shown(&self.tree, schema)
-    }
-
-    fn never_refuses(&self) -> bool {
-        self.tree.never_refuses()
-    }
-}
-
-/// Sparse rows are written out: the linear model of a leaf looks at every number.
-impl Regressor for HoeffdingTreeRegressor {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
-        self.tree.predict(x.dense(&mut dense), (), &mut out, scratch);
-        scratch.give_numbers(dense);
-        out.number
-    }
-
-    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.step(x, y, w, scratch).map(|_| ())
-    }
-
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
-        let learned = self.tree.step(x.dense(&mut dense), y, w, (), &mut out, scratch);
-        scratch.give_numbers(dense);
-        learned.map(|()| out.number)
-    }
-
-    fn duplicate(&self) -> Box<dyn Regressor> {
-        Box::new(self.clone())
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::registry;
+    use crate::row::{Row, Scratch};
     use serde_json::json;
 
     #[test]

@@ -6,6 +6,7 @@
 //! | nodes in a file and for people | `shape`, `listing` |
 //! | nodes and leaves together: how a tree grows | `growth` |
 //! | what a tree asks of leaves and of what they say | `tree_leaf`, `answer` |
+//! | trees of every kind as parts of models | `tree_model` |
 //! | a limit of memory | `budget` |
 //! | features drawn for the leaves of a forest | `subspace` |
 //! | what a leaf of classes knows, predicts and learns | `leaf`, `leaf_in_tree` |
@@ -59,6 +60,7 @@ mod shown;
 pub mod subspace;
 mod target;
 mod tree_leaf;
+mod tree_model;
 
 pub use answer::{Answer, Number};
 pub use growth::Tree;

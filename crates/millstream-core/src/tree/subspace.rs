@@ -64,13 +64,7 @@ impl Subspace {
         }
         let mut slots = std::mem::take(chosen).into_vec();
         slots.reserve_exact(due.min(new));
-        for slot in before..width {
-            // Each of those that are left has the same chance to be among those that are due (Knuth's algorithm S).
-            if self.random.unit() * ((width - slot) as f64) < due as f64 {
-                slots.push(slot as u32);
-                due -= 1;
-            }
-        }
+        self.random.sample(before, width, due, &mut slots);
         *chosen = slots.into_boxed_slice();
     }
 

@@ -1,0 +1,265 @@
+//! A tree as a part of models: one face for every kind of tree, of classes or of numbers.
+//!
+//! Rows are learned dense: statistics look at every number. Sparse rows are written out for that.
+
+use serde_json::Value as Json;
+
+use crate::fault::Result;
+use crate::role::{Classifier, Part, Regressor};
+use crate::row::{self, Prediction, Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, unpack};
+
+use super::adaptive::Adaptive;
+use super::answer::{Answer, Number};
+use super::anytime::Anytime;
+use super::growth::Tree;
+use super::leaf::Leaf;
+use super::tree_leaf::{Target, TreeLeaf, Want};
+
+/// What a kind of tree can do.
+pub trait AnyTree: Clone + Send + Sync + 'static {
+    type Leaf: TreeLeaf;
+
+    fn save(&self) -> Result<Vec<u8>>;
+    /// Become what was saved, or stay.
+    fn load(&mut self, bytes: &[u8]) -> Result<()>;
+    fn memory(&self) -> usize;
+    fn shown(&self, schema: &Schema) -> Json;
+    /// As in `Part`.
+    fn never_refuses(&self) -> bool {
+        false
+    }
+    fn predict(
+        &self,
+        x: Row<'_>,
+        want: Want<Self::Leaf>,
+        out: &mut <Self::Leaf as TreeLeaf>::Answer,
+        scratch: &mut Scratch,
+    );
+    /// Predict, then learn. The row is not sparse.
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: Target<Self::Leaf>,
+        w: f64,
+        want: Want<Self::Leaf>,
+        out: &mut <Self::Leaf as TreeLeaf>::Answer,
+        scratch: &mut Scratch,
+    ) -> Result<()>;
+    /// Learn a row that is not sparse.
+    fn learn(&mut self, x: Row<'_>, y: Target<Self::Leaf>, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let mut out = <Self::Leaf as TreeLeaf>::Answer::take(scratch);
+        let learned = self.step(x, y, w, <Self::Leaf as TreeLeaf>::Answer::LEAST, &mut out, scratch);
+        out.give(scratch);
+        learned
+    }
+}
+
+impl<L: TreeLeaf> AnyTree for Tree<L> {
+    type Leaf = L;
+
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&L::saved(self))
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        L::restore(self, unpack(self.name, bytes)?, &[])
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+
+    fn shown(&self, schema: &Schema) -> Json {
+        L::shown(self, schema)
+    }
+
+    fn never_refuses(&self) -> bool {
+        self.never_refuses()
+    }
+
+    fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
+        self.predict(x, want, out, scratch);
+    }
+
+    #[inline]
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: Target<L>,
+        w: f64,
+        want: Want<L>,
+        out: &mut L::Answer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.step(x, y, w, want, out, scratch)
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: Target<L>, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn(x, y, w, scratch)
+    }
+}
+
+impl<L: TreeLeaf> AnyTree for Adaptive<L> {
+    type Leaf = L;
+
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.saved())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.restore_from(unpack(self.tree.name, bytes)?)
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+
+    fn shown(&self, schema: &Schema) -> Json {
+        self.shown(schema)
+    }
+
+    fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
+        self.predict(x, want, out, scratch);
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: Target<L>,
+        w: f64,
+        want: Want<L>,
+        out: &mut L::Answer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.step(x, y, w, want, out, scratch)
+    }
+}
+
+impl AnyTree for Anytime {
+    type Leaf = Leaf;
+
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.saved())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.restore_from(unpack(self.tree.name, bytes)?)
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+
+    fn shown(&self, schema: &Schema) -> Json {
+        self.shown(schema)
+    }
+
+    fn predict(&self, x: Row<'_>, want: row::Want, out: &mut Prediction, scratch: &mut Scratch) {
+        self.tree.predict(x, want, out, scratch);
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: row::Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.step(x, y, w, want, out, scratch)
+    }
+}
+
+#[derive(Clone)]
+pub struct TreeModel<T>(pub T);
+
+impl<T: AnyTree> Part for TreeModel<T> {
+    fn save(&self) -> Result<Vec<u8>> {
+        self.0.save()
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.load(bytes)
+    }
+
+    fn memory(&self) -> usize {
+        self.0.memory()
+    }
+
+    fn inspect(&self, schema: &Schema) -> Json {
+        self.0.shown(schema)
+    }
+
+    fn never_refuses(&self) -> bool {
+        self.0.never_refuses()
+    }
+}
+
+impl<T: AnyTree> Classifier for TreeModel<T>
+where
+    T::Leaf: TreeLeaf<Answer = Prediction>,
+{
+    fn predict(&self, x: Row<'_>, want: row::Want, out: &mut Prediction, scratch: &mut Scratch) {
+        self.0.predict(x, want, out, scratch);
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let mut dense = scratch.take_numbers();
+        let learned = self.0.learn(x.dense(&mut dense), y, w, scratch);
+        scratch.give_numbers(dense);
+        learned
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: row::Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if let Row::Sparse(_) = x {
+            let mut dense = scratch.take_numbers();
+            let learned = self.0.step(x.dense(&mut dense), y, w, want, out, scratch);
+            scratch.give_numbers(dense);
+            return learned;
+        }
+        self.0.step(x, y, w, want, out, scratch)
+    }
+
+    fn duplicate(&self) -> Box<dyn Classifier> {
+        Box::new(self.clone())
+    }
+}
+
+/// Rows are dense for predicting too: the linear model of a leaf looks at every number.
+impl<T: AnyTree> Regressor for TreeModel<T>
+where
+    T::Leaf: TreeLeaf<Answer = Number>,
+{
+    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
+        self.0.predict(x.dense(&mut dense), (), &mut out, scratch);
+        scratch.give_numbers(dense);
+        out.number
+    }
+
+    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.step(x, y, w, scratch).map(|_| ())
+    }
+
+    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
+        let learned = self.0.step(x.dense(&mut dense), y, w, (), &mut out, scratch);
+        scratch.give_numbers(dense);
+        learned.map(|()| out.number)
+    }
+
+    fn duplicate(&self) -> Box<dyn Regressor> {
+        Box::new(self.clone())
+    }
+}
