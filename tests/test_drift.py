@@ -90,6 +90,12 @@ def test_equals_river(ours: Any, theirs: Any, parameters: dict[str, Any], seed: 
         streams.append(np.concatenate([rng.normal(rng.normal(), 0.5, n) for n in lengths]))
     for numbers in streams:
         found, warned = told(ours(**parameters), numbers)
+        if ours is drift.ADWIN:
+            # River's gives no warnings; without them ours finds the same.
+            assert warned
+            silent = {**parameters, "warning_delta": parameters.get("delta", 0.002)}
+            assert told(ours(**silent), numbers) == (found, [])
+            warned = []
         assert (found, warned) == told(theirs(**parameters), numbers)
         assert found
         assert ours(**parameters).update_many(numbers).tolist() == found
@@ -135,10 +141,72 @@ def test_a_reset_right_after_a_change_forgets_all(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_warn_but_adwin(name: str) -> None:
-    found, warned = told(millstream.build({"name": name}), stream_for(name))
+def test_all_warn_and_tell_which_way_and_since_when(name: str) -> None:
+    # The changes of the other stream are so great that no check comes between.
+    stream = ERRORS if name == "drift.ADWIN" else stream_for(name)
+    found, warned = told(millstream.build({"name": name}), stream)
     assert found
-    assert bool(warned) == (name != "drift.ADWIN")
+    assert warned
+    detector = millstream.build({"name": name})
+    for place, x in enumerate(stream.tolist()):
+        detector.update(x)
+        assert math.isfinite(detector.estimation)
+        if place in (*found, *warned):
+            assert detector.direction in ("up", "down")
+            assert 0 <= detector.change_point <= place
+        else:
+            assert detector.direction is None
+            assert detector.change_point is None
+
+
+@pytest.mark.parametrize("numbers", [STREAM, ERRORS])
+def test_the_window_of_adwin_is_that_of_river(numbers: np.ndarray) -> None:
+    ours, theirs = drift.ADWIN(), river.drift.ADWIN()
+    assert (ours.width, ours.total, ours.variance) == (0, 0.0, 0.0)
+    for x in numbers.tolist():
+        ours.update(x)
+        theirs.update(x)
+        assert ours.width == theirs.width
+        assert ours.total == pytest.approx(theirs.total, rel=1e-9, abs=1e-9)
+        assert ours.estimation == pytest.approx(theirs.estimation, rel=1e-9, abs=1e-9)
+        # River's is the sum of squared deviations.
+        assert ours.width * ours.variance == pytest.approx(theirs.variance, rel=1e-9, abs=1e-9)
+
+
+def test_warnings_of_adwin() -> None:
+    rng = np.random.default_rng(11)
+    ahead = []
+    for _ in range(20):
+        numbers = np.concatenate([rng.random(1000) < 0.2, rng.random(1000) < 0.3]).astype(float)
+        found, warned = told(drift.ADWIN(), numbers)
+        first = next((place for place in warned if place > 1000), None)
+        late = next((place for place in found if place > 1000), None)
+        if first is not None and late is not None:
+            ahead.append(late - first)
+        # More of them with a greater chance, each for a whole number of checks.
+        assert len(told(drift.ADWIN(warning_delta=0.3), numbers)[1]) >= len(warned)
+    assert len(ahead) > 10
+    assert min(ahead) >= 0
+    assert max(ahead) >= 64
+    still = (rng.random(100_000) < 0.2).astype(float)
+    assert len(told(drift.ADWIN(), still)[1]) < 2000
+
+
+@pytest.mark.parametrize("split", [1100, 1110, 1120])
+def test_a_warning_is_saved_and_goes_on(split: int) -> None:
+    numbers = np.array([0, 0, 0, 1] * 250 + [0, 1, 1, 0] * 250, dtype=float)
+    whole = drift.ADWIN()
+    whole.update_many(numbers[:split])
+    part = drift.ADWIN()
+    part.update_many(numbers[:1090])
+    assert part.warning_detected
+    assert part.change_point == 992
+    part = millstream.from_bytes(part.to_bytes())
+    assert (part.warning_detected, part.direction, part.change_point) == (True, "up", 992)
+    for x in numbers[1090:split]:
+        part.update(x)
+    assert part.to_bytes() == whole.to_bytes()
+    assert (part.warning_detected, part.drift_detected) == ((False, True) if split == 1120 else (True, False))
 
 
 @pytest.mark.parametrize(
@@ -188,6 +256,8 @@ def test_adwin_without_restart_keeps_what_is_after_the_cut() -> None:
         (lambda: drift.KSWIN(stat_size=60), "at most half of window_size"),
         (lambda: drift.RDDM(max_concept=100), "min_stable_concept must be at most max_concept"),
         (lambda: drift.ADWIN(delta=0.0), "delta must be in (0, 1)"),
+        (lambda: drift.ADWIN(warning_delta=0.001), "warning_delta must be at least delta"),
+        (lambda: drift.ADWIN(warning_delta=1.0), "warning_delta must be in (0, 1)"),
         (lambda: drift.EWMAChart(lambda_val=0.5), "lambda_val must be in [0.05, 0.3]"),
         (lambda: drift.DDM().update(1.5), "in [0, 1]"),
         (lambda: drift.EDDM().update(0.5), "must be 0 or 1"),

@@ -63,9 +63,6 @@ def test_an_abrupt_change() -> None:
 @pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("detector", ["DDM", "ADWIN", "HDDM_W", "STEPD"])
 def test_python_does_what_the_core_does(detector: str, warm: bool) -> None:
-    class Own(naive_bayes.GaussianNB):
-        """Not compiled together with others."""
-
     watch = getattr(drift, detector)
     native = drift.Retrain(naive_bayes.GaussianNB(), watch(), warm=warm)
     python = drift.Retrain(Own(), watch(), warm=warm)
@@ -90,6 +87,64 @@ def test_a_second_detector_warns() -> None:
     assert grew > 10
     again = millstream.from_bytes(model.to_bytes())
     assert again.to_bytes() == model.to_bytes()
+
+
+class Own(naive_bayes.GaussianNB):
+    """Not compiled together with others."""
+
+
+@pytest.mark.parametrize("make", [naive_bayes.GaussianNB, Own])
+def test_its_parts_are_those_at_work(make: Any) -> None:
+    model = drift.Retrain(make(), drift.ADWIN(), warning_detector=drift.DDM())
+    assert (model.model.learned, model.detector.updates, model.background) == (0, 0, None)
+    grew = False
+    for place, (x, y) in enumerate(ABRUPT[:3400]):
+        replaced = model.replaced
+        model.learn_one(x, y)
+        if model.growing and not grew:
+            grew = True
+            assert model.background.learned == 1
+        if model.replaced > replaced or place % 500 == 7:
+            # The model at work says what the whole does.
+            assert model.model.predict_proba_one(x) == model.predict_proba_one(x)
+            assert model.detector.estimation == model.inspect()["estimated_error"]
+            assert model.detector.drift_detected == (model.replaced > replaced)
+    assert grew
+    assert model.replaced >= 1
+    assert 0 < model.model.learned < 500
+    # The first prediction is none, and no error.
+    assert model.detector.updates == 3399
+    assert 0 < model.warning_detector.updates < 500
+    # Looking changes nothing, and what was given is as it was.
+    assert model.parameters["model"].learned == model.parameters["detector"].updates == 0
+    assert (model.clone().learned, model.clone().model.learned) == (0, 0)
+    assert "drift.ADWIN" in str(model.parameters["detector"].name)
+    assert "learned" not in repr(model)
+    if make is naive_bayes.GaussianNB:
+        again = millstream.from_bytes(model.to_bytes())
+        assert again.model.learned == model.model.learned
+        assert again.detector.to_bytes() == model.detector.to_bytes()
+        before = model.to_bytes()
+        model.model.learn_one(*ABRUPT[0])
+        model.detector.update(1.0)
+        assert model.to_bytes() == before
+
+
+def test_warnings_of_adwin_let_a_model_grow() -> None:
+    rng = np.random.default_rng(4)
+    noise = rng.random(4000) < 0.2
+    # A change of some labels among wrong ones, which takes several checks to find.
+    edges = np.repeat([0.0, 0.7], 2000)
+    a = rng.normal(size=4000)
+    rows = [({"a": value}, label) for value, label in zip(a.tolist(), ((a > edges) ^ noise).tolist(), strict=True)]
+    model = drift.Retrain(naive_bayes.GaussianNB(), drift.ADWIN())
+    grown = []
+    for x, y in rows:
+        growing, replaced = model.growing, model.replaced
+        model.learn_one(x, y)
+        if model.replaced > replaced:
+            grown.append((growing, model.model.learned))
+    assert any(growing and learned > 30 for growing, learned in grown), grown
 
 
 def test_better_is_no_reason_to_forget() -> None:

@@ -442,7 +442,8 @@ def test_a_golden_file_keeps_loading(path: Path) -> None:
     """Before a format is released: python tests/golden/make.py --again."""
     record = json.loads(path.with_suffix(".json").read_text())
     thing = millstream.load(path)
-    assert thing.describe() == record["describe"]
+    # Parameters that have come since have their defaults.
+    assert thing.describe() == millstream.build(record["describe"]).describe()
     assert same(make.said(PARTS[path.stem], thing), record["said"])
     assert millstream.from_bytes(thing.to_bytes()).to_bytes() == thing.to_bytes()
 

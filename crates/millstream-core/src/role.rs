@@ -84,6 +84,10 @@ pub trait Part: Send + Sync {
     fn member(&self, _place: usize, _input: &Schema) -> Result<Option<Member>> {
         Ok(None)
     }
+    /// The detector of change that a parameter describes, as it is now.
+    fn watching(&self, _parameter: &str) -> Result<Option<Watching>> {
+        Ok(None)
+    }
 }
 
 /// The votes of a prediction, by class code: probabilities, or all for the class where there are none, or nothing.
@@ -110,6 +114,15 @@ pub struct Member {
     pub state: Vec<u8>,
     /// Names and kinds of what it is given.
     pub input: Schema,
+    /// How many examples it has learned; none if that is as many as the whole has.
+    pub learned: Option<u64>,
+}
+
+/// What a detector of change inside a part needs to go on by itself.
+pub struct Watching {
+    pub state: Vec<u8>,
+    /// How many numbers it was told.
+    pub updates: u64,
 }
 
 pub trait Classifier: Part {
@@ -545,6 +558,9 @@ pub trait DriftDetector: Part {
     fn reset(&mut self);
     /// The current estimate of the mean.
     fn estimation(&self) -> f64;
+    /// Give no warnings any more, if that saves work: for those who have another detector for them, or none. Before the
+    /// first number.
+    fn forgo_warnings(&mut self) {}
     fn duplicate(&self) -> Box<dyn DriftDetector>;
 }
 

@@ -55,6 +55,11 @@ impl DriftDetector {
         self.set(py, Watch::load(bytes).or_raise(py)?)
     }
 
+    /// What is known beside the estimate, in JSON.
+    fn _inspect(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |watch| Ok(watch.inspect().to_string()))
+    }
+
     /// The canonical description in JSON.
     fn _description(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |watch| Ok(watch.description().to_string()))

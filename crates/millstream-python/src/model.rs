@@ -281,6 +281,12 @@ impl Model {
         self.install(py, model)
     }
 
+    /// The detector that a parameter describes, as it is now, as bytes.
+    fn _detector_bytes<'py>(&self, py: Python<'py>, parameter: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.read(py)?.model(py)?.watch(parameter).and_then(|watch| watch.save()).or_raise(py)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
     /// Take back the last example that a transformer learned.
     fn _undo(&self, py: Python<'_>) -> PyResult<()> {
         let mut inner = self.write(py)?;

@@ -22,8 +22,7 @@ class DriftDetector(_core.DriftDetector, Measure):
     believed to have begun. `estimation` is the current mean. After a change it starts again with the next number;
     `reset` forgets all.
 
-    All but `ADWIN` give warnings; it never does. `ADWIN`,
-    `KSWIN`, `CUSUM` and `PageHinkley` see changes "down" as well, `HDDM_A` and `HDDM_W` with
+    `ADWIN`, `KSWIN`, `CUSUM` and `PageHinkley` see changes "down" as well, `HDDM_A` and `HDDM_W` with
     `two_sided_test=True`; the others see only that errors have become more. The `change_point` of `DDM`, `EDDM`,
     `HDDM_A`, `HDDM_W` and `FHDDM` is where errors were fewest or their window began: a lower bound, with the
     change often much later, and no good place to cut. `ADWIN`, `KSWIN` and `STEPD` tell it more closely.
@@ -34,8 +33,23 @@ class DriftDetector(_core.DriftDetector, Measure):
     def update_many(self, x: Any) -> npt.NDArray[np.int64]:
         """Tell it many numbers, exactly as `update` would; gives the places at which it found a change.
 
-        Afterwards `direction` and `change_point` are those of the last number. To have them of each change, call
-        `update` in a loop and read them where `drift_detected` is true.
+        Numbers are anything that NumPy makes an array of, in one dimension; an array of floats is not copied. If
+        one is refused, none was told. Afterwards `direction` and `change_point` are those of the last number. To
+        have them of each change, call `update` in a loop and read them where `drift_detected` is true.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from millstream import drift
+        >>> numbers = np.repeat([0.0, 1.0, 0.5], 1000) + np.tile([-0.1, 0.1], 1500)
+        >>> detector = drift.ADWIN()
+        >>> detector.update_many(numbers).tolist()
+        [1023, 2047]
+        >>> detector.updates, detector.width, round(detector.estimation, 3), round(detector.variance, 4)
+        (3000, 952, 0.5, 0.01)
+        >>> one = drift.ADWIN()
+        >>> [place for place, x in enumerate(numbers) if one.update(x) or one.drift_detected]
+        [1023, 2047]
         """
         return np.array(self._update_many(numbers("x", x)), dtype=np.int64)
 

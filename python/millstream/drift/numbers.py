@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from millstream.drift.base import DriftDetector
 
 __all__ = ["ADWIN", "CUSUM", "KSWIN", "PageHinkley"]
@@ -11,8 +14,9 @@ class ADWIN(DriftDetector):
     """Adaptive windowing: a window that is as long as its mean has not changed. A good first choice.
 
     It has one parameter that matters, `delta`, and needs no tuning to the size of the numbers. Memory grows with
-    the logarithm of the window. Detections are River's at the same settings. It gives no warnings: a second one
-    with a greater `delta` does.
+    the logarithm of the window. Detections are River's at the same settings. Warnings, which River's does not
+    give, are the same test at a greater chance of a false alarm, and change nothing in what is found; one holds
+    until the next check.
 
     Parameters
     ----------
@@ -28,16 +32,25 @@ class ADWIN(DriftDetector):
         How many numbers come before the first check.
     restart
         Whether a change ends the window, as in River. If not, the side after the cut stays, as in the paper.
+    warning_delta
+        The chance of a false alarm that is a warning, at least `delta`; `delta` for no warnings. None is ten times
+        `delta`, as in the pairs of detectors of adaptive random forests, and at most its root.
 
     Examples
     --------
     >>> from millstream import drift
     >>> detector = drift.ADWIN()
-    >>> for place, error in enumerate([0, 0, 0, 1] * 250 + [1, 1, 1, 0] * 250):
+    >>> for place, error in enumerate([0, 0, 0, 1] * 250 + [0, 1, 1, 0] * 250):
+    ...     before = detector.warning_detected
     ...     detector.update(error)
+    ...     if detector.warning_detected and not before:
+    ...         print("a warning at", place, detector.direction, detector.change_point)
     ...     if detector.drift_detected:
-    ...         print(place, detector.direction, detector.change_point)
-    1055 up 1000
+    ...         print("a change at", place, detector.direction, detector.change_point)
+    a warning at 1087 up 992
+    a change at 1119 up 992
+    >>> detector.width, detector.total, detector.variance
+    (880, 440.0, 0.25)
 
     References
     ----------
@@ -54,6 +67,7 @@ class ADWIN(DriftDetector):
         min_window_length: int = 5,
         grace_period: int = 10,
         restart: bool = True,
+        warning_delta: float | None = None,
     ) -> None:
         super().__init__(
             delta=delta,
@@ -62,7 +76,26 @@ class ADWIN(DriftDetector):
             min_window_length=min_window_length,
             grace_period=grace_period,
             restart=restart,
+            warning_delta=warning_delta,
         )
+
+    @property
+    def width(self) -> int:
+        """How many numbers are in the window."""
+        return int(self._known()["width"])
+
+    @property
+    def total(self) -> float:
+        """The sum of the numbers in the window."""
+        return float(self._known()["total"])
+
+    @property
+    def variance(self) -> float:
+        """The variance of the numbers in the window. River's is the sum of squares, `width` times as much."""
+        return float(self._known()["variance"])
+
+    def _known(self) -> Any:
+        return json.loads(self._inspect())
 
 
 class CUSUM(DriftDetector):

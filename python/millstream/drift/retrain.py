@@ -11,6 +11,7 @@ from millstream.base import Features, Label, Native, Predictor, role_of, teach
 from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
 from millstream.errors import InvalidType
+from millstream.registry import face
 
 __all__ = ["DriftRetrainingClassifier", "Retrain"]
 
@@ -27,12 +28,13 @@ class Retrain(Predictor):
     forgotten when the warning passes, and takes the model's place at a change. Then it has learned what came since
     the warning, and nothing of what came before. If errors have become fewer, nothing is replaced.
 
-    All detectors but `ADWIN` give warnings. For one that gives none a second, more sensitive one can be given;
-    without, a model begins anew at the change. With `DDM` and `RDDM` a model that made no error during their
+    All detectors here give warnings; a second, more sensitive detector can be given instead. Where there was no
+    warning, a model begins anew at the change. With `DDM` and `RDDM` a model that made no error during their
     `warm_start` is replaced at its first error.
 
-    `model.model` and `model.detector` are what was given, and stay as they were; `inspect()["model"]` tells what
-    the model at work has learned, `inspect()["estimated_error"]` what its detector sees.
+    `model` is the model at work, `background` the one that grows, `detector` and `warning_detector` what watches,
+    as they are now; native ones are copies. What was given stays as it was, and is in `parameters`, of which
+    `clone()` makes another.
 
     Parameters
     ----------
@@ -58,8 +60,8 @@ class Retrain(Predictor):
     ...     print(round(evaluate.prequential(model, rows, metrics="Accuracy")["Accuracy"], 2))
     0.49
     0.95
-    >>> retrained.replaced
-    1
+    >>> retrained.replaced, retrained.model.learned, round(retrained.detector.estimation, 2)
+    (1, 4984, 0.05)
 
     References
     ----------
@@ -95,8 +97,13 @@ class Retrain(Predictor):
         detector = checked_detector(self.name, "detector", detector)
         if warning_detector is not None:
             warning_detector = checked_detector(self.name, "warning_detector", warning_detector)
-        self.model, self.detector, self.warm, self.warning_detector = model, detector, bool(warm), warning_detector
-        self.role = str(role_of(model))
+        self.role, self.warm = str(role_of(model)), bool(warm)
+        self._given = {
+            "model": model,
+            "detector": detector,
+            "warm": self.warm,
+            "warning_detector": warning_detector,
+        }
         self._now = _clone(model)
         self._background: Any = None
         self._watch, self._warner = _clone(detector), _clone(warning_detector)
@@ -109,6 +116,31 @@ class Retrain(Predictor):
     @classmethod
     def _revive(cls, data: bytes) -> Any:
         return _NativeRetrain._revive(data)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What it was given."""
+        return dict(self._given)
+
+    @property
+    def model(self) -> Any:
+        """The model at work; a native one as a copy that has learned the same."""
+        return self._now
+
+    @property
+    def background(self) -> Any:
+        """The model that grows since a warning, or None."""
+        return self._background
+
+    @property
+    def detector(self) -> Any:
+        """What watches the errors, as it is now."""
+        return self._watch
+
+    @property
+    def warning_detector(self) -> Any:
+        """What watches them for warnings, as it is now, or None."""
+        return self._warner
 
     @property
     def replaced(self) -> int:
@@ -154,14 +186,18 @@ class Retrain(Predictor):
         if advice == "well":
             self._background = None
         elif advice == "anew" or (advice == "grow" and self._background is None):
-            self._background = _clone(self.model)
+            self._background = self._fresh()
         if self._background is not None:
             self._background = _taught(self._background, x, y, w)
         if advice == "replace":
-            fresh = _taught(_clone(self.model), x, y, w) if self._background is None else self._background
-            self._now = _clone(self.model) if fresh is None else fresh
+            fresh = _taught(self._fresh(), x, y, w) if self._background is None else self._background
+            self._now = self._fresh() if fresh is None else fresh
             self._background = None
             self._replaced += 1
+
+    def _fresh(self) -> Any:
+        """A model that has learned nothing."""
+        return _clone(self._given["model"])
 
     def _tell(self, said: Any, y: Any) -> str:
         """What the error means for the models."""
@@ -170,7 +206,7 @@ class Retrain(Predictor):
         if self._watch.drift_detected:
             if getattr(self._watch, "direction", None) == "down":
                 return "nothing"
-            self._warner = _clone(self.warning_detector)
+            self._warner = _clone(self._given["warning_detector"])
             return "replace"
         if not self.warm:
             return "nothing"
@@ -235,6 +271,27 @@ class _NativeRetrain(Native, Retrain):
         model = cls.__new__(cls)
         model._load(data)
         return model
+
+    @property
+    def model(self) -> Any:
+        return self._member(0)
+
+    @property
+    def background(self) -> Any:
+        return self._member(1) if self.growing else None
+
+    @property
+    def detector(self) -> Any:
+        return self._watching("detector")
+
+    @property
+    def warning_detector(self) -> Any:
+        return self._watching("warning_detector")
+
+    def _watching(self, parameter: str) -> Any:
+        described = self._description_dict["parameters"][parameter]
+        kind: Any = face(described["name"]) if described else None
+        return kind and kind._revive(self._detector_bytes(parameter))
 
     @property
     def replaced(self) -> int:

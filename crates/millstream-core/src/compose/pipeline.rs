@@ -411,7 +411,7 @@ impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
                 None => self.last.part().save()?,
             },
         };
-        Ok(Some(Member { state, input }))
+        Ok(Some(Member { state, input, learned: None }))
     }
 }
 

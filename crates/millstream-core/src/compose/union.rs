@@ -260,7 +260,7 @@ impl Part for Union {
 
     fn member(&self, place: usize, input: &Schema) -> Result<Option<Member>> {
         let Some(part) = self.parts.get(place) else { return Ok(None) };
-        Ok(Some(Member { state: part.save()?, input: input.clone() }))
+        Ok(Some(Member { state: part.save()?, input: input.clone(), learned: None }))
     }
 }
 

@@ -2,10 +2,12 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::fault::{Fault, FaultKind, Result};
 use crate::registry::Built;
 use crate::role::{DriftDetector, Part};
+use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 
 /// Which way the mean went.
@@ -85,6 +87,12 @@ pub trait Test: Clone + Send + Sync + 'static {
     }
     /// Whether these parameters could have left this state: the bytes may come from a stranger.
     fn is_sound(&self, state: &Self::State) -> bool;
+    /// Give no warnings any more, if that saves work.
+    fn forgo_warnings(&mut self) {}
+    /// What is known beside the estimate, for people.
+    fn inspect(_state: &Self::State) -> Json {
+        Json::Null
+    }
     /// Bytes that the state holds elsewhere.
     fn memory(_state: &Self::State) -> usize {
         0
@@ -135,6 +143,10 @@ impl<T: Test> Part for Detector<T> {
 
     fn memory(&self) -> usize {
         std::mem::size_of::<Self>() + T::memory(&self.state)
+    }
+
+    fn inspect(&self, _schema: &Schema) -> Json {
+        T::inspect(&self.state)
     }
 }
 
@@ -207,6 +219,10 @@ impl<T: Test> DriftDetector for Detector<T> {
         T::estimation(&self.state)
     }
 
+    fn forgo_warnings(&mut self) {
+        self.test.forgo_warnings();
+    }
+
     fn duplicate(&self) -> Box<dyn DriftDetector> {
         Box::new(self.clone())
     }
@@ -216,7 +232,7 @@ impl<T: Test> DriftDetector for Detector<T> {
 pub mod tests {
     use super::*;
     use crate::registry;
-    use serde_json::{json, Value as Json};
+    use serde_json::json;
 
     pub fn detector(name: &str, parameters: Json) -> Box<dyn DriftDetector> {
         let description =

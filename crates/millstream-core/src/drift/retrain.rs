@@ -5,9 +5,9 @@
 //! finds a change, it takes the model's place, and so has learned what came since the warning and nothing of what came
 //! before. The paper keeps the examples since the warning and learns them again, which gives the same model.
 //!
-//! Detectors that give no warning can be given a second, more sensitive one (`warning_detector`), whose changes are
-//! warnings, as in adaptive random forests (Gomes and others, 2017): they do not pass, and a newer one begins anew.
-//! Without any, and with `warm` off, a model that has learned nothing but the newest example takes the place.
+//! A second, more sensitive detector can be given (`warning_detector`), whose changes are warnings, as in adaptive random
+//! forests (Gomes and others, 2017): they do not pass, and a newer one begins anew. Where there was no warning, and with
+//! `warm` off, a model that has learned nothing but the newest example takes the place.
 //!
 //! A change for the better is no reason to forget: a detector that says that errors have become fewer replaces nothing.
 
@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
+use crate::ensemble::bagged::Detector;
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, DriftDetector, Part, Regressor};
+use crate::role::{Classifier, Member, Part, Regressor, Watching};
 use crate::row::{Prediction, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
@@ -52,21 +53,18 @@ pub static RETRAIN: Declaration = Declaration {
             "warning_detector",
             Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
             DefaultValue::Null,
-            "what watches the errors for warnings, if the detector gives none",
+            "what watches the errors for warnings, instead of the detector's own",
         ),
     ],
     build,
 };
 
 fn build(arguments: &Arguments<'_>) -> Result<Built> {
-    let watch = Watch {
-        detector: detector(arguments, "detector")?,
-        warner: match arguments.value("warning_detector")?.is_null() {
-            true => None,
-            false => Some(detector(arguments, "warning_detector")?),
-        },
-        warm: arguments.boolean("warm")?,
-    };
+    let warm = arguments.boolean("warm")?;
+    let warner = Detector::given(arguments, "warning_detector")?.map(Detector::without_warnings);
+    let detector = Detector::given(arguments, "detector")?.ok_or_else(|| arguments.absent("detector"))?;
+    let detector = if warm && warner.is_none() { detector } else { detector.without_warnings() };
+    let watch = Watch { detector, warner, warm, told: 0, warner_told: 0 };
     Ok(match arguments.part("model")? {
         Built::Classifier(fresh) => Built::Classifier(Box::new(Retrain::new(fresh, watch))),
         Built::Regressor(fresh) => {
@@ -74,7 +72,7 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
                 [("detector", Some(&watch.detector)), ("warning_detector", watch.warner.as_ref())]
             {
                 // Errors of a regressor are of any size.
-                if watched.is_some_and(|watched| watched.duplicate().update(2.0).is_err()) {
+                if watched.is_some_and(|Detector(watched)| watched.duplicate().update(2.0).is_err()) {
                     return Err(Fault::wrong_type(format!(
                         "{NAME}: {what} must take numbers of any size for a regressor, such as drift.ADWIN or \
                          drift.PageHinkley; it takes the errors of a classifier"
@@ -87,20 +85,17 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     })
 }
 
-fn detector(arguments: &Arguments<'_>, name: &str) -> Result<Box<dyn DriftDetector>> {
-    match arguments.part(name)? {
-        Built::DriftDetector(detector) => Ok(detector),
-        _ => Err(arguments.absent(name)),
-    }
-}
-
 /// Errors beyond this are told as this: no detector refuses it, and it is a change to each.
 const LARGEST_ERROR: f64 = 1e100;
 
+#[derive(Clone)]
 struct Watch {
-    detector: Box<dyn DriftDetector>,
-    warner: Option<Box<dyn DriftDetector>>,
+    detector: Detector,
+    warner: Option<Detector>,
     warm: bool,
+    /// How many errors the detectors have counted.
+    told: u64,
+    warner_told: u64,
 }
 
 /// What an error means for the models.
@@ -116,36 +111,28 @@ enum Advice {
     Replace,
 }
 
-impl Clone for Watch {
-    fn clone(&self) -> Self {
-        Watch {
-            detector: self.detector.duplicate(),
-            warner: self.warner.as_ref().map(|warner| warner.duplicate()),
-            warm: self.warm,
-        }
-    }
-}
-
 impl Watch {
     fn tell(&mut self, error: f64) -> Advice {
         let error = error.min(LARGEST_ERROR);
         // A detector that refuses such a number has not counted it, which is all that can be done.
-        let _ = self.detector.update(error);
-        let verdict = self.detector.verdict();
+        let Detector(detector) = &mut self.detector;
+        self.told = self.told.saturating_add(u64::from(detector.update(error).is_ok()));
+        let verdict = detector.verdict();
         if verdict.drift {
             if !verdict.is_worse() {
                 return Advice::Nothing;
             }
-            if let Some(warner) = &mut self.warner {
+            if let Some(Detector(warner)) = &mut self.warner {
                 warner.reset();
+                self.warner_told = 0;
             }
             return Advice::Replace;
         }
         if !self.warm {
             return Advice::Nothing;
         }
-        if let Some(warner) = &mut self.warner {
-            let _ = warner.update(error);
+        if let Some(Detector(warner)) = &mut self.warner {
+            self.warner_told = self.warner_told.saturating_add(u64::from(warner.update(error).is_ok()));
             let warned = warner.verdict();
             return match warned.is_worse() {
                 true => Advice::GrowAnew,
@@ -207,6 +194,10 @@ struct Retrain<L> {
     background: Option<L>,
     watch: Watch,
     replaced: u64,
+    /// How many examples the model at work has learned; none if that was not saved.
+    learned: Option<u64>,
+    /// And the one in the background.
+    grown: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -216,38 +207,58 @@ struct State {
     detector: ByteBuf,
     warning_detector: Option<ByteBuf>,
     replaced: u64,
+    #[serde(default)]
+    counts: Option<Counts>,
+}
+
+/// What was learned and told, for those who look at the parts.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Counts {
+    learned: Option<u64>,
+    grown: u64,
+    told: u64,
+    warner_told: u64,
 }
 
 impl<L: Learner> Retrain<L> {
     fn new(fresh: L, watch: Watch) -> Self {
-        Retrain { now: fresh.clone(), fresh, background: None, watch, replaced: 0 }
+        Retrain { now: fresh.clone(), fresh, background: None, watch, replaced: 0, learned: Some(0), grown: 0 }
     }
 
     /// What follows from an error, once the model has learned the example; nothing of it can be refused.
     fn follow(&mut self, error: Option<f64>, x: Row<'_>, y: L::Target, w: f64, scratch: &mut Scratch) {
+        self.learned = self.learned.map(|learned| learned.saturating_add(1));
         let advice = error.map_or(Advice::Nothing, |error| self.watch.tell(error));
         match advice {
             Advice::Well => self.background = None,
-            Advice::GrowAnew => self.background = Some(self.fresh.clone()),
-            Advice::Grow if self.background.is_none() => self.background = Some(self.fresh.clone()),
+            Advice::GrowAnew => self.grow(),
+            Advice::Grow if self.background.is_none() => self.grow(),
             _ => {}
         }
         if let Some(background) = &mut self.background {
+            self.grown = self.grown.saturating_add(1);
             // What another model has learned need not be possible for this one; then it is of no use.
             if background.teach(x, y, w, scratch).is_err() {
                 self.background = None;
             }
         }
         if let Advice::Replace = advice {
-            self.now = self.background.take().unwrap_or_else(|| {
-                let mut fresh = self.fresh.clone();
-                match fresh.teach(x, y, w, scratch) {
-                    Ok(()) => fresh,
-                    Err(_) => self.fresh.clone(),
+            (self.now, self.learned) = match self.background.take() {
+                Some(grown) => (grown, Some(self.grown)),
+                None => {
+                    let mut fresh = self.fresh.clone();
+                    match fresh.teach(x, y, w, scratch) {
+                        Ok(()) => (fresh, Some(1)),
+                        Err(_) => (self.fresh.clone(), Some(0)),
+                    }
                 }
-            });
+            };
             self.replaced = self.replaced.saturating_add(1);
         }
+    }
+
+    fn grow(&mut self) {
+        (self.background, self.grown) = (Some(self.fresh.clone()), 0);
     }
 
     fn loaded(&self, bytes: &[u8]) -> Result<L> {
@@ -259,15 +270,17 @@ impl<L: Learner> Retrain<L> {
 
 impl<L: Learner> Part for Retrain<L> {
     fn save(&self) -> Result<Vec<u8>> {
-        let warner = self.watch.warner.as_ref().map(|warner| warner.save().map(ByteBuf::from)).transpose()?;
+        let warner = self.watch.warner.as_ref().map(|warner| warner.0.save().map(ByteBuf::from)).transpose()?;
+        let Watch { told, warner_told, .. } = self.watch;
         let background =
             self.background.as_ref().map(|model| model.part().save().map(ByteBuf::from)).transpose()?;
         pack(&State {
             model: ByteBuf::from(self.now.part().save()?),
             background,
-            detector: ByteBuf::from(self.watch.detector.save()?),
+            detector: ByteBuf::from(self.watch.detector.0.save()?),
             warning_detector: warner,
             replaced: self.replaced,
+            counts: Some(Counts { learned: self.learned, grown: self.grown, told, warner_told }),
         })
     }
 
@@ -276,13 +289,17 @@ impl<L: Learner> Part for Retrain<L> {
         let now = self.loaded(&state.model)?;
         let background = state.background.as_ref().map(|bytes| self.loaded(bytes)).transpose()?;
         let mut watch = self.watch.clone();
-        watch.detector.load(&state.detector)?;
+        watch.detector.0.load(&state.detector)?;
         match (&mut watch.warner, &state.warning_detector) {
-            (Some(warner), Some(bytes)) => warner.load(bytes)?,
+            (Some(Detector(warner)), Some(bytes)) => warner.load(bytes)?,
             (None, None) => {}
             _ => return Err(Fault::state(format!("{NAME}: the saved state is not valid: a detector is missing"))),
         }
+        let unknown = Counts { learned: None, grown: 0, told: 0, warner_told: 0 };
+        let counts = state.counts.unwrap_or(unknown);
+        (watch.told, watch.warner_told) = (counts.told, counts.warner_told);
         (self.now, self.background, self.watch, self.replaced) = (now, background, watch, state.replaced);
+        (self.learned, self.grown) = (counts.learned, counts.grown);
         Ok(())
     }
 
@@ -290,8 +307,8 @@ impl<L: Learner> Part for Retrain<L> {
         let models = [Some(&self.fresh), Some(&self.now), self.background.as_ref()];
         std::mem::size_of::<Self>()
             + models.into_iter().flatten().map(|model| model.part().memory()).sum::<usize>()
-            + self.watch.detector.memory()
-            + self.watch.warner.as_ref().map_or(0, |warner| warner.memory())
+            + self.watch.detector.0.memory()
+            + self.watch.warner.as_ref().map_or(0, |warner| warner.0.memory())
     }
 
     fn needs_names(&self) -> bool {
@@ -337,9 +354,29 @@ impl<L: Learner> Part for Retrain<L> {
         json!({
             "replaced": self.replaced,
             "growing": self.background.is_some(),
-            "estimated_error": self.watch.detector.estimation(),
+            "estimated_error": self.watch.detector.0.estimation(),
             "model": self.now.part().inspect(schema),
         })
+    }
+
+    /// The model at work, then the one in the background.
+    fn member(&self, place: usize, input: &Schema) -> Result<Option<Member>> {
+        let (model, learned) = match place {
+            0 => (Some(&self.now), self.learned),
+            1 => (self.background.as_ref(), Some(self.grown)),
+            _ => (None, None),
+        };
+        let member = |model: &L| Ok(Member { state: model.part().save()?, input: input.clone(), learned });
+        model.map(member).transpose()
+    }
+
+    fn watching(&self, parameter: &str) -> Result<Option<Watching>> {
+        let (detector, updates) = match parameter {
+            "detector" => (Some(&self.watch.detector), self.watch.told),
+            "warning_detector" => (self.watch.warner.as_ref(), self.watch.warner_told),
+            _ => (None, 0),
+        };
+        detector.map(|Detector(detector)| Ok(Watching { state: detector.save()?, updates })).transpose()
     }
 }
 

@@ -33,6 +33,14 @@ impl Watch {
         Ok(Watch { description, detector, updates: 0 })
     }
 
+    /// One that was told so many numbers, and is in this state.
+    pub fn at_work(description: &Json, state: &[u8], updates: u64) -> Result<Self> {
+        let mut watch = Watch::new(description)?;
+        watch.detector.load(state)?;
+        watch.updates = updates;
+        Ok(watch)
+    }
+
     pub fn description(&self) -> &Json {
         &self.description
     }
@@ -54,6 +62,11 @@ impl Watch {
     pub fn change_point(&self) -> Option<u64> {
         let verdict = self.detector.verdict();
         (verdict.drift || verdict.warning).then(|| self.updates.saturating_sub(verdict.since))
+    }
+
+    /// What is known beside the estimate, for people.
+    pub fn inspect(&self) -> Json {
+        self.detector.inspect(&Schema::default())
     }
 
     pub fn memory(&self) -> usize {
@@ -95,9 +108,6 @@ impl Watch {
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let saved = state::open(bytes)?;
-        let mut watch = Watch::new(&state::description(&saved)?)?;
-        watch.detector.load(&saved.state)?;
-        watch.updates = saved.learned;
-        Ok(watch)
+        Watch::at_work(&state::description(&saved)?, &saved.state, saved.learned)
     }
 }

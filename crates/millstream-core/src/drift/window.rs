@@ -10,6 +10,8 @@
 //! where L, the least length of a side, is in m as in all programs that are used to publish results. While some cut
 //! has means further apart than ε, the oldest bucket is dropped.
 //!
+//! A warning is the same with a larger δ: then nothing is dropped, and it holds until the next check.
+//!
 //! Two things make it quick. The newest numbers wait, and enter the buckets and the sums many at once: how many they are
 //! depends on their count alone, so that the same numbers leave the same state in any portions. And most cuts are
 //! refused by products alone (`cuts.rs`), without a division and a root.
@@ -17,7 +19,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::buckets::{Bucket, Buckets, Lines, TOGETHER};
-use super::cuts::{self, Logarithm, Sums};
+use super::cuts::{self, Cut, Logarithm, Sums};
 use super::Direction;
 
 /// What a window is asked to do; checked where it is declared.
@@ -25,6 +27,8 @@ use super::Direction;
 pub struct Settings {
     /// The chance of a false alarm at a check.
     pub delta: f64,
+    /// The chance of a false alarm that is a warning; `delta` for no warnings.
+    pub warning_delta: f64,
     /// Numbers between checks.
     pub clock: u64,
     /// Buckets of each size.
@@ -33,6 +37,13 @@ pub struct Settings {
     pub min_window_length: u64,
     /// Numbers before the first check.
     pub grace_period: u64,
+}
+
+impl Settings {
+    #[inline]
+    pub fn warns(&self) -> bool {
+        self.warning_delta > self.delta
+    }
 }
 
 /// Numbers beyond this could make the squares overflow.
@@ -54,8 +65,10 @@ pub struct Window {
     waiting: Vec<f64>,
     /// Their sum, one after the other.
     loose: f64,
-    /// How many numbers are after the change, by the last cut.
-    since: u64,
+    /// Which way the mean may have gone, by the last check.
+    doubt: Option<Direction>,
+    /// How many ticks there were when the change began, or what may be one, by the last cut.
+    began: u64,
     /// There is no check before so many ticks; 0 if that is not known.
     next: u64,
 }
@@ -74,6 +87,14 @@ struct Saved {
     /// Whether the sums are of the numbers in buckets alone; else they are of those that wait too.
     #[serde(default)]
     settled: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    doubt: Option<Doubt>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Doubt {
+    direction: Direction,
+    began: u64,
 }
 
 /// What is used again and again while many numbers come.
@@ -103,7 +124,8 @@ impl From<Saved> for Window {
             ticks: saved.ticks,
             loose: saved.waiting.iter().sum(),
             waiting: saved.waiting,
-            since: 0,
+            began: saved.doubt.as_ref().map_or(0, |doubt| doubt.began),
+            doubt: saved.doubt.map(|doubt| doubt.direction),
             next: 0,
         }
     }
@@ -126,14 +148,22 @@ impl From<Window> for Saved {
             ticks: window.ticks,
             waiting: window.waiting,
             settled: true,
+            doubt: window.doubt.map(|direction| Doubt { direction, began: window.began }),
         }
     }
 }
 
 impl Window {
-    /// How many numbers are believed to be from after the change that the last number has brought to light.
+    /// How many numbers are believed to be from after the change that the last cut has brought to light.
+    #[inline]
     pub fn since(&self) -> u64 {
-        self.since
+        self.ticks.saturating_sub(self.began)
+    }
+
+    /// Which way the mean may have gone, by the last check; then `since` tells where that began.
+    #[inline]
+    pub fn doubt(&self) -> Option<Direction> {
+        self.doubt
     }
 
     #[inline]
@@ -164,12 +194,23 @@ impl Window {
         }
     }
 
+    /// Of all numbers; 0 while there is nothing.
+    pub fn whole_variance(&self) -> f64 {
+        match self.waiting.len() as f64 {
+            0.0 => self.variance(),
+            count => {
+                let gained = gained(&self.waiting, self.width as f64 - count, self.total, self.loose);
+                (self.squares + gained) / self.width as f64
+            }
+        }
+    }
+
     /// Begin anew; the memory is kept.
     pub fn clear(&mut self) {
         self.buckets.clear();
         self.waiting.clear();
         (self.width, self.total, self.squares, self.loose) = (0, 0.0, 0.0, 0.0);
-        (self.ticks, self.next) = (0, 0);
+        (self.ticks, self.next, self.began, self.doubt) = (0, 0, 0, None);
     }
 
     /// Add a number of at most `LARGEST` either way; where a cut was found and what is before it dropped, which way the
@@ -237,10 +278,26 @@ impl Window {
             return None;
         }
         self.settle(settings.max_buckets, room);
+        self.doubt = None;
         match self.cut(settings, &mut room.log) {
-            Some(direction) => Some(self.shrink(direction, settings, &mut room.log)),
             None => None,
+            Some(cut) => self.follow(cut, settings, &mut room.log),
         }
+    }
+
+    /// A change, after which what is before cuts is dropped, or a warning.
+    #[cold]
+    fn follow(&mut self, cut: Cut, settings: &Settings, log: &mut Logarithm) -> Option<Direction> {
+        self.began = self.ticks.saturating_sub(self.newer_side(settings));
+        if !cut.sure {
+            self.doubt = Some(cut.direction);
+            return None;
+        }
+        self.drop_oldest(settings.max_buckets);
+        while self.cut(settings, log).is_some_and(|cut| cut.sure) {
+            self.drop_oldest(settings.max_buckets);
+        }
+        Some(cut.direction)
     }
 
     /// Put the numbers that wait into buckets and sums.
@@ -256,32 +313,16 @@ impl Window {
     /// Put numbers, whose sum is `loose` and which are in the width, into buckets and sums.
     #[inline]
     fn take_in(&mut self, numbers: &[f64], max_buckets: usize, lines: &mut Lines) {
-        let (count, sum) = (numbers.len() as f64, self.loose);
-        let before = self.width as f64 - count;
-        let within = deviations(numbers, sum / count);
-        // (Σ' / k − Σ / n)² n k / (n + k), with one division; of whole numbers everything before it is exact.
-        let apart = before * sum - count * self.total;
-        let between = apart * apart / (before * count * (before + count)).max(1.0);
-        self.squares += within + between;
+        let (before, sum) = (self.width as f64 - numbers.len() as f64, self.loose);
+        self.squares += gained(numbers, before, self.total, sum);
         self.total += sum;
         self.loose = 0.0;
         self.buckets.add(numbers, max_buckets, lines);
     }
 
-    /// Drop what is before cuts, where there is one that way.
-    #[cold]
-    fn shrink(&mut self, direction: Direction, settings: &Settings, log: &mut Logarithm) -> Direction {
-        self.since = self.newer_side(settings);
-        self.drop_oldest(settings.max_buckets);
-        while self.cut(settings, log).is_some() {
-            self.drop_oldest(settings.max_buckets);
-        }
-        direction
-    }
-
-    /// The first cut, from the oldest on, whose sides have means too far apart; nobody waits.
+    /// See `cuts::first`; nobody waits.
     #[inline]
-    fn cut(&self, settings: &Settings, log: &mut Logarithm) -> Option<Direction> {
+    fn cut(&self, settings: &Settings, log: &mut Logarithm) -> Option<Cut> {
         let sums = Sums { width: self.width, total: self.total, squares: self.squares };
         cuts::first(&self.buckets, sums, settings, log)
     }
@@ -334,11 +375,23 @@ impl Window {
             && self.waiting.iter().all(|x| x.abs() <= LARGEST)
             && self.buckets.places.iter().all(|bucket| possible(bucket.total, bucket.squares))
             && possible(self.total, self.squares)
+            && self.began <= self.ticks
+            && (self.doubt.is_none() || settings.warns())
     }
 
     pub fn memory(&self) -> usize {
         self.buckets.memory() + self.waiting.capacity() * std::mem::size_of::<f64>()
     }
+}
+
+/// How much the sum of squared deviations grows when numbers with a sum come to `before` others with the sum `total`.
+#[inline]
+fn gained(numbers: &[f64], before: f64, total: f64, sum: f64) -> f64 {
+    let count = numbers.len() as f64;
+    let within = deviations(numbers, sum / count);
+    // (Σ' / k − Σ / n)² n k / (n + k), with one division; of whole numbers everything before it is exact.
+    let apart = before * sum - count * total;
+    within + apart * apart / (before * count * (before + count)).max(1.0)
 }
 
 /// The sum of squared deviations from a mean, by four sums that do not wait for each other.
@@ -359,8 +412,14 @@ fn deviations(numbers: &[f64], mean: f64) -> f64 {
 pub mod tests {
     use super::*;
 
-    const SETTINGS: Settings =
-        Settings { delta: 0.002, clock: 1, max_buckets: 2, min_window_length: 1, grace_period: 1 };
+    const SETTINGS: Settings = Settings {
+        delta: 0.002,
+        warning_delta: 0.002,
+        clock: 1,
+        max_buckets: 2,
+        min_window_length: 1,
+        grace_period: 1,
+    };
 
     fn settled(numbers: &[f64], max_buckets: usize) -> Window {
         let mut window = Window::default();
@@ -372,7 +431,7 @@ pub mod tests {
         window
     }
 
-    fn cut(window: &Window, settings: &Settings) -> Option<Direction> {
+    fn cut(window: &Window, settings: &Settings) -> Option<Cut> {
         window.cut(settings, &mut Logarithm::default())
     }
 
@@ -426,6 +485,7 @@ pub mod tests {
                 ticks,
                 waiting: numbers,
                 settled: true,
+                doubt: None,
             })
         };
         assert!(crafted(TOGETHER - 1, 31).is_sound(&SETTINGS));
@@ -465,9 +525,9 @@ pub mod tests {
     }
 
     /// Every cut computed, as the head of the file says.
-    fn plain_cut(window: &Window, settings: &Settings) -> bool {
+    fn plain_cut(window: &Window, settings: &Settings, delta: f64) -> bool {
         let (width, least) = (window.width as f64, settings.min_window_length as f64);
-        let log = (2.0 * width.ln() / settings.delta).ln();
+        let log = (2.0 * width.ln() / delta).ln();
         let (mut old, mut old_total) = (0.0, 0.0);
         window.buckets.rows(settings.max_buckets + 1).any(|(size, row)| {
             row.iter().any(|bucket| {
@@ -484,20 +544,27 @@ pub mod tests {
 
     #[test]
     fn the_filter_refuses_no_cut() {
-        let settings = Settings { delta: 0.05, max_buckets: 5, min_window_length: 5, ..SETTINGS };
-        let mut found = 0;
+        for warning_delta in [0.05, 0.2] {
+            filtered(&Settings { delta: 0.05, warning_delta, max_buckets: 5, min_window_length: 5, ..SETTINGS });
+        }
+    }
+
+    fn filtered(settings: &Settings) {
+        let (mut found, mut warned) = (0, 0);
         let (mut window, mut room) = (Window::default(), Room::default());
         for x in numbers(6000) {
             (window.width, window.loose) = (window.width + 1, x);
             window.take_in(&[x], settings.max_buckets, &mut room.lines);
-            let direction = window.cut(&settings, &mut room.log);
-            assert_eq!(plain_cut(&window, &settings), direction.is_some(), "{}", window.width);
-            if let Some(direction) = direction {
-                window.shrink(direction, &settings, &mut room.log);
-                found += 1;
+            let cut = window.cut(settings, &mut room.log);
+            let sure = cut.is_some_and(|cut| cut.sure);
+            assert_eq!(plain_cut(&window, settings, settings.delta), sure, "{}", window.width);
+            assert_eq!(plain_cut(&window, settings, settings.warning_delta), cut.is_some(), "{}", window.width);
+            if let Some(cut) = cut {
+                window.follow(cut, settings, &mut room.log);
+                (found, warned) = (found + u32::from(sure), warned + u32::from(!sure));
             }
         }
-        assert!(found > 8, "{found}");
+        assert!(found > 8 && (warned > 20) == settings.warns(), "{found} {warned}");
     }
 
     #[test]

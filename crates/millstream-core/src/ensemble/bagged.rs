@@ -73,6 +73,12 @@ impl Detector {
             _ => Err(arguments.absent(name)),
         }
     }
+
+    /// The same for those who look at changes alone.
+    pub fn without_warnings(mut self) -> Self {
+        self.0.forgo_warnings();
+        self
+    }
 }
 
 impl Clone for Detector {

@@ -232,7 +232,9 @@ impl<M: Member<Target = u32> + 'static, R: Rule<M>> Part for ClassEnsemble<M, R>
 
     fn member(&self, place: usize, input: &Schema) -> Result<Option<Extracted>> {
         let member = self.team.members().nth(place);
-        member.map(|member| Ok(Extracted { state: member.learner()?, input: member.input(input) })).transpose()
+        member
+            .map(|member| Ok(Extracted { state: member.learner()?, input: member.input(input), learned: None }))
+            .transpose()
     }
 }
 

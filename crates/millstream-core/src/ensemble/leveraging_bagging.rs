@@ -92,7 +92,7 @@ pub fn adwin(delta: f64) -> Result<Detector> {
     let parameters = serde_json::json!({ "delta": delta, "restart": false });
     let description = registry::resolve(&serde_json::json!({ "name": "drift.ADWIN", "parameters": parameters }))?;
     match registry::build_resolved(&description)? {
-        Built::DriftDetector(detector) => Ok(Detector(detector)),
+        Built::DriftDetector(detector) => Ok(Detector(detector).without_warnings()),
         _ => Err(Fault::value("drift.ADWIN: is not a detector")),
     }
 }

@@ -181,7 +181,9 @@ impl<M: Member<Target = f64> + 'static, R: Rule<M>> Part for NumberEnsemble<M, R
 
     fn member(&self, place: usize, input: &Schema) -> Result<Option<Extracted>> {
         let member = self.team.members().nth(place);
-        member.map(|member| Ok(Extracted { state: member.learner()?, input: member.input(input) })).transpose()
+        member
+            .map(|member| Ok(Extracted { state: member.learner()?, input: member.input(input), learned: None }))
+            .transpose()
     }
 }
 

@@ -153,10 +153,14 @@ fn plan<L: Learner>(
     let disabled = arguments.text("disable_detector")?;
     let drift = match disabled {
         "drift" => None,
-        _ => Some(Detector::given(arguments, "drift_detector")?.map_or_else(|| adwin(1e-5), Ok)?),
+        _ => {
+            Some(Detector::given(arguments, "drift_detector")?.map_or_else(|| adwin(1e-5), Ok)?.without_warnings())
+        }
     };
     let warning = match disabled {
-        "off" => Some(Detector::given(arguments, "warning_detector")?.map_or_else(|| adwin(1e-4), Ok)?),
+        "off" => Some(
+            Detector::given(arguments, "warning_detector")?.map_or_else(|| adwin(1e-4), Ok)?.without_warnings(),
+        ),
         _ => None,
     };
     let weighted = !arguments.boolean("disable_weighted_vote")?;

@@ -263,10 +263,12 @@ impl<L: Learner + 'static> Part for Stack<L> {
         // After the models comes the last learner.
         if place == self.team.len() {
             let said = self.layout.schema(input, self.team.len());
-            return Ok(Some(Extracted { state: self.meta.part().save()?, input: said }));
+            return Ok(Some(Extracted { state: self.meta.part().save()?, input: said, learned: None }));
         }
         let member = self.team.members().nth(place);
-        member.map(|member| Ok(Extracted { state: member.learner()?, input: input.clone() })).transpose()
+        member
+            .map(|member| Ok(Extracted { state: member.learner()?, input: input.clone(), learned: None }))
+            .transpose()
     }
 }
 

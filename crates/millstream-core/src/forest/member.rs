@@ -49,14 +49,19 @@ pub struct Plan<L: TreeLeaf> {
 
 impl<L: TreeLeaf> Plan<L> {
     pub fn new(name: &'static str, arguments: &Arguments<'_>, settings: L::Settings) -> Result<Self> {
+        let warning = Detector::given(arguments, "warning_detector")?.map(Detector::without_warnings);
+        let mut drift = Detector::given(arguments, "drift_detector")?;
+        if warning.is_some() {
+            drift = drift.map(Detector::without_warnings);
+        }
         Ok(Plan {
             name,
             seed: arguments.integer("seed")? as u64,
             settings,
             max_features: max_features::size(arguments)?,
             poisson: Poisson::new(arguments.float("poisson_rate")?),
-            warning: Detector::given(arguments, "warning_detector")?,
-            drift: Detector::given(arguments, "drift_detector")?,
+            warning,
+            drift,
             weighted: !arguments.boolean("disable_weighted_vote")?,
         })
     }

@@ -6,10 +6,11 @@
 use serde_json::Value as Json;
 
 use crate::block::among_known;
+use crate::drift::Watch;
 use crate::fault::{Fault, Result, Shown};
 use crate::labels::{Label, Labels};
 use crate::registry::{self, Built, Role};
-use crate::role::{Classifier, Part, Regressor, Transformer};
+use crate::role::{Classifier, Part, Regressor, Transformer, Watching};
 use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{self, Saved};
@@ -189,10 +190,21 @@ impl Model {
                 let mut model = Model::new(&description)?;
                 let labels =
                     if model.role() == Role::Classifier { self.labels.clone() } else { Labels::default() };
-                model.adopt(&member.input, &labels, &member.state, self.learned)?;
+                let learned = member.learned.unwrap_or(self.learned);
+                model.adopt(&member.input, &labels, &member.state, learned)?;
                 Ok(model)
             }
             _ => Err(Fault::key(format!("{}: there is no step {place}", self.title))),
+        }
+    }
+
+    /// The detector of change that a parameter describes, as it is now.
+    pub fn watch(&self, parameter: &str) -> Result<Watch> {
+        match self.root.part().watching(parameter)? {
+            Some(Watching { state, updates }) => {
+                Watch::at_work(&self.description["parameters"][parameter], &state, updates)
+            }
+            None => Err(Fault::key(format!("{}: there is no {parameter}", self.title))),
         }
     }
 

@@ -39,10 +39,12 @@ pub const SEED: Parameter = Parameter::new(
 
 impl Options {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
+        let delta = arguments.float("adwin_delta")?;
         Ok(Options {
-            // But for delta as `drift.ADWIN` is.
+            // But for delta as `drift.ADWIN` is, and without warnings.
             adwin: Adwin {
-                delta: arguments.float("adwin_delta")?,
+                delta,
+                warning_delta: delta,
                 clock: 32,
                 max_buckets: 5,
                 min_window_length: 5,

@@ -75,7 +75,14 @@ mod tests {
         let parameters = description["parameters"].as_object().unwrap();
         let arguments = crate::parameter::Arguments::new(NAME, parameters);
         let options = Options {
-            adwin: Adwin { delta: 0.002, clock: 32, max_buckets: 5, min_window_length: 5, grace_period: 10 },
+            adwin: Adwin {
+                delta: 0.002,
+                warning_delta: 0.002,
+                clock: 32,
+                max_buckets: 5,
+                min_window_length: 5,
+                grace_period: 10,
+            },
             threshold: 300,
             log_significance: 40f64.ln(),
             bootstrap: false,

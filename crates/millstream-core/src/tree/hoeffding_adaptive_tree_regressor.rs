@@ -74,7 +74,14 @@ mod tests {
         let settings =
             RegressionSettings::new(&Arguments::new(NAME, description["parameters"].as_object().unwrap()));
         let options = Options {
-            adwin: Adwin { delta: 0.002, clock: 32, max_buckets: 5, min_window_length: 5, grace_period: 10 },
+            adwin: Adwin {
+                delta: 0.002,
+                warning_delta: 0.002,
+                clock: 32,
+                max_buckets: 5,
+                min_window_length: 5,
+                grace_period: 10,
+            },
             threshold: 300,
             log_significance: 40f64.ln(),
             bootstrap: false,
