@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import pickle
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import millstream
 from millstream import base, ensemble, forest, linear_model, naive_bayes, preprocessing, tree
+from millstream.errors import MillstreamError
 
 BAYES = {"name": "naive_bayes.GaussianNB"}
 SCALED = [{"name": "preprocessing.StandardScaler"}, {"name": "linear_model.LogisticRegression"}]
@@ -379,6 +381,70 @@ def test_a_learner_of_ones_own_that_raises(title: str) -> None:
         model.learn_one(dict(enumerate(X[100].tolist())), 1)
     assert kept == [list(member.model.kept) for member in model._state.members if hasattr(member.model, "kept")]
     assert model.learned == 100
+
+
+class Odd(base.Classifier):
+    """Answers what it is told to, of a row with a large "a"."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer, self.seen = answer, 0
+
+    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
+        self.seen += 1
+
+    def predict_proba_one(self, x: Any) -> Any:
+        return self.answer if x.get("a", 0.0) > 5.0 else {0: 0.25, 1: 0.75}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "must give a dict of probabilities by class, got None"),
+        ([0.5, 0.5], r"must give a dict of probabilities by class, got list \[0.5, 0.5\]"),
+        ({0: math.nan}, "must give finite probabilities that are not negative, got float nan for class 0"),
+        ({0: 0.5, 1: math.inf}, "got float inf for class 1"),
+        ({"a": -0.1}, "got float -0.1 for class 'a'"),
+        ({0: "much"}, "must give numbers, got str 'much' for class 0"),
+    ],
+)
+@pytest.mark.parametrize("title", OWN)
+def test_an_answer_that_is_none_is_refused_in_one_line(title: str, answer: Any, words: str) -> None:
+    model = OWN[title](Odd(answer))
+    good = [{"a": 1.0, "c": float(place)} for place in range(20)]
+    model.learn_many(good, [0, 1] * 10)
+    bad = [*good[:3], {"a": 9.0, "c": 3.0}]
+    before = pickle.dumps([model._state.members, model._state.classes, model.learned])
+    who = rf"^row 3: ensemble\.\w+: member \d: Odd: predict_proba_one .*{words}"
+    with pytest.raises(MillstreamError, match=who):
+        model.learn_many(bad, [0, 1, 0, 1])
+    assert pickle.dumps([model._state.members, model._state.classes, model.learned]) == before
+    for predict in (model.predict_many, model.predict_proba_many):
+        with pytest.raises(MillstreamError, match=who):
+            predict(bad)
+
+
+@pytest.mark.parametrize(("answer", "kind"), [(None, TypeError), ("x", TypeError), (math.nan, ValueError)])
+def test_a_number_that_is_none_is_refused_in_one_line(answer: Any, kind: Any) -> None:
+    class OddNumber(Mean):
+        def predict_one(self, x: Any) -> Any:
+            return answer if x.get("a", 0.0) > 5.0 else 1.0
+
+    for model in (
+        ensemble.BaggingRegressor(OddNumber(), n_models=2),
+        ensemble.SRPRegressor(OddNumber(), n_models=2, subspace_size=1.0),
+        ensemble.VotingRegressor([OddNumber(), OddNumber()]),
+        ensemble.StackingRegressor([OddNumber(), OddNumber()]),
+    ):
+        model.learn_one({"a": 1.0}, 1.0)
+        words = r"ensemble\.\w+: member 0: OddNumber: predict_one must give a finite number, got"
+        with pytest.raises(kind, match=words):
+            model.learn_one({"a": 9.0}, 1.0)
+        with pytest.raises(kind, match=words):
+            model.predict_one({"a": 9.0})
+        assert model.learned == 1
+    stack = ensemble.StackingRegressor([Mean()], OddNumber(), include_features=True)
+    with pytest.raises(kind, match=r"ensemble\.StackingRegressor: meta_model: OddNumber: predict_one must"):
+        stack.predict_one({"a": 9.0})
 
 
 def test_a_regressor_of_ones_own() -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar, cast
 import numpy as np
 
 from millstream import _core, _frames
+from millstream._answers import each_row, probabilities_of
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
 if TYPE_CHECKING:
@@ -323,7 +324,7 @@ class Predictor(Model):
 
     def predict_many(self, X: Any) -> Any:
         """Predict rows, exactly as `predict_one` would."""
-        return _frames.pack_answers([self.predict_one(x) for x in _frames.dicts(X)])
+        return _frames.pack_answers(list(each_row(self.predict_one, X)))
 
     def step_many(self, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
         """Predict each row, then learn it. Returns what was predicted before each row was learned."""
@@ -432,12 +433,12 @@ class Classifier(Predictor):
 
     def predict_one(self, x: Features) -> Label | None:
         """The most probable class."""
-        probabilities = self.predict_proba_one(x)
+        probabilities = probabilities_of(self, x)
         return max(probabilities, key=probabilities.__getitem__) if probabilities else None
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities of rows: a column for each class, in the order of `classes`."""
-        return _frames.pack_probabilities([self.predict_proba_one(x) for x in _frames.dicts(X)])
+        return _frames.pack_probabilities(list(each_row(self.predict_proba_one, X)))
 
 
 class Regressor(Predictor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from millstream._answers import probabilities_of
 from millstream.base import Classifier, Features, Label, Model, Native
 from millstream.errors import InvalidType
 
@@ -89,7 +90,7 @@ def _vote(member: Any, x: Features) -> float:
     """The probability that a member gives to its class; 0 or 1 if it knows no probabilities."""
     if type(member).predict_proba_one is Classifier.predict_proba_one:
         return float(member.predict_one(x) is True)
-    return float(member.predict_proba_one(x).get(True, 0.0))
+    return float(probabilities_of(member, x).get(True, 0.0))
 
 
 class _NativeOneVsRest(Native, OneVsRest):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from millstream import _frames
+from millstream._answers import each_row, probabilities_of
 from millstream.base import Features, Model, Native, Predictor, role_of, teach
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
 from millstream.errors import InvalidType
@@ -261,7 +262,9 @@ class _PythonPipeline(Pipeline, Predictor):
     def predict_proba_one(self, x: Features) -> dict[Any, float]:
         """The probability of each class for one example."""
         with self._lock:
-            return dict(self._last("predict_proba_one")(self._before_last(x)))
+            # Refused at once if it has none.
+            self._last("predict_proba_one")
+            return probabilities_of(self._segments[-1], self._before_last(x))
 
     def predict_interval_one(self, x: Features, coverage: float = 0.9) -> tuple[float, float]:
         """What the last step's `predict_interval_one` says."""
@@ -286,7 +289,7 @@ class _PythonPipeline(Pipeline, Predictor):
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities of rows: a column for each class."""
-        return _frames.pack_probabilities([self.predict_proba_one(x) for x in _frames.dicts(X)])
+        return _frames.pack_probabilities(list(each_row(self.predict_proba_one, X)))
 
     def transform_many(self, X: Any) -> Any:
         """Transform rows, exactly as `transform_one` would."""

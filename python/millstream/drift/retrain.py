@@ -7,10 +7,11 @@ import math
 from typing import Any
 
 from millstream import _core, _frames
+from millstream._answers import each_row, probabilities_of
 from millstream.base import Features, Label, Native, Predictor, role_of, teach
 from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
-from millstream.errors import InvalidType
+from millstream.errors import InvalidType, MillstreamError
 from millstream.registry import face
 
 __all__ = ["DriftRetrainingClassifier", "Retrain"]
@@ -164,22 +165,27 @@ class Retrain(Predictor):
 
     def predict_one(self, x: Features) -> Any:
         """Predict one example."""
-        return self._now.predict_one(x)
+        try:
+            return self._now.predict_one(x)
+        except MillstreamError as error:
+            raise error.by(self.name) from None
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
         """The probability of each class for one example."""
-        found: dict[Label, float] = self._now.predict_proba_one(x)
-        return found
+        try:
+            return probabilities_of(self._now, x)
+        except MillstreamError as error:
+            raise error.by(self.name) from None
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities of rows: a column for each class."""
-        return _frames.pack_probabilities([self.predict_proba_one(x) for x in _frames.dicts(X)])
+        return _frames.pack_probabilities(list(each_row(self.predict_proba_one, X)))
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example, and hear how wrong the model was about it."""
         if w == 0.0:
             return
-        said = self._now.predict_one(x)
+        said = self.predict_one(x)
         teach(self._now, x, y, w)
         self._learned += 1
         advice = "nothing" if said is None else self._tell(said, y)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
+from millstream._answers import number_of, probabilities_of
 from millstream.base import Classifier, Features, Label, Native, Predictor, Regressor, role_of, teach
 from millstream.compose.members import find, is_native, refuse_learned
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
@@ -299,7 +300,7 @@ class ClassEnsemble(Ensemble, Classifier):
     def _votes_of(self, model: Any, place: int, x: Features) -> dict[Label, float]:
         if isinstance(model, Native) or not _has_no_probabilities(type(model)):
             try:
-                return dict(self._turn(place, model.predict_proba_one, x))
+                return dict(self._turn(place, probabilities_of, model, x))
             except NotImplementedError:
                 # Some of scikit-learn's have the method and no probabilities.
                 pass
@@ -355,7 +356,10 @@ class NumberEnsemble(Ensemble, Regressor):
     aggregation: str = "mean"
 
     def _number(self, place: int, x: Features) -> float:
-        return float(self._turn(place, self._state.members[place].model.predict_one, x))
+        return self._number_of(self._state.members[place].model, place, x)
+
+    def _number_of(self, model: Any, place: int, x: Features) -> float:
+        return float(self._turn(place, number_of, model, x))
 
     def _trust(self) -> list[float]:
         return [1.0] * len(self)

@@ -361,7 +361,7 @@ class SRPRegressor(_Patches, NumberEnsemble):
         )
 
     def _judge(self, member: _Patch, place: int, x: Features, y: Any) -> float | None:
-        return float(abs(self._turn(place, member.model.predict_one, self._cut(member, x)) - y))
+        return abs(self._number_of(member.model, place, self._cut(member, x)) - float(y))
 
     def _place(self, member: _Patch, error: float) -> float:
         spread = member.spread

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from millstream._answers import number_of, probabilities_of
 from millstream.base import Features, Label, Model, Native, teach
 from millstream.ensemble.own import ClassEnsemble, NumberEnsemble, compiled, unnamed, wrong
 from millstream.ensemble.voting import _Several
+from millstream.errors import MillstreamError
 from millstream.registry import build
 
 __all__ = ["Stacking", "StackingClassifier", "StackingRegressor"]
+
+_Answer = TypeVar("_Answer")
 
 
 class _Stack(_Several):
@@ -44,6 +48,14 @@ class _Stack(_Several):
         for place in range(len(self)):
             said.update(self._word(place, x))
         return said
+
+    def _last(self, answer: Callable[..., _Answer], x: Features) -> _Answer:
+        """What the last learner answers; if it raises, the error says so."""
+        said = self._said(x)
+        try:
+            return answer(self._meta, said)
+        except MillstreamError as error:
+            raise error.by(f"{self.name}: meta_model") from None
 
     def _word(self, place: int, x: Features) -> dict[str, float]:
         raise NotImplementedError
@@ -121,7 +133,7 @@ class Stacking(_Stack, ClassEnsemble):
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
         """The probability of each class for one example."""
-        return dict(self._meta.predict_proba_one(self._said(x)))
+        return self._last(probabilities_of, x)
 
 
 @compiled
@@ -180,7 +192,7 @@ class StackingRegressor(_Stack, NumberEnsemble):
 
     def predict_one(self, x: Features) -> float:
         """What the last learner makes of what the models say."""
-        return float(self._meta.predict_one(self._said(x)))
+        return self._last(number_of, x)
 
 
 #: As River and scikit-learn call it.

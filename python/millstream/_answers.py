@@ -1,0 +1,65 @@
+"""What models of one's own answer, checked where other parts go on with it.
+
+The answers of native models are finite whatever they have learned; a class in Python may answer anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from millstream import _core, _frames
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
+
+__all__ = ["each_row", "number_of", "probabilities_of"]
+
+
+def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
+    """What `predict_proba_one` gives: a finite number, not negative, for each class."""
+    answer = model.predict_proba_one(x)
+    if isinstance(model, _core.Model):
+        return dict(answer)
+    must = f"{type(model).__name__}: predict_proba_one must give"
+    if not callable(getattr(answer, "items", None)):
+        raise InvalidType(f"{must} a dict of probabilities by class, got {_shown(answer)}")
+    found = dict(answer.items())
+    for label, probability in found.items():
+        try:
+            good = bool(0.0 <= probability < math.inf)
+        except (TypeError, ValueError):
+            raise InvalidType(f"{must} numbers, got {_shown(probability)} for class {label!r:.60}") from None
+        if not good:
+            got = f"got {_shown(probability)} for class {label!r:.60}"
+            raise InvalidValue(f"{must} finite probabilities that are not negative, {got}")
+    return found
+
+
+def number_of(model: Any, x: Any) -> float:
+    """What `predict_one` of a regressor gives: a finite number."""
+    answer = model.predict_one(x)
+    must = f"{type(model).__name__}: predict_one must give a finite number"
+    try:
+        number = float(answer)
+    except (TypeError, ValueError):
+        raise InvalidType(f"{must}, got {_shown(answer)}") from None
+    if not math.isfinite(number):
+        raise InvalidValue(f"{must}, got {_shown(answer)}")
+    return number
+
+
+def each_row(work: Callable[[Any], Any], X: Any) -> Iterator[Any]:
+    """What becomes of each row; an error says which it was."""
+    for row, x in enumerate(_frames.dicts(X)):
+        try:
+            yield work(x)
+        except MillstreamError as error:
+            error.at_row(row)
+            raise
+        except Exception as error:
+            error.add_note(f"at row {row}")
+            raise
+
+
+def _shown(answer: Any) -> str:
+    return "None" if answer is None else _frames.shown(answer)
