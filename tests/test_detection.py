@@ -209,7 +209,8 @@ def test_the_command(capsys: Any, tmp_path: Path) -> None:
     for bad in (
         ["drift", generator],
         ["drift", "abrupt", "--changes", "3"],
-        ["drift", str(path)],
+        ["drift", str(path), "-m", "GaussianNB"],
+        ["drift", str(path), "--within", "5"],
         ["drift", "abrupt", "--plot", "p.txt"],
         ["drift", "abrupt", "-d", "GaussianNB"],
         ["drift", "abrupt", "-d", "ADWIN", "-d", "ADWIN"],
@@ -217,3 +218,50 @@ def test_the_command(capsys: Any, tmp_path: Path) -> None:
     ):
         assert main(bad) == 2
     assert millstream.find(role="drift_detector")
+
+
+def test_the_command_finds_changes_in_a_file(capsys: Any, tmp_path: Path) -> None:
+    path, plot = tmp_path / "errors.csv", tmp_path / "p.svg"
+    numbers = [0, 0, 0, 1] * 250 + [0, 1, 1, 0] * 250 + [0, 0, 0, 0, 0, 0, 0, 1] * 125
+    path.write_text("n,error\n" + "".join(f"{place},{x}\n" for place, x in enumerate(numbers)))
+    assert main(["drift", str(path), "-t", "error", "--plot", str(plot)]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split() for line in out.splitlines()[1:]] == [
+        ["detector", "row", "direction", "began", "warned", "before", "after"],
+        # 992 = 31 · 32 is where a bucket ends; from there to 1,119, the first 8 numbers are of the old share.
+        ["ADWIN", "1,119", "up", "992", "1,087", "0.25", "0.4844"],
+        ["ADWIN", "2,079", "down", "2,000", "-", "0.5", "0.125"],
+    ]
+    assert out.splitlines()[0] == f"error of {path}: 2 changes found in 3,000 numbers"
+    assert "rows count from 0" in err
+    assert plot.exists()
+
+    assert main(["drift", str(path), "-t", "error", "-d", "ADWIN", "-d", "rise=HDDM_A", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["source"], data["column"], data["numbers"]) == (str(path), "error", 3000)
+    assert [each["detector"] for each in data["detectors"]] == ["ADWIN", "rise"]
+    first = data["detectors"][0]["changes"][0]
+    after = float(np.mean(numbers[992:1120]))
+    assert first == {
+        "row": 1119, "direction": "up", "began": 992, "warned": 1087, "before": 0.25, "after": after,
+    }  # fmt: skip
+    places = drift.HDDM_A().update_many(numbers).tolist()
+    assert [change["row"] for change in data["detectors"][1]["changes"]] == places
+
+    # Up to the warning: nothing found, and said what is feared.
+    short = tmp_path / "short.csv"
+    short.write_text("error\n" + "".join(f"{x}\n" for x in numbers[:1100]))
+    assert main(["drift", str(short), "-q"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[1:] == ["ADWIN found no change", "ADWIN warns at the end: up since row 992"]
+    assert main(["drift", str(short), "--json"]) == 0
+    warning = json.loads(capsys.readouterr().out)["detectors"][0]["warning"]
+    assert (warning["warned"], warning["began"], warning["direction"]) == (1087, 992, "up")
+
+    for bad, words in (
+        ([str(path)], "Name it with --target: n, error"),
+        ([str(path), "-t", "n", "-d", "DDM"], "row 2: drift.DDM: a number must be in [0, 1]"),
+        ([str(tmp_path / "eror.csv")], "there is no such file"),
+    ):
+        assert main(["drift", *bad]) != 0
+        assert words in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`millstream drift`: how good drift detectors are on streams whose changes are known, and what they cost."""
+"""`millstream drift`: how good detectors are where the changes are known, and where they find some in a file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from millstream.cli import show
 from millstream.cli.errors import UsageError
 from millstream.cli.models import MODEL, model_of, named
 from millstream.cli.options import JSON, OK, QUIET, Command, Option, positive
+from millstream.cli.sources import choice, near_file
 from millstream.errors import InvalidValue
 
 __all__ = ["COMMAND"]
@@ -19,6 +20,10 @@ __all__ = ["COMMAND"]
 #: The names of `evaluate.detection.streams.STREAMS`, which would take long to import where only help is asked for.
 _STREAMS = ("abrupt", "gradual", "slight", "stable")
 _ENDINGS = (".png", ".svg", ".pdf")
+_NOT_FOR_FILES = {
+    "--model": "millstream run FILE --model … --detector … watches the errors of a model on a file",
+    "--within": "it judges detections, which needs --changes",
+}
 
 
 def main(given: Namespace) -> int:
@@ -27,6 +32,8 @@ def main(given: Namespace) -> int:
 
     if given.plot and Path(given.plot).suffix.lower() not in _ENDINGS:
         raise UsageError(f"--plot: a plot is saved as {', '.join(_ENDINGS)}, got {given.plot!r}")
+    if given.source is not None and given.changes is None and Path(given.source).exists():
+        return _find(given)
     stream = _stream(given)
     result = evaluate.drift(
         _detectors(given.detector),
@@ -49,6 +56,17 @@ def main(given: Namespace) -> int:
     return OK
 
 
+def _find(given: Namespace) -> int:
+    """Where the numbers of a file change, as nobody knows."""
+    from millstream.cli.changes import tell
+
+    for option, needs in ((given.model, "--model"), (given.within, "--within")):
+        if option is not None:
+            raise UsageError(f"{needs}: {_NOT_FOR_FILES[needs]}")
+    column, values = _values(given)
+    return tell(given, column, values, _detectors(given.detector or ["ADWIN"]))
+
+
 def _detectors(texts: list[str] | None) -> Any:
     if not texts:
         return None
@@ -69,28 +87,34 @@ def _stream(given: Namespace) -> Any:
             raise UsageError("--changes is for a file; a stream of errors knows its own")
         return source
     if Path(source).exists():
-        return _values(given), given.changes or []
+        return _values(given)[1], given.changes or []
     if given.changes is not None:
         raise UsageError("--changes is for a file; a generator knows its own")
+    if "(" not in source and Path(source).suffix.islower():
+        raise InvalidValue(f"{source}: there is no such file{near_file(Path(source))}")
     built = notation.parse(source, role=("generator",))
     if not given.model:
         raise UsageError('a generator needs a --model, such as "GaussianNB", whose errors the detectors are told')
     return built
 
 
-def _values(given: Namespace) -> Any:
-    """The numbers of a column of a file."""
+def _values(given: Namespace) -> tuple[str, Any]:
+    """A column of a file and its numbers; of a file with one column, that one."""
     import numpy as np
 
     from millstream import stream
 
-    if not given.target:
-        raise UsageError("which column holds the numbers? Name it with --target")
-    columns = [np.asarray(chunk.y) for chunk in stream.open(given.source, target=given.target).chunks()]
+    column = given.target
+    if not column:
+        opened = stream.open(given.source)
+        if len(opened.schema) != 1:
+            raise UsageError(f"which column holds the numbers? Name it with --target{choice(opened)}")
+        column = str(next(iter(opened.schema)))
+    columns = [np.asarray(chunk.y) for chunk in stream.open(given.source, target=column).chunks()]
     values = np.concatenate(columns) if columns else np.zeros(0)
     if values.dtype.kind not in "fiub":
-        raise InvalidValue(f"{given.source}: column {given.target!r} holds no numbers")
-    return values.astype(np.float64)
+        raise InvalidValue(f"{given.source}: column {column!r} holds no numbers")
+    return column, values.astype(np.float64)
 
 
 def _changes(text: str) -> list[int | tuple[int, int]]:
@@ -107,10 +131,12 @@ def _changes(text: str) -> list[int | tuple[int, int]]:
 
 COMMAND = Command(
     "drift",
-    "how good drift detectors are where the changes are known",
+    "where the numbers of a file change, and how good drift detectors are where that is known",
     "Each detector goes through the same streams, once for each seed: how late it finds a change, how many it\n"
     "misses, how many false alarms it gives in 10,000 numbers, what an update costs. By default all detectors of\n"
-    "errors on four streams of errors, whose share is 0.2 and after 5,000 numbers 0.4.",
+    "errors on four streams of errors, whose share is 0.2 and after 5,000 numbers 0.4.\n\n"
+    "Of a file without --changes nothing is known: printed is where the detectors, by default ADWIN, find a\n"
+    "change, which way it goes, with which row they believe it to have begun, and the means before and after.",
     (
         Option(
             ("source",),
@@ -162,6 +188,7 @@ COMMAND = Command(
             "on the errors of a model",
             'drift "Drift(SEA(), SEA(variant=2), position=5000, width=0)" -m GaussianNB -d ADWIN -d PageHinkley',
         ),
+        ("where the numbers of a file change", "drift errors.csv --target error"),
         ("on numbers of your own", "drift errors.csv --target error --changes 1200,5000-5500"),
         ("a picture", "drift abrupt --plot detectors.png"),
     ),

@@ -20,7 +20,7 @@ from millstream.registry import find, nearest
 if TYPE_CHECKING:
     from millstream.stream import Stream
 
-__all__ = ["SOURCE", "SOURCE_OPTIONS", "source_of", "vocabulary"]
+__all__ = ["SOURCE", "SOURCE_OPTIONS", "choice", "near_file", "source_of", "vocabulary"]
 
 SOURCE = Option(
     ("source",),
@@ -118,7 +118,7 @@ def source_of(given: Namespace, *, learning: bool = True) -> Stream:
         )
     found = _file(text, given, named) if _is_file(text, given) else _built(text, given, named)
     if learning and found.target is None and _is_table(found):
-        raise UsageError(f"which column is to be predicted? Name it with --target{_choice(found)}")
+        raise UsageError(f"which column is to be predicted? Name it with --target{choice(found)}")
     if given.skip:
         found = found.skip(given.skip)
     if given.shuffle:
@@ -132,7 +132,7 @@ def _is_table(found: Stream) -> bool:
     return isinstance(found, TableStream)
 
 
-def _choice(found: Stream) -> str:
+def choice(found: Stream) -> str:
     """The columns that there are, if they can be seen without losing anything."""
     try:
         names = list(found.schema) if found.repeatable and not found.endless else []
@@ -174,7 +174,7 @@ def _file(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
     if text != "-":
         path = Path(text)
         if not path.exists():
-            raise InvalidValue(f"{text}: there is no such file{_near_file(path)}")
+            raise InvalidValue(f"{text}: there is no such file{near_file(path)}")
         if path.is_dir():
             raise InvalidValue(f"{text}: this is a directory, not a file")
         if given.query or path.suffix.lower() in _DATA_BASES:
@@ -182,7 +182,8 @@ def _file(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
     return _called(lambda: stream.open(text, format=given.format, **named), text, named)
 
 
-def _near_file(path: Path) -> str:
+def near_file(path: Path) -> str:
+    """A file of nearly the same name, in words."""
     try:
         names = [other.name for other in path.parent.iterdir()]
     except OSError:
