@@ -4,6 +4,7 @@
 //! Each is a `Test` in a file of its own; `detector` makes a part of it. Those that look at errors of a classifier
 //! (`Test::SHARES`) are told 1 for an error and 0 for none, or anything between.
 
+mod advice;
 mod adwin;
 mod buckets;
 mod cusum;

@@ -16,6 +16,7 @@ use serde_bytes::ByteBuf;
 use serde_json::json;
 
 use crate::ensemble::bagged::Detector;
+use crate::ensemble::learner::Learner;
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
@@ -23,6 +24,8 @@ use crate::role::{Classifier, Member, Part, Regressor, Watching};
 use crate::row::{Prediction, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
+
+use super::advice::{Advice, Adviser};
 
 const NAME: &str = "drift.Retrain";
 
@@ -60,127 +63,29 @@ pub static RETRAIN: Declaration = Declaration {
 };
 
 fn build(arguments: &Arguments<'_>) -> Result<Built> {
-    let warm = arguments.boolean("warm")?;
-    let warner = Detector::given(arguments, "warning_detector")?.map(Detector::without_warnings);
-    let detector = Detector::given(arguments, "detector")?.ok_or_else(|| arguments.absent("detector"))?;
-    let detector = if warm && warner.is_none() { detector } else { detector.without_warnings() };
-    let watch = Watch { detector, warner, warm, told: 0, warner_told: 0 };
+    let adviser = Adviser::new(arguments)?;
     Ok(match arguments.part("model")? {
-        Built::Classifier(fresh) => Built::Classifier(Box::new(Retrain::new(fresh, watch))),
+        Built::Classifier(fresh) => Built::Classifier(Box::new(Retrain::new(fresh, adviser))),
         Built::Regressor(fresh) => {
-            for (what, watched) in
-                [("detector", Some(&watch.detector)), ("warning_detector", watch.warner.as_ref())]
-            {
-                // Errors of a regressor are of any size.
-                if watched.is_some_and(|Detector(watched)| watched.duplicate().update(2.0).is_err()) {
-                    return Err(Fault::wrong_type(format!(
-                        "{NAME}: {what} must take numbers of any size for a regressor, such as drift.ADWIN or \
-                         drift.PageHinkley; it takes the errors of a classifier"
-                    )));
-                }
-            }
-            Built::Regressor(Box::new(Retrain::new(fresh, watch)))
+            adviser.takes_any_size(NAME)?;
+            Built::Regressor(Box::new(Retrain::new(fresh, adviser)))
         }
         _ => return Err(arguments.absent("model")),
     })
 }
 
-/// Errors beyond this are told as this: no detector refuses it, and it is a change to each.
-const LARGEST_ERROR: f64 = 1e100;
-
-#[derive(Clone)]
-struct Watch {
-    detector: Detector,
-    warner: Option<Detector>,
-    warm: bool,
-    /// How many errors the detectors have counted.
-    told: u64,
-    warner_told: u64,
-}
-
-/// What an error means for the models.
-enum Advice {
-    /// All is well: what grows in the background is not needed.
-    Well,
-    /// Stay as it is.
-    Nothing,
-    /// Grow another model, if there is none.
-    Grow,
-    /// Grow another model anew.
-    GrowAnew,
-    Replace,
-}
-
-impl Watch {
-    fn tell(&mut self, error: f64) -> Advice {
-        let error = error.min(LARGEST_ERROR);
-        // A detector that refuses such a number has not counted it, which is all that can be done.
-        let Detector(detector) = &mut self.detector;
-        self.told = self.told.saturating_add(u64::from(detector.update(error).is_ok()));
-        let verdict = detector.verdict();
-        if verdict.drift {
-            if !verdict.is_worse() {
-                return Advice::Nothing;
-            }
-            if let Some(Detector(warner)) = &mut self.warner {
-                warner.reset();
-                self.warner_told = 0;
-            }
-            return Advice::Replace;
-        }
-        if !self.warm {
-            return Advice::Nothing;
-        }
-        if let Some(Detector(warner)) = &mut self.warner {
-            self.warner_told = self.warner_told.saturating_add(u64::from(warner.update(error).is_ok()));
-            let warned = warner.verdict();
-            return match warned.is_worse() {
-                true => Advice::GrowAnew,
-                false => Advice::Nothing,
-            };
-        }
-        match verdict.may_be_worse() {
-            true => Advice::Grow,
-            false => Advice::Well,
-        }
-    }
-}
-
-/// A learner of either role, as far as it is replaced.
-trait Learner: Clone + Send + Sync {
-    type Target: Copy;
-    fn part(&self) -> &dyn Part;
-    fn part_mut(&mut self) -> &mut dyn Part;
+/// A learner that is taught row by row.
+trait Teachable: Learner {
     fn teach(&mut self, x: Row<'_>, y: Self::Target, w: f64, scratch: &mut Scratch) -> Result<()>;
 }
 
-impl Learner for Box<dyn Classifier> {
-    type Target = u32;
-
-    fn part(&self) -> &dyn Part {
-        &**self
-    }
-
-    fn part_mut(&mut self) -> &mut dyn Part {
-        &mut **self
-    }
-
+impl Teachable for Box<dyn Classifier> {
     fn teach(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.learn(x, y, w, scratch)
     }
 }
 
-impl Learner for Box<dyn Regressor> {
-    type Target = f64;
-
-    fn part(&self) -> &dyn Part {
-        &**self
-    }
-
-    fn part_mut(&mut self) -> &mut dyn Part {
-        &mut **self
-    }
-
+impl Teachable for Box<dyn Regressor> {
     fn teach(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.learn(x, y, w, scratch)
     }
@@ -192,7 +97,7 @@ struct Retrain<L> {
     fresh: L,
     now: L,
     background: Option<L>,
-    watch: Watch,
+    adviser: Adviser,
     replaced: u64,
     /// How many examples the model at work has learned; none if that was not saved.
     learned: Option<u64>,
@@ -220,15 +125,15 @@ struct Counts {
     warner_told: u64,
 }
 
-impl<L: Learner> Retrain<L> {
-    fn new(fresh: L, watch: Watch) -> Self {
-        Retrain { now: fresh.clone(), fresh, background: None, watch, replaced: 0, learned: Some(0), grown: 0 }
+impl<L: Teachable> Retrain<L> {
+    fn new(fresh: L, adviser: Adviser) -> Self {
+        Retrain { now: fresh.clone(), fresh, background: None, adviser, replaced: 0, learned: Some(0), grown: 0 }
     }
 
     /// What follows from an error, once the model has learned the example; nothing of it can be refused.
     fn follow(&mut self, error: Option<f64>, x: Row<'_>, y: L::Target, w: f64, scratch: &mut Scratch) {
         self.learned = self.learned.map(|learned| learned.saturating_add(1));
-        let advice = error.map_or(Advice::Nothing, |error| self.watch.tell(error));
+        let advice = error.map_or(Advice::Nothing, |error| self.adviser.tell(error));
         match advice {
             Advice::Well => self.background = None,
             Advice::GrowAnew => self.grow(),
@@ -268,16 +173,16 @@ impl<L: Learner> Retrain<L> {
     }
 }
 
-impl<L: Learner> Part for Retrain<L> {
+impl<L: Teachable> Part for Retrain<L> {
     fn save(&self) -> Result<Vec<u8>> {
-        let warner = self.watch.warner.as_ref().map(|warner| warner.0.save().map(ByteBuf::from)).transpose()?;
-        let Watch { told, warner_told, .. } = self.watch;
+        let warner = self.adviser.warner.as_ref().map(|warner| warner.0.save().map(ByteBuf::from)).transpose()?;
+        let Adviser { told, warner_told, .. } = self.adviser;
         let background =
             self.background.as_ref().map(|model| model.part().save().map(ByteBuf::from)).transpose()?;
         pack(&State {
             model: ByteBuf::from(self.now.part().save()?),
             background,
-            detector: ByteBuf::from(self.watch.detector.0.save()?),
+            detector: ByteBuf::from(self.adviser.detector.0.save()?),
             warning_detector: warner,
             replaced: self.replaced,
             counts: Some(Counts { learned: self.learned, grown: self.grown, told, warner_told }),
@@ -288,17 +193,17 @@ impl<L: Learner> Part for Retrain<L> {
         let state: State = unpack(NAME, bytes)?;
         let now = self.loaded(&state.model)?;
         let background = state.background.as_ref().map(|bytes| self.loaded(bytes)).transpose()?;
-        let mut watch = self.watch.clone();
-        watch.detector.0.load(&state.detector)?;
-        match (&mut watch.warner, &state.warning_detector) {
+        let mut adviser = self.adviser.clone();
+        adviser.detector.0.load(&state.detector)?;
+        match (&mut adviser.warner, &state.warning_detector) {
             (Some(Detector(warner)), Some(bytes)) => warner.load(bytes)?,
             (None, None) => {}
             _ => return Err(Fault::state(format!("{NAME}: the saved state is not valid: a detector is missing"))),
         }
         let unknown = Counts { learned: None, grown: 0, told: 0, warner_told: 0 };
         let counts = state.counts.unwrap_or(unknown);
-        (watch.told, watch.warner_told) = (counts.told, counts.warner_told);
-        (self.now, self.background, self.watch, self.replaced) = (now, background, watch, state.replaced);
+        (adviser.told, adviser.warner_told) = (counts.told, counts.warner_told);
+        (self.now, self.background, self.adviser, self.replaced) = (now, background, adviser, state.replaced);
         (self.learned, self.grown) = (counts.learned, counts.grown);
         Ok(())
     }
@@ -307,8 +212,8 @@ impl<L: Learner> Part for Retrain<L> {
         let models = [Some(&self.fresh), Some(&self.now), self.background.as_ref()];
         std::mem::size_of::<Self>()
             + models.into_iter().flatten().map(|model| model.part().memory()).sum::<usize>()
-            + self.watch.detector.0.memory()
-            + self.watch.warner.as_ref().map_or(0, |warner| warner.0.memory())
+            + self.adviser.detector.0.memory()
+            + self.adviser.warner.as_ref().map_or(0, |warner| warner.0.memory())
     }
 
     fn needs_names(&self) -> bool {
@@ -354,7 +259,7 @@ impl<L: Learner> Part for Retrain<L> {
         json!({
             "replaced": self.replaced,
             "growing": self.background.is_some(),
-            "estimated_error": self.watch.detector.0.estimation(),
+            "estimated_error": self.adviser.detector.0.estimation(),
             "model": self.now.part().inspect(schema),
         })
     }
@@ -372,8 +277,8 @@ impl<L: Learner> Part for Retrain<L> {
 
     fn watching(&self, parameter: &str) -> Result<Option<Watching>> {
         let (detector, updates) = match parameter {
-            "detector" => (Some(&self.watch.detector), self.watch.told),
-            "warning_detector" => (self.watch.warner.as_ref(), self.watch.warner_told),
+            "detector" => (Some(&self.adviser.detector), self.adviser.told),
+            "warning_detector" => (self.adviser.warner.as_ref(), self.adviser.warner_told),
             _ => (None, 0),
         };
         detector.map(|Detector(detector)| Ok(Watching { state: detector.save()?, updates })).transpose()
