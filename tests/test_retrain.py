@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,18 @@ def test_its_parts_are_those_at_work(make: Any) -> None:
         model.model.learn_one(*ABRUPT[0])
         model.detector.update(1.0)
         assert model.to_bytes() == before
+
+
+def test_the_parts_of_one_that_was_saved_before_they_were_counted() -> None:
+    model = millstream.load(Path(__file__).parent / "golden" / "format-1" / "Retrain_classifier.ms")
+    x = {"a": 1.0}
+    assert model.model.predict_proba_one(x) == model.predict_proba_one(x)
+    assert model.model.learned == model.learned
+    assert model.detector.estimation == model.inspect()["estimated_error"]
+    model.learn_one(x, True)
+    again = millstream.from_bytes(model.to_bytes())
+    assert again.model.learned == model.learned
+    assert again.detector.updates == 1
 
 
 def test_warnings_of_adwin_let_a_model_grow() -> None:

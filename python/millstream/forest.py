@@ -90,7 +90,7 @@ class ARFClassifier(Forest, Classifier):
         and 0 for none; None for never. That errors became fewer is not a reason.
     warning_detector
         Finds when a tree begins in the background. With None, the warnings of `drift_detector` itself are heard;
-        if it has none, as `drift.ADWIN`, a tree that is replaced begins with nothing.
+        a tree that is replaced without one begins with nothing.
     disable_weighted_vote
         Whether all votes weigh the same, however well a tree has done.
     grace_period
@@ -239,7 +239,7 @@ class ARFRegressor(Forest, Regressor):
         beyond. That errors became smaller is not a reason.
     warning_detector
         Finds when a tree begins in the background. With None, the warnings of `drift_detector` itself are heard;
-        if it has none, as `drift.ADWIN`, a tree that is replaced begins with nothing.
+        a tree that is replaced without one begins with nothing.
     disable_weighted_vote
         Whether all trees weigh the same in the mean, however well they have done.
     grace_period
