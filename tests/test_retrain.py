@@ -276,8 +276,19 @@ def test_a_regressor_is_replaced_too() -> None:
     assert model.role == "regressor"
     assert model.replaced >= 1
     assert errors[1] < 0.5 * errors[0]
-    with pytest.raises(MillstreamError, match="must take numbers of any size"):
-        drift.Retrain(linear_model.LeastSquares(), drift.DDM())
+
+
+class OwnLine(linear_model.LeastSquares):
+    """Not compiled together with others."""
+
+
+@pytest.mark.parametrize("make", [linear_model.LeastSquares, OwnLine])
+def test_a_regressor_has_errors_of_any_size(make: Any) -> None:
+    with pytest.raises(MillstreamError, match="^drift.Retrain: detector must take numbers of any size"):
+        drift.Retrain(make(), drift.DDM())
+    with pytest.raises(MillstreamError, match="^drift.Retrain: warning_detector must take numbers of any size"):
+        drift.Retrain(make(), drift.ADWIN(), warning_detector=drift.HDDM_A())
+    drift.Retrain(make(), drift.ADWIN(), warning_detector=drift.PageHinkley()).learn_one({"a": 1.0}, 1e6)
 
 
 def test_in_a_pipeline_and_with_rivers_detector() -> None:

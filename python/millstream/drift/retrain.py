@@ -99,6 +99,8 @@ class Retrain(Predictor):
         if warning_detector is not None:
             warning_detector = checked_detector(self.name, "warning_detector", warning_detector)
         self.role, self.warm = str(role_of(model)), bool(warm)
+        if self.role == "regressor":
+            _check_size(self.name, detector=detector, warning_detector=warning_detector)
         self._given = {
             "model": model,
             "detector": detector,
@@ -229,6 +231,17 @@ class Retrain(Predictor):
         estimate = getattr(self._watch, "estimation", None)
         found = {"replaced": self._replaced, "growing": self.growing, "estimated_error": estimate}
         return {**found, "model": inner}
+
+
+def _check_size(who: str, **detectors: Any) -> None:
+    """Refuse detectors of a classifier's errors: those of a regressor are of any size."""
+    for what, detector in detectors.items():
+        try:
+            if isinstance(detector, DriftDetector):
+                detector.clone().update(2.0)
+        except MillstreamError:
+            words = "such as drift.ADWIN or drift.PageHinkley; it takes the errors of a classifier"
+            raise InvalidType(f"{who}: {what} must take numbers of any size for a regressor, {words}") from None
 
 
 def _clone(part: Any) -> Any:
