@@ -10,7 +10,7 @@ use crate::block::{ClassBlock, ClassRows, Lesson, NumberBlock, NumberRows, Predi
 use crate::drift::{Finding, Verdict};
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
-use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
+use crate::row::{Prediction, Row, RowBuffer, Scratch, Sparse, Want};
 use crate::schema::Schema;
 use crate::synth::Form;
 
@@ -37,6 +37,9 @@ pub trait Part: Send + Sync {
     fn restore(&mut self) {}
     /// Keep nothing more, and stay.
     fn release(&mut self) {}
+    /// The sparse row after the one that is learned next: a model that is larger than the caches asks for what it will
+    /// take. Its columns may be any. Changes nothing.
+    fn foresee(&mut self, _x: Sparse<'_>) {}
     /// Whether it is sure to learn any row in which numbers, target and weight are up to `block::MODERATE` in size,
     /// however many of them: then an ensemble keeps no copy of it for the case that it refuses one. That may depend on
     /// what was learned before, so it is asked again after rows with larger numbers; the answer may take a look at the

@@ -37,13 +37,9 @@ pub struct SparseTable<'a> {
 
 impl<'a> SparseTable<'a> {
     #[inline]
-    pub fn row(&self, place: usize) -> Raw<'a> {
+    pub fn row(&self, place: usize) -> Sparse<'a> {
         let range = self.starts[place]..self.starts[place + 1];
-        Raw::Sparse(Sparse {
-            indices: &self.indices[range.clone()],
-            values: &self.values[range],
-            width: self.width,
-        })
+        Sparse { indices: &self.indices[range.clone()], values: &self.values[range], width: self.width }
     }
 }
 
@@ -286,7 +282,7 @@ impl<'a> RawBlock<'a> {
     pub fn row(&self, place: usize) -> Raw<'a> {
         match *self {
             RawBlock::Dense { values, width } => Raw::Dense(&values[place * width..(place + 1) * width]),
-            RawBlock::Sparse { table, from } => table.row(from + place),
+            RawBlock::Sparse { table, from } => Raw::Sparse(table.row(from + place)),
         }
     }
 }

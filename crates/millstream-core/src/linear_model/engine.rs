@@ -7,7 +7,7 @@ use crate::fault::{Fault, Result};
 use crate::losses::Loss;
 use crate::parameter::Arguments;
 use crate::registry::Built;
-use crate::row::{Row, Scratch};
+use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
 
 pub trait Engine: Clone + Send + Sync + 'static {
@@ -26,6 +26,8 @@ pub trait Engine: Clone + Send + Sync + 'static {
     fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
     /// One step down the mean of the gradients that were gathered.
     fn descend_gathered(&mut self) -> Result<()>;
+    /// See `Part::foresee`.
+    fn foresee(&mut self, _x: Sparse<'_>) {}
     /// See `Part::hold`; likewise `restore` and `release`.
     fn hold(&mut self) -> bool;
     fn restore(&mut self);

@@ -7,7 +7,7 @@ use crate::fault::{Fault, Result};
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::Arguments;
-use crate::row::{finite, Row, Scratch};
+use crate::row::{finite, Row, Scratch, Sparse};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
 
@@ -24,6 +24,8 @@ pub struct Linear {
     /// The coordinates as they were at `hold`.
     held: Option<Coordinates>,
     gathered: Gathered,
+    /// The columns of the row after the one that is learned, if its weights are to be asked for meanwhile.
+    ahead: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -45,6 +47,7 @@ impl Linear {
             spare: Hyperplane::default(),
             held: None,
             gathered: Gathered::default(),
+            ahead: Vec::new(),
         })
     }
 
@@ -80,6 +83,14 @@ impl Linear {
         self.gathered.shrink(before);
     }
 
+    /// Ask for a third of the weights that the next row takes. A processor waits for a dozen or so at a time: to ask
+    /// for all at once would be to wait for them at once.
+    #[inline]
+    fn ask(&self, third: usize) {
+        let (from, to) = (self.ahead.len() * third / 3, self.ahead.len() * (third + 1) / 3);
+        self.state.hyperplane.weights.foresee(&self.ahead[from..to]);
+    }
+
     /// The step itself; the score to predict with is only found if it is wanted.
     #[inline]
     fn descend<const PREDICT: bool>(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
@@ -95,6 +106,8 @@ impl Linear {
             }
             _ => (false, hyperplane.gradient_score(&self.settings, features)),
         };
+        self.ask(1);
+        let hyperplane = &mut self.state.hyperplane;
         let predicted = match PREDICT {
             false => 0.0,
             true if self.settings.shares_score() => finite(score),
@@ -104,7 +117,9 @@ impl Linear {
         if !hyperplane.propose_from(&self.settings, features, slope, fetched, &mut self.spare) {
             return Err(Fault::overflow(&self.settings.who));
         }
-        hyperplane.commit(features, &mut self.spare);
+        self.ask(2);
+        self.ahead.clear();
+        self.state.hyperplane.commit(features, &mut self.spare);
         Ok(predicted)
     }
 }
@@ -181,6 +196,15 @@ impl Engine for Linear {
         }
         self.gathered.clear();
         sound.then_some(()).ok_or_else(|| Fault::overflow(&self.settings.who))
+    }
+
+    #[inline]
+    fn foresee(&mut self, x: Sparse<'_>) {
+        if self.state.hyperplane.weights.are_many() {
+            self.ahead.clear();
+            self.ahead.extend_from_slice(x.indices);
+            self.ask(0);
+        }
     }
 
     fn hold(&mut self) -> bool {

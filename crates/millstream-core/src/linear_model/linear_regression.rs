@@ -9,7 +9,7 @@ use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Part, Regressor};
-use crate::row::{Row, Scratch};
+use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
 
 const NAME: &str = "linear_model.LinearRegression";
@@ -83,6 +83,10 @@ impl<E: Engine> Part for LinearRegression<E> {
 
     fn memory(&self) -> usize {
         self.engine.memory()
+    }
+
+    fn foresee(&mut self, x: Sparse<'_>) {
+        self.engine.foresee(x);
     }
 
     fn hold(&mut self) -> bool {

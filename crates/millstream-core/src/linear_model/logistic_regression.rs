@@ -8,7 +8,7 @@ use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::registry::{Built, Declaration, Role};
 use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::row::{Prediction, Row, Scratch, Sparse, Want};
 use crate::schema::Schema;
 
 const NAME: &str = "linear_model.LogisticRegression";
@@ -92,6 +92,10 @@ impl<E: Engine> Part for LogisticRegression<E> {
 
     fn memory(&self) -> usize {
         self.engine.memory()
+    }
+
+    fn foresee(&mut self, x: Sparse<'_>) {
+        self.engine.foresee(x);
     }
 
     fn hold(&mut self) -> bool {

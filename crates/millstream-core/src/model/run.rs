@@ -7,7 +7,7 @@ use crate::block::{ClassBlock, NumberBlock, Predictions};
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Want};
-use crate::table::{each_raw, raw_block, RawBlock, Reader, SparseTable, Table, BLOCK};
+use crate::table::{each_raw, raw_block, Raw, RawBlock, Reader, SparseTable, Table, BLOCK};
 
 use super::kept::CHUNK;
 use super::{Answer, Model, Root, TableRow, Targets};
@@ -220,7 +220,7 @@ impl Model {
         scratch: &mut Scratch,
     ) -> usize {
         let Some(want) = job.predicting.filter(|_| job.learning && !self.checks) else { return 0 };
-        if reader.has_news(&self.schema, table.row(row)) {
+        if reader.has_news(&self.schema, Raw::Sparse(table.row(row))) {
             return 0;
         }
         let weight = |row: usize| job.weights.map_or(1.0, |weights| weights[row]);
@@ -231,7 +231,12 @@ impl Model {
                 known.predictions.clear(&self.labels);
                 let mut prediction = scratch.take_prediction();
                 for (row, &code) in (row..).zip(&known.classes) {
-                    let (w, Ok(x)) = (weight(row), reader.row(&self.schema, table.row(row))) else { break };
+                    if row + 1 < end {
+                        part.foresee(table.row(row + 1));
+                    }
+                    let (w, Ok(x)) = (weight(row), reader.row(&self.schema, Raw::Sparse(table.row(row)))) else {
+                        break;
+                    };
                     if !positive(w) || part.step(x, code, w, want, &mut prediction, scratch).is_err() {
                         break;
                     }
@@ -243,7 +248,12 @@ impl Model {
             (Root::Regressor(part), Targets::Numbers(numbers)) => {
                 known.numbers.clear();
                 for (row, &y) in (row..).zip(&numbers[row..end]) {
-                    let (w, Ok(x)) = (weight(row), reader.row(&self.schema, table.row(row))) else { break };
+                    if row + 1 < end {
+                        part.foresee(table.row(row + 1));
+                    }
+                    let (w, Ok(x)) = (weight(row), reader.row(&self.schema, Raw::Sparse(table.row(row)))) else {
+                        break;
+                    };
                     if !positive(w) || !y.is_finite() {
                         break;
                     }

@@ -3,6 +3,7 @@
 //! A step is proposed into spare buffers, checked, then committed: an overflow leaves no trace. A dense
 //! proposal is committed by swapping buffers, so the check costs nothing.
 
+use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
@@ -213,6 +214,20 @@ impl Weights {
             }
         }
         values.iter().zip(x).map(|(w, x)| w * x).sum()
+    }
+
+    /// Whether they are more than the caches hold, and lie as sparse steps want them.
+    pub fn are_many(&self) -> bool {
+        !self.pairs.is_empty()
+    }
+
+    /// Ask for what a step of these will fetch. One that is not there yet does no harm.
+    #[inline]
+    pub fn foresee(&self, indices: &[u32]) {
+        if self.are_many() {
+            let pairs = &self.pairs[..];
+            indices.iter().for_each(|&place| prefetch_index(pairs, place as usize));
+        }
     }
 
     /// Make room for `width` coordinates.

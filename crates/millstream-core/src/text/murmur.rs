@@ -11,8 +11,8 @@ fn turned(hash: u32) -> u32 {
 }
 
 #[inline(always)]
-fn finished(hash: u32, length: usize) -> u32 {
-    let hash = hash ^ length as u32;
+fn finished(hash: u32, length: u32) -> u32 {
+    let hash = hash ^ length;
     let hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
     let hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
     hash ^ (hash >> 16)
@@ -27,40 +27,27 @@ pub fn murmur3(bytes: &[u8], seed: u32) -> u32 {
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
     hash ^= scrambled(u32::from_le_bytes(last));
-    finished(hash, bytes.len())
+    finished(hash, bytes.len() as u32)
 }
 
 /// The longest name that `murmur3_short` takes: one whose third piece is not whole, so that it is never turned.
-pub const SHORT: usize = 11;
+pub const SHORT: u32 = 11;
 
-/// Which bits of three four-byte pieces belong to a name, by its length.
-const KEPT: [[u32; 3]; 16] = {
-    let mut kept = [[0; 3]; 16];
-    let mut length = 0;
-    while length < 16 {
-        let mut byte = 0;
-        while byte < length && byte < SHORT {
-            kept[length][byte / 4] |= 0xff << (8 * (byte % 4));
-            byte += 1;
-        }
-        length += 1;
-    }
-    kept
-};
-
-/// The hash of the first `length` of these bytes. Choices instead of branches: the lengths of words in a text cannot be
-/// predicted.
+/// The hash of a name of up to `SHORT` bytes, from the twelve bytes from where it begins on, in three pieces. Choices
+/// instead of branches: the lengths of words in a text cannot be predicted, and a loop over many runs in vector
+/// registers.
 #[inline(always)]
-pub fn murmur3_short(bytes: &[u8; 12], length: usize, seed: u32) -> u32 {
-    let kept = &KEPT[length % KEPT.len()];
-    let pieces = bytes.as_chunks::<4>().0;
-    // Nothing but zeros scrambles to 0, so that a piece beyond the end leaves the hash as it is.
-    let piece = |place: usize| scrambled(u32::from_le_bytes(pieces[place]) & kept[place]);
-    let mut hash = seed ^ piece(0);
-    hash = if length >= 4 { turned(hash) } else { hash };
-    hash ^= piece(1);
-    hash = if length >= 8 { turned(hash) } else { hash };
-    finished(hash ^ piece(2), length)
+pub fn murmur3_short(pieces: [u32; 3], length: u32, seed: u32) -> u32 {
+    // What is beyond the end does not count. Nothing but zeros scrambles to 0, so that a piece beyond it leaves the
+    // hash as it is.
+    let piece = |place: u32| {
+        let beyond = (32 + 32 * place).saturating_sub(8 * length);
+        scrambled(pieces[place as usize] & if beyond < 32 { u32::MAX >> beyond } else { 0 })
+    };
+    let hash = seed ^ piece(0);
+    let hash = if length >= 4 { turned(hash) } else { hash } ^ piece(1);
+    let hash = if length >= 8 { turned(hash) } else { hash } ^ piece(2);
+    finished(hash, length)
 }
 
 #[cfg(test)]
@@ -85,9 +72,10 @@ mod tests {
 
     #[test]
     fn a_short_name_and_its_bytes_hash_the_same() {
-        let bytes = *b"ab\xffdefgh\0j l";
+        let bytes = b"ab\xffdefgh\0j l";
+        let pieces = [b"ab\xffd", b"efgh", b"\0j l"].map(|piece| u32::from_le_bytes(*piece));
         for length in 0..=SHORT {
-            assert_eq!(murmur3_short(&bytes, length, 77), murmur3(&bytes[..length], 77));
+            assert_eq!(murmur3_short(pieces, length, 77), murmur3(&bytes[..length as usize], 77));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::blanks::word_ends;
 use super::block::Block;
 use super::murmur::{murmur3_short, SHORT};
@@ -13,72 +15,162 @@ const LONGEST: usize = 1 << 20;
 
 /// Whether these features are names with blanks between them: there is no colon, and no control byte, some of which
 /// divide, too.
-pub fn are_names(features: &[u8]) -> bool {
+#[inline(always)]
+fn are_names(features: &[u8]) -> bool {
     // To the end in any case: a loop that may stop does not run in vector registers.
     let other = features.iter().fold(false, |other, &byte| other | (byte < b' ') | (byte == b':'));
     !other && features.len() <= LONGEST
 }
 
-/// In place of the column of a name that is not there, between two blanks.
-const NONE: u32 = u32::MAX;
+/// So many bytes are read of a name, however short it is.
+const READ: usize = 12;
 
 #[derive(Clone, Debug, Default)]
 pub struct Names {
+    /// What the processor has beyond what all have. Nothing here but whole numbers, which are the same on any.
+    arch: Arch,
     ends: Vec<u32>,
+    words: Box<Words>,
+    /// The last line of a text, with room after it.
+    last: Vec<u8>,
+}
+
+/// Of some words: their lengths, and their first bytes, in three pieces.
+#[derive(Clone, Debug)]
+struct Words {
+    lengths: [u32; ROOM],
+    pieces: [[u32; ROOM]; 3],
+    columns: [u32; ROOM],
+}
+
+const ROOM: usize = MOST.next_multiple_of(TOGETHER);
+/// Words are hashed in groups of so many, which vector registers hold.
+const TOGETHER: usize = 32;
+
+impl Default for Words {
+    fn default() -> Self {
+        Words { lengths: [0; ROOM], pieces: [[0; ROOM]; 3], columns: [0; ROOM] }
+    }
 }
 
 impl Names {
-    /// Push the columns of the names in a range of the bytes, each to count the same.
-    pub fn hash(&mut self, bytes: &[u8], range: Range<usize>, seed: u64, mask: u32, out: &mut Block) {
+    /// Push the columns of the names in a range of the bytes, each to count the same; false if there is more than names.
+    pub fn hash(&mut self, bytes: &[u8], range: Range<usize>, seed: u64, mask: u32, out: &mut Block) -> bool {
         // The blank after the name of the namespace, and often one at the end, are not between two names.
         let from = range.start + usize::from(bytes[range.clone()].starts_with(b" "));
         let to = range.end - usize::from(bytes[from..range.end].ends_with(b" "));
         // The bytes after the range may be read, but do not count.
-        let text = &bytes[from..];
-        let mut start = 0;
-        for ends in word_ends(text, to - from, &mut self.ends).chunks(MOST) {
-            let columns = out.room(ends.len());
-            let mut absent = 0;
-            for (column, &end) in columns.iter_mut().zip(ends) {
-                let end = end as usize;
-                let length = end - start;
-                *column = match text.get(start..).and_then(|rest| rest.first_chunk()) {
-                    // A name that begins with a digit may be a number.
-                    Some(name) if length.wrapping_sub(1) < SHORT && !name[0].is_ascii_digit() => {
-                        murmur3_short(name, length, seed as u32) & mask
-                    }
-                    _ if length == 0 => {
-                        absent += 1;
-                        NONE
-                    }
-                    _ => hash_rare(&text[start..end], seed) & mask,
-                };
-                start = end + 1;
-            }
-            let count = columns.len() - absent;
-            if absent > 0 {
-                close_up(columns);
-            }
-            out.keep(count);
+        let length = to - from;
+        let mut text = &bytes[from..];
+        if text.len() < length + READ {
+            self.last.clear();
+            self.last.extend_from_slice(text);
+            self.last.resize(length + READ, 0);
+            text = &self.last;
         }
+        let (arch, ends, words) = (self.arch, &mut self.ends, &mut *self.words);
+        arch.dispatch(Hashing { text, length, seed, mask, ends, words, out })
     }
 }
 
-/// A call, so that the loop over short names has the registers to itself.
+/// A text whose names are hashed.
+struct Hashing<'a> {
+    text: &'a [u8],
+    length: usize,
+    seed: u64,
+    mask: u32,
+    ends: &'a mut Vec<u32>,
+    words: &'a mut Words,
+    out: &'a mut Block,
+}
+
+impl WithSimd for Hashing<'_> {
+    /// Whether there was nothing but names.
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        let Hashing { text, length, seed, mask, ends, words, out } = self;
+        if !are_names(&text[..length]) {
+            return false;
+        }
+        let mut start = 0;
+        for ends in word_ends(text, length, ends).chunks(MOST) {
+            let begun = start;
+            start = words.read(text, start, ends);
+            let rare = words.hash(ends.len(), seed as u32, mask);
+            let columns = out.room(ends.len());
+            columns.copy_from_slice(&words.columns[..ends.len()]);
+            let absent = if rare { hash_rare(text, begun, ends, seed, mask, columns) } else { 0 };
+            out.keep(ends.len() - absent);
+        }
+        true
+    }
+}
+
+impl Words {
+    /// Read the words that end there; gives where the next one begins.
+    #[inline(always)]
+    fn read(&mut self, text: &[u8], start: usize, ends: &[u32]) -> usize {
+        let count = ends.len().min(MOST);
+        let (ends, lengths) = (&ends[..count], &mut self.lengths[..count]);
+        let [first, second, third] = self.pieces.each_mut().map(|piece| &mut piece[..count]);
+        let mut start = start;
+        for place in 0..count {
+            let Some(name) = text.get(start..).and_then(|rest| rest.first_chunk::<READ>()) else { break };
+            let [a, b, c] = name.as_chunks::<4>().0 else { break };
+            first[place] = u32::from_le_bytes(*a);
+            second[place] = u32::from_le_bytes(*b);
+            third[place] = u32::from_le_bytes(*c);
+            lengths[place] = ends[place] - start as u32;
+            start = ends[place] as usize + 1;
+        }
+        start
+    }
+
+    /// Find the columns of the first so many. Gives whether there are some that are not to be found in this way.
+    #[inline(always)]
+    fn hash(&mut self, count: usize, seed: u32, mask: u32) -> bool {
+        let [first, second, third] = &mut self.pieces;
+        let whole = count.next_multiple_of(TOGETHER).min(ROOM);
+        // The rest of the last group are common words.
+        self.lengths[count..whole].fill(1);
+        first[count..whole].fill(u32::from(b'a'));
+        let mut rare = 0;
+        for place in 0..whole {
+            let length = self.lengths[place];
+            let pieces = [first[place], second[place], third[place]];
+            self.columns[place] = murmur3_short(pieces, length, seed) & mask;
+            rare |= u32::from(is_rare(length, pieces[0] as u8));
+        }
+        rare > 0
+    }
+}
+
+/// Whether a word is no name, is a long one, or begins with a digit and so may be a number.
+#[inline(always)]
+fn is_rare(length: u32, first: u8) -> bool {
+    (length.wrapping_sub(1) >= SHORT) | first.is_ascii_digit()
+}
+
+/// Hash the words that are, and close the columns up. Gives how many words were none.
 #[cold]
 #[inline(never)]
-fn hash_rare(name: &[u8], seed: u64) -> u32 {
-    hash_name(name, seed) as u32
-}
-
-/// Move the columns that are there to the front.
-#[cold]
-fn close_up(columns: &mut [u32]) {
+fn hash_rare(text: &[u8], start: usize, ends: &[u32], seed: u64, mask: u32, columns: &mut [u32]) -> usize {
+    let mut start = start;
     let mut count = 0;
-    for place in 0..columns.len() {
-        columns[count] = columns[place];
-        count += usize::from(columns[place] != NONE);
+    for (place, &end) in ends.iter().enumerate() {
+        let name = &text[start..end as usize];
+        let first = name.first().copied().unwrap_or_default();
+        start = end as usize + 1;
+        if name.is_empty() {
+            continue;
+        }
+        let rare = is_rare(name.len() as u32, first);
+        columns[count] = if rare { hash_name(name, seed) as u32 & mask } else { columns[place] };
+        count += 1;
     }
+    ends.len() - count
 }
 
 #[cfg(test)]
@@ -104,7 +196,8 @@ mod tests {
             let all = format!("|{text}{after}");
             let (mut hashed, mut wanted) = (Block::default(), Block::default());
             hashed.set_same(1.0);
-            Names::default().hash(all.as_bytes(), 1..1 + text.len(), seed.into(), 0x3f_ffff, &mut hashed);
+            let names_hashed = Names::default().hash(all.as_bytes(), 1..1 + text.len(), seed.into(), 0x3f_ffff, &mut hashed);
+            prop_assert!(names_hashed);
             for name in names.iter().filter(|name| !name.is_empty()) {
                 wanted.push(hash_name(name.as_bytes(), seed.into()) as u32 & 0x3f_ffff, 1.0);
             }

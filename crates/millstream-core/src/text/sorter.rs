@@ -29,19 +29,25 @@ impl Sorter {
         }
         deal(columns, &mut self.dealt);
         self.counts = [0; 256];
-        let dealt = &self.dealt[..columns.len()];
-        let mut last = dealt[0];
+        // One more than the columns, which the last one waits for.
+        self.dealt[columns.len()] = u32::MAX;
+        let dealt = &self.dealt[..=columns.len()];
+        // What was dealt lies close to its place: most that are not in order are two that share a part. Of two that
+        // follow each other the larger waits, which puts those right without a branch that cannot be predicted.
+        let mut waiting = dealt[0];
+        let mut last = dealt[0].min(dealt[1]);
         let mut end = 0u8;
-        for &column in dealt {
-            // What was dealt lies close to its place: one in ten or twenty is to be moved.
-            if column < last {
-                end = insert(&mut self.columns, &mut self.counts, column, end);
+        for &column in &dealt[1..] {
+            let next = waiting.min(column);
+            waiting = waiting.max(column);
+            if next < last {
+                end = insert(&mut self.columns, &mut self.counts, next, end);
                 continue;
             }
             // A sum, not a branch: whether a word comes again cannot be predicted.
-            end += u8::from(column != last);
-            last = column;
-            self.columns[end as usize] = column;
+            end += u8::from(next != last);
+            last = next;
+            self.columns[end as usize] = next;
             self.counts[end as usize] += 1;
         }
         (&self.columns[..=end as usize], &self.counts[..=end as usize])

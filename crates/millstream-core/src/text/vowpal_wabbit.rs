@@ -11,7 +11,7 @@
 
 use super::block::Block;
 use super::murmur::murmur3;
-use super::names::{are_names, Names};
+use super::names::Names;
 use super::number::number;
 use super::parser::{shown, Format, Problem};
 use super::scan::name_end;
@@ -205,9 +205,7 @@ impl Format for VowpalWabbit {
             let (seed, scale, here) = self.namespace(bytes, at + 1, end)?;
             out.set_same(scale);
             at = memchr::memchr(b'|', &bytes[here..end]).map_or(end, |place| here + place);
-            if scale != 0.0 && are_names(&bytes[here..at]) {
-                self.names.hash(bytes, here..at, seed, self.mask as u32, out);
-            } else {
+            if scale == 0.0 || !self.names.hash(bytes, here..at, seed, self.mask as u32, out) {
                 self.features(bytes, here, at, seed, scale, out)?;
             }
         }
