@@ -58,6 +58,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 #: Learners of which a fraction of the rows is enough: a step of them takes a millisecond.
 SLOW = {"neural_network.IRMARegressor": 200}
 
+#: Likewise of River's: its ensembles learn some hundred rows a second.
+SLOW_THERE = dict.fromkeys((name for name in ARGUMENTS if name.startswith("ensemble.")), 10)
+
 
 def names() -> list[str]:
     """All learners."""
@@ -188,13 +191,13 @@ def _theirs(build: Callable[[], Any], role: str, rows: list[dict[str, float]], y
 
 def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparison]:
     """All learners, with River's where it has the same."""
-    rows, few = int(200_000 * size), int(5_000 * size)
+    rows = int(200_000 * size)
     for name in names():
         if only is not None and not any(name.startswith(wanted) for wanted in only):
             continue
         role = millstream.build(describe(name)).role
         # Features of mean 0 and variance 1, so that learners which need a scaler can do without.
-        n = rows // SLOW.get(name, 1)
+        n, few = rows // SLOW.get(name, 1), int(5_000 * size) // SLOW_THERE.get(name, 1)
         X, y = streams.regression(n, 10) if role == "regressor" else streams.linear(n, 10)
         X = streams.standardised(X)
         sides = [_ours(name, role, X, y, few)]

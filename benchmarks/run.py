@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from benchmarks import detectors, generators, learners, quality, report, resources, row_detectors, workloads
 from benchmarks.measure import Comparison, Result, measure
@@ -55,7 +56,9 @@ def main() -> None:
         action="store_true",
         help="write RESULTS.md, PARTS.md and the table of README.md; not with --only",
     )
-    parser.add_argument("--goals", action="store_true", help="what has a goal alone; PARTS.md stays as it is")
+    half = parser.add_mutually_exclusive_group()
+    half.add_argument("--goals", action="store_true", help="what has a goal alone; PARTS.md stays as it is")
+    half.add_argument("--parts", action="store_true", help="every part alone; RESULTS.md stays as it is")
     given = parser.parse_args()
     size, turns = (0.1, 3) if given.quick else (1.0, 5)
     only: list[str] | None = given.only
@@ -64,21 +67,18 @@ def main() -> None:
         return only is None or name in only
 
     where = report.machine() + (" A quick run, with a tenth of the rows." if given.quick else "")
-    results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
+    if not given.parts:
+        _goals(where, size, turns, only, write=given.write and only is None)
     if not given.goals:
-        every = None if wanted("learners") else only
-        parts = [_measured(comparison, turns) for comparison in learners.comparisons(size, every)]
-        every = None if wanted("row-detectors") else only
-        parts += [_measured(comparison, turns) for comparison in row_detectors.comparisons(size, every)]
-        every = None if wanted("generators") else only
-        drawn = [_measured(comparison, turns) for comparison in generators.comparisons(size, every)]
-        every = None if wanted("detectors") else only
-        watched = [_measured(comparison, turns) for comparison in detectors.comparisons(size, every)]
-        single = report.parts_page(where, turns, parts, drawn, watched)
-        if given.write and only is None:
-            PARTS.write_text(single)
-        if parts or drawn or watched:
-            print(single)
+        # Without goals: three turns will do.
+        _parts(where, size, 3, only, write=given.write and only is None)
+
+
+def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:
+    def wanted(name: str) -> bool:
+        return only is None or name in only
+
+    results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
     judged, rescaled = _judged(size) if wanted("quality") else ([], [])
     rows = int(10_000_000 * size)
     runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
@@ -86,11 +86,25 @@ def main() -> None:
     peaks = resources.file_peaks(int(4_000_000 * size)) if wanted("file-memory") else None
     page = report.page(where, results, runs, seconds, turns, peaks, judged, rescaled)
     print(page)
-    if given.write and only is None:
+    if write:
         RESULTS.write_text(page)
         before, _, rest = README.read_text().partition(MARKS[0])
         _, _, after = rest.partition(MARKS[1])
         README.write_text(f"{before}{MARKS[0]}\n{report.front_table(results)}\n\n{MARKS[1]}{after}")
+
+
+def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:
+    def measured(module: Any, name: str) -> list[Result]:
+        every = None if only is None or name in only else only
+        return [_measured(comparison, turns) for comparison in module.comparisons(size, every)]
+
+    parts = measured(learners, "learners") + measured(row_detectors, "row-detectors")
+    drawn, watched = measured(generators, "generators"), measured(detectors, "detectors")
+    if parts or drawn or watched:
+        page = report.parts_page(where, turns, parts, drawn, watched)
+        print(page)
+        if write:
+            PARTS.write_text(page)
 
 
 if __name__ == "__main__":
