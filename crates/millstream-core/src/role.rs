@@ -37,8 +37,8 @@ pub trait Part: Send + Sync {
     fn restore(&mut self) {}
     /// Keep nothing more, and stay.
     fn release(&mut self) {}
-    /// The sparse row after the one that is learned next: a model that is larger than the caches asks for what it will
-    /// take. Its columns may be any. Changes nothing.
+    /// A sparse row that is learned soon: a model that is larger than the caches asks for what it will take. Its columns
+    /// may be any. Changes nothing.
     fn foresee(&mut self, _x: Sparse<'_>) {}
     /// Whether it is sure to learn any row in which numbers, target and weight are up to `block::MODERATE` in size,
     /// however many of them: then an ensemble keeps no copy of it for the case that it refuses one. That may depend on

@@ -24,7 +24,7 @@ pub struct Linear {
     /// The coordinates as they were at `hold`.
     held: Option<Coordinates>,
     gathered: Gathered,
-    /// The columns of the row after the one that is learned, if its weights are to be asked for meanwhile.
+    /// The columns of a row that is learned soon, if its weights are to be asked for meanwhile.
     ahead: Vec<u32>,
 }
 
@@ -83,7 +83,7 @@ impl Linear {
         self.gathered.shrink(before);
     }
 
-    /// Ask for a third of the weights that the next row takes. A processor waits for a dozen or so at a time: to ask
+    /// Ask for a third of the weights that the row ahead takes. A processor waits for a dozen or so at a time: to ask
     /// for all at once would be to wait for them at once.
     #[inline]
     fn ask(&self, third: usize) {

@@ -12,6 +12,10 @@ use crate::table::{each_raw, raw_block, Raw, RawBlock, Reader, SparseTable, Tabl
 use super::kept::CHUNK;
 use super::{Answer, Model, Root, TableRow, Targets};
 
+/// A sparse row is foreseen while the one so many before it is learned. What it takes may come from afar, and be longer
+/// on its way than one row takes.
+const AHEAD: usize = 2;
+
 /// What to do with the rows of a table.
 pub struct Job<'a> {
     pub table: &'a dyn Table,
@@ -231,8 +235,8 @@ impl Model {
                 known.predictions.clear(&self.labels);
                 let mut prediction = scratch.take_prediction();
                 for (row, &code) in (row..).zip(&known.classes) {
-                    if row + 1 < end {
-                        part.foresee(table.row(row + 1));
+                    if row + AHEAD < job.to {
+                        part.foresee(table.row(row + AHEAD));
                     }
                     let (w, Ok(x)) = (weight(row), reader.row(&self.schema, Raw::Sparse(table.row(row)))) else {
                         break;
@@ -248,8 +252,8 @@ impl Model {
             (Root::Regressor(part), Targets::Numbers(numbers)) => {
                 known.numbers.clear();
                 for (row, &y) in (row..).zip(&numbers[row..end]) {
-                    if row + 1 < end {
-                        part.foresee(table.row(row + 1));
+                    if row + AHEAD < job.to {
+                        part.foresee(table.row(row + AHEAD));
                     }
                     let (w, Ok(x)) = (weight(row), reader.row(&self.schema, Raw::Sparse(table.row(row)))) else {
                         break;
