@@ -423,7 +423,9 @@ def test_an_answer_that_is_none_is_refused_in_one_line(title: str, answer: Any, 
             predict(bad)
 
 
-@pytest.mark.parametrize(("answer", "kind"), [(None, TypeError), ("x", TypeError), (math.nan, ValueError)])
+@pytest.mark.parametrize(
+    ("answer", "kind"), [(None, TypeError), ("x", TypeError), (math.nan, ValueError), (10**400, TypeError)]
+)
 def test_a_number_that_is_none_is_refused_in_one_line(answer: Any, kind: Any) -> None:
     class OddNumber(Mean):
         def predict_one(self, x: Any) -> Any:
@@ -445,6 +447,46 @@ def test_a_number_that_is_none_is_refused_in_one_line(answer: Any, kind: Any) ->
     stack = ensemble.StackingRegressor([Mean()], OddNumber(), include_features=True)
     with pytest.raises(kind, match=r"ensemble\.StackingRegressor: meta_model: OddNumber: predict_one must"):
         stack.predict_one({"a": 9.0})
+
+
+@pytest.mark.parametrize(
+    ("y", "w", "words"),
+    [
+        (math.nan, 1.0, r"the (target must be finite, got nan|label is missing \(NaN\))"),
+        (None, 1.0, r"the target (is missing|must be a class label \(bool, int or str\))"),
+        ([1], 1.0, r"(the target must be a number|a class label is a bool, int or str), got list \[1\]"),
+        (1, -1.0, "the weight must be finite and not negative, got -1"),
+        (1, math.nan, "the weight must be finite and not negative, got nan"),
+        (1, math.inf, "the weight must be finite and not negative, got inf"),
+        (1, "much", "the weight must be a number, got str 'much'"),
+        (1, 10**400, "the weight must fit in a float, got int"),
+    ],
+)
+def test_a_target_or_weight_that_is_none_does_not_reach_learners_of_ones_own(y: Any, w: Any, words: str) -> None:
+    numbers = {
+        "bagging": ensemble.BaggingRegressor(Mean(), n_models=2),
+        "patches": ensemble.SRPRegressor(Mean(), n_models=2),
+        "voting": ensemble.VotingRegressor([Mean(), Mean()]),
+        "stacking": ensemble.StackingRegressor([Mean(), Mean()]),
+    }
+    for model in (*(make(Odd()) for make in OWN.values()), *numbers.values()):
+        model.learn_many([{"a": 1.0}] * 4, [0, 1, 0, 1])
+        before = pickle.dumps([model._state.members, model._state.classes, model.learned])
+        with pytest.raises(MillstreamError, match=rf"^{model.name}: {words}"):
+            model.learn_one({"a": 1.0}, y, w)
+        assert pickle.dumps([model._state.members, model._state.classes, model.learned]) == before
+    with pytest.raises(TypeError, match=r"BaggingRegressor: the target must be a number, got str 'low'"):
+        numbers["bagging"].learn_one({"a": 1.0}, "low")
+
+
+def test_the_answers_of_a_class_that_extends_a_native_one_are_checked_too() -> None:
+    class Silent(naive_bayes.GaussianNB):
+        def predict_proba_one(self, x: Any) -> Any:
+            return None
+
+    model = ensemble.Voting([Silent()])
+    with pytest.raises(TypeError, match=r"ensemble\.Voting: member 0: Silent: predict_proba_one must give a dict"):
+        model.predict_proba_one({"a": 1.0})
 
 
 def test_a_regressor_of_ones_own() -> None:

@@ -14,7 +14,7 @@ import river.optim
 import millstream
 from millstream import baseline, linear_model, multiclass, naive_bayes, optim, preprocessing
 from millstream.base import Classifier, Native
-from millstream.errors import InvalidType
+from millstream.errors import InvalidType, MillstreamError
 
 
 class Mean(Classifier):
@@ -157,6 +157,20 @@ def test_a_python_member_without_probabilities_votes() -> None:
     model.learn_one({"x": -1.0}, "minus")
     model.learn_one({"x": 1.0}, "plus")
     assert model.predict_proba_one({"x": -2.0}) == {"minus": 1.0, "plus": 0.0}
+
+
+def test_python_members_are_taught_no_label_that_is_missing_and_no_weight_of_zero() -> None:
+    model = multiclass.OneVsRest(Sign())
+    model.learn_one({"x": 1.0}, "plus")
+    for y, w, words in (
+        (None, 1.0, "the target must be a class label"),
+        (float("nan"), 1.0, "the label is missing"),
+        ("minus", -1.0, "the weight must be finite and not negative, got -1.0"),
+    ):
+        with pytest.raises(MillstreamError, match=f"^multiclass.OneVsRest: {words}"):
+            model.learn_one({"x": -1.0}, y, w)
+    model.learn_one({"x": -1.0}, "minus", 0.0)
+    assert model.classes == ["plus"]
 
 
 def test_python_and_native_agree() -> None:

@@ -266,6 +266,43 @@ def test_an_answer_that_is_none_is_refused_in_one_line(answer: Any, words: str) 
         assert before == (model.inspect(), model.learned, model.model.copy().__dict__.get("seen"))
 
 
+class OddNumber(base.Regressor):
+    """Answers what it is told to, of a row with a large "a"."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer, self.seen = answer, 0
+
+    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
+        self.seen += 1
+
+    def predict_one(self, x: Any) -> Any:
+        return self.answer if x.get("a", 0.0) > 5.0 else 1.0
+
+
+@pytest.mark.parametrize("warning_detector", [None, drift.PageHinkley()])
+@pytest.mark.parametrize(
+    ("answer", "x", "y", "w", "words"),
+    [
+        ("x", 9.0, 1.0, 1.0, "OddNumber: predict_one must give a finite number, got str 'x'"),
+        (None, 9.0, 1.0, 1.0, "OddNumber: predict_one must give a finite number, got None"),
+        (math.nan, 9.0, 1.0, 1.0, "OddNumber: predict_one must give a finite number, got float nan"),
+        (1.0, 1.0, math.nan, 1.0, "the target must be finite, got nan"),
+        (1.0, 1.0, "q", 1.0, "the target must be a number, got str 'q'"),
+        (1.0, 1.0, None, 1.0, "the target is missing"),
+        (1.0, 1.0, 1.0, -1.0, "the weight must be finite and not negative, got -1.0"),
+    ],
+)
+def test_what_a_regressor_of_ones_own_is_told_and_says_is_a_number(
+    answer: Any, x: float, y: Any, w: float, words: str, warning_detector: Any
+) -> None:
+    model = drift.Retrain(OddNumber(answer), drift.ADWIN(), warning_detector=warning_detector)
+    model.learn_one({"a": 1.0}, 1.0)
+    before = pickle.dumps([model.model.seen, model.learned, model.detector, model.warning_detector])
+    with pytest.raises(MillstreamError, match=f"^drift.Retrain: {words}"):
+        model.learn_one({"a": x}, y, w)
+    assert pickle.dumps([model.model.seen, model.learned, model.detector, model.warning_detector]) == before
+
+
 def test_a_regressor_is_replaced_too() -> None:
     random = np.random.default_rng(1)
     X = random.normal(size=(4000, 2))

@@ -18,7 +18,8 @@ __all__ = ["each_row", "number_of", "probabilities_of"]
 def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
     """What `predict_proba_one` gives: a finite number, not negative, for each class."""
     answer = model.predict_proba_one(x)
-    if isinstance(model, _core.Model):
+    # That of a class that extends a native one may be its own.
+    if getattr(type(model), "predict_proba_one", None) is _core.Model.predict_proba_one:
         return dict(answer)
     must = f"{type(model).__name__}: predict_proba_one must give"
     if not callable(getattr(answer, "items", None)):
@@ -26,8 +27,8 @@ def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
     found = dict(answer.items())
     for label, probability in found.items():
         try:
-            good = bool(0.0 <= probability < math.inf)
-        except (TypeError, ValueError):
+            good = bool(probability >= 0.0) and math.isfinite(probability)
+        except (TypeError, ValueError, OverflowError):
             raise InvalidType(f"{must} numbers, got {_shown(probability)} for class {label!r:.60}") from None
         if not good:
             got = f"got {_shown(probability)} for class {label!r:.60}"
@@ -41,7 +42,7 @@ def number_of(model: Any, x: Any) -> float:
     must = f"{type(model).__name__}: predict_one must give a finite number"
     try:
         number = float(answer)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidType(f"{must}, got {_shown(answer)}") from None
     if not math.isfinite(number):
         raise InvalidValue(f"{must}, got {_shown(answer)}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream._answers import probabilities_of
+from millstream._examples import check_example
 from millstream.base import Classifier, Features, Label, Model, Native
 from millstream.errors import InvalidType
 
@@ -71,6 +72,9 @@ class OneVsRest(Classifier):
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example with every member."""
+        check_example(self.name, self.role, y, w)
+        if w == 0.0:
+            return
         if y not in self.members:
             self.members[y] = self.model.clone()
         rest = () if w == 1.0 else (w,)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 from millstream import _core, _frames
-from millstream._answers import each_row, probabilities_of
+from millstream._answers import each_row, number_of, probabilities_of
+from millstream._examples import check_example
 from millstream.base import Features, Label, Native, Predictor, role_of, teach
 from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
@@ -168,7 +168,7 @@ class Retrain(Predictor):
     def predict_one(self, x: Features) -> Any:
         """Predict one example."""
         try:
-            return self._now.predict_one(x)
+            return number_of(self._now, x) if self.role == "regressor" else self._now.predict_one(x)
         except MillstreamError as error:
             raise error.by(self.name) from None
 
@@ -185,6 +185,7 @@ class Retrain(Predictor):
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example, and hear how wrong the model was about it."""
+        check_example(self.name, self.role, y, w)
         if w == 0.0:
             return
         said = self.predict_one(x)
@@ -210,7 +211,7 @@ class Retrain(Predictor):
     def _tell(self, said: Any, y: Any) -> str:
         """What the error means for the models."""
         error = float(said != y) if self.role == "classifier" else min(abs(float(said) - float(y)), _LARGEST_ERROR)
-        self._watch.update(error if math.isfinite(error) else _LARGEST_ERROR)
+        self._watch.update(error)
         if self._watch.drift_detected:
             if getattr(self._watch, "direction", None) == "down":
                 return "nothing"

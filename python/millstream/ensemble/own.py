@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from millstream._answers import number_of, probabilities_of
+from millstream._examples import check_example
 from millstream.base import Classifier, Features, Label, Native, Predictor, Regressor, role_of, teach
 from millstream.compose.members import find, is_native, refuse_learned
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
@@ -179,6 +180,7 @@ class Ensemble(Predictor):
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example with all members, or with none of them."""
+        check_example(self.name, self.role, y, w)
         if w == 0.0:
             return
         if self._before is None or len(self._since) >= _KEPT:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
-from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream._examples import check_example
+from millstream.base import title_of
+from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.streams import Chunk
 from millstream.evaluate.times import NO_TIME
@@ -162,13 +164,7 @@ class PythonRun:
 
     def learn(self, x: Any, y: Any, w: float) -> None:
         """Learn one example; the checks are those of native models."""
-        if not (math.isfinite(w) and w >= 0.0):
-            raise InvalidValue(f"the weight must be finite and not negative, got {w}")
-        if self.model.role == "regressor":
-            if isinstance(y, str) or y is None or not math.isfinite(y):
-                raise InvalidValue(f"the target must be a finite number, got {y!r}")
-        elif y is None or y != y:
-            raise InvalidType("the target must be a class label (bool, int or str)")
+        check_example(title_of(self.model), self.model.role, y, w)
         if w == 1.0:
             self.model.learn_one(x, y)
         elif w > 0.0:

@@ -1,0 +1,52 @@
+"""Targets and weights that come to models in Python, checked as the core checks those of native models.
+
+A class of one's own may learn from anything; what counts its errors beside it must stay finite.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from millstream import _frames
+from millstream.errors import InvalidType, InvalidValue
+
+__all__ = ["check_example"]
+
+
+def check_example(who: str, role: str, y: Any, w: Any) -> None:
+    """Refuse a weight, or a target of a classifier or a regressor, that no native model learns from."""
+    weight = _number(who, "the weight", w)
+    if not 0.0 <= weight < math.inf:
+        raise InvalidValue(f"{who}: the weight must be finite and not negative, got {w}")
+    if role == "regressor":
+        if y is None:
+            raise InvalidType(f"{who}: the target is missing")
+        if not math.isfinite(_number(who, "the target", y)):
+            raise InvalidValue(f"{who}: the target must be finite, got {y}")
+    elif role == "classifier":
+        _check_label(who, y)
+
+
+def _number(who: str, what: str, value: Any) -> float:
+    # `float` would read a text.
+    if not isinstance(value, (str, bytes, bytearray)):
+        try:
+            return float(value)
+        except OverflowError:
+            raise InvalidValue(f"{who}: {what} must fit in a float, got {_frames.shown(value)}") from None
+        except (TypeError, ValueError):
+            pass
+    raise InvalidType(f"{who}: {what} must be a number, got {_frames.shown(value)}")
+
+
+def _check_label(who: str, y: Any) -> None:
+    if y is None:
+        raise InvalidType(f"{who}: the target must be a class label (bool, int or str)")
+    try:
+        hash(y)
+    except TypeError:
+        raise InvalidType(f"{who}: a class label is a bool, int or str, got {_frames.shown(y)}") from None
+    # Nothing else differs from itself.
+    if y != y:
+        raise InvalidValue(f"{who}: the label is missing (NaN)")
