@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import drift, evaluate, linear_model, naive_bayes
+from millstream import base, drift, evaluate, linear_model, naive_bayes
 from millstream.errors import MillstreamError
 
 
@@ -220,3 +220,58 @@ def test_a_batch_with_a_bad_row_leaves_the_monitor_as_it_was() -> None:
     with pytest.raises(MillstreamError, match="100 rows, 5 truths and 100 predictions"):
         monitor.update_many(X, y[:5], y)
     assert monitor.to_bytes() == before
+
+
+class Choosy(base.Classifier):
+    """Refuses to learn a row with a large "a"."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
+        if x["a"] > 5.0:
+            raise ValueError("too much")
+        self.seen += 1
+
+    def predict_proba_one(self, x: Any) -> Any:
+        return {0: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("make", "x", "y", "w"),
+    [
+        (Choosy, {"a": 9.0}, 1, 1.0),
+        (naive_bayes.GaussianNB, {"a": 1.0}, 1, -1.0),
+        (naive_bayes.GaussianNB, {"a": 1.0}, None, 1.0),
+        (naive_bayes.GaussianNB, {"a": 1e308}, 0, 1.0),
+    ],
+)
+def test_what_a_model_does_not_learn_was_not_seen(make: Any, x: Any, y: Any, w: float) -> None:
+    model, monitor = make(), drift.Monitor([drift.ADWIN(), drift.KSTest()])
+    both = monitor.beside(model)
+    both.learn_many([{"a": 1.0}, {"a": -1.0}] * 50, [0, 1] * 50)
+    before = monitor.to_bytes()
+    with pytest.raises(ValueError if y is not None else TypeError):
+        both.learn_one(x, y, w)
+    assert monitor.to_bytes() == before
+    # A batch is taken back in place, so that the monitor and the model are those that were given.
+    with pytest.raises(ValueError if y is not None else TypeError):
+        both.learn_many([{"a": 1.0}, x], [0, y], [1.0, w])
+    assert both.monitor is monitor
+    assert both.model is model
+    assert monitor.to_bytes() == before
+    both.learn_one({"a": 1.0}, 0)
+    assert (monitor.rows, monitor.detectors["ADWIN"].updates) == (101, 101 - (make is not Choosy))
+
+
+def test_events_of_what_was_not_learned_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millstream.drift.monitor._MOST_EVENTS", 3)
+    model, monitor = Choosy(), drift.Monitor([Always(), Always()])
+    for _ in range(3):
+        monitor.step_one(model, {"a": 1.0}, 0)
+    before, events = pickle.dumps(monitor.events), monitor.events
+    with pytest.raises(ValueError, match="too much"):
+        monitor.step_one(model, {"a": 9.0}, 0)
+    assert pickle.dumps(monitor.events) == before
+    assert monitor.events is events
+    assert (monitor.event_count, monitor.rows, monitor.drift_detected) == (6, 3, True)

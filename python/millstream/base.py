@@ -415,8 +415,11 @@ def title_of(model: Any) -> str:
 
 
 def _restore(model: Any, before: Any) -> None:
+    """Make a model what a copy of it is."""
     if isinstance(model, _core.Model):
         model._copy_from(before)
+    elif callable(getattr(model, "_return_to", None)):
+        model._return_to(before)
     else:
         model.__dict__.clear()
         model.__dict__.update(before.__dict__)

@@ -90,6 +90,7 @@ def _stream(given: Namespace) -> Any:
         return _values(given)[1], given.changes or []
     if given.changes is not None:
         raise UsageError("--changes is for a file; a generator knows its own")
+    # The names of generators are in capitals: synth.SEA is none of a file.
     if "(" not in source and Path(source).suffix.islower():
         raise InvalidValue(f"{source}: there is no such file{near_file(Path(source))}")
     built = notation.parse(source, role=("generator",))

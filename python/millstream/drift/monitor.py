@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-from millstream.base import Features, Model, Predictor, role_of, teach
+from millstream.base import Features, Model, Predictor, _restore, role_of, teach
 from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError
 
 __all__ = ["Event", "Monitor"]
@@ -139,14 +139,18 @@ class Monitor:
         try:
             told = self._tell(x, error)
         except BaseException:
-            # Some have heard of it: back to the copies, and on with what came since.
-            since, self._since = self._since, []
-            self._detectors, self._before = self._before, None
-            for each in since:
-                self._tell(*each)
+            # Some have heard of it.
+            self._go_back(self._since)
             raise
         self._since.append((dict(x) if isinstance(x, Mapping) else x, error))
         return self._noted(told, x is not None, error is not None, row)
+
+    def _go_back(self, since: list[tuple[Any, float | None]]) -> None:
+        """Back to the copies of the detectors, and on with what came since."""
+        if self._before is not None:
+            self._detectors, self._before, self._since = self._before, None, []
+            for each in since:
+                self._tell(*each)
 
     def _tell(self, x: Any, error: float | None) -> list[str]:
         told = []
@@ -213,10 +217,23 @@ class Monitor:
         return found
 
     def step_one(self, model: Any, x: Features, y: Any, w: float = 1.0) -> Any:
-        """Predict with a model, watch, then let it learn. Returns what was predicted."""
+        """Predict with a model, watch, then let it learn. Returns what was predicted.
+
+        If the model refuses to learn the example, nothing was seen of it either.
+        """
         said = model.predict_one(x)
+        counts = self.rows, self.labels, self.event_count, self._newest, dict(self._last)
+        length, oldest = len(self.events), self.events[: len(self._detectors)]
         self.update(x, y, said)
-        teach(model, x, y, w)
+        try:
+            teach(model, x, y, w)
+        except BaseException:
+            self._go_back(self._since[:-1])
+            # The newest events may have pushed some of the oldest out.
+            kept = len(self.events) - len(self._newest)
+            self.events[:] = oldest[: length - kept] + self.events[:kept]
+            self.rows, self.labels, self.event_count, self._newest, self._last = counts
+            raise
         return said
 
     def beside(self, model: Any) -> Predictor:
@@ -341,6 +358,11 @@ class Monitored(Predictor):
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example, after the monitor was told of it."""
         self.monitor.step_one(self.model, x, y, w)
+
+    def _return_to(self, before: Monitored) -> None:
+        # In place: who made them has both, too.
+        _restore(self.model, before.model)
+        self.monitor.__dict__.update(before.monitor.__dict__)
 
 
 def _takes_rows(detector: Any) -> bool:
