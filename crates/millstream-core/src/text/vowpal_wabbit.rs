@@ -176,7 +176,11 @@ impl VowpalWabbit {
             return Problem::new(stop, "a second ':' in a feature");
         }
         match number(text) {
-            Some(value) if value.is_finite() => Ok((column, value * scale, stop)),
+            Some(value) if (value * scale).is_finite() => Ok((column, value * scale, stop)),
+            Some(value) if value.is_finite() => Problem::new(
+                colon + 1,
+                format!("a value times its scale must be finite, got {value} times {scale}"),
+            ),
             Some(value) => Problem::new(colon + 1, format!("a value must be finite, got {value}")),
             None if text.is_empty() => Problem::new(colon + 1, "a value must follow ':'"),
             None => Ok((hash_name(text, column), 1.0, stop)),
@@ -257,6 +261,7 @@ mod tests {
             ("1 2 3 4 5 |a", 9, "more than a label"),
             ("1 |a b:nan", 8, "a value must be finite"),
             ("1 |a b:1e999", 8, "a value must be finite"),
+            ("1 |a:1e200 b:1e200", 14, "a value times its scale must be finite"),
             ("1 |a b:1:2", 9, "a second ':'"),
             ("1 |a b: c", 8, "a value must follow"),
             ("1 |a:x b", 6, "the scale of a namespace"),
