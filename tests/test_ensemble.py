@@ -8,11 +8,13 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import millstream
 from millstream import base, ensemble, forest, linear_model, naive_bayes, preprocessing, tree
 from millstream.errors import MillstreamError
+from odd_answers import NO_PROBABILITIES, Odd, OddNumber
 
 BAYES = {"name": "naive_bayes.GaussianNB"}
 SCALED = [{"name": "preprocessing.StandardScaler"}, {"name": "linear_model.LogisticRegression"}]
@@ -111,7 +113,6 @@ def test_threads_and_chunks_change_nothing(title: str) -> None:
 @pytest.mark.parametrize("title", ALL)
 def test_rows_of_any_form_are_the_rows_one_by_one(title: str) -> None:
     """Frames with text and gaps, and sparse rows, go to members many at a time too."""
-    pandas = pytest.importorskip("pandas")
     sparse = pytest.importorskip("scipy.sparse")
     X, y = drifting(400)
     y = targets(title, X, y)
@@ -383,30 +384,7 @@ def test_a_learner_of_ones_own_that_raises(title: str) -> None:
     assert model.learned == 100
 
 
-class Odd(base.Classifier):
-    """Answers what it is told to, of a row with a large "a"."""
-
-    def __init__(self, answer: Any = None) -> None:
-        self.answer, self.seen = answer, 0
-
-    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
-        self.seen += 1
-
-    def predict_proba_one(self, x: Any) -> Any:
-        return self.answer if x.get("a", 0.0) > 5.0 else {0: 0.25, 1: 0.75}
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (None, "must give a dict of probabilities by class, got None"),
-        ([0.5, 0.5], r"must give a dict of probabilities by class, got list \[0.5, 0.5\]"),
-        ({0: math.nan}, "must give finite probabilities that are not negative, got float nan for class 0"),
-        ({0: 0.5, 1: math.inf}, "got float inf for class 1"),
-        ({"a": -0.1}, "got float -0.1 for class 'a'"),
-        ({0: "much"}, "must give numbers, got str 'much' for class 0"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "words"), NO_PROBABILITIES)
 @pytest.mark.parametrize("title", OWN)
 def test_an_answer_that_is_none_is_refused_in_one_line(title: str, answer: Any, words: str) -> None:
     model = OWN[title](Odd(answer))
@@ -427,15 +405,11 @@ def test_an_answer_that_is_none_is_refused_in_one_line(title: str, answer: Any, 
     ("answer", "kind"), [(None, TypeError), ("x", TypeError), (math.nan, ValueError), (10**400, TypeError)]
 )
 def test_a_number_that_is_none_is_refused_in_one_line(answer: Any, kind: Any) -> None:
-    class OddNumber(Mean):
-        def predict_one(self, x: Any) -> Any:
-            return answer if x.get("a", 0.0) > 5.0 else 1.0
-
     for model in (
-        ensemble.BaggingRegressor(OddNumber(), n_models=2),
-        ensemble.SRPRegressor(OddNumber(), n_models=2, subspace_size=1.0),
-        ensemble.VotingRegressor([OddNumber(), OddNumber()]),
-        ensemble.StackingRegressor([OddNumber(), OddNumber()]),
+        ensemble.BaggingRegressor(OddNumber(answer), n_models=2),
+        ensemble.SRPRegressor(OddNumber(answer), n_models=2, subspace_size=1.0),
+        ensemble.VotingRegressor([OddNumber(answer), OddNumber(answer)]),
+        ensemble.StackingRegressor([OddNumber(answer), OddNumber(answer)]),
     ):
         model.learn_one({"a": 1.0}, 1.0)
         words = r"ensemble\.\w+: member 0: OddNumber: predict_one must give a finite number, got"
@@ -444,7 +418,7 @@ def test_a_number_that_is_none_is_refused_in_one_line(answer: Any, kind: Any) ->
         with pytest.raises(kind, match=words):
             model.predict_one({"a": 9.0})
         assert model.learned == 1
-    stack = ensemble.StackingRegressor([Mean()], OddNumber(), include_features=True)
+    stack = ensemble.StackingRegressor([Mean()], OddNumber(answer), include_features=True)
     with pytest.raises(kind, match=r"ensemble\.StackingRegressor: meta_model: OddNumber: predict_one must"):
         stack.predict_one({"a": 9.0})
 
@@ -455,6 +429,8 @@ def test_a_number_that_is_none_is_refused_in_one_line(answer: Any, kind: Any) ->
         (math.nan, 1.0, r"the (target must be finite, got nan|label is missing \(NaN\))"),
         (None, 1.0, r"the target (is missing|must be a class label \(bool, int or str\))"),
         ([1], 1.0, r"(the target must be a number|a class label is a bool, int or str), got list \[1\]"),
+        (pandas.NA, 1.0, "(the target must be a number|a class label is a bool, int or str), got NAType <NA>"),
+        (math.nan, 0.0, r"the (target must be finite, got nan|label is missing \(NaN\))"),
         (1, -1.0, "the weight must be finite and not negative, got -1"),
         (1, math.nan, "the weight must be finite and not negative, got nan"),
         (1, math.inf, "the weight must be finite and not negative, got inf"),

@@ -13,6 +13,7 @@ import pytest
 import millstream
 from millstream import base, baseline, compose, drift, evaluate, linear_model, naive_bayes, preprocessing, synth
 from millstream.errors import MillstreamError
+from odd_answers import NO_PROBABILITIES, Odd, OddNumber
 
 BEFORE, AFTER = synth.Sine(classification_function=0), synth.Sine(classification_function=1)
 ABRUPT = list(synth.Drift(BEFORE, AFTER, position=3000, width=0).take(6000))
@@ -227,30 +228,7 @@ def test_poison_changes_nothing() -> None:
         assert native.to_bytes() == saved
 
 
-class Odd(base.Classifier):
-    """Answers what it is told to, of a row with a large "a"."""
-
-    def __init__(self, answer: Any = None) -> None:
-        self.answer, self.seen = answer, 0
-
-    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
-        self.seen += 1
-
-    def predict_proba_one(self, x: Any) -> Any:
-        return self.answer if x.get("a", 0.0) > 5.0 else {0: 0.25, 1: 0.75}
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (None, "must give a dict of probabilities by class, got None"),
-        ([0.5, 0.5], r"must give a dict of probabilities by class, got list \[0.5, 0.5\]"),
-        ({0: math.nan}, "must give finite probabilities that are not negative, got float nan for class 0"),
-        ({0: 0.5, 1: math.inf}, "got float inf for class 1"),
-        ({"a": -0.1}, "got float -0.1 for class 'a'"),
-        ({0: "much"}, "must give numbers, got str 'much' for class 0"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "words"), NO_PROBABILITIES)
 def test_an_answer_that_is_none_is_refused_in_one_line(answer: Any, words: str) -> None:
     for inner in (Odd(answer), compose.Select("a") | Odd(answer)):
         model = drift.Retrain(inner, drift.DDM())
@@ -264,19 +242,6 @@ def test_an_answer_that_is_none_is_refused_in_one_line(answer: Any, words: str) 
         with pytest.raises(MillstreamError, match=said):
             model.learn_many(bad, [0, 1])
         assert before == (model.inspect(), model.learned, model.model.copy().__dict__.get("seen"))
-
-
-class OddNumber(base.Regressor):
-    """Answers what it is told to, of a row with a large "a"."""
-
-    def __init__(self, answer: Any = None) -> None:
-        self.answer, self.seen = answer, 0
-
-    def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
-        self.seen += 1
-
-    def predict_one(self, x: Any) -> Any:
-        return self.answer if x.get("a", 0.0) > 5.0 else 1.0
 
 
 @pytest.mark.parametrize("warning_detector", [None, drift.PageHinkley()])

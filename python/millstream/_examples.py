@@ -45,8 +45,9 @@ def _check_label(who: str, y: Any) -> None:
         raise InvalidType(f"{who}: the target must be a class label (bool, int or str)")
     try:
         hash(y)
-    except TypeError:
+        # Nothing but NaN differs from itself; of pandas' NA not even that can be asked.
+        is_missing = bool(y != y)
+    except (TypeError, ValueError):
         raise InvalidType(f"{who}: a class label is a bool, int or str, got {_frames.shown(y)}") from None
-    # Nothing else differs from itself.
-    if y != y:
+    if is_missing:
         raise InvalidValue(f"{who}: the label is missing (NaN)")

@@ -136,6 +136,11 @@ def clone_value(value: Any) -> Any:
     return copy.deepcopy(value)
 
 
+def fresh(part: Any) -> Any:
+    """A part with the same parameters that has learned nothing; what has no `clone` is taken to be one."""
+    return part.clone() if callable(getattr(part, "clone", None)) else copy.deepcopy(part)
+
+
 class Described(Part):
     """A part that lives in a description only: an optimiser, a loss, a schedule."""
 

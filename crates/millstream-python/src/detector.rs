@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::errors::{raise, OrRaise};
+use crate::errors::{by, raise, OrRaise};
 use crate::metric::read_number;
 use crate::rows::read_numbers;
 
@@ -131,7 +131,10 @@ impl DriftDetector {
     /// Tell it a number.
     fn update(&self, x: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = x.py();
-        let x = read_number(x, "x")?;
+        let x = match read_number(x, "x") {
+            Ok(x) => x,
+            Err(error) => return Err(by(py, error, &self.with(py, |watch| Ok(watch.name().to_owned()))?)),
+        };
         self.with(py, |watch| watch.update(x).or_raise(py))
     }
 

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
-use crate::errors::{raise, OrRaise};
+use crate::errors::{raise, shown, OrRaise};
 use crate::labels::{read_label, show_label};
 use crate::rows::read_numbers;
 use crate::targets::{check_length, ManyTargets};
@@ -71,8 +71,7 @@ fn read_other_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
             return Ok(number);
         }
     }
-    let shown = value.repr().map(|text| text.to_string()).unwrap_or_default();
-    Err(raise(value.py(), &Fault::wrong_type(format!("{what} must be a number, got {shown}"))))
+    Err(raise(value.py(), &Fault::wrong_type(format!("{what} must be a number, got {}", shown(value)))))
 }
 
 impl Metric {

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from millstream import _core
 from millstream._measures import Measure, numbers
-from millstream.errors import InvalidType
+from millstream.errors import InvalidType, MillstreamError
 
 __all__ = ["DriftDetector", "checked_detector"]
 
@@ -51,7 +51,11 @@ class DriftDetector(_core.DriftDetector, Measure):
         >>> [place for place, x in enumerate(numbers) if one.update(x) or one.drift_detected]
         [1023, 2047]
         """
-        return np.array(self._update_many(numbers("x", x)), dtype=np.int64)
+        try:
+            array = numbers("x", x)
+        except MillstreamError as error:
+            raise error.by(str(self.name)) from None
+        return np.array(self._update_many(array), dtype=np.int64)
 
 
 def checked_detector(who: str, what: str, detector: Any) -> Any:

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-from millstream.base import Features, Model, Predictor, _restore, role_of, teach
+from millstream.base import Features, Model, Predictor, _restore, fresh, role_of, teach
 from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError
 
 __all__ = ["Event", "Monitor"]
@@ -244,8 +244,8 @@ class Monitor:
 
     def clone(self) -> Self:
         """A monitor with the same detectors that has seen nothing."""
-        fresh = {name: _fresh(detector) for name, detector in self._detectors.items()}
-        return type(self)(fresh, together=self.together, loss=self.loss)
+        detectors = {name: fresh(detector) for name, detector in self._detectors.items()}
+        return type(self)(detectors, together=self.together, loss=self.loss)
 
     def to_frame(self, kind: str | None = None) -> Any:
         """The events, a row each, as a frame of "pandas", "polars" or "pyarrow"."""
@@ -389,10 +389,6 @@ def _named(given: Any) -> dict[str, Any]:
 def _is_fraction(value: Any) -> bool:
     """Whether it is a number that is no class: whole numbers and booleans may be."""
     return isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
-
-
-def _fresh(detector: Any) -> Any:
-    return detector.clone() if callable(getattr(detector, "clone", None)) else copy.deepcopy(detector)
 
 
 def _listed(values: Any) -> list[Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from millstream import _core, _frames
 from millstream._answers import each_row, number_of, probabilities_of
 from millstream._examples import check_example
-from millstream.base import Features, Label, Native, Predictor, role_of, teach
+from millstream.base import Features, Label, Native, Predictor, fresh, role_of, teach
 from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
 from millstream.errors import InvalidType, MillstreamError
@@ -107,9 +106,9 @@ class Retrain(Predictor):
             "warm": self.warm,
             "warning_detector": warning_detector,
         }
-        self._now = _clone(model)
+        self._now = fresh(model)
         self._background: Any = None
-        self._watch, self._warner = _clone(detector), _clone(warning_detector)
+        self._watch, self._warner = fresh(detector), fresh(warning_detector)
         self._replaced = self._learned = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -199,14 +198,14 @@ class Retrain(Predictor):
         if self._background is not None:
             self._background = _taught(self._background, x, y, w)
         if advice == "replace":
-            fresh = _taught(self._fresh(), x, y, w) if self._background is None else self._background
-            self._now = self._fresh() if fresh is None else fresh
+            grown = _taught(self._fresh(), x, y, w) if self._background is None else self._background
+            self._now = self._fresh() if grown is None else grown
             self._background = None
             self._replaced += 1
 
     def _fresh(self) -> Any:
         """A model that has learned nothing."""
-        return _clone(self._given["model"])
+        return fresh(self._given["model"])
 
     def _tell(self, said: Any, y: Any) -> str:
         """What the error means for the models."""
@@ -215,7 +214,7 @@ class Retrain(Predictor):
         if self._watch.drift_detected:
             if getattr(self._watch, "direction", None) == "down":
                 return "nothing"
-            self._warner = _clone(self._given["warning_detector"])
+            self._warner = fresh(self._given["warning_detector"])
             return "replace"
         if not self.warm:
             return "nothing"
@@ -243,10 +242,6 @@ def _check_size(who: str, **detectors: Any) -> None:
         except MillstreamError:
             words = "such as drift.ADWIN or drift.PageHinkley; it takes the errors of a classifier"
             raise InvalidType(f"{who}: {what} must take numbers of any size for a regressor, {words}") from None
-
-
-def _clone(part: Any) -> Any:
-    return part.clone() if callable(getattr(part, "clone", None)) else copy.deepcopy(part)
 
 
 def _taught(model: Any, x: Features, y: Any, w: float) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from millstream.base import Features, Label
-from millstream.ensemble.own import ClassEnsemble, Member, clone, compiled, poisson, wrong
+from millstream.base import Features, Label, fresh
+from millstream.ensemble.own import ClassEnsemble, Member, compiled, poisson, wrong
 from millstream.errors import InvalidValue
 
 __all__ = ["ADWINBagging", "ADWINBaggingClassifier", "LeveragingBagging", "LeveragingBaggingClassifier"]
@@ -49,7 +49,7 @@ class _Watched(ClassEnsemble):
             changed |= member.detector.drift_detected and member.detector.estimation > before
         if changed:
             worst = max(self._state.members, key=lambda member: member.detector.estimation)
-            worst.model = clone(self.model)
+            worst.model = fresh(self.model)
             worst.detector = worst.detector.clone()
             worst.weight = worst.error = 0.0
             worst.replaced += 1

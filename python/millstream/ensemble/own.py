@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 
 from millstream._answers import number_of, probabilities_of
 from millstream._examples import check_example
-from millstream.base import Classifier, Features, Label, Native, Predictor, Regressor, role_of, teach
+from millstream.base import Classifier, Features, Label, Native, Predictor, Regressor, fresh, role_of, teach
 from millstream.compose.members import find, is_native, refuse_learned
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.registry import build
@@ -169,7 +169,7 @@ class Ensemble(Predictor):
         if isinstance(model, (str, dict)):
             model = self.model = build({"name": model} if isinstance(model, str) else model)
         self._check(model)
-        return [clone(model) for _ in range(count)]
+        return [fresh(model) for _ in range(count)]
 
     def _check(self, model: Any, parameter: str = "model") -> None:
         if isinstance(model, type) or role_of(model) != self.role:
@@ -246,11 +246,6 @@ def _is_own(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_is_own(item) for item in value)
     return role_of(value) in ("classifier", "regressor") and not is_native(value)
-
-
-def clone(model: Any) -> Any:
-    """A learner with the same parameters that has learned nothing."""
-    return model.clone() if callable(getattr(model, "clone", None)) else copy.deepcopy(model)
 
 
 def unnamed(models: Any) -> Any:

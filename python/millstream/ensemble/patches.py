@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream.base import Features, Label
+from millstream.base import Features, Label, fresh
 from millstream.drift.base import checked_detector
 from millstream.drift.numbers import ADWIN
 from millstream.ensemble.own import (
@@ -15,7 +15,6 @@ from millstream.ensemble.own import (
     Ensemble,
     Member,
     NumberEnsemble,
-    clone,
     compiled,
     poisson,
     wrong,
@@ -85,7 +84,7 @@ class _Patches(Ensemble):
         """Give a member new detectors."""
 
         def detector(given: Any, delta: float) -> Any:
-            return clone(given) if given is not None else ADWIN(delta=delta, restart=False)
+            return fresh(given) if given is not None else ADWIN(delta=delta, restart=False)
 
         off = self.disable_detector
         member.detector = None if off == "drift" else detector(self.drift_detector, 1e-5)
@@ -157,7 +156,7 @@ class _Patches(Ensemble):
         if warned and not changed:
             member.warnings += 1
             member.back = self._fresh(member)
-            member.warning = clone(self.warning_detector or member.warning)
+            member.warning = fresh(self.warning_detector or member.warning)
         if changed:
             member.drifts += 1
             new = member.back or self._fresh(member)
@@ -166,7 +165,7 @@ class _Patches(Ensemble):
             self._watch(member)
 
     def _fresh(self, member: _Patch) -> _Patch:
-        side = _Patch(clone(self.model), member.random, draws=member.draws)
+        side = _Patch(fresh(self.model), member.random, draws=member.draws)
         self._grow(side)
         return side
 

@@ -17,7 +17,7 @@ use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
-use super::min_instances;
+use super::{min_instances, WARNING_SHARE};
 
 pub static EWMA_CHART: Declaration = Declaration {
     name: EwmaChart::NAME,
@@ -86,7 +86,7 @@ impl Test for EwmaChart {
             Verdict::default()
         } else if apart > limit {
             Verdict::drift(Direction::Up, state.above)
-        } else if apart > 0.5 * limit {
+        } else if apart > WARNING_SHARE * limit {
             Verdict::warning(Direction::Up, state.above)
         } else {
             Verdict::default()

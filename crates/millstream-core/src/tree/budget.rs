@@ -2,8 +2,8 @@
 //!
 //! Leaves are most of a tree. When it comes to weigh more than it may, the leaves that promise least give up their
 //! statistics, and go on counting classes, or averaging numbers; a leaf promises what splits could win, which is the
-//! weight of its examples that are not of its largest class, or the squared errors of its mean. A leaf that has become more promising than one with statistics takes its place.
-//! A split or a branch for which there is no room is not made.
+//! weight of its examples that are not of its largest class, or the squared errors of its mean. A leaf that has become
+//! more promising than one with statistics takes its place. A split or a branch for which there is no room is not made.
 //!
 //! Bytes are counted from what is there and what vectors may reserve beside it, not from what they happen to reserve, so
 //! that a tree that was saved and loaded goes on as it would have.
