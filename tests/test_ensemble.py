@@ -455,6 +455,33 @@ def test_a_target_or_weight_that_is_none_does_not_reach_learners_of_ones_own(y: 
         numbers["bagging"].learn_one({"a": 1.0}, "low")
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ensemble.Bagging(Odd(), poisson_rate=-1.0), "ensemble.Bagging: poisson_rate must be"),
+        (lambda: ensemble.Bagging(Odd(), n_models=0), "ensemble.Bagging: n_models must be a whole number"),
+        (lambda: ensemble.Bagging(Odd(), seed="x"), "ensemble.Bagging: seed must be a whole number"),
+        (lambda: ensemble.AdaBoost(Odd(), n_models=2.5), "ensemble.AdaBoost: n_models must be a whole number"),
+        (lambda: ensemble.BaggingRegressor(OddNumber(), aggregation="mode"), "aggregation must be one of"),
+        (lambda: ensemble.LeveragingBagging(Odd(), delta=2), "ensemble.LeveragingBagging: delta must be in"),
+        (lambda: ensemble.LeveragingBagging(Odd(), bagging_method="x"), "bagging_method must be one of"),
+        (
+            lambda: ensemble.SRPClassifier(Odd(), subspace_size=-1.0),
+            "ensemble.SRPClassifier: subspace_size must be",
+        ),
+        (lambda: ensemble.SRPClassifier(Odd(), disable_detector="x"), "disable_detector must be one of"),
+        (lambda: ensemble.SRPRegressor(OddNumber(), disable_weighted_vote="x"), "disable_weighted_vote must be"),
+        (lambda: ensemble.Stacking([Odd()], n_threads=1000), "ensemble.Stacking: n_threads must be"),
+        (lambda: ensemble.Voting([Odd()], weights=[1.0, 2.0]), "weights must be one for each of 1 models"),
+        (lambda: ensemble.Voting(Odd()), "ensemble.Voting: models must be a list of classifiers, got Odd"),
+        (lambda: ensemble.WeightedMajority([Odd()], beta=7), "ensemble.WeightedMajority: beta must be in"),
+    ],
+)
+def test_parameters_are_checked_with_learners_of_ones_own_too(make: Any, words: str) -> None:
+    with pytest.raises(MillstreamError, match=words):
+        make()
+
+
 def test_the_answers_of_a_class_that_extends_a_native_one_are_checked_too() -> None:
     class Silent(naive_bayes.GaussianNB):
         def predict_proba_one(self, x: Any) -> Any:

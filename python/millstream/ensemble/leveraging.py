@@ -7,7 +7,6 @@ from typing import Any
 
 from millstream.base import Features, Label, fresh
 from millstream.ensemble.own import ClassEnsemble, Member, compiled, poisson, wrong
-from millstream.errors import InvalidValue
 
 __all__ = ["ADWINBagging", "ADWINBaggingClassifier", "LeveragingBagging", "LeveragingBaggingClassifier"]
 
@@ -19,7 +18,6 @@ _ALIASES = {
     "w": "poisson_rate",
     "adwin_delta": "delta",
 }
-_METHODS = ("bag", "me", "half", "wt", "subag")
 
 
 class _Watched(ClassEnsemble):
@@ -201,12 +199,6 @@ class LeveragingBagging(_Watched):
             seed=seed,
             n_threads=n_threads,
         )
-
-    def _ready(self) -> None:
-        if self.bagging_method not in _METHODS:
-            words = f"must be one of {', '.join(_METHODS)}, got {self.bagging_method!r}"
-            raise InvalidValue(f"{self.name}: bagging_method {words}")
-        super()._ready()
 
     def _times(self, member: Member, error: float | None) -> float:
         unit = member.random.random()

@@ -18,7 +18,7 @@ from millstream._answers import number_of, probabilities_of
 from millstream._examples import check_example
 from millstream.base import Classifier, Features, Label, Native, Predictor, Regressor, fresh, role_of, teach
 from millstream.compose.members import find, is_native, refuse_learned
-from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.errors import InvalidType, MillstreamError
 from millstream.registry import build
 from millstream.tree.tables import mean_importances
 
@@ -99,9 +99,26 @@ class Ensemble(Predictor):
         return model
 
     def _make(self, **parameters: Any) -> None:
-        """Keep the parameters and make the members."""
+        """Keep the parameters, checked as they are declared, and make the members."""
+        # The compiled form knows the bounds; native parts stand in for those that may be one's own.
+        Native.__init__(self._native.__new__(self._native), **{**parameters, **self._stand_ins(parameters)})
         self.__dict__.update(parameters)
         self._ready()
+
+    def _stand_ins(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        part = "baseline.Prior" if self.role == "classifier" else "baseline.TargetMean"
+        parts: dict[str, Any] = {
+            "model": part,
+            "meta_model": part,
+            "drift_detector": None,
+            "warning_detector": None,
+        }
+        if "models" in parameters:
+            models = parameters["models"]
+            if not isinstance(models, (list, tuple)):
+                raise InvalidType(f"{self.name}: models must be a list of {self.role}s, got {models!r:.80}")
+            parts["models"] = [part] * len(models)
+        return {name: value for name, value in parts.items() if name in parameters}
 
     def _ready(self) -> None:
         """Make the members, of the parameters."""
@@ -164,8 +181,6 @@ class Ensemble(Predictor):
 
     def _copies(self, model: Any, count: int) -> list[Any]:
         """The base learner, checked, as often as it is wanted."""
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise InvalidValue(f"{self.name}: n_models must be a whole number >= 1, got {count!r}")
         if isinstance(model, (str, dict)):
             model = self.model = build({"name": model} if isinstance(model, str) else model)
         self._check(model)

@@ -19,7 +19,6 @@ from millstream.ensemble.own import (
     poisson,
     wrong,
 )
-from millstream.errors import InvalidValue
 from millstream.tree import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 
 __all__ = ["SRPClassifier", "SRPRegressor"]
@@ -27,10 +26,6 @@ __all__ = ["SRPClassifier", "SRPRegressor"]
 _CLASSIFIER = HoeffdingTreeClassifier(grace_period=50, delta=0.01)
 _REGRESSOR = HoeffdingTreeRegressor(grace_period=50, delta=0.01)
 _ALIASES = {"lam": "poisson_rate", "n_estimators": "n_models", "random_state": "seed", "n_jobs": "n_threads"}
-_CHOICES = {
-    "training_method": ("patches", "resampling", "subspaces"),
-    "disable_detector": ("off", "drift", "warning"),
-}
 
 
 def _is_worse(detector: Any) -> bool:
@@ -65,10 +60,6 @@ class _Patches(Ensemble):
     disable_weighted_vote: bool
 
     def _ready(self) -> None:
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                words = f"must be one of {', '.join(choices)}, got {getattr(self, name)!r}"
-                raise InvalidValue(f"{self.name}: {name} {words}")
         for name in ("drift_detector", "warning_detector"):
             if getattr(self, name) is not None:
                 setattr(self, name, checked_detector(self.name, name, getattr(self, name)))

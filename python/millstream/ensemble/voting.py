@@ -7,7 +7,6 @@ from typing import Any
 
 from millstream.base import Features, Label
 from millstream.ensemble.own import ClassEnsemble, Ensemble, NumberEnsemble, compiled, unnamed, wrong
-from millstream.errors import InvalidValue
 
 __all__ = ["Voting", "VotingClassifier", "VotingRegressor", "WeightedMajority"]
 
@@ -20,14 +19,8 @@ class _Several(Ensemble):
 
     def _ready(self) -> None:
         chosen = list(self.__dict__.pop("models"))
-        if not chosen:
-            raise InvalidValue(f"{self.name}: models must name one model at least, got []")
         for model in chosen:
             self._check(model, "each of models")
-        weights = self.__dict__.get("weights")
-        if weights is not None and (len(weights) != len(chosen) or min(weights) < 0 or not sum(weights) > 0):
-            words = f"one for each of {len(chosen)} models, with a sum above 0, got {list(weights)}"
-            raise InvalidValue(f"{self.name}: weights must be {words}")
         self._begin(0, chosen)
 
     @property
