@@ -285,6 +285,12 @@ class OwnLine(linear_model.LeastSquares):
 
 
 @pytest.mark.parametrize("make", [linear_model.LeastSquares, OwnLine])
+def test_warm_is_true_or_false(make: Any) -> None:
+    with pytest.raises(ValueError, match="^drift.Retrain: warm must be true or false, got 'yes'"):
+        drift.Retrain(make(), drift.ADWIN(), warm="yes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("make", [linear_model.LeastSquares, OwnLine])
 def test_a_regressor_has_errors_of_any_size(make: Any) -> None:
     with pytest.raises(MillstreamError, match="^drift.Retrain: detector must take numbers of any size"):
         drift.Retrain(make(), drift.DDM())

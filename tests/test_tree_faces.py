@@ -161,6 +161,15 @@ def test_an_explanation_of_naive_bayes_leaves_says_what_they_add(model):
         model.explain_one(x, "cancelled")
 
 
+@pytest.mark.parametrize("value", [None, math.nan, np.float32("nan"), pandas.NA, pandas.NaT], ids=repr)
+def test_what_is_missing_to_the_core_is_missing_to_an_explanation(model, value):
+    x = {"hour": value, "carrier": value, "wind": 5.0}
+    why = model.explain_one(x)
+    assert why.path == model.explain_one({"wind": 5.0}).path
+    assert why.prediction == model.predict_proba_one({"wind": 5.0})[why.label]
+    assert why.path[0].value is None
+
+
 def test_every_row_follows_exactly_one_rule(model):
     rules = model.rules()
 

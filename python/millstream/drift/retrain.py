@@ -10,7 +10,7 @@ from millstream._examples import check_example
 from millstream.base import Features, Label, Native, Predictor, fresh, role_of, teach
 from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
-from millstream.errors import InvalidType, MillstreamError
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.registry import face
 
 __all__ = ["DriftRetrainingClassifier", "Retrain"]
@@ -97,7 +97,9 @@ class Retrain(Predictor):
         detector = checked_detector(self.name, "detector", detector)
         if warning_detector is not None:
             warning_detector = checked_detector(self.name, "warning_detector", warning_detector)
-        self.role, self.warm = str(role_of(model)), bool(warm)
+        if not isinstance(warm, bool):
+            raise InvalidValue(f"{self.name}: warm must be true or false, got {warm!r:.60}")
+        self.role, self.warm = str(role_of(model)), warm
         if self.role == "regressor":
             _check_size(self.name, detector=detector, warning_detector=warning_detector)
         self._given = {

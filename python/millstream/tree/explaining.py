@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -137,9 +136,16 @@ def _given(x: Mapping[Any, Any], feature: Any) -> Any:
     value = x.get(feature)
     if value is None and isinstance(feature, int):
         value = x.get(str(feature))
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    return value
+    return None if _is_missing(value) else value
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether the core takes a value for missing: None, a NaN of any kind, pandas' NA and NaT."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        # NA neither differs from itself nor does it not.
+        return True
 
 
 def _taken(node: Node, value: Any) -> Branch:
