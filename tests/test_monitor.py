@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from millstream import base, drift, evaluate, linear_model, naive_bayes
+from millstream.drift.places import Places
 from millstream.errors import MillstreamError
 
 
@@ -275,3 +277,127 @@ def test_events_of_what_was_not_learned_are_taken_back(monkeypatch: pytest.Monke
     assert pickle.dumps(monitor.events) == before
     assert monitor.events is events
     assert (monitor.event_count, monitor.rows, monitor.drift_detected) == (6, 3, True)
+
+
+def test_an_unanswered_prediction_is_of_a_row_too() -> None:
+    def said(place: int) -> int | None:
+        # Nothing known for 300 rows, now and then no answer, and wrong from row 3000 on.
+        return None if place < 300 or place % 7 == 0 else int(place < 3000)
+
+    together, apart, many, told = (drift.Monitor([drift.ADWIN()]) for _ in range(4))
+    for place in range(3100):
+        together.update({"a": 0.0}, 1, said(place))
+        apart.update({"a": 0.0})
+        told.update({"a": 0.0})
+        if said(place) is not None:
+            told.update(y_true=1, y_pred=said(place), row=place)
+    for place in range(3100):
+        apart.update(y_true=1, y_pred=said(place))
+    answers = np.array([said(place) for place in range(3100)], dtype=object)
+    assert many.update_many(np.zeros((3100, 1)), np.ones(3100, int), answers) == together.events
+    (event,) = together.events
+    # What the detector says of the errors that it is told, led back to their rows.
+    judged = [place for place in range(3100) if said(place) is not None]
+    alone = drift.ADWIN()
+    found = next(at for at, place in enumerate(judged) if alone.update(1.0 - said(place)) or alone.drift_detected)
+    assert (event.row, event.since) == (judged[found], judged[alone.change_point])
+    assert 3000 <= event.row < 3050
+    assert abs(event.since - 3000) < 5
+    for other in (apart, told):
+        assert [(each.row, each.since) for each in other.events] == [(event.row, event.since)]
+    assert (together.rows, together.labels, apart.labels) == (3100, 3100, 3100)
+
+
+def test_rows_without_labels_between_those_with() -> None:
+    whole, errors = drift.Monitor(drift.ADWIN()), drift.Monitor(drift.ADWIN())
+    for place in range(4000):
+        label = 1 if place % 4 == 0 else None
+        whole.update({"a": 0.0}, label, int(place < 2000))
+        errors.update(y_true=label, y_pred=int(place < 2000))
+    (event,) = whole.events
+    assert (event.row % 4, event.since) == (0, 2000)
+    assert [(each.row, each.since) for each in errors.events] == [(event.row, 2000)]
+    assert (whole.rows, whole.labels, errors.labels) == (4000, 1000, 1000)
+
+
+def test_both_kinds_are_seen_although_the_model_knew_nothing_at_first() -> None:
+    random = np.random.default_rng(1)
+    monitor = drift.Monitor({"errors": drift.ADWIN(), "rows": drift.KSTest()})
+    for place in range(4000):
+        x = {"a": float(random.normal(3.0 * (place >= 3000)))}
+        monitor.update(x, 1, None if place < 600 else int(place < 3000))
+    assert [event.kind for event in monitor.events if event.row >= 3000] == ["real", "both"]
+
+
+def test_a_detector_that_was_told_before_it_came_here() -> None:
+    detector = drift.ADWIN()
+    detector.update_many(np.zeros(1000))
+    monitor = drift.Monitor(detector)
+    for place in range(600):
+        monitor.update(float(place >= 500))
+    assert detector.updates == 1600
+    (event,) = monitor.events
+    assert event.since is not None
+    assert abs(event.since - 500) < 10
+
+
+@pytest.mark.parametrize("row", [-5, 10, 10**9, 1.5, True, "3"])
+def test_a_row_that_was_not_seen_is_refused(row: Any) -> None:
+    monitor = drift.Monitor([drift.ADWIN(), drift.KSTest()])
+    for _ in range(10):
+        monitor.update({"a": 1.0})
+    before = monitor.to_bytes()
+    with pytest.raises(MillstreamError, match=r"^drift.Monitor: row must be [^\n]*$"):
+        monitor.update(y_true=1, y_pred=0, row=row)
+    assert monitor.to_bytes() == before
+    monitor.update(y_true=1, y_pred=0, row=np.int64(9))
+    # Of errors alone nobody knows how many rows there were.
+    errors = drift.Monitor(drift.ADWIN())
+    with pytest.raises(MillstreamError, match="row must be counted from 0, got -5"):
+        errors.update(y_true=1, y_pred=0, row=-5)
+    errors.update(y_true=1, y_pred=0, row=1000)
+
+
+def test_a_number_is_for_detectors_of_errors() -> None:
+    monitor = drift.Monitor([drift.KSTest()])
+    before = monitor.to_bytes()
+    with pytest.raises(MillstreamError, match="row of features, as KSTest is told rows, got the number 1.0"):
+        monitor.update(1.0)
+    with pytest.raises(MillstreamError, match="x must be a row of features"):
+        drift.Monitor(drift.ADWIN()).update(object())
+    assert monitor.to_bytes() == before
+
+
+def test_states_from_before_unanswered_rows_were_counted() -> None:
+    monitor = drift.Monitor(drift.ADWIN())
+    for error in [0.0] * 500:
+        monitor.update(error)
+    state = json.loads(monitor.to_bytes())
+    del state["places"]
+    pickled = monitor.__reduce_ex__(4)[2]
+    assert isinstance(pickled, dict)
+    revived = drift.Monitor.__new__(drift.Monitor)
+    revived.__setstate__({name: value for name, value in pickled.items() if name != "_places"})
+    for other in (drift.Monitor.from_bytes(json.dumps(state).encode()), revived):
+        for _ in range(100):
+            other.update(1.0)
+        assert [event.since for event in other.events] == [500]
+    for bad in ({"next": -1}, {"judged": 501}, {"runs": []}, {"runs": [[0, -1]]}, {"runs": [[5, 5], [0, 0]]}):
+        places = {"next": 500, "judged": 500, "runs": [[0, 0]], **bad}
+        with pytest.raises(MillstreamError, match="not a saved monitor"):
+            drift.Monitor.from_bytes(json.dumps({**state, "places": places}).encode())
+
+
+def test_the_rows_of_errors_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millstream.drift.places._MOST_RUNS", 3)
+    places = Places()
+    for row in (0, 1, 10, 20, 21, 30):
+        places.judge(row)
+    assert [places.row_of(error) for error in range(2, 6)] == [10, 20, 21, 30]
+    assert places.row_of(0) == 8
+    before, mark = places.to_data(), places.mark()
+    before["runs"] = list(before["runs"])
+    places.judge(50)
+    places.next = 51
+    places.go_back(mark)
+    assert places.to_data() == before

@@ -8,12 +8,15 @@ import json
 import numbers
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-from millstream.base import Features, Model, Predictor, _restore, fresh, role_of, teach
+from millstream.base import Features, Model, Predictor, fresh, role_of, teach
+from millstream.drift.event import Event
+from millstream.drift.monitored import Monitored
+from millstream.drift.places import Places
 from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError
 
 __all__ = ["Event", "Monitor"]
@@ -23,26 +26,6 @@ _FORMAT = "millstream.drift.Monitor 1"
 _KEPT = 64
 #: Events that are kept: a detector that finds something in every row must not fill the memory.
 _MOST_EVENTS = 10_000
-
-
-@dataclass(frozen=True)
-class Event:
-    """One thing that a detector brought to light."""
-
-    #: "real": errors have changed, so p(y|x) has. "virtual": rows have changed, so p(x) has. "both".
-    kind: str
-    #: The row, counted from 0, with which it came to light; of an error, the row that was predicted.
-    row: int
-    #: The row with which the change is believed to have begun; None where the detector does not say.
-    since: int | None
-    #: Which way errors went, "up" or "down"; None where the detector does not say.
-    direction: str | None
-    #: The detector that found it, by name.
-    detector: str
-    #: The features that moved, the most moved first; empty for real drift.
-    features: tuple[Any, ...] = ()
-    #: Rows that had been seen by then: with late labels, more than `row`.
-    seen: int = 0
 
 
 class Monitor:
@@ -56,6 +39,9 @@ class Monitor:
     Rows and labels may come apart: `update(x)` tells of a row, `update(y_true=…, y_pred=…)` of a label that came
     later. Each call returns the events that it brought; `events` are the last 10,000 of them, and `event_count`
     says how many there were.
+
+    Detectors that see errors go "down", such as `ADWIN`, tell of a model that got better too, as each does while
+    it still learns. These are events with `direction == "down"`; `if event.direction != "down"` leaves them out.
 
     Parameters
     ----------
@@ -74,10 +60,10 @@ class Monitor:
     >>> model, monitor = linear_model.LogisticRegression(), drift.Monitor([drift.ADWIN()])
     >>> for x, y in synth.Drift(a, b, position=2000, width=0).take(3000):
     ...     for event in monitor.update(x, y, model.predict_one(x)):
-    ...         if event.direction == "up":
+    ...         if event.direction != "down":
     ...             print(event.kind, event.row, event.since, event.detector)
     ...     model.learn_one(x, y)
-    real 2015 2000 ADWIN
+    real 2016 2001 ADWIN
 
     References
     ----------
@@ -95,8 +81,9 @@ class Monitor:
         #: The newest 10,000 events, the oldest of them first, and how many there were in all.
         self.events: list[Event] = []
         self.event_count = 0
-        #: Rows seen, and labels heard.
+        #: Rows seen, and labels heard, those included to which the model had no answer.
         self.rows = self.labels = 0
+        self._places = Places()
         #: The row at which each kind was last seen.
         self._last: dict[str, int] = {}
         self._newest: list[Event] = []
@@ -123,17 +110,19 @@ class Monitor:
     ) -> list[Event]:
         """Tell of a row, of a label with what was predicted, or of both; gives the events that this brought.
 
-        A label that comes late may say with `row`, counted from 0, which row it is of; else labels come in order.
-        A prediction of None, of a model that knows nothing yet, is not judged. A number instead of a row is an
-        error. All detectors are told, or none: if one refuses, all are as they were.
+        A label that comes with its row is of that row. One that comes later is of the row after that of the label
+        before, unless `row`, counted from 0, says which row it is of. A prediction of None, of a model that knows
+        nothing yet, is not judged, and a `y_true` of None is a label that never came; both count as rows all the
+        same. Instead of a row, x may be a number: how wrong the model was, if you have judged it yourself, for the
+        detectors of errors. All detectors are told, or none: if one refuses, all are as they were.
         """
         error: float | None = None
+        heard = y_true is not None
         if x is not None and not isinstance(x, Mapping) and not hasattr(x, "__len__"):
-            if y_true is not None or y_pred is not None:
-                raise InvalidType(f"drift.Monitor: x must be a row of features, got {x!r:.60}")
-            x, error = None, float(x)
+            x, error, heard = None, self._given_error(x, y_true, y_pred), True
         elif y_true is not None and y_pred is not None:
             error = self._error(y_true, y_pred)
+        place = self._place(x is not None, row)
         if self._before is None or len(self._since) >= _KEPT:
             self._before, self._since = copy.deepcopy(self._detectors), []
         try:
@@ -143,7 +132,33 @@ class Monitor:
             self._go_back(self._since)
             raise
         self._since.append((dict(x) if isinstance(x, Mapping) else x, error))
-        return self._noted(told, x is not None, error is not None, row)
+        if heard or (x is None and y_pred is not None):
+            self._places.next = place + 1
+        if error is not None:
+            self._places.judge(place)
+        self.rows += x is not None
+        self.labels += heard
+        return self._noted(told, place)
+
+    def _given_error(self, x: Any, y_true: Any, y_pred: Any) -> float:
+        if y_true is not None or y_pred is not None or not isinstance(x, numbers.Real):
+            raise InvalidType(f"drift.Monitor: x must be a row of features, got {x!r:.60}")
+        if all(map(_takes_rows, self._detectors.values())):
+            told = f"{', '.join(self._detectors)} {'is' if len(self._detectors) == 1 else 'are'} told rows"
+            raise InvalidType(f"drift.Monitor: x must be a row of features, as {told}, got the number {x!r:.60}")
+        return float(x)
+
+    def _place(self, saw: bool, row: Any) -> int:
+        """The row that a label is of."""
+        if row is None:
+            return self.rows if saw else self._places.next
+        if isinstance(row, bool) or not isinstance(row, numbers.Integral):
+            raise InvalidType(f"drift.Monitor: row must be a whole number, got {row!r:.60}")
+        place, seen = int(row), self.rows + saw
+        if place < 0 or (seen and place >= seen):
+            which = f"a row that was seen, from 0 to {seen - 1}" if seen else "counted from 0"
+            raise InvalidValue(f"drift.Monitor: row must be {which}, got {place}")
+        return place
 
     def _go_back(self, since: list[tuple[Any, float | None]]) -> None:
         """Back to the copies of the detectors, and on with what came since."""
@@ -161,10 +176,7 @@ class Monitor:
                 told.append(name)
         return told
 
-    def _noted(self, told: list[str], saw: bool, heard: bool, row: int | None) -> list[Event]:
-        place = self.labels if row is None else int(row)
-        self.rows += saw
-        self.labels += heard
+    def _noted(self, told: list[str], place: int) -> list[Event]:
         self._newest = []
         for name in told:
             detector = self._detectors[name]
@@ -172,19 +184,27 @@ class Monitor:
                 continue
             own = "virtual" if _takes_rows(detector) else "real"
             at = self.rows - 1 if own == "virtual" else place
-            count = self.rows if own == "virtual" else self.labels
-            begin = getattr(detector, "change_point", None)
-            since = None if begin is None else max(at + 1 - (count - begin), 0)
             self._last[own] = at
             other = self._last.get("real" if own == "virtual" else "virtual")
             kind = "both" if other is not None and abs(at - other) <= self.together else own
             features = tuple(getattr(detector, "drifting_features", ()))
-            direction = getattr(detector, "direction", None)
+            direction, since = getattr(detector, "direction", None), self._begin(detector, own)
             self._newest.append(Event(kind, at, since, direction, name, features, max(self.rows, self.labels)))
         self.event_count += len(self._newest)
         self.events += self._newest
         del self.events[:-_MOST_EVENTS]
         return list(self._newest)
+
+    def _begin(self, detector: Any, kind: str) -> int | None:
+        """The row with which a change began, of which the detector only knows how many values ago it was."""
+        begin = getattr(detector, "change_point", None)
+        if begin is None:
+            return None
+        count = self.rows if kind == "virtual" else self._places.judged
+        # It may have been told others before it came here.
+        told = getattr(detector, "updates", count)
+        value = max(count - (told - begin), 0)
+        return value if kind == "virtual" else self._places.row_of(value)
 
     def _error(self, y_true: Any, y_pred: Any) -> float:
         if self.loss is not None:
@@ -223,6 +243,7 @@ class Monitor:
         """
         said = model.predict_one(x)
         counts = self.rows, self.labels, self.event_count, self._newest, dict(self._last)
+        places = self._places.mark()
         length, oldest = len(self.events), self.events[: len(self._detectors)]
         self.update(x, y, said)
         try:
@@ -233,6 +254,7 @@ class Monitor:
             kept = len(self.events) - len(self._newest)
             self.events[:] = oldest[: length - kept] + self.events[:kept]
             self.rows, self.labels, self.event_count, self._newest, self._last = counts
+            self._places.go_back(places)
             raise
         return said
 
@@ -270,6 +292,7 @@ class Monitor:
             "together": self.together,
             "rows": self.rows,
             "labels": self.labels,
+            "places": self._places.to_data(),
             "last": self._last,
             "detectors": packed,
             "events": [asdict(event) for event in self.events],
@@ -294,13 +317,21 @@ class Monitor:
             count, newest = int(state.get("event_count", len(events))), int(state.get("newest", 0))
             if not 0 <= newest <= len(events) <= count:
                 raise ValueError("events")
+            # One that was saved before it held them judged every label.
+            places = Places.from_data(state["places"], labels) if "places" in state else Places(labels)
             last = {str(kind): int(row) for kind, row in state["last"].items()}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise InvalidState("drift.Monitor: not a saved monitor") from None
         monitor = cls({name: from_bytes(each) for name, each in packed.items()}, together=together)
         monitor.events, monitor.rows, monitor.labels, monitor._last = events[-_MOST_EVENTS:], rows, labels, last
         monitor.event_count, monitor._newest = count, events[len(events) - newest :]
+        monitor._places = places
         return monitor
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_places" not in state:
+            self._places = Places(self.labels)
 
     #: Written whole or not at all, as models are.
     save = Model.save
@@ -325,6 +356,14 @@ class Monitor:
         ]
         return head, rows
 
+    def _code(self) -> str:
+        """How it is made anew."""
+        plain = list(self._detectors) == list(_named(list(self._detectors.values())))
+        made = list(self._detectors.values()) if plain else self._detectors
+        rest = f", together={self.together}" if self.together != 500 else ""
+        rest += f", loss={getattr(self.loss, '__name__', repr(self.loss))}" if self.loss is not None else ""
+        return f"Monitor({made!r}{rest})"
+
     def __repr__(self) -> str:
         from millstream.evaluate.frames import table
 
@@ -338,31 +377,6 @@ class Monitor:
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         first = escape(repr(self).partition("\n")[0])
         return f"<div><p>{first}</p><table><tr>{cells}</tr>{body}</table></div>"
-
-
-class Monitored(Predictor):
-    """A model with a monitor beside it, which is told each example before it is learned."""
-
-    def __init__(self, model: Any, monitor: Monitor) -> None:
-        self.model, self.monitor = model, monitor
-        self.role = str(role_of(model))
-
-    def predict_one(self, x: Features) -> Any:
-        """Predict one example."""
-        return self.model.predict_one(x)
-
-    def predict_proba_one(self, x: Features) -> Any:
-        """The probability of each class for one example."""
-        return self.model.predict_proba_one(x)
-
-    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
-        """Learn one example, after the monitor was told of it."""
-        self.monitor.step_one(self.model, x, y, w)
-
-    def _return_to(self, before: Monitored) -> None:
-        # In place: who made them has both, too.
-        _restore(self.model, before.model)
-        self.monitor.__dict__.update(before.monitor.__dict__)
 
 
 def _takes_rows(detector: Any) -> bool:

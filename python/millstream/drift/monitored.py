@@ -1,0 +1,48 @@
+"""A model with a monitor beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from millstream.base import Features, Predictor, _restore, role_of
+
+if TYPE_CHECKING:
+    from millstream.drift.monitor import Monitor
+
+__all__ = ["Monitored", "monitor_of"]
+
+
+class Monitored(Predictor):
+    """A model with a monitor beside it, which is told each example before it is learned."""
+
+    def __init__(self, model: Any, monitor: Monitor) -> None:
+        self.model, self.monitor = model, monitor
+        self.role = str(role_of(model))
+
+    def predict_one(self, x: Features) -> Any:
+        """Predict one example."""
+        return self.model.predict_one(x)
+
+    def predict_proba_one(self, x: Features) -> Any:
+        """The probability of each class for one example."""
+        return self.model.predict_proba_one(x)
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example, after the monitor was told of it."""
+        self.monitor.step_one(self.model, x, y, w)
+
+    def _return_to(self, before: Monitored) -> None:
+        # In place: who made them has both, too.
+        _restore(self.model, before.model)
+        self.monitor.__dict__.update(before.monitor.__dict__)
+
+    def __repr__(self) -> str:
+        return f"{self.monitor._code()}.beside({self.model!r})"
+
+
+def monitor_of(model: Any) -> Monitor | None:
+    """The monitor beside a model, or beside the last step of a pipeline; None if there is none."""
+    if isinstance(model, Monitored):
+        return model.monitor
+    steps = getattr(model, "steps", None)
+    return monitor_of(steps[-1]) if isinstance(steps, (list, tuple)) and steps else None
