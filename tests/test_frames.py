@@ -564,3 +564,15 @@ def test_any_matrix_is_its_rows(data: st.DataObject) -> None:
     named = model()
     if width:
         assert named.learn_many(frame, y, on_error="skip") == refused
+
+
+@pytest.mark.parametrize(("place", "start"), [(-1, 50), (2, 0), (1, -3), (0, -1)])
+def test_a_sparse_matrix_that_is_broken_is_refused_before_scipy_goes_through_it(place: int, start: int) -> None:
+    learner = linear_model.LogisticRegression()
+    before = learner.to_bytes()
+    for work in (learner.learn_many, learner.step_many, lambda X, _: learner.predict_many(X)):
+        X = scipy.sparse.csr_matrix(np.eye(4, 10) + np.eye(4, 10, 2))
+        X.indptr[place] = start
+        with pytest.raises(MillstreamError, match="indptr does not fit its rows and entries"):
+            work(X, [0, 1, 0, 1])
+    assert learner.to_bytes() == before

@@ -262,6 +262,10 @@ def _sparse(X: Any) -> tuple[Any, ...]:
     X = X.tocsr()
     if X.ndim != 2:
         raise InvalidValue("a batch is a matrix of rows and columns")
+    starts, entries = X.indptr, min(len(X.indices), len(X.data))
+    # Before SciPy goes through them, which looks at nothing.
+    if len(starts) != X.shape[0] + 1 or starts[0] < 0 or starts[-1] > entries or (starts[1:] < starts[:-1]).any():
+        raise InvalidValue("a sparse matrix whose indptr does not fit its rows and entries")
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -117,8 +117,10 @@ impl Test for Eddm {
     }
 
     fn is_sound(&self, state: &State) -> bool {
-        let amounts = [state.mean, state.squares, state.greatest];
-        amounts.iter().all(|amount| (0.0..f64::INFINITY).contains(amount))
+        // Distances add up to no more than the numbers; so much for what was rounded.
+        let most = state.numbers as f64 * (1.0 + 1e-6);
+        let amounts = [(state.mean, most), (state.squares, most * most), (state.greatest, 3.0 * most)];
+        amounts.iter().all(|(amount, most)| (0.0..=*most).contains(amount))
             && state.errors <= state.numbers
             && state.last.max(state.greatest_at) <= state.numbers
     }
@@ -148,6 +150,22 @@ mod tests {
         for since in [3, 4] {
             detector.update(0.0).expect("a good number");
             assert_eq!(detector.verdict(), Verdict::warning(Direction::Up, since));
+        }
+    }
+
+    #[test]
+    fn sums_that_no_numbers_have_are_refused() {
+        let test = Eddm { warm_start: 30, alpha: 0.95, beta: 0.9 };
+        // Errors at 10 and 40: distances 10 and 30, mean 20, squares 200.
+        let good = State { numbers: 40, errors: 2, last: 40, mean: 20.0, squares: 200.0, ..State::default() };
+        assert!(test.is_sound(&State::default()) && test.is_sound(&good));
+        for bad in [
+            State { mean: 1e300, ..good },
+            State { squares: 1e308, ..good },
+            State { greatest: 1e9, ..good },
+            State { mean: f64::NAN, ..good },
+        ] {
+            assert!(!test.is_sound(&bad));
         }
     }
 }
