@@ -64,6 +64,7 @@ def test_two_classes_by_hand():
     assert found.with_bins(20).counts[[4, 5, 19]].tolist() == [1, 1, 2]
     assert found.to_frame("pandas").shape == (10, 5)
     assert "expected calibration error 0.3417" in repr(found)
+    assert found.about == f"probability of {found.positive!r}, the positive class"
     for bad in (0, 3, 7.0, 1000):
         with pytest.raises(InvalidValue, match="divides 100"):
             found.with_bins(bad)

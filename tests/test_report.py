@@ -16,7 +16,7 @@ from millstream import baseline, drift, evaluate, linear_model, multiclass, naiv
 from millstream.base import Classifier
 from millstream.errors import InvalidValue
 from millstream.evaluate.progress import Progress
-from millstream.evaluate.report.drawing import few, short, ticks
+from millstream.evaluate.report.drawing import Chart, Line, few, short, ticks
 from millstream.evaluate.weights import weights_of
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -433,3 +433,28 @@ def test_the_command_tells_of_calibration(tmp_path, monkeypatch):
     text = Reader(page.read_text(encoding="utf-8")).text
     assert "Calibration" in text
     assert "millstream run" in text
+
+
+def test_a_scale_holds_all_points_or_says_what_it_cuts_off():
+    def drawn(first):
+        values = np.array([first, 0.95, 0.96, 0.97])
+        page = Chart([Line(np.arange(100, 500, 100), values)], "accuracy", scale=values[1:]).draw()
+        points = re.search(r'<polyline class="rolling c0" points="([^"]*)"', page)[1].split()
+        return page, [float(point.split(",")[1]) for point in points]
+
+    page, heights = drawn(0.92)
+    assert "cut off" not in page
+    assert all(0 < height < 2000 for height in heights)
+    # The first point would make the scale over four times as high: the line leaves the drawing, which is said.
+    page, heights = drawn(0.2)
+    assert heights[0] > 2000
+    assert all(0 < height < 2000 for height in heights[1:])
+    assert "The first points are cut off: they reach 0.2." in page
+
+
+def test_one_run_has_one_time_in_all_places(one, several):
+    assert one.elapsed >= one.seconds > 0
+    told = Reader(one.to_html()).text
+    assert f"rows/s: {one.elapsed:.3g} s in all, {one.seconds:.3g} s the model" in told
+    assert {result.elapsed for result in several.values()} == {several.best.elapsed}
+    assert f"2,000 rows in {several.best.elapsed:.3g} s" in Reader(several.to_html()).text

@@ -234,7 +234,9 @@ def test_the_picture_is_xml_with_a_card_for_each_node(model, tmp_path):
     assert float(picture.get("width")) > 300
     model.draw(tmp_path / "tree.html")
     model.draw(tmp_path / "tree.txt")
-    assert (tmp_path / "tree.html").read_text(encoding="utf-8").count("<svg") == 1
+    page = (tmp_path / "tree.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 1
+    assert page.index("overflow-x:auto") < page.index("<svg"), "what is wider than the page can be scrolled"
     assert (tmp_path / "tree.txt").read_text(encoding="utf-8").startswith("HoeffdingTree")
     with pytest.raises(InvalidValue, match="saved as"):
         model.draw(tmp_path / "tree.png")

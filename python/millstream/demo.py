@@ -195,9 +195,7 @@ def run(rows: int | None, out: Path, console: Console) -> None:
     contest = models()
     metrics = ["ROCAUC", "LogLoss", "Accuracy", "CohenKappa"]
     detector = drift.PageHinkley(delta=0.15, threshold=200.0, mode="up")
-    results = evaluate.prequential(
-        contest, flights, metrics, detector=detector, window=WINDOW, limit=rows, progress=True
-    )
+    results = evaluate.prequential(contest, flights, metrics, detector=detector, window=WINDOW, limit=rows)
     best = results.best
     again = models()[best.name]
     at_once = evaluate.prequential(again, flights, "ROCAUC", delay=0, limit=rows, progress=False)

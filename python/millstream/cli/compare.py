@@ -38,13 +38,13 @@ def main(given: Namespace) -> int:
         show.remark("no --model, so what suits the target is compared with baselines", given.quiet or given.json)
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
     try:
-        results, seconds = evaluation.evaluated(given, models, stream, recorder)
+        results = evaluation.evaluated(given, models, stream, recorder)
     except evaluation.Failed as failed:
         # What was found before the bad row is not lost.
         if failed.result.best.rows:
-            _told(given, failed.result, failed.seconds, stream, recorder)
+            _told(given, failed.result, stream, recorder)
         raise failed.error from None
-    return _told(given, results, seconds, stream, recorder)
+    return _told(given, results, stream, recorder)
 
 
 def _models(given: Namespace) -> dict[str, Any]:
@@ -62,9 +62,7 @@ def _models(given: Namespace) -> dict[str, Any]:
     return models
 
 
-def _told(
-    given: Namespace, results: Any, seconds: float, stream: Watched, recorder: evaluation.Recorder | None
-) -> int:
+def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.Recorder | None) -> int:
     ranked = results.ranked()
     best = ranked[0]
     if best.rows == 0:
@@ -80,11 +78,7 @@ def _told(
         written["predictions"] = given.predictions
     if given.json:
         data = {"source": given.source, "target": stream.target, "best": best.name}
-        print(
-            show.as_json(
-                {**data, "models": [show.result_data(each, seconds) for each in ranked], "files": written}
-            )
-        )
+        print(show.as_json({**data, "models": [show.result_data(each) for each in ranked], "files": written}))
     else:
         print(_closing(given, ranked, stream))
     for what, path in written.items():
@@ -113,7 +107,8 @@ def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
         for place, result in enumerate(ranked, 1)
     ]
     lines = [show.bold(f"{given.source}{target}"), "", show.table(head, rows), ""]
-    lines.append(f"{show.counted(best.rows, 'row')}, best by {first}: {best.name}")
+    whole = f"{show.counted(best.rows, 'row')} in {best.elapsed:.3g} s"
+    lines.append(f"{whole}, rows/s are of each model alone; best by {first}: {best.name}")
     if given.detector:
         lines += [f"{result.name}: {show.drift_line(result)}" for result in ranked]
     lines += evaluation.remarks_on(best, stream)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -122,13 +121,13 @@ class Recorder:
 class Failed(Exception):
     """A run ended with an error; it has a result all the same, of the rows before."""
 
-    def __init__(self, error: MillstreamError, seconds: float) -> None:
+    def __init__(self, error: MillstreamError) -> None:
         super().__init__(str(error))
-        self.error, self.result, self.seconds = error, error.result, seconds
+        self.error, self.result = error, error.result
 
 
-def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> tuple[Any, float]:
-    """The result of one run over the stream, and the seconds that it took, reading included."""
+def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> Any:
+    """The result of one run over the stream."""
     from millstream import evaluate
 
     metrics: list[Any] = [notation.parse(text, role="metric") for text in given.metric or ()]
@@ -137,9 +136,8 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
         # A page tells of calibration too, which needs a metric of probabilities.
         metrics = ["Accuracy", "CohenKappa", "LogLoss"]
     detector = notation.parse(given.detector, role="drift_detector") if given.detector else None
-    begun = time.perf_counter()
     try:
-        result = evaluate.prequential(
+        return evaluate.prequential(
             models,
             stream,
             metrics or None,
@@ -156,10 +154,9 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
             predictions=recorder,
             on_interrupt="return",
         )
-        return result, time.perf_counter() - begun
     except MillstreamError as error:
         if error.result is not None:
-            raise Failed(error, time.perf_counter() - begun) from error
+            raise Failed(error) from error
         raise
     finally:
         if recorder is not None:

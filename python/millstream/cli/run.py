@@ -39,13 +39,13 @@ def main(given: Namespace) -> int:
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
     before = getattr(model, "learned", 0)
     try:
-        result, seconds = evaluation.evaluated(given, model, stream, recorder)
+        result = evaluation.evaluated(given, model, stream, recorder)
     except evaluation.Failed as failed:
         # What was found before the bad row is not lost.
         if getattr(model, "learned", 0) > before:
-            _told(given, failed.result, failed.seconds, stream, recorder, failed=True)
+            _told(given, failed.result, stream, recorder, failed=True)
         raise failed.error from None
-    return _told(given, result, seconds, stream, recorder)
+    return _told(given, result, stream, recorder)
 
 
 def _model(given: Namespace) -> tuple[Any, str]:
@@ -60,7 +60,6 @@ def _model(given: Namespace) -> tuple[Any, str]:
 def _told(
     given: Namespace,
     result: Any,
-    seconds: float,
     stream: Watched,
     recorder: evaluation.Recorder | None,
     failed: bool = False,
@@ -72,7 +71,7 @@ def _told(
         raise InvalidValue(f"{given.source}: there are no rows")
     silent = given.quiet or given.json
     if not given.json:
-        print(_closing(given, result, seconds, stream, failed))
+        print(_closing(given, result, stream, failed))
         print(end="", flush=True)
     code = OK
     written, well = evaluation.write_pictures(result, given)
@@ -88,7 +87,7 @@ def _told(
             show.warn(f"--predictions: {given.predictions} is not whole: {recorder.error.strerror}")
             well = False
     if given.json:
-        data = {"source": given.source, "target": stream.target, **show.result_data(result, seconds)}
+        data = {"source": given.source, "target": stream.target, **show.result_data(result)}
         print(show.as_json({**data, "files": written}))
     for what in ("report", "plot", "predictions"):
         if what in written:
@@ -104,14 +103,14 @@ def _told(
     return code
 
 
-def _closing(given: Namespace, result: Any, seconds: float, stream: Watched, failed: bool) -> str:
+def _closing(given: Namespace, result: Any, stream: Watched, failed: bool) -> str:
     target = f" → {stream.target}" if stream.target else ""
     lines = [show.bold(f"{given.source}{target}") + f"  {show.text_of(result.model)}", ""]
     rows = [
         [name, show.number(value), show.number(show.last(result, name))] for name, value in result.values.items()
     ]
     lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
-    lines += ["", f"{show.rows_line(result, seconds)}; the model holds {show.amount(result.memory)}"]
+    lines += ["", f"{show.rows_line(result)}; the model holds {show.amount(result.memory)}"]
     if late := show.delay_line(result):
         lines.append(late)
     if given.detector:

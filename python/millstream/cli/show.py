@@ -125,9 +125,10 @@ def counted(count: int, what: str, many: str | None = None) -> str:
     return f"{count:,} {what if count == 1 else many or what + 's'}"
 
 
-def rows_line(result: Any, seconds: float) -> str:
+def rows_line(result: Any) -> str:
     """What became of the rows, and how fast."""
-    parts = [f"{counted(result.rows, 'row')} in {seconds:.3g} s ({result.rows / max(seconds, 1e-9):,.0f} rows/s)"]
+    rate = result.rows / max(result.elapsed, 1e-9)
+    parts = [f"{counted(result.rows, 'row')} in {result.elapsed:.3g} s ({rate:,.0f} rows/s)"]
     notes = (
         ("warm-up", result.warmup),
         ("before the model could answer", result.unanswered),
@@ -150,7 +151,7 @@ def drift_line(result: Any) -> str:
     return f"drift at row {shown}" if result.drifts else "no drift was found"
 
 
-def result_data(result: Any, seconds: float) -> dict[str, Any]:
+def result_data(result: Any) -> dict[str, Any]:
     """A result as plain data; `seconds` are those of the whole run, `model_seconds` those of the model in it."""
     confusion = result.confusion
     return {
@@ -168,8 +169,8 @@ def result_data(result: Any, seconds: float) -> dict[str, Any]:
         "interrupted": result.interrupted,
         "drifts": result.drifts,
         "confusion": None if confusion is None else {"labels": confusion.labels, "matrix": confusion.matrix},
-        "seconds": seconds,
-        "rows_per_second": result.rows / max(seconds, 1e-9),
+        "seconds": result.elapsed,
+        "rows_per_second": result.rows / max(result.elapsed, 1e-9),
         "model_seconds": result.seconds,
         "model_rows_per_second": result.throughput,
         "memory": result.memory,

@@ -90,7 +90,9 @@ class Calibration:
         """Whose probability it is, in words."""
         if self.of_predicted:
             return "probability of the predicted class"
-        return "probability of the positive class" + ("" if self.positive is None else f", {self.positive}")
+        if self.positive is None:
+            return "probability of the positive class"
+        return f"probability of {self.positive!r:.40}, the positive class"
 
     def __repr__(self) -> str:
         rows = [

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -188,9 +189,11 @@ def prequential(
     first = next(iter(contest.names), "")
     if len(models) > 1:
         first = f"{next(iter(models))[:24]}: {first}"
+    begun = perf_counter()
     with Progress(progress, total, first) as bar, Interrupts(on_interrupt == "return") as interrupts:
         passing = (chunks(stream, times, limit, contest.gathered) for _ in range(passes))
         failure = contest.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
+    contest.elapsed = perf_counter() - begun
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
     if passes > 1:
         told["passes"] = passes
@@ -216,6 +219,7 @@ class Contest:
         self, models: Mapping[str, Any], role: str, metrics: dict[str, Any], detector: Any, settings: Settings
     ) -> None:
         self.models, self.role, self.settings = models, role, settings
+        self.elapsed = 0.0
         self.names = list(metrics)
         native_metrics = all(isinstance(metric, _core.Metric) for metric in metrics.values())
         native_detector = detector is None or _is_native_detector(detector)
@@ -413,6 +417,7 @@ class Contest:
             settings=settings,
             interrupted=self.interrupted,
             waiting=self.engines[True].waiting(place)[0] if loop is None else len(loop.waiting),
+            elapsed=self.elapsed,
         )
 
 

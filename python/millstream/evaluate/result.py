@@ -82,7 +82,7 @@ class Result:
     skipped: int
     #: The first rows that were set aside, with the reasons.
     refusals: list[tuple[int, str]]
-    #: Seconds in the loop.
+    #: Seconds that the model took to predict, be scored and learn; those of reading the stream are not among them.
     seconds: float
     #: Bytes that the model holds at the end.
     memory: int
@@ -91,10 +91,12 @@ class Result:
     interrupted: bool = False
     #: Rows whose labels had not come when the run was broken off; they were not learned.
     waiting: int = 0
+    #: Seconds of the whole run by the clock on the wall: reading, and the other models in it, included.
+    elapsed: float = 0.0
 
     @property
     def throughput(self) -> float:
-        """Rows per second."""
+        """Rows per second of the model alone, by `seconds`."""
         return self.rows / self.seconds if self.seconds > 0 else 0.0
 
     @property

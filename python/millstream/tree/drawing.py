@@ -66,7 +66,8 @@ class Drawing:
             title = escape(self._cut.head())
             text = (
                 f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-                f"<style>{style}</style></head><body>{text}</body></html>\n"
+                '<meta name="viewport" content="width=device-width, initial-scale=1">'
+                f"<style>{style}</style></head><body>{self.fragment()}</body></html>\n"
             )
         Path(path).write_text(text, encoding="utf-8")
 

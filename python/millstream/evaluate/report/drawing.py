@@ -17,6 +17,8 @@ _MOST_POINTS = 600
 #: The side of the box in which lines are drawn, and how near marks must lie to be one.
 _SIDE = 2000.0
 _MARK_WIDTH = 5.0
+#: How many times higher a scale may be for the sake of the first points.
+_MOST_STRETCH = 4.0
 
 
 def ticks(low: float, high: float, count: int) -> list[float]:
@@ -73,8 +75,8 @@ class Chart:
     #: Rows to mark over the whole height, and rows by colour to mark at the foot.
     marks: Sequence[int] = ()
     flags: Sequence[tuple[int, Sequence[int]]] = ()
-    #: Which values set the scale, all if there are none: the first points of a curve are of few rows and would
-    #: flatten the rest.
+    #: Values that the scale must hold. It holds all if there are none, or if the others stretch it little: the
+    #: first points of a curve are of few rows and could flatten the rest.
     scale: Sequence[float] = ()
     from_zero: bool = False
     shown: Callable[[float], str] = short
@@ -85,11 +87,13 @@ class Chart:
         """The drawing, or a word where there is nothing to draw."""
         lines = [Line(*few(line.rows, line.values), line.kind, line.colour) for line in self.lines]
         lines = [line for line in lines if len(line.rows)]
-        values = [value for value in self.scale if math.isfinite(value)]
-        values = values or [value for line in lines for value in line.values.tolist()]
-        if not values or not lines:
+        values = [value for line in lines for value in line.values.tolist()]
+        if not values:
             return '<p class="note">There is nothing to draw yet.</p>'
-        low, high = min(values), max(values)
+        low, high = least, most = min(values), max(values)
+        held = [value for value in self.scale if math.isfinite(value)]
+        if held and high - low > _MOST_STRETCH * (max(held) - min(held)) > 0:
+            low, high = min(held), max(held)
         margin = (high - low) * 0.08 or abs(high) * 0.05 or 0.5
         low, high = (0.0, high + margin) if self.from_zero and low >= 0 else (low - margin, high + margin)
         last = max(float(line.rows[-1]) for line in lines) or 1.0
@@ -100,7 +104,8 @@ class Chart:
             return _SIDE * np.asarray(row, dtype=np.float64) / last
 
         def down(value: Any) -> Any:
-            return _SIDE * (high - np.clip(value, low, high)) / (high - low)
+            # What is beyond the scale leaves the drawing at its edge, which cuts it.
+            return _SIDE * (high - np.clip(value, low - 9 * (high - low), high + 9 * (high - low))) / (high - low)
 
         parts, words = [], []
         for tick in ticks(low, high, 4 if self.size == "low" else 6):
@@ -126,7 +131,15 @@ class Chart:
         form = f'viewBox="0 0 {_SIDE:g} {_SIDE:g}" preserveAspectRatio="none" aria-hidden="true"'
         box = f"<svg {form}>{''.join(parts)}</svg>"
         label = html.escape(self.label)
-        return f'<div class="plot {self.size}" role="img" aria-label="{label}">{box}{"".join(words)}</div>'
+        drawn = f'<div class="plot {self.size}" role="img" aria-label="{label}">{box}{"".join(words)}</div>'
+        return drawn + self._cut(least, most, low, high)
+
+    def _cut(self, least: float, most: float, low: float, high: float) -> str:
+        """What is said below where the scale does not hold all."""
+        beyond = [self.shown(value) for value, out in ((least, least < low), (most, most > high)) if out]
+        if not beyond:
+            return ""
+        return f'<p class="note">The first points are cut off: they reach {html.escape(" and ".join(beyond))}.</p>'
 
 
 def uprights(places: Any, top: float, bottom: float, kind: str) -> str:

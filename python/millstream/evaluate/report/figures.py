@@ -112,7 +112,7 @@ def speed(results: Mapping[str, Result]) -> str:
     ]
     told = ", ".join(f"{name} {result.throughput:,.0f}" for name, result in results.items())
     chart = Chart(lines, f"rows per second: {told}"[:300], from_zero=True, size="middle").draw()
-    return f"<h3>Rows per second</h3>{chart}"
+    return f"<h3>Rows per second, {'each model' if len(results) > 1 else 'the model'} alone</h3>{chart}"
 
 
 def memory(results: Mapping[str, Result]) -> str:

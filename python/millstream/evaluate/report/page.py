@@ -87,7 +87,7 @@ def fragment(
         ranked = Results(dict(results)).ranked()
         best = ranked[0]
         metric = next(iter(best.values))
-        rows = f"{first.rows:,} rows{', stopped before the end' * first.interrupted}"
+        rows = f"{first.rows:,} rows in {first.elapsed:.3g} s{', stopped before the end' * first.interrupted}"
         parts.append(
             f'<p class="sub">{rows}. Best by {html.escape(metric)}: '
             f"<strong>{html.escape(best.name)}</strong> with {number(best.values[metric])}.</p>"
@@ -134,7 +134,9 @@ def _tiles(result: Result) -> str:
         tiles.append(("Drifts found", f"{len(result.drifts):,}", f"last: row {result.drifts[-1]:,}"))
     if len(result.curve["waiting"]) and result.curve["waiting"].max() > 0:
         tiles.append(("Waiting labels", f"{result.curve['waiting'].max():,}", "rows at most"))
-    tiles.append(("Speed", _rounded(result.throughput), f"rows/s in {result.seconds:.3g} s"))
+    whole = result.rows / result.elapsed if result.elapsed > 0 else result.throughput
+    words = f"rows/s: {result.elapsed:.3g} s in all, {result.seconds:.3g} s the model"
+    tiles.append(("Speed", _rounded(whole), words))
     tiles.append(("Memory", amount(result.memory), "at the end"))
     made = "".join(
         f'<div class="tile"><dt>{tables.cut(name, 40)}</dt><dd>{value}<span class="small">{more}</span></dd></div>'

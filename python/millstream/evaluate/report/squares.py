@@ -48,7 +48,9 @@ def reliability(found: Calibration) -> str:
             f'width="{width - 2:.1f}" height="{height:.1f}"><title>{words}</title></rect>'
         )
     label = f"reliability of the {found.about}: expected calibration error {number(found.ece)}"
-    drawn = square(parts, left + side + 12, foot + 22, label)
+    words = html.escape(found.about)
+    parts.append(f'<text x="{left + side / 2:g}" y="{foot + 36:g}" text-anchor="middle">{words}</text>')
+    drawn = square(parts, left + side + 12, foot + 42, label)
     rows = [
         [
             f"{found.edges[place]:.0%} to {found.edges[place + 1]:.0%}",

@@ -78,7 +78,7 @@ _RULES = """
 .ms .plot { position: relative; height: 17rem; margin: .5rem .9rem 1.9rem 3.4rem; }
 .ms .plot.middle { height: 11rem; }
 .ms .plot.low { height: 8rem; }
-.ms .plot svg { position: absolute; inset: 0; width: 100%; height: 100%; }
+.ms .plot svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: hidden; }
 .ms .plot span { position: absolute; color: var(--soft); font-size: 12px; line-height: 1.2; white-space: nowrap; }
 .ms .plot span { font-variant-numeric: tabular-nums; }
 .ms .plot .y { right: calc(100% + .5rem); transform: translateY(-50%); }

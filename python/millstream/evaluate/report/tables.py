@@ -69,7 +69,7 @@ def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
         *(cut(name, 40) for name in ranked[0].values),
         "ECE",
         "drifts",
-        "rows/s",
+        "rows/s, alone",
         "memory",
         "set aside",
     ]
