@@ -266,7 +266,7 @@ def test_members_can_be_counted_and_looked_at() -> None:
     votes = [member.predict_proba_one(dict(enumerate(X[0])))[1] for member in model]
     assert model.predict_proba_one(dict(enumerate(X[0])))[1] == pytest.approx(np.mean(votes), rel=1e-12)
     assert model[-1].to_bytes() == model[3].to_bytes() != model[0].to_bytes()
-    with pytest.raises(IndexError, match="no step 4"):
+    with pytest.raises(IndexError, match="no member 4"):
         model[4]
     report = model.inspect()["members"]
     assert [member["weight"] for member in report] == [200.0 - (m["weight"] < 200) for m in report]
@@ -480,6 +480,29 @@ def test_a_target_or_weight_that_is_none_does_not_reach_learners_of_ones_own(y: 
 def test_parameters_are_checked_with_learners_of_ones_own_too(make: Any, words: str) -> None:
     with pytest.raises(MillstreamError, match=words):
         make()
+
+
+def test_what_a_learner_has_learned_is_not_lost_in_silence() -> None:
+    learned = naive_bayes.GaussianNB()
+    learned.learn_one({"a": 1.0}, 1)
+    for make in (
+        lambda: ensemble.Bagging(learned),
+        lambda: ensemble.Voting([naive_bayes.GaussianNB(), learned]),
+        lambda: ensemble.Voting([Odd(), learned]),
+        lambda: ensemble.Stacking([naive_bayes.GaussianNB()], learned),
+        lambda: ensemble.SRPClassifier(learned),
+    ):
+        with pytest.raises(ValueError, match=r"^ensemble\.\w+: GaussianNB\(\) has already learned 1 examples"):
+            make()
+    assert ensemble.Bagging(learned.clone()).clone().learned == 0
+
+
+def test_members_are_found_by_number() -> None:
+    for model in (ensemble.Bagging(n_models=2), forest.ARFClassifier(n_models=2)):
+        with pytest.raises(TypeError, match=rf"^{model.name}: a member is found by number, got 'a'"):
+            model["a"]
+        with pytest.raises(IndexError, match=rf"^{model.name}: no member 2, it has 2"):
+            model[2]
 
 
 def test_the_answers_of_a_class_that_extends_a_native_one_are_checked_too() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from millstream.base import Classifier, Native, Regressor
-from millstream.compose.members import find
+from millstream.compose.members import find_member
 from millstream.drift import ADWIN
 from millstream.drift.base import DriftDetector
 from millstream.tree.readable import DROPPED, DROPPED_OF_NUMBERS, as_here
@@ -30,7 +30,7 @@ class Forest(Native):
 
     def __getitem__(self, place: int) -> Any:
         """The tree at a place, as a copy that goes on by itself with all features."""
-        return self._member(find(self.name, [""] * len(self), place))
+        return self._member(find_member(self.name, len(self), place))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[place] for place in range(len(self)))
@@ -56,7 +56,7 @@ class Forest(Native):
     def _count(self, what: str, place: int | None) -> int:
         members = self.inspect()["members"]
         if place is not None:
-            members = [members[find(self.name, [""] * len(self), place)]]
+            members = [members[find_member(self.name, len(self), place)]]
         return sum(member[what] for member in members)
 
 

@@ -9,7 +9,7 @@ from millstream.base import Native, Part, role_of
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.registry import build, nearest
 
-__all__ = ["called", "find", "gather", "is_native", "refuse_learned"]
+__all__ = ["called", "find", "find_member", "gather", "is_native", "refuse_learned"]
 
 
 def gather(who: str, what: str, given: Sequence[Any], names: Any = None) -> tuple[list[Any], list[str] | None]:
@@ -103,10 +103,19 @@ def find(who: str, names: list[str], key: Any) -> int:
         if key in names:
             return names.index(key)
         raise UnknownName(f"{who}: no step named {key!r}{nearest(key, names)}; it has {', '.join(names)}")
+    return _place(who, "step", "name or by number", len(names), key)
+
+
+def find_member(who: str, count: int, key: Any) -> int:
+    """The place of one of so many members, which have no names."""
+    return _place(who, "member", "number", count, key)
+
+
+def _place(who: str, what: str, found: str, count: int, key: Any) -> int:
     if isinstance(key, bool) or not hasattr(key, "__index__"):
-        raise InvalidType(f"{who}: a step is found by name or by number, got {key!r:.60}")
+        raise InvalidType(f"{who}: a {what} is found by {found}, got {key!r:.60}")
     place = int(key)
-    if not -len(names) <= place < len(names):
-        # IndexError also ends a loop over the steps.
-        raise IndexError(f"{who}: no step {place}, it has {len(names)}")
-    return place % len(names)
+    if not -count <= place < count:
+        # IndexError also ends a loop over them.
+        raise IndexError(f"{who}: no {what} {place}, it has {count}")
+    return place % count

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 from millstream._answers import number_of, probabilities_of
 from millstream._examples import check_example
 from millstream.base import Classifier, Features, Label, Native, Predictor, Regressor, fresh, role_of, teach
-from millstream.compose.members import find, is_native, refuse_learned
+from millstream.compose.members import find_member, is_native, refuse_learned
 from millstream.errors import InvalidType, MillstreamError
 from millstream.registry import build
 from millstream.tree.tables import mean_importances
@@ -132,7 +132,7 @@ class Ensemble(Predictor):
 
     def __getitem__(self, place: int) -> Any:
         """The member at a place; a native one as a copy that has learned the same."""
-        place = find(self.name, [""] * len(self), place)
+        place = find_member(self.name, len(self), place)
         return self._member(place) if isinstance(self, Native) else self._state.members[place].model
 
     def __iter__(self) -> Iterator[Any]:
@@ -241,6 +241,9 @@ class Ensemble(Predictor):
 
 
 def _build(self: Any, **parameters: Any) -> None:
+    models = parameters.get("models")
+    several = models if isinstance(models, (list, tuple)) else ()
+    refuse_learned(self.name, [parameters.get("model"), parameters.get("meta_model"), *several])
     # As in River, None is the default learner.
     Native.__init__(self, **{k: v for k, v in parameters.items() if k != "model" or v is not None})
 
