@@ -22,7 +22,7 @@ import pyarrow.parquet
 import pytest
 
 import millstream
-from millstream import cli, evaluate, stream
+from millstream import cli, drift, evaluate, stream
 from millstream.cli.commands import COMMANDS
 from millstream.cli.completion import script
 from millstream.cli.options import count, delay
@@ -525,6 +525,25 @@ def test_inspect(capsys, saved):
     assert found["description"] == millstream.load(saved).describe()
     assert found["state"] == millstream.load(saved).inspect()
     assert (found["learned"], found["written_by"]) == (3000, millstream.__version__)
+
+
+def test_inspect_of_a_monitor(capsys, tmp_path):
+    monitor = drift.Monitor({"errors": drift.ADWIN(), "rows": drift.KSTest()})
+    for place in range(600):
+        monitor.update({"a": 0.0}, 1, None if place < 10 else int(place < 500))
+    monitor.save(tmp_path / "monitor.ms")
+    code, out, _ = run(capsys, "inspect", tmp_path / "monitor.ms")
+    assert code == 0
+    assert out.startswith("Monitor({'errors': ADWIN(), 'rows': KSTest()})\n")
+    for name, value in (("told errors", "errors"), ("told rows", "rows"), ("rows", "600"), ("labels", "600")):
+        assert re.search(rf"^{name} +{value}$", out, re.MULTILINE)
+    (event,) = monitor.events
+    assert re.search(rf"^{event.row} +real +{event.since} +up +errors$", out, re.MULTILINE)
+    assert "real" not in run(capsys, "inspect", tmp_path / "monitor.ms", "--top", "0")[1]
+    found = json.loads(run(capsys, "inspect", tmp_path / "monitor.ms", "--json")[1])
+    assert (found["name"], found["rows"], found["event_count"]) == ("drift.Monitor", 600, 1)
+    assert found["events"][0]["since"] == event.since
+    assert found["detectors"]["rows"]["name"] == "drift.KSTest"
 
 
 def test_inspect_of_other_parts(capsys, tmp_path):

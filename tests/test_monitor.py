@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import pickle
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import base, drift, evaluate, linear_model, naive_bayes
+from millstream import base, drift, evaluate, linear_model, naive_bayes, preprocessing
 from millstream.drift.places import Places
 from millstream.errors import MillstreamError
 
@@ -116,6 +117,45 @@ def test_in_evaluation_and_as_a_detector() -> None:
     late = drift.Monitor(drift.ADWIN())
     evaluate.prequential(late.beside(naive_bayes.GaussianNB()), stream, delay=50)
     assert [event for event in late.events if 1500 <= event.row < 1700]
+
+
+def test_what_a_monitor_beside_a_model_finds_is_in_the_result(tmp_path: Path) -> None:
+    stream = rows("both")
+    monitor = drift.Monitor({"errors": drift.ADWIN(delta=0.01), "rows": drift.KSTest(alpha=1e-6)}, together=400)
+    result = evaluate.prequential(monitor.beside(naive_bayes.GaussianNB()), stream, metrics="Accuracy")
+    assert result.drifts == sorted({event.row for event in monitor.events})
+    assert [row for row in result.drifts if 1500 <= row < 1700]
+    assert result.name == "Monitored(GaussianNB)"
+    page = result.to_html(tmp_path / "page.html")
+    assert "<h1>Monitored(GaussianNB)</h1>" in page
+    assert "drift found" in page
+    assert ">both<" in page
+    # What is printed runs, and gives the same.
+    names = {**vars(drift), **vars(naive_bayes), "evaluate": evaluate, "stream": stream}
+    code = html.unescape(page.split("<h3>In Python</h3><pre>")[1].split("</pre>")[0])
+    lines = code.splitlines()
+    exec("\n".join([*lines[:-1], f"found = {lines[-1]}"]), names)
+    assert names["found"].drifts == result.drifts
+    assert names["model"].monitor.events == monitor.events
+    assert names["model"].monitor.together == 400
+    marked = evaluate.prequential(naive_bayes.GaussianNB(), stream, detector=drift.Monitor(drift.ADWIN()))
+    assert marked.settings["detector"] == "Monitor([ADWIN()])"
+    with pytest.raises(MillstreamError, match=r"KSTest of this Monitor is told rows: its beside\(model\)"):
+        evaluate.prequential(naive_bayes.GaussianNB(), stream, detector=drift.Monitor(drift.KSTest()))
+
+
+def test_rows_of_the_result_are_those_of_the_stream() -> None:
+    stream: Any = [(x, y, float(place % 3 > 0)) for place, (x, y) in enumerate(rows("real"))]
+    for settings in ({}, {"delay": 50}, {"detector": drift.DDM()}):
+        monitor = drift.Monitor(drift.ADWIN())
+        pipeline = preprocessing.StandardScaler() | monitor.beside(linear_model.LogisticRegression())
+        result = evaluate.prequential(pipeline, stream, metrics="Accuracy", **settings)
+        # A row without weight is not learned, so the monitor was not told of it.
+        assert (monitor.rows, result.rows) == (2000, 3000)
+        assert result.name == "StandardScaler | Monitored(LogisticRegression)"
+        assert [row for row in result.drifts if 1500 <= row < 1700 and row % 3]
+        assert result.weights is not None
+        assert result.weights.names
 
 
 def test_numbers_loss_many_and_how_it_looks() -> None:

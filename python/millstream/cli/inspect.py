@@ -17,7 +17,13 @@ __all__ = ["COMMAND"]
 
 def main(given: Namespace) -> int:
     """Run it."""
+    from millstream.drift import Monitor
+
     part = loaded(given.file)
+    if isinstance(part, Monitor):
+        from millstream.cli.monitors import tell
+
+        return tell(given, part)
     data = _data(part, Path(given.file))
     if given.json:
         state = part.inspect() if callable(getattr(part, "inspect", None)) else None
@@ -108,10 +114,10 @@ COMMAND = Command(
     "inspect",
     "what a saved model is, how much it has seen, and what it has learned",
     "Loads a file that --save wrote, which is safe whoever wrote it, and shows the features of greatest weight;"
-    " of a tree, those that matter most, and the tree.",
+    " of a tree, those that matter most, and the tree; of a drift.Monitor, its newest events.",
     (
         Option(("file",), "the saved model", value="FILE.ms", complete="file"),
-        Option(("--top",), "how many features to show", value="N", kind=count, default=20),
+        Option(("--top",), "how many features or events to show", value="N", kind=count, default=20),
         JSON,
     ),
     (("what has it learned?", "inspect late.ms"), ("all of its state, for a program", "inspect late.ms --json")),

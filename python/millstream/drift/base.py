@@ -77,6 +77,11 @@ def checked_detector(who: str, what: str, detector: Any) -> Any:
     if getattr(detector, "role", None) == "feature_drift_detector" or hasattr(detector, "drifting_features"):
         words = f"told errors, and {kind} is told rows: drift.Monitor([{kind}()]).beside(model) runs it"
         raise InvalidType(f"{who}: {what} must be a drift detector that is {words}")
+    from millstream.drift.monitor import Monitor
+
+    if isinstance(detector, Monitor) and (rows := detector.watched["rows"]):
+        words = f"told errors, and {', '.join(rows)} of this {kind} is told rows: its beside(model) is the model"
+        raise InvalidType(f"{who}: {what} must be a drift detector that is {words}")
     if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
         words = "be a drift detector" if detector is None else "have update(x) and drift_detected"
         raise InvalidType(f"{who}: {what} must {words}, got {detector!r:.80}")

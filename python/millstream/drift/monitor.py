@@ -96,6 +96,12 @@ class Monitor:
         return dict(self._detectors)
 
     @property
+    def watched(self) -> dict[str, list[str]]:
+        """The names of the detectors that are told "errors", and of those that are told "rows"."""
+        rows = [name for name, detector in self._detectors.items() if _takes_rows(detector)]
+        return {"errors": [name for name in self._detectors if name not in rows], "rows": rows}
+
+    @property
     def drift_detected(self) -> bool:
         """Whether the last update brought an event."""
         return bool(self._newest)
@@ -143,7 +149,7 @@ class Monitor:
     def _given_error(self, x: Any, y_true: Any, y_pred: Any) -> float:
         if y_true is not None or y_pred is not None or not isinstance(x, numbers.Real):
             raise InvalidType(f"drift.Monitor: x must be a row of features, got {x!r:.60}")
-        if all(map(_takes_rows, self._detectors.values())):
+        if not self.watched["errors"]:
             told = f"{', '.join(self._detectors)} {'is' if len(self._detectors) == 1 else 'are'} told rows"
             raise InvalidType(f"drift.Monitor: x must be a row of features, as {told}, got the number {x!r:.60}")
         return float(x)
@@ -341,7 +347,7 @@ class Monitor:
         """The monitor that `save` wrote."""
         return cls.from_bytes(Path(path).read_bytes())
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
+    def _table(self, most: int = 20) -> tuple[list[str], list[list[str]]]:
         head = ["row", "kind", "since", "direction", "detector", "features"]
         rows = [
             [
@@ -352,7 +358,7 @@ class Monitor:
                 event.detector,
                 ", ".join(map(str, event.features[:5])) + (", …" if len(event.features) > 5 else ""),
             ]
-            for event in self.events[-20:]
+            for event in self.events[len(self.events) - min(most, len(self.events)) :]
         ]
         return head, rows
 

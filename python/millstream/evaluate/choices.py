@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from millstream import _core
+from millstream.drift.monitored import Monitored
 from millstream.errors import InvalidType, InvalidValue
 from millstream.registry import nearest
 
@@ -42,6 +43,8 @@ def name_of(model: Any) -> str:
     if isinstance(model, _core.Model):
         title = model._title()
         return title if " | " in title else title.rpartition(".")[2]
+    if isinstance(model, Monitored):
+        return f"Monitored({name_of(model.model)})"
     steps = getattr(model, "steps", None)
     if isinstance(steps, (list, tuple)) and steps:
         return " | ".join(name_of(step) for step in steps)

@@ -15,6 +15,7 @@ import numpy as np
 
 from millstream import _core, registry
 from millstream.drift.base import checked_detector
+from millstream.drift.monitor import Monitor
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.choices import chosen_metrics, common_role, named_models
@@ -106,7 +107,8 @@ def prequential(
         How many rows lie between points of the curve; by default there are about 200 points.
     detector
         A drift detector, fed with the errors (0 or 1, or absolute); what it finds is marked in the result. Each
-        model gets a new one with the parameters of that which is given.
+        model gets a new one with the parameters of that which is given. For several at once, and for detectors of
+        rows, `drift.Monitor(…).beside(model)` is the model; what it finds is marked too.
     on_error
         At a row that cannot be predicted or learned: "raise" stops there, with the rows before it learned, and the
         error has the `result` so far; "skip" sets it aside and counts it.
@@ -197,7 +199,7 @@ def prequential(
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
     if passes > 1:
         told["passes"] = passes
-    told["detector"] = None if detector is None else repr(detector)
+    told["detector"] = None if detector is None else _code(detector)
     told["stream"] = repr(stream) if isinstance(stream, Stream) else None
     results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
     found = Results(results) if several else next(iter(results.values()))
@@ -394,6 +396,8 @@ class Contest:
         curve |= {"seconds": found["seconds"], "memory": found["memory"].astype(np.int64)}
         curve["waiting"] = found["waiting"].astype(np.int64)
         drifts = found["drifts"] if loop is None or loop.detector is None else loop.marks
+        if loop is not None and loop.noticed:
+            drifts = sorted({*drifts, *loop.noticed})
         return Result(
             model=model,
             name=name,
@@ -427,6 +431,11 @@ def memory_of(model: Any) -> int:
         return int(model.memory)
     except Exception:
         return 0
+
+
+def _code(detector: Any) -> str:
+    """How it is made anew: a monitor shows its events else."""
+    return detector._code() if isinstance(detector, Monitor) else repr(detector)
 
 
 def _is_native_detector(detector: Any) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from millstream import _core
 from millstream._examples import check_example
 from millstream.base import title_of
+from millstream.drift.monitored import monitor_of
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.streams import Chunk
@@ -87,6 +88,9 @@ class PythonRun:
         )
         self.rows = 0
         self.marks: list[int] = []
+        #: Rows at which a monitor beside the model found something.
+        self.noticed: list[int] = []
+        self.monitor = monitor_of(model)
         self.curve: dict[int, tuple[list[float], list[float]]] = {}
         self.waiting: list[tuple[int, int, tuple[Any, ...]]] = []
         #: The answers that have not been handed over, by row; None if nobody wants them.
@@ -133,7 +137,7 @@ class PythonRun:
                 if late:
                     heapq.heappush(self.waiting, (due, row, (dict(x), y, w, answer)))
                 else:
-                    self.learn(x, y, w)
+                    self.learn(row, x, y, w)
                     self.score(row, y, w, answer)
             except Exception as error:
                 self.refuse(error, row)
@@ -143,7 +147,7 @@ class PythonRun:
         while self.waiting and (now is None or self.waiting[0][0] <= now):
             _, row, (x, y, w, answer) = heapq.heappop(self.waiting)
             try:
-                self.learn(x, y, w)
+                self.learn(row, x, y, w)
                 self.score(row, y, w, answer)
             except Exception as error:
                 self.refuse(error, row)
@@ -162,13 +166,16 @@ class PythonRun:
         """The answer, and the probabilities if a metric wants them."""
         return self.model.predict_one(x), self.model.predict_proba_one(x) if self.proba else None
 
-    def learn(self, x: Any, y: Any, w: float) -> None:
+    def learn(self, row: int, x: Any, y: Any, w: float) -> None:
         """Learn one example; the checks are those of native models."""
         check_example(title_of(self.model), self.model.role, y, w)
+        before = 0 if self.monitor is None else self.monitor.event_count
         if w == 1.0:
             self.model.learn_one(x, y)
         elif w > 0.0:
             self.model.learn_one(x, y, w)
+        if self.monitor is not None and self.monitor.event_count > before:
+            self.noticed.append(row)
 
     def score(self, row: int, y: Any, w: float, answer: tuple[Any, Any]) -> None:
         """Score an example as it was predicted."""

@@ -66,7 +66,7 @@ class Result:
     calibration: Calibration | None
     #: None for a classifier.
     residuals: Residuals | None
-    #: Rows at which the detector found a change.
+    #: Rows at which the detector found a change, or a `drift.Monitor` beside the model did.
     drifts: list[int]
     #: Rows of the stream.
     rows: int

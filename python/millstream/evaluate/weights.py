@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream.drift.monitored import Monitored
 from millstream.evaluate.frames import frame, number, table
 
 __all__ = ["Weights", "weights_of"]
@@ -49,6 +50,8 @@ class Weights:
 
 def weights_of(model: Any) -> Weights | None:
     """The weights or importances of a model, or of the last step of a pipeline; None if it has none to tell."""
+    if isinstance(model, Monitored):
+        return weights_of(model.model)
     try:
         if int(model.memory) > _LARGEST:
             return None
@@ -67,6 +70,8 @@ def weights_of(model: Any) -> Weights | None:
 
 def _last(model: Any) -> tuple[Any, bool]:
     """What the learner of a model has learned, and whether a scaler comes before it."""
+    if isinstance(model, Monitored):
+        return _last(model.model)
     inspect = getattr(model, "inspect", None)
     if callable(inspect):
         learned = inspect()

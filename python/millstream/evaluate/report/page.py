@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from millstream.drift.monitored import monitor_of
 from millstream.evaluate.frames import amount, number
 from millstream.evaluate.report import figures, squares, tables
 from millstream.evaluate.report.reproduce import reproduce
@@ -223,9 +224,11 @@ def _drifts(result: Result) -> str:
     most = 60
     rows = ", ".join(f"{row:,}" for row in result.drifts[:most])
     more = f" and {len(result.drifts) - most:,} more" if len(result.drifts) > most else ""
-    detector = result.settings.get("detector")
-    by = f" by {tables.cut(detector, 120)}" if detector else ""
-    return f"<p>Found{by} at row {rows}{more}.</p>"
+    detector, monitor = result.settings.get("detector"), monitor_of(result.model)
+    watching = [*filter(None, [detector]), *([] if monitor is None else [monitor._code()])]
+    by = f" by {' and '.join(tables.cut(each, 120) for each in watching)}" if watching else ""
+    events = "" if monitor is None else tables.events(*monitor._table(most))
+    return f"<p>Found{by} at row {rows}{more}.</p>{events}"
 
 
 def _folded(result: Result, prefix: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from millstream.evaluate.result import Result
     from millstream.evaluate.weights import Weights
 
-__all__ = ["bars", "brief", "confusion", "cut", "metrics", "ranking", "refusals", "table"]
+__all__ = ["bars", "brief", "confusion", "cut", "events", "metrics", "ranking", "refusals", "table"]
 
 #: Beyond so many classes the matrix shows the most frequent ones, and one for all others.
 _MOST_CLASSES = 12
@@ -199,6 +199,11 @@ def bars(weights: Weights) -> str:
         f'<table class="bars" aria-label="{html.escape(weights.about)}"><tbody>{"".join(rows)}</tbody></table>'
         f'<p class="note">{note}.{shown}</p>'
     )
+
+
+def events(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """What a monitor told of, the newest last."""
+    return table(head, [[cut(cell, 100) for cell in row] for row in rows], "words", "events") if rows else ""
 
 
 def refusals(result: Result) -> str:

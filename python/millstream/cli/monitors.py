@@ -1,0 +1,60 @@
+"""`millstream inspect` of a saved `drift.Monitor`: what it watches, how much it has seen, what it found."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from millstream._display import memory_of
+from millstream.cli import show
+from millstream.cli.options import OK
+from millstream.drift import Monitor
+
+__all__ = ["tell"]
+
+
+def tell(given: Namespace, monitor: Monitor) -> int:
+    """Print what is in it."""
+    watched = monitor.watched
+    size, held = Path(given.file).stat().st_size, memory_of(monitor)
+    if given.json:
+        print(show.as_json({**_data(given, monitor), "memory": held, "file_size": size}))
+        return OK
+    print(show.bold(show.harmless(monitor._code(), 1000)))
+    facts = [("role", "monitor of drift")]
+    facts += [(f"told {kind}", ", ".join(map(show.harmless, names))) for kind, names in watched.items() if names]
+    facts += [
+        ("rows", f"{monitor.rows:,}"),
+        ("labels", f"{monitor.labels:,}"),
+        ("events", f"{monitor.event_count:,}"),
+        ("in memory", show.amount(held)),
+        ("on disk", show.amount(size)),
+    ]
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        print(f"{name:<{width}}  {value}")
+    head, rows = monitor._table(given.top)
+    if rows:
+        print()
+        print(show.table(head, [[show.harmless(cell) for cell in row] for row in rows]))
+    if monitor.event_count > len(rows) > 0:
+        print(show.dim(f"the newest; {monitor.event_count - len(rows):,} came before; --top shows more"))
+    return OK
+
+
+def _data(given: Namespace, monitor: Monitor) -> dict[str, Any]:
+    return {
+        "file": str(given.file),
+        "name": "drift.Monitor",
+        "role": "monitor",
+        "text": monitor._code(),
+        "watched": monitor.watched,
+        "together": monitor.together,
+        "rows": monitor.rows,
+        "labels": monitor.labels,
+        "event_count": monitor.event_count,
+        "events": [asdict(event) for event in monitor.events],
+        "detectors": {name: detector.describe() for name, detector in monitor.detectors.items()},
+    }
