@@ -441,3 +441,10 @@ def test_the_rows_of_errors_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPat
     places.next = 51
     places.go_back(mark)
     assert places.to_data() == before
+
+
+def test_a_number_that_no_float_holds_is_refused_in_one_line() -> None:
+    monitor = drift.Monitor([drift.ADWIN()])
+    with pytest.raises(MillstreamError, match="^drift.Monitor: x must fit in a float, got 1000"):
+        monitor.update(10**400)
+    assert (monitor.labels, monitor.detectors["ADWIN"].width) == (0, 0)

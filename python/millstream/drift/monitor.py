@@ -152,7 +152,10 @@ class Monitor:
         if not self.watched["errors"]:
             told = f"{', '.join(self._detectors)} {'is' if len(self._detectors) == 1 else 'are'} told rows"
             raise InvalidType(f"drift.Monitor: x must be a row of features, as {told}, got the number {x!r:.60}")
-        return float(x)
+        try:
+            return float(x)
+        except OverflowError:
+            raise InvalidValue(f"drift.Monitor: x must fit in a float, got {x!r:.60}") from None
 
     def _place(self, saw: bool, row: Any) -> int:
         """The row that a label is of."""
