@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from pathlib import Path
@@ -154,7 +155,9 @@ def test_tables_frames_and_plots(tmp_path: Path) -> None:
     for kind in ("trade-off", "timeline"):
         found.save_plot(tmp_path / f"{kind}.svg", kind, stream="abrupt")
         assert (tmp_path / f"{kind}.svg").read_text().rstrip().endswith("</svg>")
-    assert found.plot("timeline").get_title(loc="left") == "abrupt"
+    for kind in ("trade-off", "timeline"):
+        assert [ax.get_title(loc="left") for ax in found.plot(kind)] == ["abrupt", "stable"]
+    assert found.plot("timeline", stream="stable").get_title(loc="left") == "stable"
     for bad in ({"kind": "nothing"}, {"stream": "nothing"}):
         with pytest.raises(ValueError, match="must be one of"):
             found.plot(**bad)
@@ -199,6 +202,8 @@ def test_the_command(capsys: Any, tmp_path: Path) -> None:
     path.write_text("e\n" + "0\n" * 300 + "1\n" * 100)
     assert main(["drift", str(path), "-t", "e", "--changes", "300", "-d", "ADWIN", "--json", "--quiet"]) == 0
     data = json.loads(capsys.readouterr().out)
+    assert (data["source"], data["column"]) == (str(path), "e")
+    assert data["scores"][0]["stream"] == f"e of {path}"
     assert data["scores"][0]["missed"] == 0
     assert data["detections"][0]["delays"] == [19]
     plot = tmp_path / "p.svg"
@@ -215,8 +220,21 @@ def test_the_command(capsys: Any, tmp_path: Path) -> None:
         ["drift", "abrupt", "-d", "GaussianNB"],
         ["drift", "abrupt", "-d", "ADWIN", "-d", "ADWIN"],
         ["drift", str(path), "-t", "e", "--changes", "x"],
+        ["drift", str(path), "--seeds", "2"],
+        ["drift", str(path), "--changes", "300", "--seeds", "2"],
+        ["drift", str(path), "--length", "2"],
+        ["drift", str(path), "--plot", str(plot), "--kind", "timeline"],
+        ["drift", "abrupt", "--kind", "timeline"],
+        ["drift", "abrupt", "--length", "300"],
+        ["drift", "abrupt", "-m", "GaussianNB"],
+        ["drift", "abrupt", "--target", "e"],
     ):
+        capsys.readouterr()
         assert main(bad) == 2
+        assert capsys.readouterr().err.strip().count("\n") <= 2
+    for name, near in (("abrup", "abrupt"), ("Hyperplan", "synth.Hyperplane")):
+        assert main(["drift", name]) == 2
+        assert f"did you mean {near!r}?" in capsys.readouterr().err
     assert millstream.find(role="drift_detector")
 
 
@@ -234,7 +252,11 @@ def test_the_command_finds_changes_in_a_file(capsys: Any, tmp_path: Path) -> Non
     ]
     assert out.splitlines()[0] == f"error of {path}: 2 changes found in 3,000 numbers"
     assert "rows count from 0" in err
-    assert plot.exists()
+    picture = plot.read_text()
+    assert f"<!-- error of {path} -->" in picture
+    assert "<!-- mean of 20 -->" in picture
+    assert "<!-- one number in 2 -->" in picture
+    assert "false alarms" not in picture
 
     assert main(["drift", str(path), "-t", "error", "-d", "ADWIN", "-d", "rise=HDDM_A", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -265,3 +287,40 @@ def test_the_command_finds_changes_in_a_file(capsys: Any, tmp_path: Path) -> Non
     ):
         assert main(["drift", *bad]) != 0
         assert words in capsys.readouterr().err
+
+
+def test_the_command_reads_standard_input(capsys: Any, monkeypatch: Any) -> None:
+    text = "n,e\n" + "1,0\n" * 300 + "2,1\n" * 100
+    for more in (["--target", "e"], ["--target", "e", "--changes", "300", "-d", "ADWIN"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert main(["drift", "-", *more, "-q"]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("e of standard input: ")
+    assert out.splitlines()[0] == "e of standard input: 400 numbers, 1 change"
+
+
+def test_points_of_a_trade_off_can_be_told_apart() -> None:
+    found = evaluate.drift(None, "abrupt", seeds=1)
+    ax = found.plot()
+    looks = set()
+    for points in ax.collections:
+        edge, path = tuple(points.get_edgecolors()[0]), points.get_paths()[0].vertices
+        looks.add((edge, path.shape, path.round(3).tobytes()))
+    known = [score for score in found.scores if score.delay == score.delay]
+    assert len(looks) == len(ax.collections) == len(known) > 8
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [score.detector for score in known]
+    assert ax.get_xlim()[0] == ax.get_ylim()[0] == 0
+
+
+def test_the_cost_of_a_short_stream_is_measured_often() -> None:
+    told = []
+
+    class Counts:
+        drift_detected = False
+
+        def update(self, x: float) -> None:
+            told.append(x)
+
+    found = evaluate.drift(Counts(), ([0.0, 1.0, 0.0], []), seeds=1)
+    assert len(told) > 300
+    assert 0 < found.scores[0].nanoseconds * len(told) < 60e9

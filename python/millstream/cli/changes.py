@@ -11,6 +11,7 @@ import numpy as np
 
 from millstream.cli import show
 from millstream.cli.options import OK
+from millstream.cli.sources import source_name
 from millstream.errors import MillstreamError
 
 __all__ = ["Found", "find", "tell"]
@@ -65,7 +66,12 @@ def _found(detector: Any, values: Any, first: int, row: int, warned: int | None)
 def tell(given: Namespace, column: str, values: Any, detectors: Mapping[str, Any]) -> int:
     """Find the changes and print them."""
     result = {name: find(detector.clone(), values) for name, detector in detectors.items()}
-    files = _drawn(given, values, detectors)
+    title = f"{column} of {source_name(given.source)}"
+    if given.plot:
+        from millstream.cli.changes_plot import draw
+
+        draw(given.plot, title, values, {name: changes for name, (changes, _) in result.items()})
+    files = {"plot": given.plot} if given.plot else {}
     if given.json:
         several = [
             {
@@ -80,7 +86,7 @@ def tell(given: Namespace, column: str, values: Any, detectors: Mapping[str, Any
         return OK
     rows = [[name, *_cells(change)] for name, (changes, _) in result.items() for change in changes]
     changes = f"{len(rows):,} change{'' if len(rows) == 1 else 's'} found in {len(values):,} numbers"
-    print(show.bold(f"{column} of {given.source}: {changes}"))
+    print(show.bold(f"{title}: {changes}"))
     if rows:
         print(show.table(["detector", "row", "direction", "began", "warned", "before", "after"], rows))
     for name, (found, warning) in result.items():
@@ -93,15 +99,6 @@ def tell(given: Namespace, column: str, values: Any, detectors: Mapping[str, Any
     if files:
         show.remark(f"plot in {given.plot}", given.quiet)
     return OK
-
-
-def _drawn(given: Namespace, values: Any, detectors: Mapping[str, Any]) -> dict[str, str]:
-    if not given.plot:
-        return {}
-    from millstream import evaluate
-
-    evaluate.drift(dict(detectors), (values, [])).save_plot(given.plot, "timeline")
-    return {"plot": given.plot}
 
 
 def _cells(change: Found) -> list[str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import io
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from millstream import notation
+from millstream import notation, registry
 from millstream.cli import show
 from millstream.cli.errors import UsageError
 from millstream.cli.models import MODEL, model_of, named
 from millstream.cli.options import JSON, OK, QUIET, Command, Option, positive
-from millstream.cli.sources import choice, near_file
+from millstream.cli.sources import choice, near_file, source_name
 from millstream.errors import InvalidValue
 
 __all__ = ["COMMAND"]
@@ -20,9 +22,22 @@ __all__ = ["COMMAND"]
 #: The names of `evaluate.detection.streams.STREAMS`, which would take long to import where only help is asked for.
 _STREAMS = ("abrupt", "gradual", "slight", "stable")
 _ENDINGS = (".png", ".svg", ".pdf")
-_NOT_FOR_FILES = {
-    "--model": "millstream run FILE --model … --detector … watches the errors of a model on a file",
-    "--within": "it judges detections, which needs --changes",
+_SEEDS, _LENGTH = 10, 10_000
+_JUDGED = "it judges detections, which needs --changes"
+_SAME = "a file is the same every time; other random numbers are for streams of errors and generators"
+#: Options that would do nothing, by what SOURCE is, and why.
+_NOT_FOR = {
+    "file": {
+        "--model": "millstream run FILE --model … --detector … watches the errors of a model on a file",
+        "--seeds": _SAME,
+        "--length": "it is for a generator; a file is read to its end",
+    },
+    "generator": {"--target": "it is for a file"},
+    "stream": {
+        "--target": "it is for a file",
+        "--model": "it is for a generator; a stream of errors has them already",
+        "--length": "it is for a generator",
+    },
 }
 
 
@@ -32,21 +47,28 @@ def main(given: Namespace) -> int:
 
     if given.plot and Path(given.plot).suffix.lower() not in _ENDINGS:
         raise UsageError(f"--plot: a plot is saved as {', '.join(_ENDINGS)}, got {given.plot!r}")
-    if given.source is not None and given.changes is None and Path(given.source).exists():
+    if given.kind and not given.plot:
+        raise UsageError("--kind: it says what --plot draws, and there is no --plot")
+    kind = _kind_of(given.source)
+    for name, why in _NOT_FOR[kind].items():
+        if getattr(given, name[2:]) is not None:
+            raise UsageError(f"{name}: {why}")
+    if kind == "file" and given.changes is None:
         return _find(given)
-    stream = _stream(given)
+    column, stream = _stream(given, kind)
     result = evaluate.drift(
         _detectors(given.detector),
         stream,
-        seeds=given.seeds,
+        seeds=given.seeds or _SEEDS,
         within=given.within,
         model=model_of(given.model) if given.model else None,
-        length=given.length,
+        length=given.length or _LENGTH,
     )
     if given.plot:
-        result.save_plot(given.plot, given.kind)
+        result.save_plot(given.plot, given.kind or "trade-off")
     if given.json:
-        print(show.as_json({**result.to_dict(), "files": {"plot": given.plot} if given.plot else {}}))
+        data = {"source": given.source, "column": column, **result.to_dict()}
+        print(show.as_json({**data, "files": {"plot": given.plot} if given.plot else {}}))
         return OK
     for place, (title, head, rows) in enumerate(result.tables()):
         print(("\n" if place else "") + show.bold(title))
@@ -60,9 +82,10 @@ def _find(given: Namespace) -> int:
     """Where the numbers of a file change, as nobody knows."""
     from millstream.cli.changes import tell
 
-    for option, needs in ((given.model, "--model"), (given.within, "--within")):
-        if option is not None:
-            raise UsageError(f"{needs}: {_NOT_FOR_FILES[needs]}")
+    if given.within is not None:
+        raise UsageError(f"--within: {_JUDGED}")
+    if given.kind is not None:
+        raise UsageError(f"--kind: {_JUDGED}; without, the numbers and what was found are drawn")
     column, values = _values(given)
     return tell(given, column, values, _detectors(given.detector or ["ADWIN"]))
 
@@ -80,23 +103,38 @@ def _detectors(texts: list[str] | None) -> Any:
     return detectors
 
 
-def _stream(given: Namespace) -> Any:
-    source = given.source
+def _kind_of(source: str | None) -> str:
+    """Whether it is a "file", a "stream" of errors or a "generator"."""
     if source is None or source in _STREAMS:
-        if given.changes is not None:
-            raise UsageError("--changes is for a file; a stream of errors knows its own")
-        return source
-    if Path(source).exists():
-        return _values(given)[1], given.changes or []
-    if given.changes is not None:
-        raise UsageError("--changes is for a file; a generator knows its own")
+        return "stream"
+    if source == "-" or Path(source).exists():
+        return "file"
     # The names of generators are in capitals: synth.SEA is none of a file.
     if "(" not in source and Path(source).suffix.islower():
         raise InvalidValue(f"{source}: there is no such file{near_file(Path(source))}")
+    if source.isidentifier():
+        generators = registry.find(role="generator")
+        if source not in {name.rpartition(".")[2] for name in generators}:
+            hint = registry.nearest(source, [*_STREAMS, *generators])
+            raise UsageError(f"{source}: no file, stream of errors or generator is named so{hint}")
+    return "generator"
+
+
+def _stream(given: Namespace, kind: str) -> tuple[str | None, Any]:
+    """What detectors are told, with the column of a file."""
+    source = given.source
+    if kind == "file":
+        column, values = _values(given)
+        return column, {f"{column} of {source_name(source)}": (values, given.changes)}
+    if given.changes is not None:
+        knows = "a stream of errors" if kind == "stream" else "a generator"
+        raise UsageError(f"--changes is for a file; {knows} knows its own")
+    if kind == "stream":
+        return None, source
     built = notation.parse(source, role=("generator",))
     if not given.model:
         raise UsageError('a generator needs a --model, such as "GaussianNB", whose errors the detectors are told')
-    return built
+    return None, built
 
 
 def _values(given: Namespace) -> tuple[str, Any]:
@@ -106,15 +144,21 @@ def _values(given: Namespace) -> tuple[str, Any]:
     from millstream import stream
 
     column = given.target
+    # Standard input can be read once only, and is looked at twice.
+    whole = sys.stdin.buffer.read() if given.source == "-" else b""
+
+    def source() -> Any:
+        return io.BytesIO(whole) if given.source == "-" else given.source
+
     if not column:
-        opened = stream.open(given.source)
+        opened = stream.open(source())
         if len(opened.schema) != 1:
             raise UsageError(f"which column holds the numbers? Name it with --target{choice(opened)}")
         column = str(next(iter(opened.schema)))
-    columns = [np.asarray(chunk.y) for chunk in stream.open(given.source, target=column).chunks()]
+    columns = [np.asarray(chunk.y) for chunk in stream.open(source(), target=column).chunks()]
     values = np.concatenate(columns) if columns else np.zeros(0)
     if values.dtype.kind not in "fiub":
-        raise InvalidValue(f"{given.source}: column {column!r} holds no numbers")
+        raise InvalidValue(f"{source_name(given.source)}: column {column!r} holds no numbers")
     return column, values.astype(np.float64)
 
 
@@ -142,7 +186,7 @@ COMMAND = Command(
         Option(
             ("source",),
             f'one of {", ".join(_STREAMS)}; a generator such as "Drift(SEA(), SEA(variant=2), position=5000)"; '
-            "or a file with a column of numbers",
+            'or a file with a column of numbers, "-" for standard input; by default the four streams',
             value="SOURCE",
             optional=True,
             complete="file",
@@ -155,14 +199,19 @@ COMMAND = Command(
             complete="part",
         ),
         MODEL,
-        Option(("--seeds",), "how many times, with other random numbers", value="N", kind=positive, default=10),
+        Option(
+            ("--seeds",),
+            f"how many times, with other random numbers; not for a file (default {_SEEDS})",
+            value="N",
+            kind=positive,
+        ),
         Option(
             ("--within",),
             "a detection that comes later is no answer to a change, and a false alarm",
             value="NUMBERS",
             kind=positive,
         ),
-        Option(("--length",), "rows to draw from a generator", value="ROWS", kind=positive, default=10_000),
+        Option(("--length",), f"rows to draw from a generator (default {_LENGTH:,})", value="ROWS", kind=positive),
         Option(("--target", "-t"), "the column of a file that holds the numbers", value="COLUMN"),
         Option(
             ("--changes",),
@@ -173,10 +222,9 @@ COMMAND = Command(
         Option(("--plot",), "draw into a file: .png, .svg or .pdf", value="FILE", complete="file", group="output"),
         Option(
             ("--kind",),
-            "what is drawn: delay against false alarms, or where each found a change",
+            "what is drawn where changes are known: delay against false alarms (default), or where each found one",
             value="KIND",
             choices=("trade-off", "timeline"),
-            default="trade-off",
             group="output",
         ),
         JSON,

@@ -80,7 +80,11 @@ def parser_of(commands: Iterable[Command]) -> _Parser:
             f"  # {words}\n  millstream {line}" if words else f"  millstream {line}"
             for words, line in command.examples
         )
-        arguments = [str(option.value) for option in command.options if option.is_argument]
+        arguments = [
+            f"[{option.value}]" if option.optional else str(option.value)
+            for option in command.options
+            if option.is_argument
+        ]
         one = several.add_parser(
             command.name,
             help=command.words,

@@ -20,7 +20,7 @@ from millstream.registry import find, nearest
 if TYPE_CHECKING:
     from millstream.stream import Stream
 
-__all__ = ["SOURCE", "SOURCE_OPTIONS", "choice", "near_file", "source_of", "vocabulary"]
+__all__ = ["SOURCE", "SOURCE_OPTIONS", "choice", "near_file", "source_name", "source_of", "vocabulary"]
 
 SOURCE = Option(
     ("source",),
@@ -180,6 +180,11 @@ def _file(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
         if given.query or path.suffix.lower() in _DATA_BASES:
             return _data_base(path, given.query, named)
     return _called(lambda: stream.open(text, format=given.format, **named), text, named)
+
+
+def source_name(source: str) -> str:
+    """A source in words."""
+    return "standard input" if source == "-" else source
 
 
 def near_file(path: Path) -> str:

@@ -21,85 +21,154 @@ __all__ = ["KINDS", "fragment", "plot", "save"]
 KINDS = ("trade-off", "timeline")
 _SUFFIXES = (".png", ".svg", ".pdf")
 _CHANGE, _ALARM = "#009E73", "#D55E00"
+#: With as many colours more detectors can be told apart than anybody has.
+_MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def plot(result: DriftResult, kind: str, ax: Any, stream: str | None) -> Any:
     """Draw on the axes given, or on new ones."""
-    stream = _checked(result, kind, stream)
+    streams = _checked(result, kind, stream)
     try:
         import matplotlib.pyplot as pyplot
     except ImportError:
         raise ImportError("plot() needs matplotlib: pip install matplotlib") from None
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=_size(result, kind), layout="constrained")
-    _draw(result, kind, ax, stream)
-    return ax
+    if ax is not None:
+        _draw(result, kind, ax, streams[0])
+        _legend(result, ax, [ax], {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)})
+        return ax
+    return _panels(result, kind, pyplot.figure(layout="constrained"), streams)
 
 
 def save(result: DriftResult, path: str | PathLike[str], kind: str, stream: str | None) -> None:
     """The same into a file; no window is opened and no state of pyplot is touched."""
-    stream = _checked(result, kind, stream)
+    streams = _checked(result, kind, stream)
     if Path(path).suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"a plot is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("save_plot() needs matplotlib: pip install matplotlib") from None
-    figure = Figure(figsize=_size(result, kind), layout="constrained")
-    _draw(result, kind, figure.subplots(), stream)
+    figure = Figure(layout="constrained")
+    _panels(result, kind, figure, streams)
     figure.savefig(path, dpi=160)
 
 
-def _checked(result: DriftResult, kind: str, stream: str | None) -> str:
+def _checked(result: DriftResult, kind: str, stream: str | None) -> list[str]:
     if kind not in KINDS:
         raise InvalidValue(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if stream is None:
-        return result.streams[0]
+        return result.streams
     if stream not in result.streams:
         raise InvalidValue(f"stream must be one of {', '.join(result.streams)}, got {stream!r}")
-    return stream
+    return [stream]
 
 
-def _size(result: DriftResult, kind: str) -> tuple[float, float]:
-    return (8.0, 4.4) if kind == "trade-off" else (8.0, 1.2 + 0.34 * len(result.detectors))
+def _panels(result: DriftResult, kind: str, figure: Any, streams: list[str]) -> Any:
+    """A drawing for each stream, with one legend."""
+    columns = 1 if len(streams) == 1 or kind == "timeline" else 2
+    lines = -(-len(streams) // columns)
+    high = (
+        max(4.0, 0.8 + 0.21 * len(result.detectors)) if kind == "trade-off" else 1.2 + 0.3 * len(result.detectors)
+    )
+    figure.set_size_inches(9.0 if columns == 1 else 13.0, high * lines)
+    panels = figure.subplots(lines, columns, squeeze=False).ravel()
+    for ax in panels[len(streams) :]:
+        ax.set_visible(False)
+    for ax, stream in zip(panels, streams, strict=False):
+        _draw(result, kind, ax, stream)
+    if len(streams) == 1:
+        _legend(result, panels[0], panels[:1], {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)})
+        return panels[0]
+    _legend(result, figure, panels, {"loc": "outside right upper"})
+    return panels[: len(streams)]
+
+
+def _legend(result: DriftResult, where: Any, panels: Any, at: dict[str, Any]) -> None:
+    """One for all panels with points; bars have their names beside them."""
+    from matplotlib.lines import Line2D
+
+    drawn = {name for ax in panels for name in ax.get_legend_handles_labels()[1]}
+    names = [name for name in result.detectors if name in drawn]
+    if names:
+        looks = [_look(result, name) for name in names]
+        marks = [Line2D([], [], linestyle="none", markersize=6.5, color=c, marker=m) for c, m in looks]
+        where.legend(marks, names, borderaxespad=0.0, frameon=False, fontsize=8, **at)
+
+
+def _look(result: DriftResult, detector: str) -> tuple[str, str]:
+    """Colour and form."""
+    place = result.detectors.index(detector)
+    return COLOURS[place % len(COLOURS)], _MARKERS[place // len(COLOURS) % len(_MARKERS)]
 
 
 def _draw(result: DriftResult, kind: str, ax: Any, stream: str) -> None:
     from matplotlib.ticker import FuncFormatter
 
     ax.set_title(stream, loc="left", fontsize=11)
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    if kind == "trade-off":
-        scores = [score for score in result.scores if score.stream == stream and score.delay == score.delay]
-        for score in scores:
-            colour = COLOURS[result.detectors.index(score.detector) % len(COLOURS)]
-            # A change that was missed makes the point hollow.
-            face = "none" if score.missed else colour
-            ax.scatter(score.delay, score.false_alarms, s=42, edgecolors=colour, facecolors=face, zorder=3)
-            at = {"textcoords": "offset points", "fontsize": 8}
-            ax.annotate(score.detector, (score.delay, score.false_alarms), xytext=(6, 3), **at)
-        ax.set_xlabel("mean delay, in numbers; hollow: some changes were missed")
-        ax.set_ylabel("false alarms in 10,000")
-        ax.set_ylim(bottom=min(-0.3, -0.04 * ax.get_ylim()[1]))
-        ax.grid(color="#00000018", linewidth=0.8)
+    if kind == "timeline":
+        _timeline(result, ax, stream)
+    elif any(score.changes for score in result.scores if score.stream == stream):
+        _trade_off(result, ax, stream)
     else:
-        runs = [run for run in result.detections if run.stream == stream]
-        names = result.detectors[::-1]
-        for change in runs[0].changes:
-            ax.axvspan(change.begin, max(change.end, change.begin + 1), color=_CHANGE, alpha=0.25, linewidth=1.5)
-        for run in runs:
-            level = names.index(run.detector)
-            alarms = set(run.false_alarms)
-            for places, colour in (
-                ([place for place in run.places if place not in alarms], _CHANGE),
-                (sorted(alarms), _ALARM),
-            ):
-                ax.vlines(places, level - 0.34, level + 0.34, color=colour, linewidth=0.9, alpha=0.75)
-        ax.set_yticks(range(len(names)), names, fontsize=8)
-        ax.set_xlim(0, max(run.length for run in runs))
-        ax.set_xlabel("numbers; green: changes and their detections, orange: false alarms, of all seeds")
+        _false_alarms(result, ax, stream)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _trade_off(result: DriftResult, ax: Any, stream: str) -> None:
+    silent = []
+    for score in result.scores:
+        if score.stream != stream:
+            continue
+        if score.delay != score.delay:
+            silent.append(score.detector)
+            continue
+        colour, marker = _look(result, score.detector)
+        # A change that was missed makes the point hollow; a point on the edge is whole.
+        look = {"edgecolors": colour, "facecolors": "none" if score.missed else colour, "marker": marker}
+        at = (score.delay, score.false_alarms)
+        ax.scatter(*at, s=46, zorder=3, clip_on=False, label=score.detector, **look)
+    words = "mean delay, in numbers; hollow: some changes were missed"
+    if silent:
+        words += f"\nfound none: {', '.join(silent[:6])}{', …' if len(silent) > 6 else ''}"
+    ax.set_xlabel(words)
+    ax.set_ylabel("false alarms in 10,000")
+    ax.set_xlim(0, ax.get_xlim()[1])
+    ax.set_ylim(0, max(ax.get_ylim()[1], 1.0))
+    ax.grid(color="#00000018", linewidth=0.8)
+
+
+def _false_alarms(result: DriftResult, ax: Any, stream: str) -> None:
+    """Where nothing changes there is no delay."""
+    scores = [score for score in result.scores if score.stream == stream]
+    ax.barh(range(len(scores)), [score.false_alarms for score in scores], color=COLOURS[0], height=0.6)
+    ax.set_yticks(range(len(scores)), [score.detector[:28] for score in scores], fontsize=8)
+    ax.invert_yaxis()
+    ax.set_xlim(0, max(ax.get_xlim()[1], 1.0))
+    ax.set_xlabel("false alarms in 10,000; there are no changes")
+    ax.grid(axis="x", color="#00000018", linewidth=0.8)
+
+
+def _timeline(result: DriftResult, ax: Any, stream: str) -> None:
+    runs = [run for run in result.detections if run.stream == stream]
+    names = result.detectors[::-1]
+    for change in runs[0].changes:
+        ax.axvspan(change.begin, max(change.end, change.begin + 1), color=_CHANGE, alpha=0.25, linewidth=1.5)
+    for run in runs:
+        level = names.index(run.detector)
+        alarms = set(run.false_alarms)
+        for places, colour in (
+            ([place for place in run.places if place not in alarms], _CHANGE),
+            (sorted(alarms), _ALARM),
+        ):
+            ax.vlines(places, level - 0.34, level + 0.34, color=colour, linewidth=0.9, alpha=0.75)
+    ax.set_yticks(range(len(names)), [name[:28] for name in names], fontsize=8)
+    ax.set_ylim(-0.5, len(names) - 0.5)
+    ax.set_xlim(0, max(run.length for run in runs))
+    seeds = len(runs) // len(names)
+    of_all = f", of all {seeds:,} seeds" if seeds > 1 else ""
+    ax.set_xlabel(f"numbers; green: changes and their detections, orange: false alarms{of_all}")
 
 
 def fragment(result: DriftResult) -> str:

@@ -197,14 +197,20 @@ class DriftResult:
                 ]
                 for score in sorted(scores, key=_rank)
             ]
-            found.append((f"{stream}, {runs} time{'s' * (runs != 1)}", head, rows))
+            found.append((f"{stream}, {runs:,} times" if runs > 1 else self._once(stream), head, rows))
         return found
 
+    def _once(self, stream: str) -> str:
+        run = next(run for run in self.detections if run.stream == stream)
+        changes = len(run.changes)
+        return f"{stream}: {run.length:,} numbers, {changes:,} change{'s' * (changes != 1)}"
+
     def plot(self, kind: str = "trade-off", ax: Any = None, *, stream: str | None = None) -> Any:
-        """Draw with matplotlib; returns the axes.
+        """Draw with matplotlib; returns the axes, of several streams an array of them.
 
         `kind` is "trade-off" (delay against false alarms, a point for each detector) or "timeline" (where each
-        found a change, and where the changes are), of one stream: the first by default.
+        found a change, and where the changes are), of one stream or, by default, of all beside each other. On axes
+        of your own (`ax`) it is of one: the first by default.
         """
         from millstream.evaluate.detection.drawing import plot
 
