@@ -86,7 +86,7 @@ def _parameters(declared: Entry) -> Iterator[str]:
         plain = f"{default:g}" if isinstance(default, float) and abs(default) >= 1e6 else json.dumps(default)
         shown = "required" if parameter["required"] else f"`{plain}`"
         cells = (f"`{parameter['name']}`", parameter["must_be"], shown, parameter["words"])
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        yield "| " + " | ".join(map(_cell, cells)) + " |"
 
 
 def describe_part(name: str) -> str:
@@ -168,7 +168,7 @@ def _owners(kind: type) -> list[type]:
 def _methods(kind: type, owners: list[type]) -> Iterator[str]:
     """Fields, and the first words of the public methods of some of its classes."""
     fields = _fields(kind)
-    rows = [f"| `{name}` | {words} |" for name, words in fields.items() if words]
+    rows = [f"| `{name}` | {_cell(words)} |" for name, words in fields.items() if words]
     for name in sorted({name for owner in owners for name in vars(owner) if not name.startswith("_")}):
         thing = inspect.getattr_static(kind, name)
         called = getattr(kind, name)
@@ -184,17 +184,24 @@ def _methods(kind: type, owners: list[type]) -> Iterator[str]:
         else:
             continue
         if words and name not in fields and words != inspect.getdoc(type(called)):
-            first = " ".join(words.split("\n\n")[0].split()).replace("|", "\\|")
-            rows.append(f"| `{shown}` | {first} |")
+            first = " ".join(words.split("\n\n")[0].split())
+            rows.append(f"| `{shown}` | {_cell(first)} |")
     if rows:
         yield "| name | |\n|---|---|\n" + "\n".join(rows)
 
 
+def _cell(words: str) -> str:
+    """Words as they may stand in a table."""
+    return words.replace("|", "\\|")
+
+
 def _definitions(body: str) -> str:
-    """The `name` / indented words of a docstring's section as a list."""
+    """The `name` / indented words of a docstring's section as a list; a list in the words is one below it."""
     lines: list[str] = []
     for line in body.splitlines():
-        if line.startswith("    ") and lines:
+        if line.startswith("    - ") and lines:
+            lines.append(f"  {line.strip()}")
+        elif line.startswith("    ") and lines:
             lines[-1] += f" {line.strip()}"
         elif line:
             lines.append(f"- `{line}`:")
@@ -269,8 +276,7 @@ def reference() -> dict[Path, str]:
 
 
 def _row(module: str, name: str, words: str) -> str:
-    words = words.replace("|", "\\|")
-    return f"| [`{name.rpartition('.')[2]}`](reference/{module}.md#{anchor(name)}) | {words} |"
+    return f"| [`{name.rpartition('.')[2]}`](reference/{module}.md#{anchor(name)}) | {_cell(words)} |"
 
 
 def _first_words(name: str, thing: Any) -> str:
@@ -298,7 +304,7 @@ def glossary() -> str:
     for name, meanings in sorted(uses.items()):
         for words, parts in meanings.items():
             shown = ", ".join(parts[:4]) + (f" and {len(parts) - 4} more" if len(parts) > 4 else "")
-            rows.append(f"| `{name}` | {words.replace('|', chr(92) + '|')} | {shown} |")
+            rows.append(f"| `{name}` | {_cell(words)} | {shown} |")
     return "\n\n".join([*lines, "\n".join(rows)]) + "\n"
 
 

@@ -114,6 +114,37 @@ def test_the_errors_of_a_model_on_a_generator() -> None:
     assert errors.scores[0].changes == 0
 
 
+MOVING = "Drift(RandomRBF(seed_model=1), RandomRBF(seed_model=2), position=1500, width=0)"
+
+
+def test_detectors_of_rows_need_no_model() -> None:
+    stream = millstream.parse(MOVING)
+    found = evaluate.drift([drift.KSTest()], stream, length=3000, seeds=2)
+    assert found.scores[0].missed == 0
+    assert (found.detections[0].length, found.detections[0].changes[0].begin) == (3000, 1500)
+    made = evaluate.drift({"rows": drift.KSTest()}, lambda: stream, length=3000)
+    assert made.detections[0].places == found.detections[0].places
+    both = evaluate.drift(
+        [drift.KSTest(), drift.ADWIN()], stream, model=naive_bayes.GaussianNB(), length=3000, seeds=1
+    )
+    assert both.detections[0].places == found.detections[0].places
+    with pytest.raises(MillstreamError, match="needs a model, whose errors ADWIN is told$"):
+        evaluate.drift([drift.KSTest(), drift.ADWIN()], stream)
+
+
+def test_the_command_tells_rows_of_a_generator(capsys: Any, tmp_path: Path) -> None:
+    assert main(["drift", MOVING, "-d", "KSTest", "--length", "3000", "--seeds", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["scores"][0]["missed"] == 0
+    path = tmp_path / "errors.csv"
+    path.write_text("e\n" + "0\n" * 300)
+    for source in (["abrupt"], [], [str(path)], [str(path), "--changes", "5"]):
+        assert main(["drift", *source, "-d", "ADWIN", "-d", "mine=KSTest"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "mine is told whole rows, not numbers" in line
+        assert "drift.KSTest().update_many(rows)" in line
+    assert main(["drift", MOVING, "-d", "KSTest", "-d", "ADWIN"]) == 2
+
+
 def test_a_function_of_a_seed_and_rows_of_features() -> None:
     class Moved:
         """Looks at the first feature of a row."""

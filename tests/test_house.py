@@ -73,6 +73,26 @@ def test_reference_and_glossary_are_up_to_date():
     assert docs.NAMES.read_text() == docs.glossary(), "run make docs"
 
 
+def test_tables_and_lists_of_the_reference():
+    docs = build_of_docs()
+    event = docs.describe_object("drift", "Event", millstream.drift.Event)
+    rows = [line for line in event.splitlines() if line.startswith("| `")]
+    assert [re.split(r"(?<!\\)\|", row)[3:] for row in rows] == [[""]] * 7
+    body = "stream\n    One of:\n\n    - an array,\n      or two;\n    - a file.\nseeds\n    How many."
+    listed = ["- `stream`: One of:", "  - an array, or two;", "  - a file.", "- `seeds`: How many."]
+    assert docs._definitions(body).splitlines() == listed
+
+
+@pytest.mark.parametrize("role", ["drift_detector", "feature_drift_detector", "metric", "statistic"])
+def test_help_has_words_for_parameters(role):
+    for name in millstream.find(role):
+        kind = millstream.registry.face(name)
+        for parameter in millstream.registry.entry(name)["parameters"]:
+            words = getattr(kind, parameter["name"]).__doc__
+            assert words, f"{name}: {parameter['name']}"
+            assert "partial" not in words
+
+
 def test_every_part_is_documented():
     assert build_of_docs().undocumented() == []
 

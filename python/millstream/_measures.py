@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import re
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -31,7 +32,7 @@ class Measure(Part):
         # Properties, because a `__getattr__` would slow every `update` and `get`.
         for name in inspect.signature(cls.__init__).parameters if "__init__" in cls.__dict__ else ():
             if name != "self" and not hasattr(cls, name):
-                setattr(cls, name, property(partial(_parameter, name)))
+                setattr(cls, name, property(partial(_parameter, name), doc=_words(cls.__doc__ or "", name)))
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__()
@@ -73,6 +74,12 @@ class Measure(Part):
 
     # Written whole or not at all, as models are.
     save = Model.save
+
+
+def _words(docstring: str, name: str) -> str:
+    """What the docstring of a class says of a parameter."""
+    found = re.search(rf"^( *){re.escape(name)}\n((?:\1    .*\n?)+)", docstring, re.MULTILINE)
+    return " ".join(found[2].split()) if found else f"The parameter `{name}`."
 
 
 def _parameter(name: str, part: Measure) -> Any:

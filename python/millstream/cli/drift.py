@@ -55,9 +55,12 @@ def main(given: Namespace) -> int:
             raise UsageError(f"{name}: {why}")
     if kind == "file" and given.changes is None:
         return _find(given)
-    column, stream = _stream(given, kind)
+    detectors = _detectors(given.detector)
+    if kind != "generator":
+        _of_numbers(detectors)
+    column, stream = _stream(given, kind, detectors)
     result = evaluate.drift(
-        _detectors(given.detector),
+        detectors,
         stream,
         seeds=given.seeds or _SEEDS,
         within=given.within,
@@ -86,8 +89,9 @@ def _find(given: Namespace) -> int:
         raise UsageError(f"--within: {_JUDGED}")
     if given.kind is not None:
         raise UsageError(f"--kind: {_JUDGED}; without, the numbers and what was found are drawn")
+    detectors = _of_numbers(_detectors(given.detector or ["ADWIN"]))
     column, values = _values(given)
-    return tell(given, column, values, _detectors(given.detector or ["ADWIN"]))
+    return tell(given, column, values, detectors)
 
 
 def _detectors(texts: list[str] | None) -> Any:
@@ -99,7 +103,19 @@ def _detectors(texts: list[str] | None) -> Any:
         name = name or description.strip()
         if name in detectors:
             raise UsageError(f"two detectors are named {name!r}; name=DETECTOR gives one another name")
-        detectors[name] = notation.parse(description, role=("drift_detector",))
+        detectors[name] = notation.parse(description, role=("drift_detector", "feature_drift_detector"))
+    return detectors
+
+
+def _of_numbers(detectors: Any) -> Any:
+    """The same, if all of them are told numbers; by default there are only such."""
+    from millstream.drift.base import takes_rows
+
+    for name, detector in (detectors or {}).items():
+        if takes_rows(detector):
+            own = f"drift.{type(detector).__name__}().update_many(rows) in Python says where your own change"
+            words = f"is told whole rows, not numbers; a generator has such, and {own}"
+            raise UsageError(f"--detector: {name} {words}")
     return detectors
 
 
@@ -120,7 +136,7 @@ def _kind_of(source: str | None) -> str:
     return "generator"
 
 
-def _stream(given: Namespace, kind: str) -> tuple[str | None, Any]:
+def _stream(given: Namespace, kind: str, detectors: Any) -> tuple[str | None, Any]:
     """What detectors are told, with the column of a file."""
     source = given.source
     if kind == "file":
@@ -131,8 +147,10 @@ def _stream(given: Namespace, kind: str) -> tuple[str | None, Any]:
         raise UsageError(f"--changes is for a file; {knows} knows its own")
     if kind == "stream":
         return None, source
+    from millstream.drift.base import takes_rows
+
     built = notation.parse(source, role=("generator",))
-    if not given.model:
+    if not given.model and not (detectors and all(map(takes_rows, detectors.values()))):
         raise UsageError('a generator needs a --model, such as "GaussianNB", whose errors the detectors are told')
     return None, built
 
@@ -236,6 +254,10 @@ COMMAND = Command(
         (
             "on the errors of a model",
             'drift "Drift(SEA(), SEA(variant=2), position=5000, width=0)" -m GaussianNB -d ADWIN -d PageHinkley',
+        ),
+        (
+            "on the rows, without labels or a model",
+            'drift "Drift(RandomRBF(seed_model=1), RandomRBF(seed_model=2), position=5000, width=0)" -d KSTest',
         ),
         ("where the numbers of a file change", "drift errors.csv --target error"),
         ("on numbers of your own", "drift errors.csv --target error --changes 1200,5000-5500"),

@@ -11,7 +11,7 @@ from millstream import _core
 from millstream._measures import Measure, numbers
 from millstream.errors import InvalidType, MillstreamError
 
-__all__ = ["DriftDetector", "checked_detector"]
+__all__ = ["DriftDetector", "checked_detector", "takes_rows"]
 
 
 class DriftDetector(_core.DriftDetector, Measure):
@@ -56,6 +56,12 @@ class DriftDetector(_core.DriftDetector, Measure):
         except MillstreamError as error:
             raise error.by(str(self.name)) from None
         return np.array(self._update_many(array), dtype=np.int64)
+
+
+def takes_rows(detector: Any) -> bool:
+    """Whether it is told rows of features, not numbers."""
+    role = getattr(detector, "role", None)
+    return role == "feature_drift_detector" or (role is None and hasattr(detector, "drifting_features"))
 
 
 def checked_detector(who: str, what: str, detector: Any) -> Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from millstream.base import Features, Model, Predictor, fresh, role_of, teach
+from millstream.drift.base import takes_rows
 from millstream.drift.event import Event
 from millstream.drift.monitored import Monitored
 from millstream.drift.places import Places
@@ -98,7 +99,7 @@ class Monitor:
     @property
     def watched(self) -> dict[str, list[str]]:
         """The names of the detectors that are told "errors", and of those that are told "rows"."""
-        rows = [name for name, detector in self._detectors.items() if _takes_rows(detector)]
+        rows = [name for name, detector in self._detectors.items() if takes_rows(detector)]
         return {"errors": [name for name in self._detectors if name not in rows], "rows": rows}
 
     @property
@@ -179,7 +180,7 @@ class Monitor:
     def _tell(self, x: Any, error: float | None) -> list[str]:
         told = []
         for name, detector in self._detectors.items():
-            value = x if _takes_rows(detector) else error
+            value = x if takes_rows(detector) else error
             if value is not None:
                 detector.update(value)
                 told.append(name)
@@ -191,7 +192,7 @@ class Monitor:
             detector = self._detectors[name]
             if not detector.drift_detected:
                 continue
-            own = "virtual" if _takes_rows(detector) else "real"
+            own = "virtual" if takes_rows(detector) else "real"
             at = self.rows - 1 if own == "virtual" else place
             self._last[own] = at
             other = self._last.get("real" if own == "virtual" else "virtual")
@@ -386,11 +387,6 @@ class Monitor:
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         first = escape(repr(self).partition("\n")[0])
         return f"<div><p>{first}</p><table><tr>{cells}</tr>{body}</table></div>"
-
-
-def _takes_rows(detector: Any) -> bool:
-    role = getattr(detector, "role", None)
-    return role == "feature_drift_detector" or (role is None and hasattr(detector, "drifting_features"))
 
 
 def _named(given: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from millstream import _core, registry
 from millstream._display import memory_of
+from millstream.drift.base import takes_rows
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.evaluate.detection.result import Detection, DriftResult
 from millstream.evaluate.detection.streams import Known, known_streams
@@ -50,8 +51,8 @@ def drift(
 
         - "abrupt", "gradual", "slight" or "stable": errors of a classifier, 5,000 with a share of 0.2 and then
           5,000 with 0.4 (slight: 0.28; stable: 0.2 for ever); an `ErrorStream` for other shares;
-        - a generator, such as a `synth.Drift`, whose positions are the changes; then a `model` is needed, and
-          detectors are told its errors as it learns;
+        - a generator, such as a `synth.Drift`, whose positions are the changes: detectors of rows are told its
+          rows, and those of errors what a `model` gets wrong as it learns them;
         - `(values, change_points)`: numbers or rows of your own, and where they change: places counted from 0, or
           pairs (begin, end) of gradual changes;
         - a function of a seed that gives such a pair, or a generator.
@@ -61,7 +62,8 @@ def drift(
         After how many numbers, at most, a detection is an answer to a change; later it is a false alarm and the
         change is missed. None for any time before the next change.
     model
-        The classifier or regressor whose errors on a generator are told; a clone of it learns.
+        The classifier or regressor whose errors on a generator are told; a clone of it learns. Detectors of rows
+        need none.
     length
         How many examples are drawn from a generator.
 
@@ -98,7 +100,8 @@ def drift(
     if not chosen:
         raise InvalidValue("evaluate.drift: there must be at least one seed")
     found = []
-    for stream_name, (make, differs) in known_streams(stream, model, int(length)).items():
+    judged = [name for name, each in detectors.items() if not takes_rows(each)]
+    for stream_name, (make, differs) in known_streams(stream, model, int(length), judged).items():
         runs = chosen if differs else chosen[:1]
         for seed in runs:
             known = make(seed)
@@ -141,12 +144,6 @@ def _built(given: Any) -> Any:
     if not callable(getattr(given, "update", None)) or not hasattr(given, "drift_detected"):
         raise InvalidType(f"evaluate.drift: a detector has update(x) and drift_detected, got {given!r:.60}")
     return given
-
-
-def takes_rows(detector: Any) -> bool:
-    """Whether it is told rows of features, not numbers."""
-    role = getattr(detector, "role", None)
-    return role == "feature_drift_detector" or (role is None and hasattr(detector, "drifting_features"))
 
 
 def _fresh(detector: Any) -> Any:

@@ -113,8 +113,8 @@ STREAMS: dict[str, ErrorStream] = {
 Make = Callable[[int], Known]
 
 
-def known_streams(given: Any, model: Any, length: int) -> dict[str, tuple[Make, bool]]:
-    """Streams by name, each with whether it differs from seed to seed."""
+def known_streams(given: Any, model: Any, length: int, judged: Sequence[str]) -> dict[str, tuple[Make, bool]]:
+    """Streams by name, each with whether it differs from seed to seed; `judged` are the detectors of errors."""
     if given is None:
         given = list(STREAMS)
     if _is_own(given) or isinstance(given, (str, Generator, ErrorStream)) or callable(given):
@@ -126,13 +126,13 @@ def known_streams(given: Any, model: Any, length: int) -> dict[str, tuple[Make, 
             f"that gives such a pair, got {given!r:.60}"
         )
     if isinstance(given, Mapping):
-        return {str(name): _made(each, model, length) for name, each in given.items()}
+        return {str(name): _made(each, model, length, judged) for name, each in given.items()}
     streams: dict[str, tuple[Make, bool]] = {}
     for each in given:
         name, number = _name_of(each), 2
         while name in streams:
             name, number = f"{_name_of(each)} {number}", number + 1
-        streams[name] = _made(each, model, length)
+        streams[name] = _made(each, model, length, judged)
     return streams
 
 
@@ -155,7 +155,7 @@ def _name_of(given: Any) -> str:
     return str(getattr(given, "__name__", "values"))
 
 
-def _made(given: Any, model: Any, length: int) -> tuple[Make, bool]:
+def _made(given: Any, model: Any, length: int, judged: Sequence[str]) -> tuple[Make, bool]:
     if isinstance(given, str):
         if given not in STREAMS:
             hint = registry.nearest(given, STREAMS)
@@ -163,7 +163,7 @@ def _made(given: Any, model: Any, length: int) -> tuple[Make, bool]:
         given = STREAMS[given]
     if isinstance(given, Generator):
         spans = change_points_of(given.describe(), length)
-        return lambda seed: _drawn(_reseeded(given, seed), spans, model, length), True
+        return lambda seed: _drawn(_reseeded(given, seed), spans, model, length, judged), True
     if _is_own(given):
         known = _known(*given)
         return lambda seed: known, False
@@ -174,7 +174,7 @@ def _made(given: Any, model: Any, length: int) -> tuple[Make, bool]:
     def make(seed: int) -> Known:
         made = given(seed) if takes else given()
         if isinstance(made, Generator):
-            return _drawn(made, change_points_of(made.describe(), length), model, length)
+            return _drawn(made, change_points_of(made.describe(), length), model, length, judged)
         if not _is_own(made):
             raise InvalidType(
                 f"evaluate.drift: {_name_of(given)} must give (values, change_points) or a generator, "
@@ -238,13 +238,15 @@ def _reseeded(generator: Generator, seed: int) -> Generator:
     return built
 
 
-def _drawn(generator: Generator, spans: Sequence[Any], model: Any, length: int) -> Known:
-    """The errors that a model makes on a generator, and its rows."""
+def _drawn(generator: Generator, spans: Sequence[Any], model: Any, length: int, judged: Sequence[str]) -> Known:
+    """The errors that a model makes on a generator, if a detector is told them, and its rows."""
     from millstream.evaluate.contest import prequential
 
-    if model is None:
-        raise InvalidValue("evaluate.drift: a generator needs a model, whose errors the detectors are told")
+    if judged and model is None:
+        raise InvalidValue(f"evaluate.drift: a generator needs a model, whose errors {judged[0]} is told")
     chunk = next(generator.chunks(length))
+    if not judged:
+        return _known(chunk.X, spans)
     errors: list[Any] = []
 
     def keep(columns: Mapping[str, Any]) -> None:
