@@ -328,6 +328,13 @@ def test_the_command_reads_standard_input(capsys: Any, monkeypatch: Any) -> None
         out = capsys.readouterr().out
         assert out.startswith("e of standard input: ")
     assert out.splitlines()[0] == "e of standard input: 400 numbers, 1 change"
+    # One column has nothing that shows a format, and needs no name.
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"e\n" + b"0\n" * 300 + b"1\n" * 100)))
+    assert main(["drift", "-", "-q"]) == 0
+    assert capsys.readouterr().out.startswith("e of standard input: 1 change found in 400 numbers")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["drift", "-", "--target", "none"]) == 1
+    assert capsys.readouterr().err.startswith("standard input: there is no column 'none'")
 
 
 def test_points_of_a_trade_off_can_be_told_apart() -> None:

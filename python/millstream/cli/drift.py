@@ -130,7 +130,7 @@ def _kind_of(source: str | None) -> str:
         raise InvalidValue(f"{source}: there is no such file{near_file(Path(source))}")
     if source.isidentifier():
         generators = registry.find(role="generator")
-        if source not in {name.rpartition(".")[2] for name in generators}:
+        if source not in {name.rpartition(".")[2] for name in registry.find()}:
             hint = registry.nearest(source, [*_STREAMS, *generators])
             raise UsageError(f"{source}: no file, stream of errors or generator is named so{hint}")
     return "generator"
@@ -155,6 +155,12 @@ def _stream(given: Namespace, kind: str, detectors: Any) -> tuple[str | None, An
     return None, built
 
 
+class _Input(io.BytesIO):
+    """What came on standard input, with the name that messages call it by."""
+
+    name = "standard input"
+
+
 def _values(given: Namespace) -> tuple[str, Any]:
     """A column of a file and its numbers; of a file with one column, that one."""
     import numpy as np
@@ -165,15 +171,21 @@ def _values(given: Namespace) -> tuple[str, Any]:
     # Standard input can be read once only, and is looked at twice.
     whole = sys.stdin.buffer.read() if given.source == "-" else b""
 
-    def source() -> Any:
-        return io.BytesIO(whole) if given.source == "-" else given.source
+    def read(target: str | None = None) -> Any:
+        if given.source != "-":
+            return stream.open(given.source, target=target)
+        try:
+            return stream.open(_Input(whole), target=target)
+        except InvalidValue:
+            # Of one column nothing shows the format.
+            return stream.open(_Input(whole), target=target, format="csv")
 
     if not column:
-        opened = stream.open(source())
+        opened = read()
         if len(opened.schema) != 1:
             raise UsageError(f"which column holds the numbers? Name it with --target{choice(opened)}")
         column = str(next(iter(opened.schema)))
-    columns = [np.asarray(chunk.y) for chunk in stream.open(source(), target=column).chunks()]
+    columns = [np.asarray(chunk.y) for chunk in read(column).chunks()]
     values = np.concatenate(columns) if columns else np.zeros(0)
     if values.dtype.kind not in "fiub":
         raise InvalidValue(f"{source_name(given.source)}: column {column!r} holds no numbers")

@@ -63,6 +63,9 @@ class Drawing:
         text = self.text + "\n" if suffix == ".txt" else self.svg
         if suffix == ".html":
             style = "body{margin:1.5rem;color-scheme:light dark;background:Canvas;color:CanvasText}"
+            # So high that the bar that scrolls it sideways is in sight; paper does not scroll.
+            style += "@media screen{body>div{max-height:calc(100vh - 3rem)}}"
+            style += "@media print{svg{max-width:100%;height:auto}}"
             title = escape(self._cut.head())
             text = (
                 f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
