@@ -158,6 +158,18 @@ def test_rows_of_the_result_are_those_of_the_stream() -> None:
         assert result.weights.names
 
 
+def test_memory_is_that_of_what_is_watched() -> None:
+    detector, model = drift.KSTest(), naive_bayes.GaussianNB()
+    monitor = drift.Monitor([detector, Always()])
+    both = monitor.beside(model)
+    empty = both.memory
+    for x, y in rows("none", n=1000):
+        both.learn_one(x, y)
+    held = both.monitor.detectors["KSTest"].memory + model.memory
+    assert held < both.memory < 3 * held + 1000 * 1000
+    assert empty < both.memory
+
+
 def test_numbers_loss_many_and_how_it_looks() -> None:
     monitor = drift.Monitor([drift.ADWIN(), drift.PageHinkley(), drift.ADWIN(delta=0.1)])
     assert list(monitor.detectors) == ["ADWIN", "PageHinkley", "ADWIN 2"]

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from millstream._display import memory_of
 from millstream.cli import show
 from millstream.cli.options import OK
 from millstream.drift import Monitor
@@ -18,7 +17,7 @@ __all__ = ["tell"]
 def tell(given: Namespace, monitor: Monitor) -> int:
     """Print what is in it."""
     watched = monitor.watched
-    size, held = Path(given.file).stat().st_size, memory_of(monitor)
+    size, held = Path(given.file).stat().st_size, monitor.memory
     if given.json:
         print(show.as_json({**_data(given, monitor), "memory": held, "file_size": size}))
         return OK

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
+from millstream._display import memory_of
 from millstream.base import Features, Model, Predictor, fresh, role_of, teach
 from millstream.drift.base import takes_rows
 from millstream.drift.event import Event
@@ -101,6 +102,16 @@ class Monitor:
         """The names of the detectors that are told "errors", and of those that are told "rows"."""
         rows = [name for name, detector in self._detectors.items() if takes_rows(detector)]
         return {"errors": [name for name in self._detectors if name not in rows], "rows": rows}
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the detectors, the copies of them that lead back, and the events hold."""
+        parts = [*self._detectors.values(), *(self._before or {}).values()]
+        held = sum(int(each.memory) if hasattr(each, "memory") else memory_of(each) for each in parts)
+        # All of them are about as large as one, and evaluations ask often.
+        return (
+            held + memory_of(self._since[-1:]) * len(self._since) + memory_of(self.events[-1:]) * len(self.events)
+        )
 
     @property
     def drift_detected(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from millstream._display import memory_of
 from millstream.base import Features, Predictor, _restore, role_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,12 @@ class Monitored(Predictor):
     def __init__(self, model: Any, monitor: Monitor) -> None:
         self.model, self.monitor = model, monitor
         self.role = str(role_of(model))
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the model and the monitor hold."""
+        held = self.model.memory if hasattr(self.model, "memory") else memory_of(self.model)
+        return int(held) + self.monitor.memory
 
     def predict_one(self, x: Features) -> Any:
         """Predict one example."""
