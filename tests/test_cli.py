@@ -554,6 +554,22 @@ def test_inspect_of_other_parts(capsys, tmp_path):
     assert (code, "1.0000" in out) == (OK, True)
 
 
+def test_inspect_of_a_model_that_is_replaced(capsys, tmp_path):
+    from millstream import drift, naive_bayes, preprocessing, synth
+
+    rows = synth.Drift(synth.Sine(classification_function=0), synth.Sine(classification_function=1), position=500)
+    retrained = drift.Retrain(naive_bayes.GaussianNB(), drift.DDM(), warning_detector=drift.ADWIN(delta=0.1))
+    model = preprocessing.StandardScaler() | retrained
+    for x, y in rows.take(1500):
+        model.learn_one(x, y)
+    model.save(tmp_path / "model.ms")
+    _, out, _ = run(capsys, "inspect", tmp_path / "model.ms")
+    last = model[-1]
+    assert re.search(rf"^replaced +{last.replaced} times?; the model at work has learned", out, re.MULTILINE)
+    assert re.search(rf"^detector +DDM.*, mean error {last.detector.estimation:.4f}$", out, re.MULTILINE)
+    assert re.search(r"^warnings by +ADWIN\(delta=0.1", out, re.MULTILINE)
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arff", "vw", "libsvm"])
 def test_generate(capsys, tmp_path, ending):
     path = tmp_path / f"sea.{ending}"

@@ -67,6 +67,9 @@ class Part:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         aliases, dropped, own = cls.aliases, cls.dropped, cls.__dict__.get("__init__")
+        if own is not None and cls.name and cls.__module__.startswith("millstream."):
+            # What Python says of a wrong call begins with this; a compiled form has a private name.
+            own.__qualname__ = f"{cls.name}.__init__"
         if not (aliases or dropped) or own is None:
             return
 
@@ -206,6 +209,10 @@ def _unfit(parameters: Mapping[str, Any]) -> str | None:
         except TypeError:
             if isinstance(value, type):
                 return f"{key} must be a value or a part, got the class {value.__name__}; write {value.__name__}()"
+            classes = [item for item in value if isinstance(item, type)] if isinstance(value, list) else []
+            if classes:
+                kind = classes[0].__name__
+                return f"{key} must be values or parts, got the class {kind}; write {kind}()"
             return f"{key} must be a value or a part, got {_frames.shown(value)}"
     return None
 

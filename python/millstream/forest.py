@@ -30,7 +30,7 @@ class Forest(Native):
 
     def __getitem__(self, place: int) -> Any:
         """The tree at a place, as a copy that goes on by itself with all features."""
-        return self._member(find_member(self.name, len(self), place))
+        return self._member(find_member(self.name, len(self), place, "tree"))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[place] for place in range(len(self)))
@@ -56,7 +56,7 @@ class Forest(Native):
     def _count(self, what: str, place: int | None) -> int:
         members = self.inspect()["members"]
         if place is not None:
-            members = [members[find_member(self.name, len(self), place)]]
+            members = [members[find_member(self.name, len(self), place, "tree")]]
         return sum(member[what] for member in members)
 
 
@@ -73,6 +73,8 @@ class ARFClassifier(Forest, Classifier):
 
     Trees are spread over `n_threads` threads when rows come many at a time. The result is bit for bit that of
     learning them one by one, whatever the number of threads.
+
+    Time and memory grow with the number of columns, zeros as well: see `tree.HoeffdingTreeClassifier`.
 
     `len(model)` is the number of trees and `model[3]` is one of them; `inspect()` tells how each has done.
 
@@ -122,7 +124,8 @@ class ARFClassifier(Forest, Classifier):
     merit_preprune
         Whether not to split competes with the splits.
     max_bytes
-        The most memory each tree may take, None for no limit; see `tree.HoeffdingTreeClassifier`.
+        The most memory each tree may take, and each that grows in the background, None for no limit; see
+        `tree.HoeffdingTreeClassifier`. What the forest has to work with comes on top: `memory` counts that too.
     seed
         Of the random numbers; each tree has its own.
     n_threads
@@ -220,6 +223,8 @@ class ARFRegressor(Forest, Regressor):
     Trees are spread over `n_threads` threads when rows come many at a time. The result is bit for bit that of
     learning them one by one, whatever the number of threads.
 
+    Time and memory grow with the number of columns, zeros as well: see `tree.HoeffdingTreeClassifier`.
+
     `len(model)` is the number of trees and `model[3]` is one of them; `inspect()` tells how each has done.
 
     Parameters
@@ -262,7 +267,8 @@ class ARFRegressor(Forest, Regressor):
     min_samples_split
         At least two branches of a split must have this weight of examples.
     max_bytes
-        The most memory each tree may take, None for no limit; see `tree.HoeffdingTreeRegressor`.
+        The most memory each tree may take, and each that grows in the background, None for no limit; see
+        `tree.HoeffdingTreeRegressor`. What the forest has to work with comes on top: `memory` counts that too.
     seed
         Of the random numbers; each tree has its own.
     n_threads

@@ -56,7 +56,9 @@ class OneVsRest(Classifier):
 
     def __init__(self, model: Model | Mapping[str, Any] | str) -> None:
         if not isinstance(model, Model) or model.role != "classifier":
-            raise InvalidType(f"{self.name}: model must be a classifier, got {model!r}")
+            from millstream.compose.members import shown
+
+            raise InvalidType(f"{self.name}: model must be a classifier, got {shown(model)}")
         self.model: Any = model
         #: The member of each class.
         self.members: dict[Label, Any] = {}

@@ -125,6 +125,11 @@ impl Parameter {
     pub const fn with_default(self, default: Default) -> Self {
         Parameter { default, ..self }
     }
+
+    /// The same in other words.
+    pub const fn with_words(self, words: &'static str) -> Self {
+        Parameter { words, ..self }
+    }
 }
 
 impl Kind {
@@ -266,13 +271,29 @@ fn resolve_part(roles: &[Role], given: &Value, refuse: &dyn Fn() -> Fault) -> Re
     }
 }
 
-/// A value as a person would write it.
+fn is_described(value: &Value) -> bool {
+    value.get("name").is_some_and(Value::is_string)
+}
+
+/// How many parts of a list are named.
+const MOST_SHOWN: usize = 8;
+
+/// A value as a person would write it; of a part the short name.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("'{text}'"),
         Value::Null => "None".into(),
         Value::Bool(true) => "True".into(),
         Value::Bool(false) => "False".into(),
+        Value::Object(part) if is_described(value) => {
+            let name = part["name"].as_str().unwrap_or_default();
+            name.rsplit('.').next().unwrap_or_default().to_string()
+        }
+        Value::Array(parts) if !parts.is_empty() && parts.iter().all(is_described) => {
+            let names: Vec<String> = parts.iter().take(MOST_SHOWN).map(shown).collect();
+            let more = if parts.len() > MOST_SHOWN { ", ..." } else { "" };
+            format!("[{}{more}]", names.join(", "))
+        }
         other => {
             let text = other.to_string();
             if text.chars().count() > 80 {

@@ -32,6 +32,7 @@ def main(given: Namespace) -> int:
     print(show.bold(data["text"]))
     facts = [("role", data["role"]), ("learned", _learned(data)), ("features", _names(data["features"]))]
     facts += [("classes", _names(data["classes"])), ("in memory", show.amount(data["memory"]))]
+    facts[2:2] = _replacements(part)
     facts += [("on disk", show.amount(data["file_size"]))]
     facts += [
         ("written by", f"millstream {data['written_by']}, format {data['format']}; this is {data['version']}")
@@ -69,6 +70,29 @@ def _data(part: Any, path: Path) -> dict[str, Any]:
     return data
 
 
+def _replacements(part: Any) -> list[tuple[str, str]]:
+    """Of a model that is replaced when its errors change: how often it was, and what watches it."""
+    from millstream.compose import Pipeline
+    from millstream.drift import Retrain
+
+    last = part[-1] if isinstance(part, Pipeline) else part
+    if not isinstance(last, Retrain):
+        return []
+    at_work = getattr(last.model, "learned", None)
+    said = show.counted(last.replaced, "time")
+    said += "" if at_work is None else f"; the model at work has learned {show.counted(at_work, 'example')}"
+    found = [("replaced", said + ("; another grows in the background" if last.growing else ""))]
+    for name, detector in (("detector", last.detector), ("warnings by", last.warning_detector)):
+        if detector is not None:
+            found.append((name, f"{show.text_of(detector)}, mean error {_estimate(detector)}"))
+    return found
+
+
+def _estimate(detector: Any) -> str:
+    value = getattr(detector, "estimation", None)
+    return "–" if value is None else show.number(float(value))
+
+
 def _learned(data: dict[str, Any]) -> str:
     return "" if data["learned"] is None else show.counted(data["learned"], "example")
 
@@ -103,9 +127,11 @@ def _show_weights(part: Any, top: int) -> None:
 def _show_tree(part: Any) -> None:
     """A tree, or a pipeline that ends in one, as text."""
     from millstream.compose import Pipeline
+    from millstream.drift import Retrain
     from millstream.tree.readable import ReadableTree
 
     last = part[-1] if isinstance(part, Pipeline) else part
+    last = last.model if isinstance(last, Retrain) else last
     if isinstance(last, ReadableTree):
         print(f"\n{last.draw()}")
 
@@ -114,7 +140,8 @@ COMMAND = Command(
     "inspect",
     "what a saved model is, how much it has seen, and what it has learned",
     "Loads a file that --save wrote, which is safe whoever wrote it, and shows the features of greatest weight;"
-    " of a tree, those that matter most, and the tree; of a drift.Monitor, its newest events.",
+    " of a tree, those that matter most, and the tree; of drift.Retrain, how often it replaced its model; of a"
+    " drift.Monitor, its newest events.",
     (
         Option(("file",), "the saved model", value="FILE.ms", complete="file"),
         Option(("--top",), "how many features or events to show", value="N", kind=count, default=20),

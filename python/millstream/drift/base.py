@@ -89,6 +89,8 @@ def checked_detector(who: str, what: str, detector: Any) -> Any:
         words = f"told errors, and {', '.join(rows)} of this {kind} is told rows: its beside(model) is the model"
         raise InvalidType(f"{who}: {what} must be a drift detector that is {words}")
     if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
+        from millstream.compose.members import shown
+
         words = "be a drift detector" if detector is None else "have update(x) and drift_detected"
-        raise InvalidType(f"{who}: {what} must {words}, got {detector!r:.80}")
+        raise InvalidType(f"{who}: {what} must {words}, got {shown(detector)}")
     return detector

@@ -406,7 +406,9 @@ def _named(given: Any) -> dict[str, Any]:
     detectors: dict[str, Any] = {}
     for name, detector in pairs:
         if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
-            raise InvalidType(f"drift.Monitor: a detector has update(…) and drift_detected, got {detector!r:.60}")
+            from millstream.compose.members import shown
+
+            raise InvalidType(f"drift.Monitor: a detector has update(…) and drift_detected, got {shown(detector)}")
         title, number = str(name or type(detector).__name__), 2
         while title in detectors:
             title, number = f"{name or type(detector).__name__} {number}", number + 1

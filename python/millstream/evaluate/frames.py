@@ -28,10 +28,12 @@ def frame(columns: Mapping[str, Any], kind: str | None) -> Any:
             import pyarrow
 
             return pyarrow.table(dict(columns))
-        except ImportError:
+        except ImportError as error:
             if kind is not None:
+                if error.name in (kind, None):
+                    raise ImportError(f"a frame of {kind} needs {kind}: pip install {kind}") from None
                 raise
-    raise ImportError("to_frame needs pandas, polars or pyarrow: pip install pandas")
+    raise ImportError("a frame needs pandas, polars or pyarrow: pip install pandas")
 
 
 def number(value: float) -> str:

@@ -60,7 +60,8 @@ def read_vw(
     path
         A file, which may be compressed with gzip or zstd; `"-"` for standard input; or an open file.
     bits
-        There are 2 to the power of `bits` columns, as VW's `-b`.
+        There are 2 to the power of `bits` columns, as VW's `-b`. Linear models and `naive_bayes.GaussianNB` take
+        time only for those that a row has; trees and forests for all, so give these 10 to 12 bits.
     constant
         Whether each row has VW's constant feature. The linear models have an intercept of their own, which learns
         at a rate of its own: with the constant, say `intercept=False` to have what VW has.

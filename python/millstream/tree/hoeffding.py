@@ -20,6 +20,10 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
     value is missing goes where most examples went when the split was made; a nominal value that a split has not
     met gets a branch of its own when it is learned.
 
+    Each leaf keeps statistics of every column and goes through all of them with each example, zeros as well, so
+    time and memory grow with the width of rows. Hashed text of 2**18 columns is for linear models; for a tree hash
+    it to fewer, such as `stream.read_vw(path, bits=10)`.
+
     What it has learned can be seen: `draw()`, `rules()`, `to_frame()`, `splits()`, which says when and why each
     split was made, `explain_one(x)` and `feature_importances`.
 

@@ -19,6 +19,8 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
     whichever of the two has had the smaller errors of late. Before anything was learned it predicts 0. What it has
     learned can be seen: `draw()`, `rules()`, `to_frame()`, `splits()`, `explain_one(x)`, `feature_importances`.
 
+    Time and memory grow with the number of columns, zeros as well: see `tree.HoeffdingTreeClassifier`.
+
     Parameters
     ----------
     grace_period

@@ -310,6 +310,7 @@ impl<M: Member<Target = u32> + 'static, R: Rule<M>> Classifier for ClassEnsemble
                 break;
             }
         }
+        self.team.put_away();
         scratch.give_numbers(trust);
         scratch.give_prediction(prediction);
         scratch.give_numbers(ones);

@@ -23,6 +23,8 @@ use super::threads;
 
 /// From so many rows on it pays to wake threads.
 const FEWEST_ROWS: usize = 16;
+/// Rows of a page that is kept from one call to the next.
+const KEPT_ROWS: usize = 64;
 /// Parts of a chunk that members of a chain work on at the same time.
 const STAGES: usize = 8;
 
@@ -270,6 +272,20 @@ impl<M: Member> Team<M> {
         }
         self.pass(lesson, coupling, scratch);
         self.refused()
+    }
+
+    /// Free what the pages of a long chunk take, which may be more than the members do. Short ones stay, so that rows
+    /// that come a few at a time allocate nothing.
+    pub fn put_away(&mut self) {
+        for slot in &mut self.slots {
+            if slot.page.trust.capacity() > KEPT_ROWS {
+                let (matrix, rows) = std::mem::take(&mut slot.page).room;
+                let taken = rows.iter().map(RowBuffer::memory).sum::<usize>() + 8 * matrix.capacity();
+                if taken > 0 && taken <= slot.member.memory() {
+                    slot.page.room = (matrix, rows);
+                }
+            }
+        }
     }
 
     /// Stay after the rows of the last attempt.

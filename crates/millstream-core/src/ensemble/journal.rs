@@ -48,7 +48,7 @@ impl<M: Member> Journal<M> {
     pub fn add(&mut self, lesson: &Lesson<'_, M::Target>) {
         if lesson.len() >= self.room {
             // The next rows begin with new copies anyway.
-            self.room = 0;
+            *self = Journal::default();
             return;
         }
         for row in 0..lesson.len() {

@@ -238,6 +238,7 @@ impl<M: Member<Target = f64> + 'static, R: Rule<M>> Regressor for NumberEnsemble
                 break;
             }
         }
+        self.team.put_away();
         for buffer in [numbers, trust, ones] {
             scratch.give_numbers(buffer);
         }

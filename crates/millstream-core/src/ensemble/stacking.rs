@@ -361,6 +361,7 @@ impl Classifier for Stack<Box<dyn Classifier>> {
                 break;
             }
         }
+        self.team.put_away();
         scratch.give_prediction(prediction);
         scratch.give_numbers(ones);
         from
@@ -423,6 +424,7 @@ impl Regressor for Stack<Box<dyn Regressor>> {
                 break;
             }
         }
+        self.team.put_away();
         scratch.give_numbers(ones);
         from
     }

@@ -28,6 +28,7 @@ use crate::tree::{hoeffding_tree_classifier, regression_settings, settings, Leaf
 
 use super::max_features::MAX_FEATURES;
 use super::member::{ForestMember, Plan};
+use super::EACH_TREE;
 
 const NAME: &str = "forest.ARFClassifier";
 
@@ -76,7 +77,7 @@ pub static DECLARATION: Declaration = Declaration {
         settings::MIN_BRANCH_FRACTION,
         settings::MAX_SHARE_TO_SPLIT,
         settings::MERIT_PREPRUNE,
-        settings::MAX_BYTES,
+        settings::MAX_BYTES.with_words(EACH_TREE),
         SEED,
         N_THREADS,
     ],

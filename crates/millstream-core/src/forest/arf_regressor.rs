@@ -20,6 +20,7 @@ use crate::tree::{hoeffding_tree_regressor, regression_settings, settings, Regre
 use super::arf_classifier::{tree, Forest, DISABLE_WEIGHTED_VOTE, DRIFT_DETECTOR, WARNING_DETECTOR};
 use super::max_features::MAX_FEATURES;
 use super::member::Plan;
+use super::EACH_TREE;
 
 const NAME: &str = "forest.ARFRegressor";
 
@@ -44,7 +45,7 @@ pub static DECLARATION: Declaration = Declaration {
         regression_settings::LEARNING_RATE,
         settings::BINARY_SPLIT.with_default(DefaultValue::Boolean(true)),
         regression_settings::MIN_SAMPLES_SPLIT,
-        settings::MAX_BYTES,
+        settings::MAX_BYTES.with_words(EACH_TREE),
         SEED,
         N_THREADS,
     ],

@@ -6,3 +6,7 @@ pub mod arf_classifier;
 pub mod arf_regressor;
 mod max_features;
 mod member;
+
+/// Of `max_bytes`.
+const EACH_TREE: &str =
+    "the most memory each tree may take, one in the background as well: leaves that promise least give up their statistics";

@@ -4,9 +4,14 @@
 //! keep their places, which statistics are kept by. A list that has its size takes one more by the chance that a new
 //! feature has in a draw among all: else features that come one by one would find every list full.
 
+use std::collections::HashSet;
+
 use crate::fault::Result;
 use crate::random::Random;
 use crate::state::require;
+
+/// Features of a list that is searched from its beginning.
+const SHORT: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Subspace {
@@ -42,11 +47,16 @@ impl Subspace {
     pub fn draw(&mut self, width: usize) -> Box<[u32]> {
         let width = self.width.map_or(width, |known| known.min(width));
         let size = self.size_of(width);
-        // Floyd's algorithm: each subset of this size is as likely as any other.
+        // Floyd's algorithm: each subset of this size is as likely as any other. A long list is not searched for each.
         let mut chosen: Vec<u32> = Vec::with_capacity(size);
+        let mut known = HashSet::with_capacity(if size > SHORT { size } else { 0 });
         for last in (width - size.min(width)) as u32..width as u32 {
             let pick = self.random.below(last + 1);
-            chosen.push(if chosen.contains(&pick) { last } else { pick });
+            let again = if size > SHORT { !known.insert(pick) } else { chosen.contains(&pick) };
+            if again && size > SHORT {
+                known.insert(last);
+            }
+            chosen.push(if again { last } else { pick });
         }
         chosen.sort_unstable();
         chosen.into_boxed_slice()
@@ -99,6 +109,18 @@ mod tests {
     fn subspace(share: f64, seed: u64) -> Subspace {
         let size: fn(usize, f64) -> usize = |features, share| (features as f64 * share).round() as usize;
         Subspace::new((size, share), Random::new(seed, 1))
+    }
+
+    #[test]
+    fn a_long_list_is_drawn_as_a_short_one_is() {
+        let mut random = Random::new(7, 1);
+        let mut expected: Vec<u32> = Vec::new();
+        for last in 800..2000 {
+            let pick = random.below(last + 1);
+            expected.push(if expected.contains(&pick) { last } else { pick });
+        }
+        expected.sort_unstable();
+        assert_eq!(subspace(0.6, 7).draw(2000)[..], expected);
     }
 
     #[test]

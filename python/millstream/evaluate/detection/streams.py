@@ -188,8 +188,17 @@ def _made(given: Any, model: Any, length: int, judged: Sequence[str]) -> tuple[M
 def _known(values: Any, change_points: Iterable[Any]) -> Known:
     length = values.shape[0] if hasattr(values, "shape") else len(values)
     changes = []
+    one = isinstance(change_points, (str, bytes)) or getattr(change_points, "ndim", 1) == 0
+    if one or not isinstance(change_points, Iterable):
+        hint = f": write [{change_points}]" if hasattr(change_points, "__index__") else ""
+        raise InvalidType(
+            f"evaluate.drift: change points must be a list of places, got {change_points!r:.60}{hint}"
+        )
     for point in change_points:
         begin, end = point if isinstance(point, (tuple, list)) and len(point) == 2 else (point, point)
+        numbers = (int, float, np.integer, np.floating)
+        if not all(isinstance(place, numbers) and math.isfinite(place) for place in (begin, end)):
+            raise InvalidType(f"evaluate.drift: a change point is a place, or (begin, end), got {point!r:.60}")
         if not 0 <= int(begin) <= int(end) or int(begin) >= max(length, 1):
             raise InvalidValue(
                 f"evaluate.drift: a change point is a place in the stream of {length:,} values, or (begin, end), "
