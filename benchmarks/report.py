@@ -115,15 +115,10 @@ _FRONT = (("River", "River"), ("scikit-learn", "scikit-learn"), ("MOA", "MOA"), 
 
 
 def front_table(results: Sequence[Result]) -> str:
-    """A row for each comparison with peers that has a goal: rates and quality, for the front page."""
+    """A row for each comparison: rates and quality, for the front page."""
     rows = []
     for result in results:
-        sides = {side.name: side for side in result.comparison.sides}
-        ours, *others = sides
-        if not result.comparison.goals or not any(
-            other.startswith(prefix) for other in others for _, prefix in _FRONT
-        ):
-            continue
+        ours, *others = (side.name for side in result.comparison.sides)
         row = [result.comparison.title, _front_cell(result, ours)]
         for _, prefix in _FRONT:
             named = [name for name in others if name.startswith(prefix)]

@@ -78,7 +78,8 @@ def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write
     def wanted(name: str) -> bool:
         return only is None or name in only
 
-    results = [_measured(make(size), turns) for _, make in workloads.chosen(only)]
+    named = {name: _measured(make(size), turns) for name, make in workloads.chosen(only)}
+    results = list(named.values())
     judged, rescaled = _judged(size) if wanted("quality") else ([], [])
     rows = int(10_000_000 * size)
     runs = [resources.long_run(model, rows) for model in ("scaler + logistic", "GaussianNB") if wanted("memory")]
@@ -88,9 +89,10 @@ def _goals(where: str, size: float, turns: int, only: list[str] | None, *, write
     print(page)
     if write:
         RESULTS.write_text(page)
+        front = [named[name] for name in workloads.FRONT]
         before, _, rest = README.read_text().partition(MARKS[0])
         _, _, after = rest.partition(MARKS[1])
-        README.write_text(f"{before}{MARKS[0]}\n{report.front_table(results)}\n\n{MARKS[1]}{after}")
+        README.write_text(f"{before}{MARKS[0]}\n{report.front_table(front)}\n\n{MARKS[1]}{after}")
 
 
 def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write: bool) -> None:

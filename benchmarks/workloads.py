@@ -254,6 +254,21 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "number-forest": number_trees.adaptive_random_forest,
 }
 
+#: What the front page shows.
+FRONT = (
+    "dicts-10",
+    "prequential",
+    "bayes",
+    "vw-text",
+    "tree",
+    "tree-dicts",
+    "leveraging-bagging",
+    "forest-10",
+    "number-forest",
+    "adwin-one",
+    "adwin-many",
+)
+
 
 def chosen(only: list[str] | None) -> Iterator[tuple[str, Callable[[float], Comparison]]]:
     """The workloads whose name begins with one of those asked for."""
