@@ -62,10 +62,6 @@ def main() -> None:
     given = parser.parse_args()
     size, turns = (0.1, 3) if given.quick else (1.0, 5)
     only: list[str] | None = given.only
-
-    def wanted(name: str) -> bool:
-        return only is None or name in only
-
     where = report.machine() + (" A quick run, with a tenth of the rows." if given.quick else "")
     if not given.parts:
         _goals(where, size, turns, only, write=given.write and only is None)

@@ -111,6 +111,11 @@ def _bytes(count: int) -> str:
     return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
 
 
+def held_by(part: Any) -> int:
+    """Bytes that a part says it holds; what does not say is counted."""
+    return int(part.memory) if hasattr(part, "memory") else memory_of(part)
+
+
 def memory_of(thing: Any) -> int:
     """Bytes that an object and all that it alone leads to hold; classes, modules and functions are shared."""
     seen: set[int] = set()

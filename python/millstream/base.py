@@ -144,6 +144,16 @@ def fresh(part: Any) -> Any:
     return part.clone() if callable(getattr(part, "clone", None)) else copy.deepcopy(part)
 
 
+def shown_part(part: Any) -> str:
+    """What was given in a model's place, and for a class how to make a model of it."""
+    if isinstance(part, type):
+        return f"the class {part.__name__}; write {part.__name__}()"
+    if isinstance(part, (list, tuple)):
+        kinds = ", ".join(item.__name__ if isinstance(item, type) else type(item).__name__ for item in part)
+        return f"[{kinds:.60}]"
+    return f"{part!r:.80}"
+
+
 class Described(Part):
     """A part that lives in a description only: an optimiser, a loss, a schedule."""
 
@@ -208,11 +218,10 @@ def _unfit(parameters: Mapping[str, Any]) -> str | None:
             json.dumps(value)
         except TypeError:
             if isinstance(value, type):
-                return f"{key} must be a value or a part, got the class {value.__name__}; write {value.__name__}()"
+                return f"{key} must be a value or a part, got {shown_part(value)}"
             classes = [item for item in value if isinstance(item, type)] if isinstance(value, list) else []
             if classes:
-                kind = classes[0].__name__
-                return f"{key} must be values or parts, got the class {kind}; write {kind}()"
+                return f"{key} must be values or parts, got {shown_part(classes[0])}"
             return f"{key} must be a value or a part, got {_frames.shown(value)}"
     return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream._answers import probabilities_of
 from millstream._examples import check_example
-from millstream.base import Classifier, Features, Label, Model, Native
+from millstream.base import Classifier, Features, Label, Model, Native, shown_part
 from millstream.errors import InvalidType
 
 __all__ = ["OneVsRest", "OneVsRestClassifier"]
@@ -56,9 +56,7 @@ class OneVsRest(Classifier):
 
     def __init__(self, model: Model | Mapping[str, Any] | str) -> None:
         if not isinstance(model, Model) or model.role != "classifier":
-            from millstream.compose.members import shown
-
-            raise InvalidType(f"{self.name}: model must be a classifier, got {shown(model)}")
+            raise InvalidType(f"{self.name}: model must be a classifier, got {shown_part(model)}")
         self.model: Any = model
         #: The member of each class.
         self.members: dict[Label, Any] = {}

@@ -39,10 +39,7 @@ def main(given: Namespace) -> int:
     ]
     if "value" in data:
         facts.insert(2, ("value", show.number(data["value"])))
-    width = max(len(name) for name, _ in facts)
-    for name, value in facts:
-        if value:
-            print(f"{name:<{width}}  {value}")
+    show.print_facts(facts)
     _show_weights(part, given.top)
     _show_tree(part)
     return OK

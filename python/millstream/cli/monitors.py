@@ -31,9 +31,7 @@ def tell(given: Namespace, monitor: Monitor) -> int:
         ("in memory", show.amount(held)),
         ("on disk", show.amount(size)),
     ]
-    width = max(len(name) for name, _ in facts)
-    for name, value in facts:
-        print(f"{name:<{width}}  {value}")
+    show.print_facts(facts)
     head, rows = monitor._table(given.top)
     if rows:
         print()

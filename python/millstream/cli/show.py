@@ -99,6 +99,14 @@ def number(value: float) -> str:
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.4g}"
 
 
+def print_facts(facts: Sequence[tuple[str, str]]) -> None:
+    """Print names, one below the other, each with what there is to say of it, if there is anything."""
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        if value:
+            print(f"{name:<{width}}  {value}")
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Text in columns: the first to the left, the others to the right."""
     every = [head, *rows]

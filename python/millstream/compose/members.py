@@ -97,16 +97,6 @@ def refuse_learned(who: str, parts: Iterable[Any]) -> None:
             )
 
 
-def shown(part: Any) -> str:
-    """What was given in a model's place, and for a class how to make a model of it."""
-    if isinstance(part, type):
-        return f"the class {part.__name__}; write {part.__name__}()"
-    if isinstance(part, (list, tuple)):
-        kinds = ", ".join(item.__name__ if isinstance(item, type) else type(item).__name__ for item in part)
-        return f"[{kinds:.60}]"
-    return f"{part!r:.80}"
-
-
 def find(who: str, names: list[str], key: Any) -> int:
     """The place of a member by its name or number."""
     if isinstance(key, str):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from millstream import _core
 from millstream._measures import Measure, numbers
+from millstream.base import shown_part
 from millstream.errors import InvalidType, MillstreamError
 
 __all__ = ["DriftDetector", "checked_detector", "takes_rows"]
@@ -89,8 +90,6 @@ def checked_detector(who: str, what: str, detector: Any) -> Any:
         words = f"told errors, and {', '.join(rows)} of this {kind} is told rows: its beside(model) is the model"
         raise InvalidType(f"{who}: {what} must be a drift detector that is {words}")
     if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
-        from millstream.compose.members import shown
-
         words = "be a drift detector" if detector is None else "have update(x) and drift_detected"
-        raise InvalidType(f"{who}: {what} must {words}, got {shown(detector)}")
+        raise InvalidType(f"{who}: {what} must {words}, got {shown_part(detector)}")
     return detector

@@ -13,8 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-from millstream._display import memory_of
-from millstream.base import Features, Model, Predictor, fresh, role_of, teach
+from millstream._display import held_by, memory_of
+from millstream.base import Features, Model, Predictor, fresh, role_of, shown_part, teach
 from millstream.drift.base import takes_rows
 from millstream.drift.event import Event
 from millstream.drift.monitored import Monitored
@@ -107,7 +107,7 @@ class Monitor:
     def memory(self) -> int:
         """Bytes that the detectors, the copies of them that lead back, and the events hold."""
         parts = [*self._detectors.values(), *(self._before or {}).values()]
-        held = sum(int(each.memory) if hasattr(each, "memory") else memory_of(each) for each in parts)
+        held = sum(map(held_by, parts))
         # All of them are about as large as one, and evaluations ask often.
         return (
             held + memory_of(self._since[-1:]) * len(self._since) + memory_of(self.events[-1:]) * len(self.events)
@@ -406,9 +406,9 @@ def _named(given: Any) -> dict[str, Any]:
     detectors: dict[str, Any] = {}
     for name, detector in pairs:
         if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
-            from millstream.compose.members import shown
-
-            raise InvalidType(f"drift.Monitor: a detector has update(…) and drift_detected, got {shown(detector)}")
+            raise InvalidType(
+                f"drift.Monitor: a detector has update(…) and drift_detected, got {shown_part(detector)}"
+            )
         title, number = str(name or type(detector).__name__), 2
         while title in detectors:
             title, number = f"{name or type(detector).__name__} {number}", number + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from millstream._display import memory_of
+from millstream._display import held_by
 from millstream.base import Features, Predictor, _restore, role_of
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ class Monitored(Predictor):
     @property
     def memory(self) -> int:
         """Bytes that the model and the monitor hold."""
-        held = self.model.memory if hasattr(self.model, "memory") else memory_of(self.model)
-        return int(held) + self.monitor.memory
+        return held_by(self.model) + self.monitor.memory
 
     def predict_one(self, x: Features) -> Any:
         """Predict one example."""

@@ -7,8 +7,8 @@ from typing import Any
 from millstream import _core, _frames
 from millstream._answers import each_row, number_of, probabilities_of
 from millstream._examples import check_example
-from millstream.base import Features, Label, Native, Predictor, fresh, role_of, teach
-from millstream.compose.members import is_native, refuse_learned, shown
+from millstream.base import Features, Label, Native, Predictor, fresh, role_of, shown_part, teach
+from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.registry import face
@@ -87,7 +87,7 @@ class Retrain(Predictor):
         warning_detector: Any = None,
     ) -> None:
         if isinstance(model, type) or role_of(model) not in ("classifier", "regressor"):
-            raise InvalidType(f"{self.name}: model must be a classifier or a regressor, got {shown(model)}")
+            raise InvalidType(f"{self.name}: model must be a classifier or a regressor, got {shown_part(model)}")
         if _is_unclear(model):
             words = "inherit from millstream.base.Classifier or Regressor"
             raise InvalidType(

@@ -16,8 +16,19 @@ from typing import Any, ClassVar, cast
 
 from millstream._answers import number_of, probabilities_of
 from millstream._examples import check_example
-from millstream.base import Classifier, Features, Label, Native, Predictor, Regressor, fresh, role_of, teach
-from millstream.compose.members import find_member, is_native, refuse_learned, shown
+from millstream.base import (
+    Classifier,
+    Features,
+    Label,
+    Native,
+    Predictor,
+    Regressor,
+    fresh,
+    role_of,
+    shown_part,
+    teach,
+)
+from millstream.compose.members import find_member, is_native, refuse_learned
 from millstream.errors import InvalidType, MillstreamError
 from millstream.registry import build
 from millstream.tree.tables import mean_importances
@@ -116,7 +127,7 @@ class Ensemble(Predictor):
         if "models" in parameters:
             models = parameters["models"]
             if not isinstance(models, (list, tuple)):
-                raise InvalidType(f"{self.name}: models must be a list of {self.role}s, got {shown(models)}")
+                raise InvalidType(f"{self.name}: models must be a list of {self.role}s, got {shown_part(models)}")
             parts["models"] = [part] * len(models)
         return {name: value for name, value in parts.items() if name in parameters}
 
@@ -190,7 +201,7 @@ class Ensemble(Predictor):
         if isinstance(model, type) or role_of(model) != self.role:
             words = f"; a class of your own inherits from millstream.base.{self.role.capitalize()}"
             hint = "" if isinstance(model, (type, Native)) or role_of(model) is None else words
-            raise InvalidType(f"{self.name}: {parameter} must be a {self.role}, got {shown(model)}{hint}")
+            raise InvalidType(f"{self.name}: {parameter} must be a {self.role}, got {shown_part(model)}{hint}")
         refuse_learned(self.name, [model])
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::drift::window::{Settings as Adwin, Window};
 use crate::drift::Direction;
@@ -17,6 +18,8 @@ use crate::ensemble::record::Spread;
 use crate::fault::{Fault, Result};
 use crate::random::Random;
 use crate::row::{Row, Scratch};
+use crate::schema::Schema;
+use crate::state::{pack, unpack};
 
 use super::answer::Answer;
 use super::budget::Beside;
@@ -27,6 +30,7 @@ use super::growth::Tree;
 use super::leaf::Leaf;
 use super::nodes::{End, Node, Place, NOWHERE, ROOT};
 use super::tree_leaf::{Target, TreeLeaf, TreeSettings, Want};
+use super::tree_model::AnyTree;
 
 /// An alternate that is neither better nor worse when both windows are so many times the threshold is given up: it
 /// would cost its time for ever.
@@ -128,29 +132,6 @@ impl<L: TreeLeaf> Adaptive<L> {
         adaptive
     }
 
-    pub fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
-        let mut rivals = scratch.take_indices();
-        let end = self.tree.nodes.route(x, ROOT, |node| {
-            if self.watches[node as usize].alternate != NOWHERE {
-                rivals.push(node);
-            }
-        });
-        if rivals.is_empty() {
-            self.speak(x, end, want, out, scratch);
-        } else {
-            self.speak(x, end, L::Answer::ALL, out, scratch);
-            let mut said = L::Answer::take(scratch);
-            for &node in &rivals {
-                let end = self.tree.nodes.route(x, self.watches[node as usize].alternate, |_| {});
-                self.speak(x, end, L::Answer::ALL, &mut said, scratch);
-                self.blend(node, &said, out);
-            }
-            out.finish(want);
-            said.give(scratch);
-        }
-        scratch.give_indices(rivals);
-    }
-
     /// The leaf at the end of a way; a value without a branch goes the usual way.
     fn leaf_at(&self, x: Row<'_>, mut end: End) -> u32 {
         loop {
@@ -174,28 +155,6 @@ impl<L: TreeLeaf> Adaptive<L> {
         let watch = &self.watches[node as usize];
         let ratio = watch.error() / self.watches[watch.alternate as usize].error();
         out.blend(said, ratio * ratio);
-    }
-
-    /// Predict, then learn a row that is not sparse.
-    pub fn step(
-        &mut self,
-        x: Row<'_>,
-        y: Target<L>,
-        w: f64,
-        want: Want<L>,
-        out: &mut L::Answer,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        if !self.wide && is_sure(x, w) && L::is_sure_target(y) {
-            return self.advance(x, y, w, want, out, scratch);
-        }
-        let before = self.clone();
-        let learned = self.advance(x, y, w, want, out, scratch);
-        match learned {
-            Ok(()) => self.wide = !(self.tree.asks_again() && self.tree.is_sure()),
-            Err(_) => *self = before,
-        }
-        learned
     }
 
     fn advance(
@@ -476,13 +435,73 @@ impl<L: TreeLeaf> Adaptive<L> {
     pub fn alternates(&self) -> usize {
         self.watches.iter().filter(|watch| watch.alternate != NOWHERE).count()
     }
+}
 
-    pub fn memory(&self) -> usize {
+impl<L: TreeLeaf> AnyTree for Adaptive<L> {
+    type Leaf = L;
+
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.saved())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.restore_from(unpack(self.tree.name, bytes)?)
+    }
+
+    fn memory(&self) -> usize {
         self.tree.memory()
             + self.watches.iter().map(|watch| watch.window.memory()).sum::<usize>()
             + std::mem::size_of::<Watch>() * self.watches.capacity()
             + self.changes.memory()
             + 4 * (self.path.capacity() + self.risen.capacity())
             + std::mem::size_of::<Way>() * self.ways.capacity()
+    }
+
+    fn shown(&self, schema: &Schema) -> Json {
+        self.shown(schema)
+    }
+
+    fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
+        let mut rivals = scratch.take_indices();
+        let end = self.tree.nodes.route(x, ROOT, |node| {
+            if self.watches[node as usize].alternate != NOWHERE {
+                rivals.push(node);
+            }
+        });
+        if rivals.is_empty() {
+            self.speak(x, end, want, out, scratch);
+        } else {
+            self.speak(x, end, L::Answer::ALL, out, scratch);
+            let mut said = L::Answer::take(scratch);
+            for &node in &rivals {
+                let end = self.tree.nodes.route(x, self.watches[node as usize].alternate, |_| {});
+                self.speak(x, end, L::Answer::ALL, &mut said, scratch);
+                self.blend(node, &said, out);
+            }
+            out.finish(want);
+            said.give(scratch);
+        }
+        scratch.give_indices(rivals);
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: Target<L>,
+        w: f64,
+        want: Want<L>,
+        out: &mut L::Answer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if !self.wide && is_sure(x, w) && L::is_sure_target(y) {
+            return self.advance(x, y, w, want, out, scratch);
+        }
+        let before = self.clone();
+        let learned = self.advance(x, y, w, want, out, scratch);
+        match learned {
+            Ok(()) => self.wide = !(self.tree.asks_again() && self.tree.is_sure()),
+            Err(_) => *self = before,
+        }
+        learned
     }
 }

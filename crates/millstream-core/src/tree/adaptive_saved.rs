@@ -15,6 +15,7 @@ use super::changes::Changes;
 use super::growth::Tree;
 use super::nodes::NOWHERE;
 use super::tree_leaf::TreeLeaf;
+use super::tree_model::AnyTree;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedAdaptive<S> {

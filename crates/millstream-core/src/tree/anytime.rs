@@ -5,8 +5,12 @@
 //! own, and the subtree begins anew; a better threshold of the same feature only moves, and the branches stay; where to
 //! split is worse than not to split, the node becomes a leaf again, with all that it knows.
 
+use serde_json::Value as Json;
+
 use crate::fault::{Fault, Result};
 use crate::row::{Prediction, Row, Scratch, Want};
+use crate::schema::Schema;
+use crate::state::{pack, unpack};
 
 use super::anytime_budget::{weight_of, Weights};
 use super::candidates::{Candidate, Test};
@@ -17,6 +21,7 @@ use super::growth::Tree;
 use super::leaf::Leaf;
 use super::nodes::{End, Node, Place, NOWHERE, ROOT, SLOTS};
 use super::settings::{Settings, Vote};
+use super::tree_model::AnyTree;
 
 /// What is kept of a node that is split.
 #[derive(Clone, Debug)]
@@ -71,28 +76,6 @@ impl Anytime {
         };
         anytime.weigh();
         anytime
-    }
-
-    /// Predict, then learn a row that is not sparse.
-    pub fn step(
-        &mut self,
-        x: Row<'_>,
-        y: u32,
-        w: f64,
-        want: Want,
-        out: &mut Prediction,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        if !self.wide && is_sure(x, w) {
-            return self.advance(x, y, w, want, out, scratch);
-        }
-        let before = self.clone();
-        let learned = self.advance(x, y, w, want, out, scratch);
-        match learned {
-            Ok(()) => self.wide = !(self.tree.asks_again() && self.is_sure()),
-            Err(_) => *self = before,
-        }
-        learned
     }
 
     /// Whether what it knows can come from rows within the limits of `certainty`.
@@ -343,8 +326,20 @@ impl Anytime {
         let change = Change { learned, what, depth, before, after, old, new, bound };
         self.changes.note(change, self.tree.settings.max_bytes);
     }
+}
 
-    pub fn memory(&self) -> usize {
+impl AnyTree for Anytime {
+    type Leaf = Leaf;
+
+    fn save(&self) -> Result<Vec<u8>> {
+        pack(&self.saved())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.restore_from(unpack(self.tree.name, bytes)?)
+    }
+
+    fn memory(&self) -> usize {
         let inner = self.inner.iter().flatten().map(|inner| weight_of(inner));
         self.tree.memory()
             + inner.sum::<usize>()
@@ -352,6 +347,35 @@ impl Anytime {
             + self.changes.memory()
             + 4 * self.path.capacity()
             + self.weights.memory()
+    }
+
+    fn shown(&self, schema: &Schema) -> Json {
+        self.shown(schema)
+    }
+
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+        self.tree.predict(x, want, out, scratch);
+    }
+
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if !self.wide && is_sure(x, w) {
+            return self.advance(x, y, w, want, out, scratch);
+        }
+        let before = self.clone();
+        let learned = self.advance(x, y, w, want, out, scratch);
+        match learned {
+            Ok(()) => self.wide = !(self.tree.asks_again() && self.is_sure()),
+            Err(_) => *self = before,
+        }
+        learned
     }
 }
 

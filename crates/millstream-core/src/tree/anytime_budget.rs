@@ -79,6 +79,7 @@ mod tests {
     use crate::row::{Prediction, Row, Scratch, Want};
     use crate::tree::growth::Tree;
     use crate::tree::settings::Settings;
+    use crate::tree::tree_model::AnyTree;
 
     #[test]
     fn what_is_counted_on_the_way_is_what_there_is() {

@@ -12,6 +12,7 @@ use super::changes::Changes;
 use super::growth::Tree;
 use super::nodes::Place;
 use super::saved::{SavedLeaf, SavedTree};
+use super::tree_model::AnyTree;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedAnytime {

@@ -64,29 +64,17 @@ pub static DECLARATION: Declaration = Declaration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drift::window::Settings as Adwin;
     use crate::registry;
     use crate::row::{Prediction, Row, Scratch, Want};
     use crate::tree::nodes::ROOT;
+    use crate::tree::tree_model::AnyTree;
     use serde_json::json;
 
     fn majority(parameters: serde_json::Value) -> Adaptive {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let parameters = description["parameters"].as_object().unwrap();
         let arguments = crate::parameter::Arguments::new(NAME, parameters);
-        let options = Options {
-            adwin: Adwin {
-                delta: 0.002,
-                warning_delta: 0.002,
-                clock: 32,
-                max_buckets: 5,
-                min_window_length: 5,
-                grace_period: 10,
-            },
-            threshold: 300,
-            log_significance: 40f64.ln(),
-            bootstrap: false,
-        };
+        let options = Options { bootstrap: false, ..Options::new(&arguments).unwrap() };
         Adaptive::new(Tree::new(NAME, Settings::new(&arguments).unwrap(), None), options, Random::new(1, PURPOSE))
     }
 

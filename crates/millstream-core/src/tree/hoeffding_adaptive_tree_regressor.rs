@@ -60,32 +60,20 @@ pub static DECLARATION: Declaration = Declaration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drift::window::Settings as Adwin;
     use crate::parameter::Arguments;
     use crate::registry;
     use crate::row::{Row, Scratch};
     use crate::tree::answer::Number;
     use crate::tree::nodes::ROOT;
+    use crate::tree::tree_model::AnyTree;
     use serde_json::json;
 
     fn means() -> Adaptive<RegressionLeaf> {
         let set = json!({ "leaf_prediction": "mean", "grace_period": 10_000 });
         let description = registry::resolve(&json!({ "name": NAME, "parameters": set })).unwrap();
-        let settings =
-            RegressionSettings::new(&Arguments::new(NAME, description["parameters"].as_object().unwrap()));
-        let options = Options {
-            adwin: Adwin {
-                delta: 0.002,
-                warning_delta: 0.002,
-                clock: 32,
-                max_buckets: 5,
-                min_window_length: 5,
-                grace_period: 10,
-            },
-            threshold: 300,
-            log_significance: 40f64.ln(),
-            bootstrap: false,
-        };
+        let arguments = Arguments::new(NAME, description["parameters"].as_object().unwrap());
+        let settings = RegressionSettings::new(&arguments);
+        let options = Options { bootstrap: false, ..Options::new(&arguments).unwrap() };
         Adaptive::new(Tree::new(NAME, settings.unwrap(), None), options, Random::new(1, PURPOSE))
     }
 

@@ -4,14 +4,9 @@
 //! keep their places, which statistics are kept by. A list that has its size takes one more by the chance that a new
 //! feature has in a draw among all: else features that come one by one would find every list full.
 
-use std::collections::HashSet;
-
 use crate::fault::Result;
 use crate::random::Random;
 use crate::state::require;
-
-/// Features of a list that is searched from its beginning.
-const SHORT: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Subspace {
@@ -47,19 +42,14 @@ impl Subspace {
     pub fn draw(&mut self, width: usize) -> Box<[u32]> {
         let width = self.width.map_or(width, |known| known.min(width));
         let size = self.size_of(width);
-        // Floyd's algorithm: each subset of this size is as likely as any other. A long list is not searched for each.
-        let mut chosen: Vec<u32> = Vec::with_capacity(size);
-        let mut known = HashSet::with_capacity(if size > SHORT { size } else { 0 });
-        for last in (width - size.min(width)) as u32..width as u32 {
-            let pick = self.random.below(last + 1);
-            let again = if size > SHORT { !known.insert(pick) } else { chosen.contains(&pick) };
-            if again && size > SHORT {
-                known.insert(last);
-            }
-            chosen.push(if again { last } else { pick });
+        // Floyd's algorithm: each subset of this size is as likely as any other.
+        let mut chosen = vec![false; width];
+        for last in width - size.min(width)..width {
+            let pick = self.random.below(last as u32 + 1) as usize;
+            let place = if chosen[pick] { last } else { pick };
+            chosen[place] = true;
         }
-        chosen.sort_unstable();
-        chosen.into_boxed_slice()
+        (0..width as u32).filter(|&place| chosen[place as usize]).collect()
     }
 
     /// Draw for a leaf among the features from `before` to `width`.
@@ -112,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_drawn_as_a_short_one_is() {
+    fn a_list_is_drawn_as_floyd_says() {
         let mut random = Random::new(7, 1);
         let mut expected: Vec<u32> = Vec::new();
         for last in 800..2000 {

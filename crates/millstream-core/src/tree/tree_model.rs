@@ -10,11 +10,8 @@ use crate::row::{self, Prediction, Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
 
-use super::adaptive::Adaptive;
 use super::answer::{Answer, Number};
-use super::anytime::Anytime;
 use super::growth::Tree;
-use super::leaf::Leaf;
 use super::tree_leaf::{Target, TreeLeaf, Want};
 
 /// What a kind of tree can do.
@@ -98,78 +95,6 @@ impl<L: TreeLeaf> AnyTree for Tree<L> {
 
     fn learn(&mut self, x: Row<'_>, y: Target<L>, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.learn(x, y, w, scratch)
-    }
-}
-
-impl<L: TreeLeaf> AnyTree for Adaptive<L> {
-    type Leaf = L;
-
-    fn save(&self) -> Result<Vec<u8>> {
-        pack(&self.saved())
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        self.restore_from(unpack(self.tree.name, bytes)?)
-    }
-
-    fn memory(&self) -> usize {
-        self.memory()
-    }
-
-    fn shown(&self, schema: &Schema) -> Json {
-        self.shown(schema)
-    }
-
-    fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
-        self.predict(x, want, out, scratch);
-    }
-
-    fn step(
-        &mut self,
-        x: Row<'_>,
-        y: Target<L>,
-        w: f64,
-        want: Want<L>,
-        out: &mut L::Answer,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        self.step(x, y, w, want, out, scratch)
-    }
-}
-
-impl AnyTree for Anytime {
-    type Leaf = Leaf;
-
-    fn save(&self) -> Result<Vec<u8>> {
-        pack(&self.saved())
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        self.restore_from(unpack(self.tree.name, bytes)?)
-    }
-
-    fn memory(&self) -> usize {
-        self.memory()
-    }
-
-    fn shown(&self, schema: &Schema) -> Json {
-        self.shown(schema)
-    }
-
-    fn predict(&self, x: Row<'_>, want: row::Want, out: &mut Prediction, scratch: &mut Scratch) {
-        self.tree.predict(x, want, out, scratch);
-    }
-
-    fn step(
-        &mut self,
-        x: Row<'_>,
-        y: u32,
-        w: f64,
-        want: row::Want,
-        out: &mut Prediction,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        self.step(x, y, w, want, out, scratch)
     }
 }
 

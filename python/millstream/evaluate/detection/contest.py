@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core, registry
-from millstream._display import memory_of
+from millstream._display import held_by
 from millstream.drift.base import takes_rows
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.evaluate.detection.result import Detection, DriftResult
@@ -171,12 +171,12 @@ def _detection(
             begun = time.perf_counter_ns()
             _told(again, told, rows)
             spent, rounds = spent + time.perf_counter_ns() - begun, rounds + 1
-        held = watch.memory if hasattr(watch, "memory") else memory_of(watch)
+        held = held_by(watch)
         begins = _begins(_fresh(detector), told, places)
     except MillstreamError as error:
         raise error.by(f"evaluate.drift, {stream}") from None
     return Detection(
-        name, stream, seed, known.length, known.changes, tuple(places), begins, within, spent // rounds, int(held)
+        name, stream, seed, known.length, known.changes, tuple(places), begins, within, spent // rounds, held
     )
 
 
