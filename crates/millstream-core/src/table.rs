@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use prefetch_index::prefetch_index;
+
 use crate::fault::{Fault, Result};
 use crate::row::{all_finite, Row, RowBuffer, Sparse};
 use crate::schema::{kind_changed, Kind, Name, Schema, UNSEEN};
@@ -26,6 +28,9 @@ impl Column {
     }
 }
 
+/// Bytes that a cache fetches at once.
+const LINE: usize = 64;
+
 /// A compressed sparse row matrix. Indices ascend within a row and are below `width`.
 #[derive(Clone, Copy)]
 pub struct SparseTable<'a> {
@@ -33,6 +38,8 @@ pub struct SparseTable<'a> {
     pub indices: &'a [u32],
     pub values: &'a [f64],
     pub width: usize,
+    /// Whether all values are known to be finite; if not, each row is looked through.
+    pub finite: bool,
 }
 
 impl<'a> SparseTable<'a> {
@@ -40,6 +47,23 @@ impl<'a> SparseTable<'a> {
     pub fn row(&self, place: usize) -> Sparse<'a> {
         let range = self.starts[place]..self.starts[place + 1];
         Sparse { indices: &self.indices[range.clone()], values: &self.values[range], width: self.width }
+    }
+
+    /// Ask for a row that is read soon: another core may just have written it.
+    #[inline]
+    pub fn foresee(&self, place: usize) {
+        if let Some(&[start, end]) = self.starts.get(place..place + 2) {
+            (start..end).step_by(LINE / size_of::<u32>()).for_each(|at| prefetch_index(self.indices, at));
+            (start..end).step_by(LINE / size_of::<f64>()).for_each(|at| prefetch_index(self.values, at));
+        }
+    }
+
+    /// A row of a table of which one was read by a `Reader` before, which finds out what there is to say of them all.
+    /// None for one that is to be refused.
+    #[inline]
+    pub fn next_row(&self, place: usize, schema: &Schema) -> Option<Row<'a>> {
+        let sparse = self.row(place);
+        (self.finite || all_finite(sparse.values)).then(|| sparse_row(schema, sparse))
     }
 }
 
@@ -204,8 +228,7 @@ impl<'t> Reader<'t> {
             }
             Raw::Sparse(sparse) => {
                 check_sparse(schema, sparse)?;
-                // A row of a narrower matrix than before is 0 in the rest.
-                Ok(Row::Sparse(Sparse { width: sparse.width.max(schema.len()), ..sparse }))
+                Ok(sparse_row(schema, sparse))
             }
         }
     }
@@ -329,6 +352,12 @@ fn check_number(name: &Name, value: f64) -> Result<()> {
         return Ok(());
     }
     Err(Fault::value(format!("feature {name} must be finite or missing, got {value}")))
+}
+
+/// A row of a narrower matrix than before is 0 in the rest.
+#[inline]
+fn sparse_row<'r>(schema: &Schema, sparse: Sparse<'r>) -> Row<'r> {
+    Row::Sparse(Sparse { width: sparse.width.max(schema.len()), ..sparse })
 }
 
 fn check_sparse(schema: &Schema, sparse: Sparse<'_>) -> Result<()> {

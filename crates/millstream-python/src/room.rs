@@ -6,8 +6,9 @@
 use std::mem::take;
 use std::sync::{Arc, Mutex};
 
+use millstream_core::text::Block;
 use numpy::ndarray::ArrayView1;
-use numpy::PyArray1;
+use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
 /// As many blocks are read ahead; more are not kept.
@@ -24,9 +25,17 @@ pub struct Room(Arc<Mutex<Vec<Entries>>>);
 /// What Python has borrowed; the arrays that show it keep it alive.
 #[pyclass(frozen, module = "millstream._core")]
 struct Lease {
+    starts: Vec<i64>,
     entries: Entries,
+    /// One more than the highest column.
+    width: usize,
+    /// Whether all values are finite.
+    finite: bool,
     room: Room,
 }
+
+/// Rows as arrays: where they begin, their columns, their values.
+pub type Lent<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
 #[pymethods]
 impl Room {
@@ -46,24 +55,60 @@ impl Room {
         (columns, values)
     }
 
-    /// Entries as arrays. When both are gone, their memory is here again.
+    /// Rows as arrays that cannot be written to. When all are gone, their memory is here again.
     #[allow(unsafe_code)]
-    pub fn lend<'py>(
-        &self,
-        py: Python<'py>,
-        entries: Entries,
-    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>)> {
-        let lease = Bound::new(py, Lease { entries, room: self.clone() })?;
-        let (columns, values) = &lease.get().entries;
+    pub fn lend<'py>(&self, py: Python<'py>, block: Block) -> PyResult<Lent<'py>> {
+        let starts = block.starts.iter().map(|&start| start as i64).collect();
+        let entries = (block.indices, block.values);
+        let (width, finite) = (block.width, !block.overflowed);
+        let lease = Bound::new(py, Lease { starts, entries, width, finite, room: self.clone() })?;
+        let Lease { starts, entries: (columns, values), .. } = lease.get();
         // SAFETY: the vectors lie in a frozen object, so that nothing moves, changes or frees them before it is
         // dropped, and each array holds that object as its base.
-        Ok(unsafe {
+        let (starts, columns, values) = unsafe {
             (
+                PyArray1::borrow_from_array(&ArrayView1::from(starts), lease.clone().into_any()),
                 PyArray1::borrow_from_array(&ArrayView1::from(columns), lease.clone().into_any()),
                 PyArray1::borrow_from_array(&ArrayView1::from(values), lease.clone().into_any()),
             )
-        })
+        };
+        starts.try_readwrite()?.make_nonwriteable();
+        columns.try_readwrite()?.make_nonwriteable();
+        values.try_readwrite()?.make_nonwriteable();
+        Ok((starts, columns, values))
     }
+}
+
+/// Rows that lie as a parser left them: columns ascend within each.
+pub struct Sound {
+    pub width: usize,
+    /// Whether all values are finite.
+    pub finite: bool,
+}
+
+/// What is known of rows that are shown as they were lent. Those that were cut, copied or made elsewhere have to be
+/// looked through.
+pub fn as_lent<'py>(
+    starts: &Bound<'py, PyAny>,
+    columns: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+) -> Option<Sound> {
+    let owner = |array: &Bound<'py, PyAny>| array.getattr("base").ok()?.cast_into::<Lease>().ok();
+    let lease = owner(columns)?;
+    if !(owner(starts)?.is(&lease) && owner(values)?.is(&lease)) {
+        return None;
+    }
+    let Lease { starts: all, entries, width, finite, .. } = lease.get();
+    let whole = is_whole(starts, all) && is_whole(columns, &entries.0) && is_whole(values, &entries.1);
+    whole.then_some(Sound { width: *width, finite: *finite })
+}
+
+/// Whether an array shows all of a vector, in its order.
+fn is_whole<T: Element>(array: &Bound<'_, PyAny>, vector: &[T]) -> bool {
+    let Some(array) = array.cast::<PyArray1<T>>().ok().and_then(|array| array.try_readonly().ok()) else {
+        return false;
+    };
+    array.as_slice().is_ok_and(|shown| std::ptr::eq(shown, vector))
 }
 
 impl Drop for Lease {

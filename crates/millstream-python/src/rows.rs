@@ -17,6 +17,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use rustc_hash::FxHashSet;
 
 use crate::errors::{raise, read_text, shown, OrRaise};
+use crate::room::as_lent;
 
 /// The key objects of a model's features by slot. A dict that is built by the same code has the same key
 /// objects in the same order, and comparing pointers finds their slots without hashing.
@@ -325,7 +326,7 @@ fn scatter<T: AsFloat>(
 pub enum Lent<'py> {
     Matrix { array: Matrix<'py>, columns: Vec<Column> },
     Columns { arrays: Vec<Numbers<'py>>, columns: Vec<Column>, height: usize },
-    Sparse { starts: Vec<usize>, indices: Held<'py, u32>, values: Held<'py, f64>, width: usize },
+    Sparse { starts: Vec<usize>, indices: Held<'py, u32>, values: Held<'py, f64>, width: usize, finite: bool },
 }
 
 /// Numbers that lie in Python's memory as the core wants them, or a copy that does.
@@ -431,10 +432,15 @@ impl<'py> Lent<'py> {
             }
         };
         let width: usize = parts.get_item(4)?.extract()?;
-        if width > u32::MAX as usize || !is_sound(&starts, indices.as_slice(), values.as_slice().len(), width) {
+        let lent = as_lent(&parts.get_item(1)?, &parts.get_item(2)?, &parts.get_item(3)?);
+        let sound = match &lent {
+            Some(lent) => lent.width <= width,
+            None => is_sound(&starts, indices.as_slice(), values.as_slice().len(), width),
+        };
+        if width > u32::MAX as usize || !sound {
             return Err(raise(py, &Fault::value("a sparse matrix with indices out of order or out of range")));
         }
-        Ok(Lent::Sparse { starts, indices, values, width })
+        Ok(Lent::Sparse { starts, indices, values, width, finite: lent.is_some_and(|lent| lent.finite) })
     }
 
     /// A table over the lent rows, which can be read without Python.
@@ -456,7 +462,7 @@ impl<'py> Lent<'py> {
                     arrays.iter().map(|array| each_type!(Numbers::array, array => array.as_array().into()));
                 View2 { height: *height, columns, views: views.collect(), direct: None, sparse: None }
             }
-            Lent::Sparse { starts, indices, values, width } => View2 {
+            Lent::Sparse { starts, indices, values, width, finite } => View2 {
                 height: starts.len() - 1,
                 columns: &[],
                 views: Vec::new(),
@@ -466,6 +472,7 @@ impl<'py> Lent<'py> {
                     indices: indices.as_slice(),
                     values: values.as_slice(),
                     width: *width,
+                    finite: *finite,
                 }),
             },
         }

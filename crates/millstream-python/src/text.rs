@@ -1,5 +1,7 @@
 //! `millstream._core.TextReader`, `count_lines` and `hash_words`: text to sparse rows, without the GIL.
 
+use std::mem::{replace, take};
+
 use millstream_core::text::{hash_name, Block, Libsvm, Norm, Parser, Refusal, VowpalWabbit, Words};
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray1};
@@ -113,19 +115,14 @@ impl TextReader {
             Some(_) => Block::with_room(0, 0),
             None => Block::with_room(self.block.len(), self.block.indices.len()),
         };
-        let block = std::mem::replace(&mut self.block, next);
+        let mut block = replace(&mut self.block, next);
         self.width = self.columns.map_or(self.width.max(block.width), |columns| columns as usize);
-        let (columns, values) = room.unwrap_or_default().lend(py, (block.indices, block.values))?;
-        Ok((
-            whole_numbers(py, &block.starts),
-            columns,
-            values,
-            self.width,
-            block.labels.into_pyarray(py),
-            block.weights.into_pyarray(py),
-            PyBytes::new(py, &block.tags),
-            whole_numbers(py, &block.tag_ends),
-        ))
+        let labels = take(&mut block.labels).into_pyarray(py);
+        let weights = take(&mut block.weights).into_pyarray(py);
+        let tags = PyBytes::new(py, &block.tags);
+        let tag_ends = whole_numbers(py, &block.tag_ends);
+        let (starts, columns, values) = room.unwrap_or_default().lend(py, block)?;
+        Ok((starts, columns, values, self.width, labels, weights, tags, tag_ends))
     }
 
     /// Whether a line was refused and the rest is not read.

@@ -24,8 +24,6 @@ pub struct Linear {
     /// The coordinates as they were at `hold`.
     held: Option<Coordinates>,
     gathered: Gathered,
-    /// The columns of a row that is learned soon, if its weights are to be asked for meanwhile.
-    ahead: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -47,7 +45,6 @@ impl Linear {
             spare: Hyperplane::default(),
             held: None,
             gathered: Gathered::default(),
-            ahead: Vec::new(),
         })
     }
 
@@ -83,14 +80,6 @@ impl Linear {
         self.gathered.shrink(before);
     }
 
-    /// Ask for a third of the weights that the row ahead takes. A processor waits for a dozen or so at a time: to ask
-    /// for all at once would be to wait for them at once.
-    #[inline]
-    fn ask(&self, third: usize) {
-        let (from, to) = (self.ahead.len() * third / 3, self.ahead.len() * (third + 1) / 3);
-        self.state.hyperplane.weights.foresee(&self.ahead[from..to]);
-    }
-
     /// The step itself; the score to predict with is only found if it is wanted.
     #[inline]
     fn descend<const PREDICT: bool>(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
@@ -106,8 +95,6 @@ impl Linear {
             }
             _ => (false, hyperplane.gradient_score(&self.settings, features)),
         };
-        self.ask(1);
-        let hyperplane = &mut self.state.hyperplane;
         let predicted = match PREDICT {
             false => 0.0,
             true if self.settings.shares_score() => finite(score),
@@ -117,9 +104,7 @@ impl Linear {
         if !hyperplane.propose_from(&self.settings, features, slope, fetched, &mut self.spare) {
             return Err(Fault::overflow(&self.settings.who));
         }
-        self.ask(2);
-        self.ahead.clear();
-        self.state.hyperplane.commit(features, &mut self.spare);
+        hyperplane.commit(features, &mut self.spare);
         Ok(predicted)
     }
 }
@@ -200,11 +185,7 @@ impl Engine for Linear {
 
     #[inline]
     fn foresee(&mut self, x: Sparse<'_>) {
-        if self.state.hyperplane.weights.are_many() {
-            self.ahead.clear();
-            self.ahead.extend_from_slice(x.indices);
-            self.ask(0);
-        }
+        self.state.hyperplane.weights.foresee(x.indices);
     }
 
     fn hold(&mut self) -> bool {

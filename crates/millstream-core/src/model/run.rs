@@ -12,9 +12,8 @@ use crate::table::{each_raw, raw_block, Raw, RawBlock, Reader, SparseTable, Tabl
 use super::kept::CHUNK;
 use super::{Answer, Model, Root, TableRow, Targets};
 
-/// A sparse row is foreseen while the one so many before it is learned. What it takes may come from afar, and be longer
-/// on its way than one row takes.
-const AHEAD: usize = 2;
+/// So many rows before it is learned, a sparse row is fetched from where it lies.
+const AHEAD: usize = 8;
 
 /// What to do with the rows of a table.
 pub struct Job<'a> {
@@ -224,7 +223,8 @@ impl Model {
         scratch: &mut Scratch,
     ) -> usize {
         let Some(want) = job.predicting.filter(|_| job.learning && !self.checks) else { return 0 };
-        if reader.has_news(&self.schema, Raw::Sparse(table.row(row))) {
+        let first = Raw::Sparse(table.row(row));
+        if reader.has_news(&self.schema, first) || reader.row(&self.schema, first).is_err() {
             return 0;
         }
         let weight = |row: usize| job.weights.map_or(1.0, |weights| weights[row]);
@@ -235,10 +235,11 @@ impl Model {
                 known.predictions.clear(&self.labels);
                 let mut prediction = scratch.take_prediction();
                 for (row, &code) in (row..).zip(&known.classes) {
-                    if row + AHEAD < job.to {
-                        part.foresee(table.row(row + AHEAD));
+                    table.foresee(row + AHEAD);
+                    if row + 1 < job.to {
+                        part.foresee(table.row(row + 1));
                     }
-                    let (w, Ok(x)) = (weight(row), reader.row(&self.schema, Raw::Sparse(table.row(row)))) else {
+                    let (w, Some(x)) = (weight(row), table.next_row(row, &self.schema)) else {
                         break;
                     };
                     if !positive(w) || part.step(x, code, w, want, &mut prediction, scratch).is_err() {
@@ -252,10 +253,11 @@ impl Model {
             (Root::Regressor(part), Targets::Numbers(numbers)) => {
                 known.numbers.clear();
                 for (row, &y) in (row..).zip(&numbers[row..end]) {
-                    if row + AHEAD < job.to {
-                        part.foresee(table.row(row + AHEAD));
+                    table.foresee(row + AHEAD);
+                    if row + 1 < job.to {
+                        part.foresee(table.row(row + 1));
                     }
-                    let (w, Ok(x)) = (weight(row), reader.row(&self.schema, Raw::Sparse(table.row(row)))) else {
+                    let (w, Some(x)) = (weight(row), table.next_row(row, &self.schema)) else {
                         break;
                     };
                     if !positive(w) || !y.is_finite() {

@@ -6,6 +6,7 @@
 //! memory (momentum, Adam) this is their lazy form. Optimisers that must see the whole example are in whole.rs.
 
 mod optimizers;
+mod paired;
 mod pairs;
 mod rules;
 mod schedules;

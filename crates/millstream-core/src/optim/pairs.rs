@@ -5,11 +5,12 @@
 
 use std::alloc::{handle_alloc_error, Layout};
 use std::ops::{Deref, DerefMut, Range};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use memmap2::MmapMut;
 
-type Pair = [f64; 2];
+use super::paired::Pair;
 
 /// Bytes of a small page, and of a large one.
 const SMALL: usize = 1 << 12;
@@ -18,6 +19,9 @@ const LARGE: usize = 1 << 21;
 /// A large page that takes longer was put together first, or fetched from afar: 512 small ones take less. One alone may
 /// have waited for another program; two in a row are a reason to ask for no more.
 const PATIENCE: Duration = Duration::from_millis(2);
+
+/// Bytes from which on two threads fetch pages sooner than one.
+const SHARED: usize = 1 << 23;
 
 /// A vector of pairs.
 #[derive(Debug, Default)]
@@ -70,15 +74,15 @@ fn fetch(memory: &mut MmapMut, range: Range<usize>) {
     let mut place = at.saturating_add(memory[at..].as_ptr().align_offset(LARGE));
     let mut slow = 0;
     while slow < 2 && place.saturating_add(LARGE) <= range.end {
-        touch(memory, at..place);
+        touch(&mut memory[at..place]);
         at = place + LARGE;
         let begun = Instant::now();
         ask(memory, place);
-        touch(memory, place..at);
+        touch(&mut memory[place..at]);
         slow = if begun.elapsed() > PATIENCE { slow + 1 } else { 0 };
         place = at;
     }
-    touch(memory, at..range.end);
+    touch_together(&mut memory[at..range.end]);
 }
 
 /// A wish: without large pages it is as right.
@@ -90,9 +94,22 @@ fn ask(memory: &MmapMut, place: usize) {
 #[cfg(not(target_os = "linux"))]
 fn ask(_: &MmapMut, _: usize) {}
 
+/// Many pages in two threads: the system zeroes each before it gives it.
+fn touch_together(memory: &mut [u8]) {
+    if memory.len() < SHARED {
+        return touch(memory);
+    }
+    let (mine, others) = memory.split_at_mut(memory.len() / 2);
+    thread::scope(|scope| {
+        // Where there can be no other thread, pages come when they are written to.
+        let _ = thread::Builder::new().spawn_scoped(scope, || touch(others));
+        touch(mine);
+    });
+}
+
 /// Write to each page: one that is read before it is written is fetched twice.
-fn touch(memory: &mut MmapMut, range: Range<usize>) {
-    memory[range].chunks_mut(SMALL).for_each(|page| page[0] = 0);
+fn touch(memory: &mut [u8]) {
+    memory.chunks_mut(SMALL).for_each(|page| page[0] = 0);
 }
 
 impl Deref for Pairs {

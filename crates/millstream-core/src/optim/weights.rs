@@ -3,13 +3,13 @@
 //! A step is proposed into spare buffers, checked, then committed: an overflow leaves no trace. A dense
 //! proposal is committed by swapping buffers, so the check costs nothing.
 
-use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
 use crate::row::all_finite;
 use crate::state::require;
 
+use super::paired::{self, Pair};
 use super::pairs::Pairs;
 use super::rules::{
     shrunk, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Update,
@@ -62,6 +62,10 @@ pub struct Weights {
     /// Each weight with its memory `a`, in place of `values` and `a`. A sparse step of a model that is larger than the
     /// caches waits for one fetch a feature instead of two.
     pairs: Pairs,
+    /// The columns of the row after the one that is learned, if its weights are to be asked for meanwhile.
+    coming: Vec<u32>,
+    /// In a proposal: the pairs of its features.
+    fetched: Vec<Pair>,
     undo: Undo,
 }
 
@@ -99,7 +103,7 @@ impl From<Weights> for Saved {
 
 impl From<Saved> for Weights {
     fn from(Saved { values, a, b, lag }: Saved) -> Self {
-        Weights { values, a, b, lag, pairs: Pairs::default(), undo: Undo::None }
+        Weights { values, a, b, lag, ..Weights::default() }
     }
 }
 
@@ -194,16 +198,13 @@ impl Weights {
     /// Gives Σ wᵢ xᵢ, as `current` does where the gradient is taken at the current iterate.
     #[inline]
     pub fn fetch(&self, indices: &[u32], x: &[f64], next: &mut Weights) -> f64 {
+        if !self.pairs.is_empty() {
+            return paired::fetch(&self.pairs, indices, x, &mut next.fetched);
+        }
         let n = indices.len();
         fit(&mut next.values, n);
         let (x, values) = (&x[..n], &mut next.values[..n]);
-        if !self.pairs.is_empty() {
-            fit(&mut next.a, n);
-            let pairs = &self.pairs[..];
-            for ((&place, w), a) in indices.iter().zip(values.iter_mut()).zip(&mut next.a[..n]) {
-                [*w, *a] = pairs[place as usize];
-            }
-        } else if self.a.is_empty() {
+        if self.a.is_empty() {
             gather(&self.values, indices, values);
         } else {
             fit(&mut next.a, n);
@@ -216,17 +217,13 @@ impl Weights {
         values.iter().zip(x).map(|(w, x)| w * x).sum()
     }
 
-    /// Whether they are more than the caches hold, and lie as sparse steps want them.
-    pub fn are_many(&self) -> bool {
-        !self.pairs.is_empty()
-    }
-
-    /// Ask for what a step of these will fetch. One that is not there yet does no harm.
+    /// These will be fetched by the step after the next one, which is to ask for them if they are so many that most
+    /// come from afar.
     #[inline]
-    pub fn foresee(&self, indices: &[u32]) {
-        if self.are_many() {
-            let pairs = &self.pairs[..];
-            indices.iter().for_each(|&place| prefetch_index(pairs, place as usize));
+    pub fn foresee(&mut self, indices: &[u32]) {
+        if !self.pairs.is_empty() {
+            self.coming.clear();
+            self.coming.extend_from_slice(indices);
         }
     }
 
@@ -368,11 +365,8 @@ impl Weights {
     pub fn commit(&mut self, features: Features<'_>, next: &mut Weights) {
         self.note(features);
         if let (Features::Sparse(indices, _), false) = (features, self.pairs.is_empty()) {
-            let pairs = &mut self.pairs[..];
-            for ((&place, &w), &a) in indices.iter().zip(&next.values).zip(&next.a) {
-                pairs[place as usize] = [w, a];
-            }
-            return;
+            self.coming.clear();
+            return paired::put(&mut self.pairs, indices, &next.fetched);
         }
         let pairs = [
             (&mut self.values, &mut next.values),
@@ -412,11 +406,18 @@ impl Weights {
         if let (Features::Sparse(indices, x), false) = (features, step.fetched) {
             self.fetch(indices, x, next);
         }
+        let penalised = !step.penalty.none();
+        if let (Features::Sparse(_, x), 1, false) = (features, U::MEMORY, self.pairs.is_empty()) {
+            let (fetched, coming) = (&mut next.fetched[..], &self.coming[..]);
+            return match penalised {
+                false => paired::step::<U, false>(update, rate, step, x, fetched, &self.pairs, coming),
+                true => paired::step::<U, true>(update, rate, step, x, fetched, &self.pairs, coming),
+            };
+        }
         fit(&mut next.values, n);
         fit(&mut next.a, if U::MEMORY > 0 { n } else { 0 });
         fit(&mut next.b, if U::MEMORY > 1 { n } else { 0 });
         fit(&mut next.lag, if averaging { n } else { 0 });
-        let penalised = !step.penalty.none();
         match (features, penalised) {
             (Features::Dense(x), false) => self.run_dense::<U, false>(update, rate, x, step, next),
             (Features::Dense(x), true) => self.run_dense::<U, true>(update, rate, x, step, next),
@@ -528,7 +529,8 @@ impl Weights {
 
     pub fn memory(&self) -> usize {
         let apart = [&self.values, &self.a, &self.b, &self.lag].into_iter().map(|numbers| numbers.capacity() * 8);
-        apart.sum::<usize>() + self.pairs.capacity() * 16
+        let together = (self.pairs.capacity() + self.fetched.capacity()) * size_of::<Pair>();
+        apart.sum::<usize>() + together + self.coming.capacity() * size_of::<u32>()
     }
 }
 
@@ -579,7 +581,7 @@ fn step_without_memory<U: Update, const PENALISED: bool>(
 
 /// A step of one coordinate; one whose feature is 0 stays.
 #[inline(always)]
-fn one<U: Update, const PENALISED: bool>(update: U, rate: f64, cell: Cell, x: f64, step: Step) -> Cell {
+pub(super) fn one<U: Update, const PENALISED: bool>(update: U, rate: f64, cell: Cell, x: f64, step: Step) -> Cell {
     let mut g = step.slope * x;
     if PENALISED {
         g += step.penalty.l2 * update.point(cell);
@@ -658,10 +660,14 @@ mod tests {
             let mut next = Weights::default();
             for round in 0..20u32 {
                 let width = WIDE + round as usize;
-                let indices: Vec<u32> = (0..8).map(|k| (k * 997 + round * 31) % WIDE as u32).collect();
-                let x: Vec<f64> = (0..8).map(|k| f64::from(k) - 3.5).collect();
+                let columns = |round: u32| (0..5 + round % 7).map(move |k| (k * 997 + round * 31) % WIDE as u32);
+                let indices: Vec<u32> = columns(round).collect();
+                let coming: Vec<u32> = columns(round + 3).chain([u32::MAX]).collect();
+                // In every third row one feature is 0.
+                let x: Vec<f64> = (0..indices.len()).map(|k| k as f64 - [3.5, 2.0, 0.5][round as usize % 3]).collect();
                 let features = Features::Sparse(&indices, &x);
-                let step = Step { t: 1.0, slope: 0.5, penalty: Penalty::default(), fetched: false };
+                let penalty = if round < 10 { Penalty::default() } else { Penalty { l1: 0.01, l2: 0.02 } };
+                let step = Step { t: 1.0, slope: 0.5, penalty, fetched: false };
                 for (weights, pair) in [(&mut apart, false), (&mut together, true)] {
                     if pair {
                         weights.grow_together(width, rule, false);
@@ -669,6 +675,8 @@ mod tests {
                     } else {
                         weights.grow(width, rule, false);
                     }
+                    weights.foresee(&coming);
+                    assert!(!weights.propose(&optimizer, features, Step { slope: 1e308, ..step }, &mut next));
                     assert!(weights.propose(&optimizer, features, step, &mut next));
                     weights.commit(features, &mut next);
                 }

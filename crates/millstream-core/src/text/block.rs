@@ -17,6 +17,8 @@ pub struct Block {
     pub tag_ends: Vec<u64>,
     /// One more than the highest column that occurs.
     pub width: usize,
+    /// Whether values of one column were too large to be added up. All others are finite.
+    pub overflowed: bool,
     /// Entries of the open row that all count `same` and are held back. Words of a text do: their columns are sorted
     /// and counted by themselves, which takes a quarter of the time.
     held: Vec<u32>,
@@ -166,6 +168,7 @@ impl Block {
         for &(index, value) in &self.pairs {
             if end > open && self.indices[end - 1] == index {
                 self.values[end - 1] += value;
+                self.overflowed |= !self.values[end - 1].is_finite();
             } else {
                 self.indices[end] = index;
                 self.values[end] = value;

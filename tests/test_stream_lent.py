@@ -1,0 +1,89 @@
+"""Rows that a reader lends: the core takes them as they were parsed, without looking through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from millstream import linear_model, optim, stream
+from millstream.errors import InvalidValue
+
+
+def lent(tmp_path: Path, text: str = "1 |a b c:2 d\n-1 |a c e\n") -> stream.Sparse:
+    """Rows as they come from a reader."""
+    path = tmp_path / "rows.vw"
+    path.write_text(text)
+    (chunk,) = stream.read_vw(path, bits=18).chunks()
+    return chunk.X
+
+
+def test_rows_of_a_reader_cannot_be_written_to(tmp_path: Path) -> None:
+    rows = lent(tmp_path)
+    for array in (rows.starts, rows.indices, rows.values):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+
+
+def test_rows_of_a_reader_outlive_it(tmp_path: Path) -> None:
+    copies = [
+        (np.array(c.X.indices), np.array(c.X.values)) for c in stream.read_vw(_many(tmp_path), bits=18).chunks()
+    ]
+    kept = [chunk.X for chunk in stream.read_vw(tmp_path / "many.vw", bits=18).chunks()]
+    assert len(kept) > 3
+    for rows, (indices, values) in zip(kept, copies, strict=True):
+        assert (rows.indices == indices).all() and (rows.values == values).all()
+
+
+def _many(tmp_path: Path) -> Path:
+    noise = np.random.default_rng(1)
+    path = tmp_path / "many.vw"
+    lines = [
+        f"{1 if noise.random() < 0.5 else -1} |t {' '.join(map(str, noise.integers(0, 5000, 60)))}\n"
+        for _ in range(20_000)
+    ]
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda rows: (rows.starts, rows.indices[::-1], rows.values, rows.width),
+        lambda rows: (rows.starts, rows.indices[::-1].copy(), rows.values, rows.width),
+        lambda rows: (rows.starts[[0, 2, 2]], np.sort(rows.indices)[::-1].copy(), rows.values, rows.width),
+        lambda rows: (rows.starts, rows.indices, rows.values[:-1], rows.width),
+        lambda rows: (rows.starts, rows.indices, rows.values, 3),
+        lambda rows: (rows.starts[:-1], rows.indices, rows.values, rows.width),
+    ],
+    ids=["backwards", "a copy backwards", "one row", "values missing", "too narrow", "starts missing"],
+)
+def test_what_was_made_of_lent_rows_is_looked_through(tmp_path: Path, spoil: Callable[[Any], Any]) -> None:
+    model = linear_model.LogisticRegression(optimizer=optim.AdaGrad(0.5))
+    with pytest.raises(InvalidValue):
+        model.step_many(stream.Sparse(*spoil(lent(tmp_path))), np.array([1, 0]))
+    assert not model.learned
+
+
+def test_lent_rows_give_what_copies_give(tmp_path: Path) -> None:
+    chunks = list(stream.read_vw(_many(tmp_path), bits=18).chunks())
+    models = [linear_model.LogisticRegression(optimizer=optim.AdaGrad(0.5)) for _ in range(2)]
+    for chunk in chunks:
+        rows = chunk.X
+        copied = stream.Sparse(rows.starts.copy(), rows.indices.copy(), rows.values.copy(), rows.width)
+        answers = [model.step_many(X, chunk.y) for model, X in zip(models, (rows, copied), strict=True)]
+        assert (answers[0] == answers[1]).all()
+    assert models[0].to_bytes() == models[1].to_bytes()
+
+
+def test_values_that_overflow_when_added_up_are_refused(tmp_path: Path) -> None:
+    rows = lent(tmp_path, "1 |a b c\n-1 |a b:1e308 b:1e308\n")
+    model = linear_model.LogisticRegression(optimizer=optim.AdaGrad(0.5))
+    with pytest.raises(InvalidValue, match=r"row 1: .*must be finite, got inf"):
+        model.step_many(rows, np.array([1, 0]))
+    assert model.learned == 1
