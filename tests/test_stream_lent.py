@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,8 @@ def test_rows_of_a_reader_outlive_it(tmp_path: Path) -> None:
     kept = [chunk.X for chunk in stream.read_vw(tmp_path / "many.vw", bits=18).chunks()]
     assert len(kept) > 3
     for rows, (indices, values) in zip(kept, copies, strict=True):
-        assert (rows.indices == indices).all() and (rows.values == values).all()
+        assert (rows.indices == indices).all()
+        assert (rows.values == values).all()
 
 
 def _many(tmp_path: Path) -> Path:
@@ -81,9 +83,15 @@ def test_lent_rows_give_what_copies_give(tmp_path: Path) -> None:
     assert models[0].to_bytes() == models[1].to_bytes()
 
 
-def test_values_that_overflow_when_added_up_are_refused(tmp_path: Path) -> None:
-    rows = lent(tmp_path, "1 |a b c\n-1 |a b:1e308 b:1e308\n")
-    model = linear_model.LogisticRegression(optimizer=optim.AdaGrad(0.5))
-    with pytest.raises(InvalidValue, match=r"row 1: .*must be finite, got inf"):
-        model.step_many(rows, np.array([1, 0]))
-    assert model.learned == 1
+@pytest.mark.parametrize(
+    ("read", "bad"), [("read_vw", "-1 |a b:1e308 b:1e308"), ("read_libsvm", "-1 1:1e308 1:1e308")]
+)
+def test_values_that_overflow_when_added_up_are_refused(tmp_path: Path, read: str, bad: str) -> None:
+    path = tmp_path / "rows.txt"
+    path.write_text(f"1\n{bad}\n1\n")
+    message = f"{path}, line 2, column 1: values of one feature must be finite when they are added up"
+    with pytest.raises(InvalidValue, match=re.escape(message)):
+        list(getattr(stream, read)(path))
+    rows = getattr(stream, read)(path, on_error="skip")
+    assert len(list(rows)) == 2
+    assert rows.set_aside.count == 1

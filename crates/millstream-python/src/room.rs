@@ -29,8 +29,6 @@ struct Lease {
     entries: Entries,
     /// One more than the highest column.
     width: usize,
-    /// Whether all values are finite.
-    finite: bool,
     room: Room,
 }
 
@@ -60,8 +58,7 @@ impl Room {
     pub fn lend<'py>(&self, py: Python<'py>, block: Block) -> PyResult<Lent<'py>> {
         let starts = block.starts.iter().map(|&start| start as i64).collect();
         let entries = (block.indices, block.values);
-        let (width, finite) = (block.width, !block.overflowed);
-        let lease = Bound::new(py, Lease { starts, entries, width, finite, room: self.clone() })?;
+        let lease = Bound::new(py, Lease { starts, entries, width: block.width, room: self.clone() })?;
         let Lease { starts, entries: (columns, values), .. } = lease.get();
         // SAFETY: the vectors lie in a frozen object, so that nothing moves, changes or frees them before it is
         // dropped, and each array holds that object as its base.
@@ -79,28 +76,21 @@ impl Room {
     }
 }
 
-/// Rows that lie as a parser left them: columns ascend within each.
-pub struct Sound {
-    pub width: usize,
-    /// Whether all values are finite.
-    pub finite: bool,
-}
-
-/// What is known of rows that are shown as they were lent. Those that were cut, copied or made elsewhere have to be
-/// looked through.
+/// One more than the highest column of rows that are shown as a parser left them: columns ascend within each, and values
+/// are finite. None for those that were cut, copied or made elsewhere, which have to be looked through.
 pub fn as_lent<'py>(
     starts: &Bound<'py, PyAny>,
     columns: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
-) -> Option<Sound> {
+) -> Option<usize> {
     let owner = |array: &Bound<'py, PyAny>| array.getattr("base").ok()?.cast_into::<Lease>().ok();
     let lease = owner(columns)?;
     if !(owner(starts)?.is(&lease) && owner(values)?.is(&lease)) {
         return None;
     }
-    let Lease { starts: all, entries, width, finite, .. } = lease.get();
+    let Lease { starts: all, entries, width, .. } = lease.get();
     let whole = is_whole(starts, all) && is_whole(columns, &entries.0) && is_whole(values, &entries.1);
-    whole.then_some(Sound { width: *width, finite: *finite })
+    whole.then_some(*width)
 }
 
 /// Whether an array shows all of a vector, in its order.

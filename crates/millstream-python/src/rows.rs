@@ -433,14 +433,14 @@ impl<'py> Lent<'py> {
         };
         let width: usize = parts.get_item(4)?.extract()?;
         let lent = as_lent(&parts.get_item(1)?, &parts.get_item(2)?, &parts.get_item(3)?);
-        let sound = match &lent {
-            Some(lent) => lent.width <= width,
+        let sound = match lent {
+            Some(needed) => needed <= width,
             None => is_sound(&starts, indices.as_slice(), values.as_slice().len(), width),
         };
         if width > u32::MAX as usize || !sound {
             return Err(raise(py, &Fault::value("a sparse matrix with indices out of order or out of range")));
         }
-        Ok(Lent::Sparse { starts, indices, values, width, finite: lent.is_some_and(|lent| lent.finite) })
+        Ok(Lent::Sparse { starts, indices, values, width, finite: lent.is_some() })
     }
 
     /// A table over the lent rows, which can be read without Python.

@@ -664,7 +664,8 @@ mod tests {
                 let indices: Vec<u32> = columns(round).collect();
                 let coming: Vec<u32> = columns(round + 3).chain([u32::MAX]).collect();
                 // In every third row one feature is 0.
-                let x: Vec<f64> = (0..indices.len()).map(|k| k as f64 - [3.5, 2.0, 0.5][round as usize % 3]).collect();
+                let x: Vec<f64> =
+                    (0..indices.len()).map(|k| k as f64 - [3.5, 2.0, 0.5][round as usize % 3]).collect();
                 let features = Features::Sparse(&indices, &x);
                 let penalty = if round < 10 { Penalty::default() } else { Penalty { l1: 0.01, l2: 0.02 } };
                 let step = Step { t: 1.0, slope: 0.5, penalty, fetched: false };

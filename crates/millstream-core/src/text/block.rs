@@ -17,8 +17,6 @@ pub struct Block {
     pub tag_ends: Vec<u64>,
     /// One more than the highest column that occurs.
     pub width: usize,
-    /// Whether values of one column were too large to be added up. All others are finite.
-    pub overflowed: bool,
     /// Entries of the open row that all count `same` and are held back. Words of a text do: their columns are sorted
     /// and counted by themselves, which takes a quarter of the time.
     held: Vec<u32>,
@@ -26,6 +24,8 @@ pub struct Block {
     same: f64,
     sorter: Sorter,
     pairs: Vec<(u32, f64)>,
+    /// Whether values of one column of the open row were too large to be added up.
+    overflowed: bool,
 }
 
 impl Block {
@@ -127,12 +127,16 @@ impl Block {
         &mut self.values[open..]
     }
 
-    /// Close the row that was pushed. Columns that were pushed more than once are added up, in their order.
-    pub fn close(&mut self, label: f64, weight: f64, tag: &[u8]) {
+    /// Close the row that was pushed. Columns that were pushed more than once are added up, in their order; false, and
+    /// the row stays open, if that is more than a number can hold.
+    pub fn close(&mut self, label: f64, weight: f64, tag: &[u8]) -> bool {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
         self.settle();
+        if self.overflowed {
+            return false;
+        }
         if let Some(&last) = self.indices[self.open()..].last() {
             self.width = self.width.max(last as usize + 1);
         }
@@ -141,6 +145,7 @@ impl Block {
         self.weights.push(weight);
         self.tags.extend_from_slice(tag);
         self.tag_ends.push(self.tags.len() as u64);
+        true
     }
 
     /// Forget what was pushed since the last row was closed.
@@ -149,6 +154,7 @@ impl Block {
         self.indices.truncate(open);
         self.values.truncate(open);
         self.held_count = 0;
+        self.overflowed = false;
     }
 
     /// Write the columns that are held back in ascending order, each with how often it was pushed.

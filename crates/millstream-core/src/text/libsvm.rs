@@ -4,7 +4,7 @@
 
 use super::block::Block;
 use super::number::number;
-use super::parser::{shown, Format, Problem};
+use super::parser::{shown, Format, Problem, OVERFLOW};
 
 /// The highest index, as the engine's rows have it.
 const HIGHEST: u64 = (1 << 28) - 1;
@@ -114,7 +114,9 @@ impl Format for Libsvm {
                 }
             }
         }
-        out.close(label, 1.0, b"");
+        if !out.close(label, 1.0, b"") {
+            return Problem::new(start, OVERFLOW);
+        }
         Ok(())
     }
 }

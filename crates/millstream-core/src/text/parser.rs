@@ -21,6 +21,9 @@ impl Problem {
     }
 }
 
+/// What is wrong with a line whose row cannot be closed.
+pub const OVERFLOW: &str = "values of one feature must be finite when they are added up";
+
 /// How a line becomes a row.
 pub trait Format {
     /// Read the line `bytes[start..end]` into the block and close its row; the bytes after `end` are the lines that

@@ -13,7 +13,7 @@ use super::block::Block;
 use super::murmur::murmur3;
 use super::names::Names;
 use super::number::number;
-use super::parser::{shown, Format, Problem};
+use super::parser::{shown, Format, Problem, OVERFLOW};
 use super::scan::name_end;
 
 /// The column of the constant feature, before it is cut to size.
@@ -217,7 +217,9 @@ impl Format for VowpalWabbit {
         if self.constant {
             out.push_same(CONSTANT & self.mask as u32);
         }
-        out.close(head.label, head.weight, head.tag);
+        if !out.close(head.label, head.weight, head.tag) {
+            return Problem::new(start, OVERFLOW);
+        }
         Ok(())
     }
 }
