@@ -84,11 +84,12 @@ def test_lent_rows_give_what_copies_give(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "bad"), [("read_vw", "-1 |a b:1e308 b:1e308"), ("read_libsvm", "-1 1:1e308 1:1e308")]
+    ("read", "good", "bad"),
+    [("read_vw", "1 |a b", "-1 |a b:1e308 b:1e308"), ("read_libsvm", "1 1:1", "-1 1:1e308 1:1e308")],
 )
-def test_values_that_overflow_when_added_up_are_refused(tmp_path: Path, read: str, bad: str) -> None:
+def test_values_that_overflow_when_added_up_are_refused(tmp_path: Path, read: str, good: str, bad: str) -> None:
     path = tmp_path / "rows.txt"
-    path.write_text(f"1\n{bad}\n1\n")
+    path.write_text(f"{good}\n{bad}\n{good}\n")
     message = f"{path}, line 2, column 1: values of one feature must be finite when they are added up"
     with pytest.raises(InvalidValue, match=re.escape(message)):
         list(getattr(stream, read)(path))
