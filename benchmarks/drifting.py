@@ -245,7 +245,12 @@ def _cell(scores: list[Score], place: int) -> str:
 
 
 def page(found: Found, libraries: list[str]) -> str:
-    """The page of results."""
+    """The page of results, as far as all seeds of all libraries are there."""
+    found = {
+        key: scores
+        for key, scores in found.items()
+        if all(len(scores.get(name, [])) == len(SEEDS) for name in libraries)
+    }
     lines = ["# Trees and ensembles on streams that drift", ""]
     lines += [
         f"{report.machine()} {ROWS:,} rows of each stream, {len(SEEDS)} seeds: mean ± deviation, "

@@ -88,18 +88,22 @@ def test_a_batch_that_raises_after_dense_and_sparse_batches(name: str) -> None:
     assert model.to_bytes() == before
 
 
+@pytest.mark.parametrize("width", [50, 1 << 15])
 @pytest.mark.parametrize("name", MODELS)
-def test_rows_at_once_are_as_one_by_one(name: str) -> None:
+def test_rows_at_once_are_as_one_by_one(name: str, width: int) -> None:
     """Among them rows of weight 0, rows that are refused and a label that comes late, which go a longer way."""
-    height = 600
-    X = rows(height, 50)
-    X.values[8 * 300] = np.inf
+    height = 600 if width < 100 else 300
+    X = rows(height, width, words=8 if width < 100 else 11)
+    X.values[X.starts[height // 2]] = np.inf
+    X.values[X.starts[height // 3] + 1] = 0.0
+    X.values[X.starts[2 * height // 3]] = 1e200
     y: Any = labels(height).astype(float) if name in NUMBERS else labels(height)
-    y[400::7] = 2 if name in SEVERAL else y[400::7]
+    late = 2 * height // 3
+    y[late::7] = 2 if name in SEVERAL else y[late::7]
     w = np.random.default_rng(2).integers(0, 3, height).astype(float)
     w[77] = np.nan
     if name in NUMBERS:
-        y[500] = np.nan
+        y[5 * height // 6] = np.nan
     for weights in (None, w):
         apart, whole = MODELS[name](), MODELS[name]()
         answers = []

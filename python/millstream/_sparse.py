@@ -15,6 +15,9 @@ class Sparse:
     """Rows that name only what is not zero, as SciPy's `csr_matrix` lays them out.
 
     Row i has `values[starts[i]:starts[i + 1]]` in the columns `indices[starts[i]:starts[i + 1]]`.
+
+    What a reader gives cannot be written to, because a model takes it without looking through it again. To change
+    it, give copies of its arrays.
     """
 
     starts: Any

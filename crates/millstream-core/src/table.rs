@@ -38,7 +38,7 @@ pub struct SparseTable<'a> {
     pub indices: &'a [u32],
     pub values: &'a [f64],
     pub width: usize,
-    /// Whether all values are known to be finite; if not, each row is looked through.
+    /// Whether all values are known to be finite, so that `next_row` need not look.
     pub finite: bool,
 }
 
@@ -58,10 +58,11 @@ impl<'a> SparseTable<'a> {
         }
     }
 
-    /// A row of a table of which one was read by a `Reader` before, which finds out what there is to say of them all.
-    /// None for one that is to be refused.
+    /// A row of a table of which one was read by a `Reader` before, which finds out what there is to say of them all,
+    /// and brought no news. None for one that is to be refused.
     #[inline]
-    pub fn next_row(&self, place: usize, schema: &Schema) -> Option<Row<'a>> {
+    pub(crate) fn next_row(&self, place: usize, schema: &Schema) -> Option<Row<'a>> {
+        debug_assert!(schema.first_nominal().is_none() && self.width <= schema.len());
         let sparse = self.row(place);
         (self.finite || all_finite(sparse.values)).then(|| sparse_row(schema, sparse))
     }

@@ -1,7 +1,10 @@
-//! `millstream._core.Room`: memory for rows that goes round.
+//! `millstream._core.Room`: memory for rows that goes round, and rows that need not be looked through.
 //!
 //! A block of rows takes megabytes. Freed by the one who learned it they go back to the system, and who parses the next
 //! block is given them again page by page.
+//!
+//! Rows are lent as a parser left them, which has checked each line, in arrays that nobody can write to. So whoever is
+//! given such arrays again, whole, knows that the rows are sound.
 
 use std::mem::take;
 use std::sync::{Arc, Mutex};
@@ -33,7 +36,7 @@ struct Lease {
 }
 
 /// Rows as arrays: where they begin, their columns, their values.
-pub type Lent<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
+pub type Arrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
 #[pymethods]
 impl Room {
@@ -53,9 +56,9 @@ impl Room {
         (columns, values)
     }
 
-    /// Rows as arrays that cannot be written to. When all are gone, their memory is here again.
+    /// Rows as arrays that cannot be written to. When all are gone, the memory of columns and values is here again.
     #[allow(unsafe_code)]
-    pub fn lend<'py>(&self, py: Python<'py>, block: Block) -> PyResult<Lent<'py>> {
+    pub fn lend<'py>(&self, py: Python<'py>, block: Block) -> PyResult<Arrays<'py>> {
         let starts = block.starts.iter().map(|&start| start as i64).collect();
         let entries = (block.indices, block.values);
         let lease = Bound::new(py, Lease { starts, entries, width: block.width, room: self.clone() })?;
@@ -78,7 +81,7 @@ impl Room {
 
 /// One more than the highest column of rows that are shown as a parser left them: columns ascend within each, and values
 /// are finite. None for those that were cut, copied or made elsewhere, which have to be looked through.
-pub fn as_lent<'py>(
+pub fn lent_width<'py>(
     starts: &Bound<'py, PyAny>,
     columns: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,

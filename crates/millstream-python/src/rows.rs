@@ -17,7 +17,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use rustc_hash::FxHashSet;
 
 use crate::errors::{raise, read_text, shown, OrRaise};
-use crate::room::as_lent;
+use crate::room::lent_width;
 
 /// The key objects of a model's features by slot. A dict that is built by the same code has the same key
 /// objects in the same order, and comparing pointers finds their slots without hashing.
@@ -432,7 +432,7 @@ impl<'py> Lent<'py> {
             }
         };
         let width: usize = parts.get_item(4)?.extract()?;
-        let lent = as_lent(&parts.get_item(1)?, &parts.get_item(2)?, &parts.get_item(3)?);
+        let lent = lent_width(&parts.get_item(1)?, &parts.get_item(2)?, &parts.get_item(3)?);
         let sound = match lent {
             Some(needed) => needed <= width,
             None => is_sound(&starts, indices.as_slice(), values.as_slice().len(), width),

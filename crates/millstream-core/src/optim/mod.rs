@@ -14,9 +14,9 @@ mod weights;
 mod whole;
 
 pub use optimizers::{ADAM, ADA_DELTA, ADA_GRAD, FTRL_PROXIMAL, MOMENTUM, NESTEROV, RMS_PROP, SGD};
-pub use rules::Rule;
+pub use rules::{Penalty, Rule, Step};
 pub use schedules::{Schedule, CONSTANT, INVERSE_SCALING, INVERSE_SQUARE_ROOT, OPTIMAL};
-pub use weights::{dot, Features, Penalty, Step, Weights};
+pub use weights::{dot, Features, Weights};
 pub use whole::{Whole, ADAPTIVE, COIN_BETTING, ONLINE_NEWTON_STEP};
 
 /// A rule and its learning rate. The state it works on is in `Weights`.

@@ -1,12 +1,11 @@
 //! Sparse steps of weights that lie beside their memory.
 //!
-//! They are more than the caches hold. What a step fetches it keeps together, works on there, and puts back if it is
+//! They may be more than the caches hold. What a step fetches it keeps together, works on there, and puts back if it is
 //! sound; meanwhile it asks for what the next one will fetch.
 
 use prefetch_index::prefetch_index;
 
-use super::rules::{Cell, Update};
-use super::weights::{one, Step};
+use super::rules::{one, Cell, Step, Update};
 
 /// A weight and the one number of its memory.
 pub type Pair = [f64; 2];
@@ -53,7 +52,7 @@ pub fn step<U: Update, const PENALISED: bool>(
     let mut coming = coming_fours.iter();
     for (four, x) in fours.iter_mut().zip(x_fours) {
         if let Some(coming) = coming.next() {
-            ask(pairs, coming);
+            prefetch(pairs, coming);
         }
         let mut w = [four[0][0], four[1][0], four[2][0], four[3][0]];
         let mut a = [four[0][1], four[1][1], four[2][1], four[3][1]];
@@ -80,13 +79,13 @@ pub fn step<U: Update, const PENALISED: bool>(
         *pair = [stepped.w, stepped.a];
         check[0] += stepped.w * 0.0 + stepped.a * 0.0;
     }
-    coming.for_each(|four| ask(pairs, four));
-    ask(pairs, coming_rest);
+    coming.for_each(|four| prefetch(pairs, four));
+    prefetch(pairs, coming_rest);
     (check[0] + check[1]) + (check[2] + check[3]) == 0.0
 }
 
 /// Ask for what will be fetched. A place that is not there yet does no harm.
 #[inline(always)]
-fn ask(pairs: &[Pair], indices: &[u32]) {
+fn prefetch(pairs: &[Pair], indices: &[u32]) {
     indices.iter().for_each(|&place| prefetch_index(pairs, place as usize));
 }

@@ -269,6 +269,50 @@ pub fn shrunk(number: f64, threshold: f64) -> f64 {
     }
 }
 
+/// What pulls weights towards 0: l2 joins the gradient, l1 is a proximal step (Duchi and Singer, 2009).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Penalty {
+    pub l1: f64,
+    pub l2: f64,
+}
+
+impl Penalty {
+    #[inline]
+    pub fn none(&self) -> bool {
+        self.l1 == 0.0 && self.l2 == 0.0
+    }
+}
+
+/// One step: the `t`-th, down the gradient `slope` · x.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub t: f64,
+    pub slope: f64,
+    pub penalty: Penalty,
+    /// Whether the proposal already holds what `Weights::fetch` puts there.
+    pub fetched: bool,
+}
+
+/// A step of one coordinate; one whose feature is 0 stays.
+#[inline(always)]
+pub fn one<U: Update, const PENALISED: bool>(update: U, rate: f64, cell: Cell, x: f64, step: Step) -> Cell {
+    let mut g = step.slope * x;
+    if PENALISED {
+        g += step.penalty.l2 * update.point(cell);
+    }
+    let mut stepped = update.apply(cell, g);
+    if PENALISED {
+        let threshold = rate * step.penalty.l1 * update.scale(stepped);
+        stepped.w = shrunk(stepped.w, threshold);
+    }
+    // Without memory and penalty a zero gradient already leaves the weight as it is.
+    if (PENALISED || U::MEMORY > 0) && x == 0.0 {
+        cell
+    } else {
+        stepped
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use crate::state::require;
 use super::paired::{self, Pair};
 use super::pairs::Pairs;
 use super::rules::{
-    shrunk, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Update,
+    one, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Step, Update,
 };
 use super::{Optimizer, Rule};
 
@@ -21,30 +21,6 @@ use super::{Optimizer, Rule};
 pub enum Features<'a> {
     Dense(&'a [f64]),
     Sparse(&'a [u32], &'a [f64]),
-}
-
-/// What pulls weights towards 0: l2 joins the gradient, l1 is a proximal step (Duchi and Singer, 2009).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Penalty {
-    pub l1: f64,
-    pub l2: f64,
-}
-
-impl Penalty {
-    #[inline]
-    fn none(&self) -> bool {
-        self.l1 == 0.0 && self.l2 == 0.0
-    }
-}
-
-/// One step: the `t`-th, down the gradient `slope` · x.
-#[derive(Clone, Copy, Debug)]
-pub struct Step {
-    pub t: f64,
-    pub slope: f64,
-    pub penalty: Penalty,
-    /// Whether the proposal already holds what `Weights::fetch` puts there.
-    pub fetched: bool,
 }
 
 /// From so many coordinates on, weights that are stepped sparsely lie beside their memory.
@@ -62,7 +38,7 @@ pub struct Weights {
     /// Each weight with its memory `a`, in place of `values` and `a`. A sparse step of a model that is larger than the
     /// caches waits for one fetch a feature instead of two.
     pairs: Pairs,
-    /// The columns of the row after the one that is learned, if its weights are to be asked for meanwhile.
+    /// The columns of the row after the one that is learned, whose pairs are asked for meanwhile.
     coming: Vec<u32>,
     /// In a proposal: the pairs of its features.
     fetched: Vec<Pair>,
@@ -217,8 +193,7 @@ impl Weights {
         values.iter().zip(x).map(|(w, x)| w * x).sum()
     }
 
-    /// These will be fetched by the step after the next one, which is to ask for them if they are so many that most
-    /// come from afar.
+    /// The columns of the row after the next one to be learned: its step asks for them, where weights lie in pairs.
     #[inline]
     pub fn foresee(&mut self, indices: &[u32]) {
         if !self.pairs.is_empty() {
@@ -579,28 +554,8 @@ fn step_without_memory<U: Update, const PENALISED: bool>(
     check[0] + check[1] == 0.0
 }
 
-/// A step of one coordinate; one whose feature is 0 stays.
-#[inline(always)]
-pub(super) fn one<U: Update, const PENALISED: bool>(update: U, rate: f64, cell: Cell, x: f64, step: Step) -> Cell {
-    let mut g = step.slope * x;
-    if PENALISED {
-        g += step.penalty.l2 * update.point(cell);
-    }
-    let mut stepped = update.apply(cell, g);
-    if PENALISED {
-        let threshold = rate * step.penalty.l1 * update.scale(stepped);
-        stepped.w = shrunk(stepped.w, threshold);
-    }
-    // Without memory and penalty a zero gradient already leaves the weight as it is.
-    if (PENALISED || U::MEMORY > 0) && x == 0.0 {
-        cell
-    } else {
-        stepped
-    }
-}
-
 /// `dot` with one number of each pair, added up in the same order.
-fn dot_pairs(pairs: &[[f64; 2]], which: usize, features: Features<'_>) -> f64 {
+fn dot_pairs(pairs: &[Pair], which: usize, features: Features<'_>) -> f64 {
     match features {
         Features::Dense(x) => {
             let mut sums = [0.0f64; 4];
@@ -644,7 +599,7 @@ pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::optim::Schedule;
+    use crate::optim::{Penalty, Schedule};
 
     /// However they lie, weights step, predict, grow and save the same.
     #[test]

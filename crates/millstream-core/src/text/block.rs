@@ -24,8 +24,8 @@ pub struct Block {
     same: f64,
     sorter: Sorter,
     pairs: Vec<(u32, f64)>,
-    /// Whether values of one column of the open row were too large to be added up.
-    overflowed: bool,
+    /// A column of the open row whose values were too large to be added up.
+    overflowed: Option<u32>,
 }
 
 impl Block {
@@ -127,15 +127,15 @@ impl Block {
         &mut self.values[open..]
     }
 
-    /// Close the row that was pushed. Columns that were pushed more than once are added up, in their order; false, and
-    /// the row stays open, if that is more than a number can hold.
-    pub fn close(&mut self, label: f64, weight: f64, tag: &[u8]) -> bool {
+    /// Close the row that was pushed. Columns that were pushed more than once are added up, in their order. One whose
+    /// sum is more than a number can hold is the error, and the row stays open, to be abandoned.
+    pub fn close(&mut self, label: f64, weight: f64, tag: &[u8]) -> Result<(), u32> {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
         self.settle();
-        if self.overflowed {
-            return false;
+        if let Some(column) = self.overflowed {
+            return Err(column);
         }
         if let Some(&last) = self.indices[self.open()..].last() {
             self.width = self.width.max(last as usize + 1);
@@ -145,7 +145,7 @@ impl Block {
         self.weights.push(weight);
         self.tags.extend_from_slice(tag);
         self.tag_ends.push(self.tags.len() as u64);
-        true
+        Ok(())
     }
 
     /// Forget what was pushed since the last row was closed.
@@ -154,7 +154,7 @@ impl Block {
         self.indices.truncate(open);
         self.values.truncate(open);
         self.held_count = 0;
-        self.overflowed = false;
+        self.overflowed = None;
     }
 
     /// Write the columns that are held back in ascending order, each with how often it was pushed.
@@ -174,7 +174,9 @@ impl Block {
         for &(index, value) in &self.pairs {
             if end > open && self.indices[end - 1] == index {
                 self.values[end - 1] += value;
-                self.overflowed |= !self.values[end - 1].is_finite();
+                if !self.values[end - 1].is_finite() {
+                    self.overflowed.get_or_insert(index);
+                }
             } else {
                 self.indices[end] = index;
                 self.values[end] = value;
@@ -187,9 +189,37 @@ impl Block {
 }
 
 #[cfg(test)]
+impl Block {
+    /// What learners are promised of rows that they do not look through.
+    pub fn assert_sound(&self, width: usize) {
+        assert!(self.starts.iter().zip(self.starts.iter().skip(1)).all(|(start, end)| start <= end));
+        assert_eq!(self.indices.len(), self.values.len());
+        assert_eq!(self.open(), self.indices.len());
+        for row in self.starts.windows(2) {
+            let columns = &self.indices[row[0] as usize..row[1] as usize];
+            assert!(columns.windows(2).all(|pair| pair[0] < pair[1]));
+            assert!(columns.last().is_none_or(|&last| (last as usize) < width.min(self.width)));
+        }
+        assert!(self.values.iter().all(|value| value.is_finite()));
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_row_that_overflows_leaves_nothing() {
+        let mut block = Block::with_room(1, 1);
+        [3, 1, 3].into_iter().for_each(|column| block.push(column, 1e308));
+        assert_eq!(block.close(1.0, 1.0, b"tag"), Err(3));
+        block.abandon();
+        block.push(2, 5.0);
+        assert_eq!(block.close(1.0, 1.0, b""), Ok(()));
+        assert_eq!((block.starts, block.indices, block.values), (vec![0, 1], vec![2], vec![5.0]));
+        assert_eq!((block.width, block.tags.len(), block.labels.len()), (3, 0, 1));
+    }
 
     #[test]
     fn a_column_twice_is_added_up() {
@@ -197,10 +227,10 @@ mod tests {
         for (index, value) in [(7, 1.0), (3, 2.0), (7, 0.5)] {
             block.push(index, value);
         }
-        block.close(1.0, 2.0, b"tag");
+        assert_eq!(block.close(1.0, 2.0, b"tag"), Ok(()));
         block.push(9, 9.0);
         block.abandon();
-        block.close(f64::NAN, 1.0, b"");
+        assert_eq!(block.close(f64::NAN, 1.0, b""), Ok(()));
         assert_eq!(block.starts, [0, 2, 2]);
         assert_eq!((block.indices, block.values), (vec![3, 7], vec![2.0, 1.5]));
         assert_eq!((block.tags, block.tag_ends, block.width), (b"tag".to_vec(), vec![3, 3], 8));
@@ -223,7 +253,7 @@ mod tests {
                 block.push(index, f64::from(value));
                 *map.entry(index).or_insert(0.0) += f64::from(value);
             }
-            block.close(0.0, 1.0, b"");
+            assert_eq!(block.close(0.0, 1.0, b""), Ok(()));
             prop_assert_eq!(&block.indices, &map.keys().copied().collect::<Vec<_>>());
             prop_assert_eq!(&block.values, &map.values().copied().collect::<Vec<_>>());
         }
@@ -238,7 +268,7 @@ mod tests {
                 block.push(index, f64::from(value));
                 *map.entry(index).or_insert(0.0) += f64::from(value);
             }
-            block.close(0.0, 1.0, b"");
+            assert_eq!(block.close(0.0, 1.0, b""), Ok(()));
             prop_assert_eq!(&block.indices, &map.keys().copied().collect::<Vec<_>>());
             prop_assert_eq!(&block.values, &map.values().copied().collect::<Vec<_>>());
         }

@@ -4,7 +4,7 @@
 
 use super::block::Block;
 use super::number::number;
-use super::parser::{shown, Format, Problem, OVERFLOW};
+use super::parser::{shown, Format, Problem};
 
 /// The highest index, as the engine's rows have it.
 const HIGHEST: u64 = (1 << 28) - 1;
@@ -114,10 +114,7 @@ impl Format for Libsvm {
                 }
             }
         }
-        if !out.close(label, 1.0, b"") {
-            return Problem::new(start, OVERFLOW);
-        }
-        Ok(())
+        out.close(label, 1.0, b"").or_else(|column| Problem::overflow(start, column))
     }
 }
 
@@ -161,6 +158,7 @@ mod tests {
             ("1 1:inf", 5, "a value must be a finite number"),
             ("1 0:1", 3, "index 0 where"),
             ("1 9:1", 3, "index 9 is beyond"),
+            ("1 3:1e308 3:1e308", 1, "the values of column 2 must add up to a finite number"),
         ] {
             let (block, parser) = parsed(format!("1 1:1\n{line}\n").as_bytes(), Some(1), Some(8));
             let (refused, described) = parser.refused();
@@ -173,11 +171,15 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes(text in prop::collection::vec(
-            prop_oneof![prop::sample::select(b"1 2:.\n\r\t#-e0,qid".to_vec()), any::<u8>()], 0..300)
+            prop_oneof![
+                prop::sample::select(b"1 2:.\n\r\t#-e0,qid".to_vec()).prop_map(|byte| vec![byte]),
+                any::<u8>().prop_map(|byte| vec![byte]),
+                Just(b" 2:1e308".to_vec()),
+                Just(b"\n1 3:2".to_vec()),
+            ], 0..300)
         ) {
-            let (block, _) = parsed(&text, None, None);
-            prop_assert!(block.values.iter().all(|value| value.is_finite()));
-            prop_assert!(block.indices.iter().all(|&index| (index as usize) < block.width));
+            let (block, _) = parsed(&text.concat(), None, None);
+            block.assert_sound(block.width);
         }
     }
 }

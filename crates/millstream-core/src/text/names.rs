@@ -201,8 +201,8 @@ mod tests {
             for name in names.iter().filter(|name| !name.is_empty()) {
                 wanted.push(hash_name(name.as_bytes(), seed.into()) as u32 & 0x3f_ffff, 1.0);
             }
-            hashed.close(0.0, 1.0, b"");
-            wanted.close(0.0, 1.0, b"");
+            assert_eq!(hashed.close(0.0, 1.0, b""), Ok(()));
+            assert_eq!(wanted.close(0.0, 1.0, b""), Ok(()));
             prop_assert_eq!(hashed.indices, wanted.indices);
             prop_assert_eq!(hashed.values, wanted.values);
         }

@@ -19,10 +19,13 @@ impl Problem {
     pub fn new<T>(place: usize, message: impl Into<String>) -> Result<T, Box<Problem>> {
         Err(Box::new(Problem { place, message: message.into() }))
     }
-}
 
-/// What is wrong with a line whose row cannot be closed.
-pub const OVERFLOW: &str = "values of one feature must be finite when they are added up";
+    /// What is wrong with a line whose row cannot be closed.
+    #[cold]
+    pub fn overflow<T>(place: usize, column: u32) -> Result<T, Box<Problem>> {
+        Problem::new(place, format!("the values of column {column} must add up to a finite number"))
+    }
+}
 
 /// How a line becomes a row.
 pub trait Format {

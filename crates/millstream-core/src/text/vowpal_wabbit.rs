@@ -13,7 +13,7 @@ use super::block::Block;
 use super::murmur::murmur3;
 use super::names::Names;
 use super::number::number;
-use super::parser::{shown, Format, Problem, OVERFLOW};
+use super::parser::{shown, Format, Problem};
 use super::scan::name_end;
 
 /// The column of the constant feature, before it is cut to size.
@@ -217,10 +217,7 @@ impl Format for VowpalWabbit {
         if self.constant {
             out.push_same(CONSTANT & self.mask as u32);
         }
-        if !out.close(head.label, head.weight, head.tag) {
-            return Problem::new(start, OVERFLOW);
-        }
-        Ok(())
+        out.close(head.label, head.weight, head.tag).or_else(|column| Problem::overflow(bar, column))
     }
 }
 
@@ -269,6 +266,7 @@ mod tests {
             ("1 |a:x b", 6, "the scale of a namespace"),
             ("1 |:2 b", 4, "a namespace must have a name"),
             ("a,b,c", 1, "a line must have a bar"),
+            ("1 |a b:1e308 c b:1e308", 3, "the values of column 149474 must add up to a finite number"),
         ] {
             let (block, parser) = parsed(format!("1 |a b\n{line}\n1 |a b\n").as_bytes(), 18, true);
             let (refused, described) = parser.refused();
@@ -283,11 +281,16 @@ mod tests {
         #[test]
         fn how_the_bytes_are_cut_changes_nothing(
             text in prop::collection::vec(prop_oneof![
-                prop::sample::select(b"1 |a:b.\n\r\t'-e25".to_vec()), any::<u8>()
+                prop::sample::select(b"1 |a:b.\n\r\t'-e25".to_vec()).prop_map(|byte| vec![byte]),
+                any::<u8>().prop_map(|byte| vec![byte]),
+                Just(b" a:1e308".to_vec()),
+                Just(b"\n1 |b a".to_vec()),
             ], 0..300),
             cuts in prop::collection::vec(0..300usize, 0..5),
         ) {
+            let text = text.concat();
             let (whole, parser) = parsed(&text, 20, true);
+            whole.assert_sound(1 << 20);
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();

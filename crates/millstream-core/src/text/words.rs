@@ -84,7 +84,8 @@ impl Words {
         if size > 0.0 {
             counts.iter_mut().for_each(|count| *count /= size);
         }
-        out.close(f64::NAN, 1.0, b"");
+        let closed = out.close(f64::NAN, 1.0, b"");
+        debug_assert!(closed.is_ok(), "counts are finite");
     }
 
     /// Where words of two or more characters begin and end.
