@@ -74,7 +74,7 @@ def take_apart(X: Any) -> tuple[Any, ...]:
     if library == "scipy" and hasattr(X, "tocsr"):
         return _sparse(X)
     if isinstance(X, Sparse):
-        return ("sparse", X.starts, X.indices, _numbers("sparse rows", X.values), X.width)
+        return _own_sparse(X)
     if hasattr(X, "label_time") and hasattr(X, "beside"):
         raise InvalidType("rows are a matrix, a frame or an iterable of dicts, got a chunk: give chunk.X, chunk.y")
     if isinstance(X, (Mapping, str, bytes)) or not isinstance(X, Iterable):
@@ -272,6 +272,18 @@ def _sparse(X: Any) -> tuple[Any, ...]:
     return ("sparse", X.indptr, X.indices, _numbers("sparse matrix", X.data), int(X.shape[1]))
 
 
+def _own_sparse(X: Sparse) -> tuple[Any, ...]:
+    if "unseen" in X.__dict__:
+        return ("parsed", X.__dict__["unseen"], X.width)
+    if isinstance(X.width, bool) or not isinstance(X.width, (int, np.integer)) or not 0 <= X.width < 2**32:
+        raise InvalidValue(f"the width of sparse rows must be a whole number of columns, got {shown(X.width)}")
+    arrays = X.starts, X.indices, X.values
+    for name, array in zip(("starts", "indices", "values"), arrays, strict=True):
+        if not isinstance(array, np.ndarray) or np.ma.isMaskedArray(array):
+            raise InvalidType(f"{name} of sparse rows must be a plain NumPy array, got {shown(array)}")
+    return ("sparse", X.starts, X.indices, _numbers("sparse rows", X.values), int(X.width))
+
+
 def _is_text(column: Any) -> bool:
     return str(column.type) in ("string", "large_string", "string_view")
 
@@ -330,6 +342,11 @@ def dicts(X: Any) -> Iterator[Any]:
     return rows_of(take_apart(X))
 
 
+def with_arrays(rows: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sparse rows that `take_apart` gave, for those who read them in Python."""
+    return ("sparse", *rows[1].arrays(), rows[2]) if rows[0] == "parsed" else rows
+
+
 def rows_of(rows: tuple[Any, ...]) -> Iterator[Any]:
     """The rows of what `take_apart` gave, as dicts."""
     if rows[0] == "dicts":
@@ -347,7 +364,7 @@ def rows_of(rows: tuple[Any, ...]) -> Iterator[Any]:
         for row in range(rows[2]):
             yield {name: values[row] for name, values in columns}
     else:
-        _, starts, indices, values, _ = rows
+        _, starts, indices, values, _ = with_arrays(rows)
         for begin, end in pairwise(starts):
             yield dict(zip(indices[begin:end].tolist(), values[begin:end].tolist(), strict=True))
 

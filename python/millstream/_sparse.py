@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from millstream._core import ParsedRows
+
 __all__ = ["Sparse"]
 
+_ARRAYS = ("starts", "indices", "values")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Sparse:
     """Rows that name only what is not zero, as SciPy's `csr_matrix` lays them out.
 
     Row i has `values[starts[i]:starts[i + 1]]` in the columns `indices[starts[i]:starts[i + 1]]`.
-
-    What a reader gives cannot be written to, because a model takes it without looking through it again. To change
-    it, give copies of its arrays.
     """
 
     starts: Any
@@ -25,8 +27,30 @@ class Sparse:
     values: Any
     width: int
 
+    @classmethod
+    def parsed(cls, rows: ParsedRows, width: int) -> Sparse:
+        """Rows as a reader left them. A model takes them unseen, unless someone has looked at their arrays."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "width", width)
+        object.__setattr__(made, "unseen", rows)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is not there is asked for here.
+        rows = self.__dict__.get("unseen")
+        if rows is None or name not in _ARRAYS:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        for key, array in zip(_ARRAYS, rows.arrays(), strict=True):
+            object.__setattr__(self, key, array)
+        self.__dict__.pop("unseen", None)
+        return self.__dict__[name]
+
     def __len__(self) -> int:
-        return len(self.starts) - 1
+        rows = self.__dict__.get("unseen")
+        return len(self.starts) - 1 if rows is None else len(rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sparse, (self.starts, self.indices, self.values, self.width)
 
     def cut(self, start: int, stop: int) -> Sparse:
         """The rows from `start` to `stop`."""

@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::prequential::Prequential;
     #[pymodule_export]
-    use crate::room::Room;
+    use crate::room::{ParsedRows, Room};
     #[pymodule_export]
     use crate::statistic::Statistic;
     #[pymodule_export]

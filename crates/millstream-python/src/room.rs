@@ -1,17 +1,19 @@
-//! `millstream._core.Room`: memory for rows that goes round, and rows that need not be looked through.
+//! `millstream._core.Room`: memory for rows that goes round. `millstream._core.ParsedRows`: rows as a parser left them.
 //!
 //! A block of rows takes megabytes. Freed by the one who learned it they go back to the system, and who parses the next
 //! block is given them again page by page.
 //!
-//! Rows are lent as a parser left them, which has checked each line, in arrays that nobody can write to. So whoever is
-//! given such arrays again, whole, knows that the rows are sound.
+//! A parser has checked each line. So rows that nobody could write to since need not be looked through again; those of
+//! which Python was given arrays, must.
 
 use std::mem::take;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use millstream_core::table::SparseTable;
 use millstream_core::text::Block;
 use numpy::ndarray::ArrayView1;
-use numpy::{Element, PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 
 /// As many blocks are read ahead; more are not kept.
@@ -25,18 +27,20 @@ type Entries = (Vec<u32>, Vec<f64>);
 #[derive(Clone, Default)]
 pub struct Room(Arc<Mutex<Vec<Entries>>>);
 
-/// What Python has borrowed; the arrays that show it keep it alive.
+/// Sparse rows whose columns ascend and whose values are finite, as long as they were not shown.
 #[pyclass(frozen, module = "millstream._core")]
-struct Lease {
-    starts: Vec<i64>,
+pub struct ParsedRows {
+    starts: Vec<usize>,
     entries: Entries,
     /// One more than the highest column.
     width: usize,
+    /// Whether there are arrays through which they can be written to.
+    shown: AtomicBool,
     room: Room,
 }
 
 /// Rows as arrays: where they begin, their columns, their values.
-pub type Arrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
+type Arrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
 #[pymethods]
 impl Room {
@@ -56,55 +60,61 @@ impl Room {
         (columns, values)
     }
 
-    /// Rows as arrays that cannot be written to. When all are gone, the memory of columns and values is here again.
+    /// The rows of a block. When they are gone, the memory of columns and values is here again.
+    pub fn lend(&self, block: Block) -> ParsedRows {
+        ParsedRows {
+            starts: block.starts.iter().map(|&start| start as usize).collect(),
+            entries: (block.indices, block.values),
+            width: block.width,
+            shown: AtomicBool::new(false),
+            room: self.clone(),
+        }
+    }
+}
+
+impl ParsedRows {
+    /// As a table of so many columns.
+    pub fn table(&self, width: usize) -> SparseTable<'_> {
+        let (indices, values) = (&self.entries.0, &self.entries.1);
+        SparseTable { starts: &self.starts, indices, values, width, finite: !self.is_shown() }
+    }
+
+    /// Whether that is a sound table without a look through it.
+    pub fn is_known(&self, width: usize) -> bool {
+        self.width <= width && !self.is_shown()
+    }
+
+    fn is_shown(&self) -> bool {
+        self.shown.load(Ordering::Relaxed)
+    }
+}
+
+#[pymethods]
+impl ParsedRows {
+    pub fn __len__(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Arrays that show the rows, from now on to be looked through.
     #[allow(unsafe_code)]
-    pub fn lend<'py>(&self, py: Python<'py>, block: Block) -> PyResult<Arrays<'py>> {
-        let starts = block.starts.iter().map(|&start| start as i64).collect();
-        let entries = (block.indices, block.values);
-        let lease = Bound::new(py, Lease { starts, entries, width: block.width, room: self.clone() })?;
-        let Lease { starts, entries: (columns, values), .. } = lease.get();
-        // SAFETY: the vectors lie in a frozen object, so that nothing moves, changes or frees them before it is
-        // dropped, and each array holds that object as its base.
-        let (starts, columns, values) = unsafe {
+    fn arrays<'py>(this: &Bound<'py, Self>) -> Arrays<'py> {
+        let rows = this.get();
+        rows.shown.store(true, Ordering::Relaxed);
+        let starts = PyArray1::from_iter(this.py(), rows.starts.iter().map(|&start| start as i64));
+        let (columns, values) = &rows.entries;
+        // SAFETY: the vectors lie in a frozen object, so that nothing moves or frees them before it is dropped, and each
+        // array holds that object as its base. What was shown is never read here again but as arrays are.
+        unsafe {
             (
-                PyArray1::borrow_from_array(&ArrayView1::from(starts), lease.clone().into_any()),
-                PyArray1::borrow_from_array(&ArrayView1::from(columns), lease.clone().into_any()),
-                PyArray1::borrow_from_array(&ArrayView1::from(values), lease.clone().into_any()),
+                starts,
+                PyArray1::borrow_from_array(&ArrayView1::from(columns), this.clone().into_any()),
+                PyArray1::borrow_from_array(&ArrayView1::from(values), this.clone().into_any()),
             )
-        };
-        starts.try_readwrite()?.make_nonwriteable();
-        columns.try_readwrite()?.make_nonwriteable();
-        values.try_readwrite()?.make_nonwriteable();
-        Ok((starts, columns, values))
+        }
     }
 }
 
-/// One more than the highest column of rows that are shown as a parser left them: columns ascend within each, and values
-/// are finite. None for those that were cut, copied or made elsewhere, which have to be looked through.
-pub fn lent_width<'py>(
-    starts: &Bound<'py, PyAny>,
-    columns: &Bound<'py, PyAny>,
-    values: &Bound<'py, PyAny>,
-) -> Option<usize> {
-    let owner = |array: &Bound<'py, PyAny>| array.getattr("base").ok()?.cast_into::<Lease>().ok();
-    let lease = owner(columns)?;
-    if !(owner(starts)?.is(&lease) && owner(values)?.is(&lease)) {
-        return None;
-    }
-    let Lease { starts: all, entries, width, .. } = lease.get();
-    let whole = is_whole(starts, all) && is_whole(columns, &entries.0) && is_whole(values, &entries.1);
-    whole.then_some(*width)
-}
-
-/// Whether an array shows all of a vector, in its order.
-fn is_whole<T: Element>(array: &Bound<'_, PyAny>, vector: &[T]) -> bool {
-    let Some(array) = array.cast::<PyArray1<T>>().ok().and_then(|array| array.try_readonly().ok()) else {
-        return false;
-    };
-    array.as_slice().is_ok_and(|shown| std::ptr::eq(shown, vector))
-}
-
-impl Drop for Lease {
+impl Drop for ParsedRows {
     fn drop(&mut self) {
         let (mut columns, mut values) = take(&mut self.entries);
         columns.clear();

@@ -17,7 +17,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use rustc_hash::FxHashSet;
 
 use crate::errors::{raise, read_text, shown, OrRaise};
-use crate::room::lent_width;
+use crate::room::ParsedRows;
 
 /// The key objects of a model's features by slot. A dict that is built by the same code has the same key
 /// objects in the same order, and comparing pointers finds their slots without hashing.
@@ -324,9 +324,23 @@ fn scatter<T: AsFloat>(
 
 /// Rows that Python lends for one call.
 pub enum Lent<'py> {
-    Matrix { array: Matrix<'py>, columns: Vec<Column> },
-    Columns { arrays: Vec<Numbers<'py>>, columns: Vec<Column>, height: usize },
-    Sparse { starts: Vec<usize>, indices: Held<'py, u32>, values: Held<'py, f64>, width: usize, finite: bool },
+    Matrix {
+        array: Matrix<'py>,
+        columns: Vec<Column>,
+    },
+    Columns {
+        arrays: Vec<Numbers<'py>>,
+        columns: Vec<Column>,
+        height: usize,
+    },
+    Sparse {
+        starts: Vec<usize>,
+        indices: Held<'py, u32>,
+        values: Held<'py, f64>,
+        width: usize,
+    },
+    /// Rows as a parser left them, and how many columns they have.
+    Parsed(Bound<'py, ParsedRows>, usize),
 }
 
 /// Numbers that lie in Python's memory as the core wants them, or a copy that does.
@@ -353,7 +367,7 @@ fn in_one_piece<'py, T: Element>(array: &Bound<'py, PyAny>) -> Option<Held<'py, 
 impl<'py> Lent<'py> {
     /// From what `millstream._frames.take_apart` gives:
     /// `("matrix", array)`, `("columns", [(name, array, categories or None)], height)`,
-    /// `("sparse", starts, indices, values, width)`.
+    /// `("sparse", starts, indices, values, width)`, `("parsed", rows, width)`.
     pub fn new(parts: &Bound<'py, PyAny>) -> PyResult<Self> {
         let py = parts.py();
         let unreadable = |what: String| raise(py, &Fault::wrong_type(what));
@@ -398,6 +412,16 @@ impl<'py> Lent<'py> {
                 }
                 Ok(Lent::Columns { arrays, columns, height })
             }
+            "parsed" => {
+                let rows = parts.get_item(1)?.cast_into::<ParsedRows>()?;
+                let width: usize = parts.get_item(2)?.extract()?;
+                let table = rows.get().table(width);
+                let sound = || is_sound(table.starts, table.indices, table.values.len(), width);
+                if width > u32::MAX as usize || !(rows.get().is_known(width) || sound()) {
+                    return Err(raise(py, &Fault::value(UNSOUND)));
+                }
+                Ok(Lent::Parsed(rows, width))
+            }
             _ => Self::new_sparse(parts),
         }
     }
@@ -432,15 +456,10 @@ impl<'py> Lent<'py> {
             }
         };
         let width: usize = parts.get_item(4)?.extract()?;
-        let lent = lent_width(&parts.get_item(1)?, &parts.get_item(2)?, &parts.get_item(3)?);
-        let sound = match lent {
-            Some(needed) => needed <= width,
-            None => is_sound(&starts, indices.as_slice(), values.as_slice().len(), width),
-        };
-        if width > u32::MAX as usize || !sound {
-            return Err(raise(py, &Fault::value("a sparse matrix with indices out of order or out of range")));
+        if width > u32::MAX as usize || !is_sound(&starts, indices.as_slice(), values.as_slice().len(), width) {
+            return Err(raise(py, &Fault::value(UNSOUND)));
         }
-        Ok(Lent::Sparse { starts, indices, values, width, finite: lent.is_some() })
+        Ok(Lent::Sparse { starts, indices, values, width })
     }
 
     /// A table over the lent rows, which can be read without Python.
@@ -462,7 +481,7 @@ impl<'py> Lent<'py> {
                     arrays.iter().map(|array| each_type!(Numbers::array, array => array.as_array().into()));
                 View2 { height: *height, columns, views: views.collect(), direct: None, sparse: None }
             }
-            Lent::Sparse { starts, indices, values, width, finite } => View2 {
+            Lent::Sparse { starts, indices, values, width } => View2 {
                 height: starts.len() - 1,
                 columns: &[],
                 views: Vec::new(),
@@ -472,12 +491,19 @@ impl<'py> Lent<'py> {
                     indices: indices.as_slice(),
                     values: values.as_slice(),
                     width: *width,
-                    finite: *finite,
+                    finite: false,
                 }),
             },
+            Lent::Parsed(rows, width) => {
+                let rows = rows.get();
+                let sparse = Some(rows.table(*width));
+                View2 { height: rows.__len__(), columns: &[], views: Vec::new(), direct: None, sparse }
+            }
         }
     }
 }
+
+const UNSOUND: &str = "a sparse matrix with indices out of order or out of range";
 
 /// Whether rows begin where the one before ends, and columns ascend within each and are below `width`.
 fn is_sound(starts: &[usize], indices: &[u32], values: usize, width: usize) -> bool {

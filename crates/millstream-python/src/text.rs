@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::errors::{raise, read_text, OrRaise};
-use crate::room::Room;
+use crate::room::{ParsedRows, Room};
 
 enum Format {
     VowpalWabbit(Parser<VowpalWabbit>),
@@ -41,10 +41,8 @@ pub struct TextReader {
     room: Option<Room>,
 }
 
-type Arrays<'py> = (
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<u32>>,
-    Bound<'py, PyArray1<f64>>,
+type Taken<'py> = (
+    Bound<'py, ParsedRows>,
     usize,
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<f64>>,
@@ -108,8 +106,8 @@ impl TextReader {
         }
     }
 
-    /// The rows that wait: starts, indices, values, width, labels, weights, tags and where they end.
-    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Arrays<'py>> {
+    /// The rows that wait, their width, labels, weights, tags and where these end.
+    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Taken<'py>> {
         let room = self.room.take();
         let next = match room {
             Some(_) => Block::with_room(0, 0),
@@ -121,8 +119,8 @@ impl TextReader {
         let weights = take(&mut block.weights).into_pyarray(py);
         let tags = PyBytes::new(py, &block.tags);
         let tag_ends = whole_numbers(py, &block.tag_ends);
-        let (starts, columns, values) = room.unwrap_or_default().lend(py, block)?;
-        Ok((starts, columns, values, self.width, labels, weights, tags, tag_ends))
+        let rows = Bound::new(py, room.unwrap_or_default().lend(block))?;
+        Ok((rows, self.width, labels, weights, tags, tag_ends))
     }
 
     /// Whether a line was refused and the rest is not read.

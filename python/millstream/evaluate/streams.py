@@ -134,7 +134,7 @@ def cut(parts: tuple[Any, ...], start: int, stop: int) -> tuple[Any, ...]:
         return ("matrix", parts[1][start:stop])
     if parts[0] == "columns":
         return ("columns", [(name, v[start:stop], categories) for name, v, categories in parts[1]], stop - start)
-    _, starts, indices, values, width = parts
+    _, starts, indices, values, width = _frames.with_arrays(parts)
     begin, end = int(starts[start]), int(starts[stop])
     return ("sparse", starts[start : stop + 1] - starts[start], indices[begin:end], values[begin:end], width)
 
@@ -143,7 +143,9 @@ def height(parts: tuple[Any, ...]) -> int:
     """How many rows there are."""
     if parts[0] == "matrix":
         return int(parts[1].shape[0])
-    return int(parts[2]) if parts[0] == "columns" else len(parts[1]) - 1
+    if parts[0] == "columns":
+        return int(parts[2])
+    return len(parts[1]) if parts[0] == "parsed" else len(parts[1]) - 1
 
 
 def length(stream: Any, limit: int | None) -> int | None:

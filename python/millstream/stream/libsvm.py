@@ -52,8 +52,7 @@ def read_libsvm(
     """A stream of a file in the text format of libsvm and SVMlight: `label index:value …`.
 
     Comments after `#` are left out, and so are queries (`qid:`). Indices may come in any order; where one comes
-    twice its values are added. A line with several labels is refused. The arrays of a chunk's rows (`chunk.X`)
-    cannot be written to; their copies can.
+    twice its values are added. A line with several labels is refused.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ ENTRIES = 1 << 17
 #: Bytes that are parsed at once, where lines can be parsed apart.
 BLOCK = 1 << 20
 
-#: What a reader gives: its rows, how many lines it refused and why, and whether it stopped there.
+#: What a reader gives: its rows and what stands beside them, how many lines it refused and why, and whether it stopped there.
 Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool]
 
 
@@ -80,14 +80,16 @@ class SparseText(Stream):
         for rows, refused, stopped in (
             self._at_once() if self.lines_apart and not self._source.waits else self._in_turn()
         ):
-            if len(rows[4]):
+            words = [f"{self.source}, line {line}, column {column}: {what}" for line, column, what in refused[1]]
+            if not stopped:
+                # Before the rows are given: whoever takes only some of them never comes back.
+                aside.count += refused[0]
+                aside.reasons += words[: REASONS - len(aside.reasons)]
+            if len(rows[0]):
                 any_rows = True
                 yield self._chunk(rows)
-            words = [f"{self.source}, line {line}, column {column}: {what}" for line, column, what in refused[1]]
             if stopped:
                 raise InvalidValue(words[-1])
-            aside.count += refused[0]
-            aside.reasons += words[: REASONS - len(aside.reasons)]
         if not any_rows and not aside and not self._source.follow:
             raise InvalidValue(f"{self.source}: there are no rows")
 
@@ -123,8 +125,8 @@ class SparseText(Stream):
         yield reader.take(), reader.refused(), reader.stopped()
 
     def _chunk(self, rows: tuple[Any, ...]) -> tuple[Chunk, list[str]]:
-        starts, indices, values, width, labels, weights, tags, ends = rows
-        return Chunk(Sparse(starts, indices, values, width), self._labels(labels), weights), _split(tags, ends)
+        parsed, width, labels, weights, tags, ends = rows
+        return Chunk(Sparse.parsed(parsed, width), self._labels(labels), weights), _split(tags, ends)
 
     def _labels(self, labels: Any) -> Any:
         """Whole numbers as such: they are classes to a classifier and numbers to a regressor."""

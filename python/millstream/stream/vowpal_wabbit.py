@@ -53,8 +53,7 @@ def read_vw(
     A line is `label importance 'tag|namespace:scale feature:value …`, with as many namespaces as you like, all but
     the bar and the features left out at will. Features are hashed exactly as VW hashes them. Where two of a line
     share a column, their values are added. A line without a label is an example whose label is NaN: it can be
-    predicted, and a model that should learn it refuses it. The arrays of a chunk's rows (`chunk.X`) cannot be
-    written to; their copies can.
+    predicted, and a model that should learn it refuses it.
 
     Parameters
     ----------

@@ -47,8 +47,7 @@ impl Pairs {
         match &mut self.memory {
             Some(memory) if memory.len() >= len * size_of::<Pair>() => populate(memory, bytes(self.len..len)),
             _ => {
-                let mut memory =
-                    MmapMut::map_anon(room).unwrap_or_else(|_| handle_alloc_error(Layout::new::<Pair>()));
+                let mut memory = MmapMut::map_anon(room).unwrap_or_else(|_| handle_alloc_error(layout(room)));
                 populate(&mut memory, bytes(0..len));
                 bytemuck::cast_slice_mut(&mut memory)[..self.len].copy_from_slice(self);
                 self.memory = Some(memory);
@@ -63,6 +62,11 @@ impl Pairs {
             self.len = len;
         }
     }
+}
+
+/// So many bytes, for those who are told that there are not as many.
+fn layout(bytes: usize) -> Layout {
+    Layout::array::<u8>(bytes).unwrap_or(Layout::new::<Pair>())
 }
 
 fn bytes(pairs: Range<usize>) -> Range<usize> {

@@ -179,9 +179,9 @@ impl VowpalWabbit {
             Some(value) if (value * scale).is_finite() => Ok((column, value * scale, stop)),
             Some(value) if value.is_finite() => Problem::new(
                 colon + 1,
-                format!("a value times its scale must be finite, got {value} times {scale}"),
+                format!("a value times its scale must be finite, got {value:?} times {scale:?}"),
             ),
-            Some(value) => Problem::new(colon + 1, format!("a value must be finite, got {value}")),
+            Some(value) => Problem::new(colon + 1, format!("a value must be finite, got {value:?}")),
             None if text.is_empty() => Problem::new(colon + 1, "a value must follow ':'"),
             None => Ok((hash_name(text, column), 1.0, stop)),
         }
