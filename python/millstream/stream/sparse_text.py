@@ -30,7 +30,8 @@ ENTRIES = 1 << 17
 #: Bytes that are parsed at once, where lines can be parsed apart.
 BLOCK = 1 << 20
 
-#: What a reader gives: its rows and what stands beside them, how many lines it refused and why, and whether it stopped there.
+#: What a reader gives: its rows and what stands beside them, how many lines it refused and why, and whether it
+#: stopped there.
 Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool]
 
 
