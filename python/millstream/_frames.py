@@ -276,7 +276,7 @@ def _own_sparse(X: Sparse) -> tuple[Any, ...]:
     if "unseen" in X.__dict__:
         return ("parsed", X.__dict__["unseen"], X.width)
     if isinstance(X.width, bool) or not isinstance(X.width, (int, np.integer)) or not 0 <= X.width < 2**32:
-        raise InvalidValue(f"the width of sparse rows must be a whole number of columns, got {shown(X.width)}")
+        raise InvalidValue(f"the width of sparse rows must be a whole number of columns, got {X.width!r:.40}")
     arrays = X.starts, X.indices, X.values
     for name, array in zip(("starts", "indices", "values"), arrays, strict=True):
         if not isinstance(array, np.ndarray) or np.ma.isMaskedArray(array):
