@@ -12,7 +12,7 @@ use crate::table::{each_raw, raw_block, Raw, RawBlock, Reader, SparseTable, Tabl
 use super::kept::CHUNK;
 use super::{Answer, Model, Root, TableRow, Targets};
 
-/// So many rows before it is learned, a sparse row is fetched from where it lies.
+/// So many rows before it is learned, a sparse row is fetched from where it lies. Two to thirty-two do as well, one not.
 const AHEAD: usize = 8;
 
 /// What to do with the rows of a table.
