@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream._sparse import Sparse
+from millstream._sparse import Sparse, unseen
 from millstream.errors import InvalidType, InvalidValue
 
 _PLAIN = (float, int, str, type(None))
@@ -273,8 +273,8 @@ def _sparse(X: Any) -> tuple[Any, ...]:
 
 
 def _own_sparse(X: Sparse) -> tuple[Any, ...]:
-    if "unseen" in X.__dict__:
-        return ("parsed", X.__dict__["unseen"], X.width)
+    if (rows := unseen(X)) is not None:
+        return ("parsed", rows, X.width)
     if isinstance(X.width, bool) or not isinstance(X.width, (int, np.integer)) or not 0 <= X.width < 2**32:
         raise InvalidValue(f"the width of sparse rows must be a whole number of columns, got {X.width!r:.40}")
     arrays = X.starts, X.indices, X.values

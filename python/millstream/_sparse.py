@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from millstream._core import ParsedRows
 
-__all__ = ["Sparse"]
+__all__ = ["Sparse", "parsed", "unseen"]
 
 _ARRAYS = ("starts", "indices", "values")
 
@@ -27,17 +27,9 @@ class Sparse:
     values: Any
     width: int
 
-    @classmethod
-    def parsed(cls, rows: ParsedRows, width: int) -> Sparse:
-        """Rows as a reader left them. A model takes them unseen, unless someone has looked at their arrays."""
-        made = object.__new__(cls)
-        object.__setattr__(made, "width", width)
-        object.__setattr__(made, "unseen", rows)
-        return made
-
     def __getattr__(self, name: str) -> Any:
         # Only what is not there is asked for here.
-        rows = self.__dict__.get("unseen")
+        rows = unseen(self)
         if rows is None or name not in _ARRAYS:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
         for key, array in zip(_ARRAYS, rows.arrays(), strict=True):
@@ -46,7 +38,7 @@ class Sparse:
         return self.__dict__[name]
 
     def __len__(self) -> int:
-        rows = self.__dict__.get("unseen")
+        rows = unseen(self)
         return len(self.starts) - 1 if rows is None else len(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -66,3 +58,17 @@ class Sparse:
         shift = np.repeat(self.starts[:-1][places] - starts[:-1], lengths)
         entries = np.arange(starts[-1]) + shift
         return Sparse(starts, self.indices[entries], self.values[entries], self.width)
+
+
+def parsed(rows: ParsedRows, width: int) -> Sparse:
+    """Rows as a reader left them, whose arrays come to be when they are asked for."""
+    made = object.__new__(Sparse)
+    object.__setattr__(made, "width", width)
+    object.__setattr__(made, "unseen", rows)
+    return made
+
+
+def unseen(X: Sparse) -> ParsedRows | None:
+    """The rows of a reader whose arrays nobody has asked for: a model need not look through them."""
+    found: ParsedRows | None = X.__dict__.get("unseen")
+    return found

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
-from millstream._sparse import Sparse
+from millstream._sparse import parsed
 from millstream.errors import InvalidValue
 from millstream.stream.base import ROWS, Stream
 from millstream.stream.blocks import line_blocks
@@ -125,9 +125,9 @@ class SparseText(Stream):
         reader.parse(b"", True)
         yield reader.take(), reader.refused(), reader.stopped()
 
-    def _chunk(self, rows: tuple[Any, ...]) -> tuple[Chunk, list[str]]:
-        parsed, width, labels, weights, tags, ends = rows
-        return Chunk(Sparse.parsed(parsed, width), self._labels(labels), weights), _split(tags, ends)
+    def _chunk(self, taken: tuple[Any, ...]) -> tuple[Chunk, list[str]]:
+        rows, width, labels, weights, tags, ends = taken
+        return Chunk(parsed(rows, width), self._labels(labels), weights), _split(tags, ends)
 
     def _labels(self, labels: Any) -> Any:
         """Whole numbers as such: they are classes to a classifier and numbers to a regressor."""
