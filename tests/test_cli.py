@@ -773,7 +773,7 @@ def test_rows_that_cannot_be_learned(capsys, tmp_path):
     assert millstream.load(saved).learned == 100
     code, out, _ = run(capsys, "run", path, "-t", "late", "-m", MODEL, "--on-error", "skip")
     assert code == OK
-    assert "1 row refused; the first was row 100: " in out
+    assert "1 row refused by the model: row 100: " in out
 
 
 def test_places_that_cannot_be_written_are_refused_first(capsys, data, tmp_path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.cli import evaluation, show
 from millstream.cli.errors import UsageError
-from millstream.cli.models import MODEL, model_of, named, suitable
+from millstream.cli.models import MODEL, is_saved, model_of, named, no_rows, suitable
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.errors import InvalidValue
@@ -32,8 +32,14 @@ def main(given: Namespace) -> int:
     evaluation.check_places(given)
     models = _models(given)
     stream = Watched(source_of(given))
+    for text in given.model or ():
+        name, description = named(text)
+        if is_saved(description):
+            from millstream.cli.known import check_width
+
+            check_width(models[name or description.strip()], description, stream, given)
     if not models:
-        chosen, _ = suitable(stream)
+        chosen, _ = suitable(stream, given)
         models = {text: model_of(text) for text in _BASELINES[chosen.role]} | {show.text_of(chosen): chosen}
         show.remark("no --model, so what suits the target is compared with baselines", given.quiet or given.json)
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
@@ -68,16 +74,20 @@ def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.
     if best.rows == 0:
         if best.interrupted:
             raise KeyboardInterrupt
-        raise InvalidValue(f"{given.source}: there are no rows")
+        raise InvalidValue(no_rows(given))
     silent = given.quiet or given.json
     written, well = evaluation.write_pictures(results, given)
-    if given.save:
-        well &= evaluation.save(best.model, given.save, silent)
+    if given.save and best.scored:
+        kept = f", with the {show.counted(best.learned, 'row')} learned so far" if best.interrupted else ""
+        well &= evaluation.save(best.model, given.save, silent, kept)
+    elif given.save:
+        show.warn(f"--save: nothing was scored, so no model is the best, and {given.save} is not written")
+        well = False
     if recorder is not None:
         well &= recorder.error is None
         written["predictions"] = given.predictions
     if given.json:
-        data = {"source": given.source, "target": stream.target, "best": best.name}
+        data = {"source": given.source, "target": stream.target, "best": best.name if best.scored else None}
         print(show.as_json({**data, "models": [show.result_data(each) for each in ranked], "files": written}))
     else:
         print(_closing(given, ranked, stream))
@@ -99,8 +109,8 @@ def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
     rows = [
         [
             f"{place}. {result.name}",
-            *map(show.number, result.values.values()),
-            show.number(show.last(result, first)),
+            *(show.number(whole) for whole, _ in result.scores.values()),
+            show.number(result.scores[first][1]),
             f"{result.throughput:,.0f}",
             show.amount(result.memory),
         ]
@@ -108,7 +118,8 @@ def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
     ]
     lines = [show.bold(f"{given.source}{target}"), "", show.table(head, rows), ""]
     whole = f"{show.counted(best.rows, 'row')} in {best.elapsed:.3g} s"
-    lines.append(f"{whole}, rows/s are of each model alone; best by {first}: {best.name}")
+    told = f"best by {first}: {best.name}" if best.scored else "nothing was scored, so none is the best"
+    lines.append(f"{whole}, rows/s are of each model alone; {told}")
     if given.detector:
         lines += [f"{result.name}: {show.drift_line(result)}" for result in ranked]
     lines += evaluation.remarks_on(best, stream)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millstream import notation
+from millstream.cli.aside import refused, unread
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, delay, grouped, positive
-from millstream.cli.show import counted, remark, text_of, warn
+from millstream.cli.show import remark, text_of, warn
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
-from millstream.errors import MillstreamError
+from millstream.errors import InvalidNotation, MillstreamError
 
 if TYPE_CHECKING:
     from millstream.cli.watched import Watched
@@ -126,11 +127,37 @@ class Failed(Exception):
         self.error, self.result = error, error.result
 
 
+#: What others call our metrics.
+_OTHER_NAMES = {
+    "auc": "ROCAUC",
+    "auroc": "ROCAUC",
+    "rocaucscore": "ROCAUC",
+    "f1score": "F1",
+    "fscore": "F1",
+    "crossentropy": "LogLoss",
+    "kappa": "CohenKappa",
+    "r2score": "R2",
+    "meansquarederror": "MSE",
+    "meanabsoluteerror": "MAE",
+}
+
+
+def metric_of(text: str) -> Any:
+    """The metric that a text names."""
+    try:
+        return notation.parse(text, role="metric")
+    except InvalidNotation as error:
+        other = _OTHER_NAMES.get(text.replace("_", "").lower())
+        if other is None or "no part named" not in str(error):
+            raise
+        raise UsageError(f"--metric: there is no metric {text!r}, did you mean {other!r}?") from None
+
+
 def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> Any:
     """The result of one run over the stream."""
     from millstream import evaluate
 
-    metrics: list[Any] = [notation.parse(text, role="metric") for text in given.metric or ()]
+    metrics: list[Any] = [metric_of(text) for text in given.metric or ()]
     first = next(iter(models.values())) if isinstance(models, dict) else models
     if not metrics and given.report is not None and first.role == "classifier":
         # A page tells of calibration too, which needs a metric of probabilities.
@@ -157,13 +184,15 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
     except MillstreamError as error:
         if error.result is not None:
             raise Failed(error) from error
+        if "but the model predicts" in str(error):
+            raise UsageError(f"--metric: {str(error).removeprefix('metrics.')}") from None
         raise
     finally:
         if recorder is not None:
             recorder.close()
 
 
-def save(model: Any, path: str, quiet: bool = False) -> bool:
+def save(model: Any, path: str, quiet: bool = False, words: str = "") -> bool:
     """Save a model; where that fails, say so and try to keep it elsewhere. Whether it is where it should be."""
     try:
         model.save(path)
@@ -173,7 +202,7 @@ def save(model: Any, path: str, quiet: bool = False) -> bool:
         old = "; the file that was there is as it was" if Path(path).is_file() else ""
         warn(f"--save: {path}: {reason}{old}{kept}")
         return False
-    remark(f"saved in {path}", quiet)
+    remark(f"saved in {path}{words}", quiet)
     return True
 
 
@@ -226,14 +255,8 @@ def command_line() -> str:
 
 def remarks_on(result: Any, stream: Watched) -> list[str]:
     """What there is to say about the rows themselves."""
-    said = list(stream.advice)
-    aside = getattr(stream.source, "set_aside", None)
-    if aside is not None and len(aside):
-        said.append(str(aside))
-    if result.refusals:
-        row, reason = result.refusals[0]
-        said.append(f"{counted(result.skipped, 'row')} refused; the first was row {row}: {reason}")
-    return said
+    said = [*stream.advice, *unread(result.unread, result.unread_reasons)]
+    return said + refused(result.skipped, [f"row {row}: {reason}" for row, reason in result.refusals])
 
 
 def only_value(stream: Watched) -> str | None:

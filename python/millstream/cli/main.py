@@ -62,7 +62,7 @@ def explained(error: Exception) -> tuple[int, list[str]]:
     if isinstance(error, UsageError):
         return USAGE, [str(error)]
     if isinstance(error, MillstreamError):
-        return DATA_ERROR, [str(error)]
+        return DATA_ERROR, [str(error), *getattr(error, "__notes__", ())]
     if isinstance(error, OSError) and error.strerror:
         name = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str | os.PathLike) else ""
         return DATA_ERROR, [f"{name}{error.strerror[0].lower()}{error.strerror[1:]}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from millstream import notation
@@ -14,7 +15,7 @@ from millstream.registry import load
 if TYPE_CHECKING:
     from millstream.cli.watched import Watched
 
-__all__ = ["MODEL", "loaded", "model_of", "named", "suitable"]
+__all__ = ["MODEL", "is_saved", "loaded", "model_of", "named", "no_rows", "predictor", "suitable"]
 
 MODEL = Option(
     ("--model", "-m"),
@@ -30,9 +31,14 @@ _MOST_CLASSES = 20
 
 def model_of(text: str) -> Any:
     """The model that a text describes, or that a file holds."""
-    if re.fullmatch(r"[^()|+]+\.ms", text):
+    if is_saved(text):
         return loaded(text)
     return notation.parse(text, role=("classifier", "regressor"))
+
+
+def is_saved(text: str | None) -> bool:
+    """Whether a text names the file of a saved model."""
+    return text is not None and re.fullmatch(r"[^()|+]+\.ms", text) is not None
 
 
 def named(text: str) -> tuple[str | None, str]:
@@ -60,13 +66,20 @@ def predictor(path: str) -> Any:
     return model
 
 
-def suitable(stream: Watched) -> tuple[Any, str]:
+def no_rows(given: Namespace) -> str:
+    """What to say of a source in which nothing is left."""
+    if given.skip:
+        return f"{given.source}: there are no rows behind the first {given.skip:,}, which --skip leaves out"
+    return f"{given.source}: there are no rows"
+
+
+def suitable(stream: Watched, given: Namespace) -> tuple[Any, str]:
     """A model for the target of a stream, and why it was chosen."""
     from millstream.stream import Sparse
 
     first = stream.first()
     if first is None:
-        raise InvalidValue(f"{stream!r}: there are no rows")
+        raise InvalidValue(no_rows(given))
     if first.y is None:
         raise UsageError("there is no target to choose a model by")
     text, why = _suitable_for(first.y, isinstance(first.X, Sparse))

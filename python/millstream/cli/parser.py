@@ -15,6 +15,27 @@ __all__ = ["parser_of"]
 
 _EXIT_CODES = "exit codes: 0 done, 1 the data or a file was at fault, 2 the command line was, 130 interrupted"
 
+#: What other programs call our commands.
+_COMMANDS_ELSEWHERE = {
+    **dict.fromkeys(("train", "fit", "learn", "evaluate", "eval", "test"), "run"),
+    **dict.fromkeys(("score", "infer"), "predict"),
+}
+#: Options of Vowpal Wabbit, and what does the same here.
+_OPTIONS_ELSEWHERE = {
+    **dict.fromkeys(("-b", "--bit_precision"), "the bits of the hash are --option bits=22"),
+    **dict.fromkeys(("-d", "--data"), "the file is named without one: millstream run FILE"),
+    **dict.fromkeys(("-f", "--final_regressor"), "the model is kept with --save FILE.ms"),
+    **dict.fromkeys(("-i", "--initial_regressor"), "run goes on with a model by --resume, predict takes --load"),
+    **dict.fromkeys(("-p",), "run writes predictions with --predictions FILE.csv, predict with --out FILE.csv"),
+    "--loss_function": "the loss is the model's: -m LogisticRegression, or -m LinearRegression",
+    **dict.fromkeys(
+        ("-l", "--learning_rate"), 'it is the optimizer\'s: -m "LogisticRegression(optimizer=AdaGrad(0.5))"'
+    ),
+    **dict.fromkeys(("--l1", "--l2"), 'it is the model\'s: -m "LogisticRegression(l2=0.001)"'),
+    "--noconstant": "the constant is left out with --option constant=False",
+    "--holdout_off": "nothing is held out: each row is scored before it is learned",
+}
+
 
 class _Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
@@ -30,7 +51,9 @@ class _Parser(argparse.ArgumentParser):
     def _with_hint(self, message: str) -> str:
         if "invalid choice: " in message and message.startswith("argument COMMAND"):
             given = message.partition("invalid choice: ")[2].partition(" (")[0].strip("'\"")
-            return f"there is no command {given!r}{nearest(given, self.commands)}"
+            meant = _COMMANDS_ELSEWHERE.get(given)
+            hint = f", did you mean {meant!r}?" if meant else nearest(given, self.commands)
+            return f"there is no command {given!r}{hint}"
         return message.removeprefix("argument ")
 
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -44,7 +67,9 @@ class _Parser(argparse.ArgumentParser):
             known = [name for action in one._actions for name in action.option_strings if name.startswith("--")]
             if unknown[0].startswith("-"):
                 name = unknown[0].partition("=")[0]
-                one.error(f"there is no option {name}{nearest(name, known)}")
+                elsewhere = _OPTIONS_ELSEWHERE.get(name)
+                hint = f"; {elsewhere}" if elsewhere else nearest(name, known)
+                one.error(f"there is no option {name}{hint}")
             one.error(f"one argument too many: {unknown[0]!r}")
         return given
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from millstream.cli import show
+from millstream.cli.aside import refused, unread
 from millstream.cli.errors import UsageError
-from millstream.cli.models import predictor
+from millstream.cli.models import no_rows, predictor
 from millstream.cli.options import OK, QUIET, Command, Option
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidValue, MillstreamError
 
 if TYPE_CHECKING:
-    from millstream.stream import Chunk
+    from millstream.stream import Chunk, Stream
 
 __all__ = ["COMMAND"]
+
+#: How many reasons of rows without a prediction are kept.
+_REASONS = 5
 
 
 def main(given: Namespace) -> int:
@@ -32,52 +37,122 @@ def main(given: Namespace) -> int:
     if given.limit is not None:
         stream = stream.take(given.limit)
     begun = time.perf_counter()
-    refused = 0
+    refusals = Refusals()
     with Writer(given.out, "jsonl" if given.json and given.out == "-" else None) as writer:
-        for chunk in stream.chunks():
-            columns, bad = _columns(model, chunk, writer.rows, given)
-            refused += bad
-            if len(columns["row"]):
-                writer.write(columns)
+        try:
+            _write(writer, model, stream, given, refusals)
+        except MillstreamError as error:
+            if writer.rows and given.out != "-":
+                error.add_note(
+                    f"{given.out} holds the predictions of the first {show.counted(writer.rows, 'row')}"
+                )
+            raise
         rows = writer.rows
+    return _told(given, rows, time.perf_counter() - begun, getattr(stream, "set_aside", None), refusals)
+
+
+def _write(writer: Writer, model: Any, stream: Stream, given: Namespace, refusals: Refusals) -> None:
+    from millstream.cli.known import check_known, check_width
+
+    check_width(model, given.load, stream, given)
+    truths: bool | None = None
+    for chunk in stream.chunks():
+        if truths is None:
+            check_known(model, given.load, chunk, given)
+            # A column of the output cannot come or go later.
+            truths = _has_truths(chunk, given)
+        columns = _columns(model, chunk, writer.rows, given, refusals, truths)
+        if len(columns["row"]):
+            writer.write(columns)
+
+
+def _has_truths(chunk: Chunk, given: Namespace) -> bool:
+    """Whether there are labels, which are in a column that is named, or before the features of a sparse row."""
+    import numpy as np
+
+    from millstream.stream import Sparse
+
+    if chunk.y is None or given.target:
+        return chunk.y is not None
+    return isinstance(chunk.X, Sparse) and not bool(np.isnan(np.asarray(chunk.y, dtype=np.float64)).all())
+
+
+@dataclass
+class Refusals:
+    """Rows that the model could not predict, and why the first of them."""
+
+    count: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, row: int, error: MillstreamError) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.reasons) < _REASONS:
+            self.reasons.append(f"row {row}: {str(error).removeprefix('row 0: ')}")
+
+
+def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Refusals) -> int:
+    """Say what became of the rows."""
+    count, reasons = (0, []) if aside is None else (aside.count, aside.reasons)
+    lines = unread(count, reasons) + refused(refusals.count, refusals.reasons, "without a prediction")
     if not rows:
-        raise InvalidValue(f"{given.source}: there are no rows")
-    seconds = time.perf_counter() - begun
-    set_aside = f", {refused:,} without a prediction" if refused else ""
-    where = "" if given.out == "-" else f"; predictions in {given.out}"
-    show.remark(
-        f"{show.counted(rows, 'row')} in {seconds:.3g} s ({rows / seconds:,.0f} rows/s){set_aside}{where}",
-        given.quiet or given.out == "-",
-    )
+        raise InvalidValue("; ".join([no_rows(given), *(line.strip() for line in lines[:1])]))
+    if given.out != "-":
+        told = f"{show.counted(rows, 'row')} in {seconds:.3g} s ({rows / seconds:,.0f} rows/s)"
+        show.remark(f"{told}; predictions in {given.out}", given.quiet or given.json)
+        if given.json:
+            data = {"source": given.source, "rows": rows, "seconds": seconds}
+            data |= {"set_aside": count + refusals.count, "unread": count, "unread_reasons": reasons}
+            data |= {"refused": refusals.count, "refusals": refusals.reasons, "files": {"out": given.out}}
+            print(show.as_json(data))
+            return OK
+    for line in lines:
+        show.remark(line, given.quiet)
     return OK
 
 
-def _columns(model: Any, chunk: Chunk, before: int, given: Namespace) -> tuple[dict[str, Any], int]:
-    """Row numbers, truths if there are any, and what the model says; and how many rows it refused."""
+def _columns(
+    model: Any, chunk: Chunk, before: int, given: Namespace, refusals: Refusals, truths: bool
+) -> dict[str, Any]:
+    """Row numbers, truths if there are any, and what the model says."""
     import numpy as np
 
     from millstream import _frames
 
     columns: dict[str, Any] = {"row": np.arange(before, before + len(chunk))}
-    if chunk.y is not None and given.target:
-        columns["truth"] = _frames.targets(chunk.y)
+    if truths:
+        columns["truth"] = _truths(model, chunk)
     try:
-        return columns | _said(model, chunk.X, given), 0
+        return columns | _said(model, chunk.X, given)
     except MillstreamError as error:
         if given.on_error == "raise":
             raise _at(error, before) from None
     answers = []
-    refused = 0
     for place in range(len(chunk)):
         try:
             answers.append(_said(model, chunk.cut(place, place + 1).X, given))
-        except MillstreamError:
+        except MillstreamError as error:
             answers.append({})
-            refused += 1
+            refusals.add(before + place, error)
     names = dict.fromkeys(name for answer in answers for name in answer)
     for name in names or ("prediction",):
         columns[name] = _frames.pack_answers([answer[name][0] if name in answer else None for answer in answers])
-    return columns, refused
+    return columns
+
+
+def _truths(model: Any, chunk: Chunk) -> Any:
+    """The labels; those of sparse rows are whole numbers in one chunk and not in another, as they come."""
+    import numpy as np
+
+    from millstream import _frames
+    from millstream.stream import Sparse
+
+    if not isinstance(chunk.X, Sparse):
+        return _frames.targets(chunk.y)
+    labels = np.asarray(chunk.y, dtype=np.float64)
+    if model.role == "regressor":
+        return labels
+    return [None if label != label else int(label) if label.is_integer() else label for label in labels.tolist()]
 
 
 def _at(error: MillstreamError, before: int) -> MillstreamError:
@@ -119,8 +194,9 @@ def _matrix(probabilities: Any, rows: int) -> Any:
 COMMAND = Command(
     "predict",
     "what a saved model says of the rows of a source, without learning",
-    "Gives row, truth (with --target), prediction, and for classes the probability of the one that is predicted.\n"
-    "A target among the columns must be named, or left out with --drop, so that it is not taken for a feature.",
+    "Gives row, truth (with --target, or the labels of VW and libsvm), prediction, and for classes the\n"
+    "probability of the one that is predicted. A target among the columns must be named, or left out with\n"
+    "--drop, so that it is not taken for a feature.",
     (
         *SOURCE_OPTIONS,
         Option(("--load",), "the saved model", value="FILE.ms", complete="file", group="model"),
@@ -133,7 +209,7 @@ COMMAND = Command(
             group="output",
         ),
         Option(("--proba",), "the probability of every class, in a column each", group="output"),
-        Option(("--json",), "JSON lines on standard output", group="output"),
+        Option(("--json",), "JSON lines on standard output; with --out, what became of the rows", group="output"),
         QUIET,
     ),
     (

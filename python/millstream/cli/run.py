@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from millstream.cli import evaluation, show
 from millstream.cli.errors import UsageError
-from millstream.cli.models import MODEL, model_of, predictor, suitable
+from millstream.cli.models import MODEL, is_saved, model_of, no_rows, predictor, suitable
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, JSON, OK, QUIET, Command, Option, grouped
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.errors import InvalidValue
@@ -27,12 +28,16 @@ def main(given: Namespace) -> int:
     evaluation.check_places(given)
     model, why = _model(given)
     stream = Watched(source_of(given))
+    if given.resume or is_saved(given.model):
+        from millstream.cli.known import check_width
+
+        check_width(model, given.resume or given.model, stream, given)
     if stream.endless and given.limit is None and not given.follow and given.passes > 1:
         raise UsageError("--passes needs an end: give --limit too")
     if isinstance(given.delay, timedelta) and stream.time is None:
         raise UsageError("a --delay by time needs --time, the column that says when a row happened")
     if model is None:
-        model, why = suitable(stream)
+        model, why = suitable(stream, given)
     silent = given.quiet or given.json
     if why:
         show.remark(f"{show.text_of(model)}  ({why})", silent)
@@ -43,12 +48,26 @@ def main(given: Namespace) -> int:
     except evaluation.Failed as failed:
         # What was found before the bad row is not lost.
         if getattr(model, "learned", 0) > before:
-            _told(given, failed.result, stream, recorder, failed=True)
+            _told(given, failed.result, stream, recorder, failed)
+        elif given.save:
+            failed.error.add_note(f"nothing was learned, so {given.save} is not written")
         raise failed.error from None
     return _told(given, result, stream, recorder)
 
 
+def _hint_after(failed: evaluation.Failed, given: Namespace) -> None:
+    """Behind the error, say how to go on, where going on will not end in the same error."""
+    if given.on_error == "skip" or isinstance(failed.error, OSError) or given.quiet or given.json:
+        return
+    done = failed.result.learned + failed.result.skipped
+    without = Namespace(**{**vars(given), "on_error": "skip"})
+    failed.error.add_note(_how_to_go_on(without, done, "to go on without it"))
+
+
 def _model(given: Namespace) -> tuple[Any, str]:
+    if given.model is not None and len(given.model) > 1:
+        raise UsageError(f"run takes one model, got {len(given.model)}: millstream compare takes several")
+    given.model = given.model[0] if given.model else None
     if given.resume and given.model is not None:
         raise UsageError("--resume goes on with a saved model, so --model makes no sense with it")
     if given.resume:
@@ -62,22 +81,25 @@ def _told(
     result: Any,
     stream: Watched,
     recorder: evaluation.Recorder | None,
-    failed: bool = False,
+    failed: evaluation.Failed | None = None,
 ) -> int:
     """Show the result, write what was asked for, and find the exit code. After an error the caller tells of it."""
     if result.rows == 0:
         if result.interrupted:
             raise KeyboardInterrupt
-        raise InvalidValue(f"{given.source}: there are no rows")
+        raise InvalidValue(no_rows(given))
     silent = given.quiet or given.json
     if not given.json:
-        print(_closing(given, result, stream, failed))
+        print(_closing(given, result, stream, failed is not None))
         print(end="", flush=True)
     code = OK
     written, well = evaluation.write_pictures(result, given)
     if given.save:
-        if evaluation.save(result.model, given.save, silent):
+        kept = f", with the {show.counted(result.learned, 'row')} learned before the error" if failed else ""
+        if evaluation.save(result.model, given.save, silent, kept):
             written["save"] = given.save
+            if failed:
+                _hint_after(failed, given)
         else:
             well = False
     if recorder is not None:
@@ -98,7 +120,7 @@ def _told(
     if constant or not well:
         code = DATA_ERROR
     if result.interrupted and not failed:
-        show.remark(_how_to_go_on(given, result), silent)
+        show.remark(_how_to_go_on(given, result.rows), silent)
         code = INTERRUPTED
     return code
 
@@ -106,9 +128,7 @@ def _told(
 def _closing(given: Namespace, result: Any, stream: Watched, failed: bool) -> str:
     target = f" → {stream.target}" if stream.target else ""
     lines = [show.bold(f"{given.source}{target}") + f"  {show.text_of(result.model)}", ""]
-    rows = [
-        [name, show.number(value), show.number(show.last(result, name))] for name, value in result.values.items()
-    ]
+    rows = [[name, show.number(whole), show.number(last)] for name, (whole, last) in result.scores.items()]
     lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
     lines += ["", f"{show.rows_line(result)}; the model holds {show.amount(result.memory)}"]
     if late := show.delay_line(result):
@@ -121,20 +141,24 @@ def _closing(given: Namespace, result: Any, stream: Watched, failed: bool) -> st
     return "\n".join(lines)
 
 
-def _how_to_go_on(given: Namespace, result: Any) -> str:
+def _how_to_go_on(given: Namespace, done: int, words: str = "to go on") -> str:
+    """The line that goes on behind the rows that are done."""
     if not given.save:
         return "what was learned is gone; with --save it would be kept"
-    words = ["millstream", "run", given.source]
+    if given.shuffle or given.passes > 1:
+        # The rows that are done are not the first ones.
+        return f"what was learned is in {given.save}: --resume {given.save} goes on with it"
+    line = ["millstream", "run", given.source]
     for option in SOURCE_OPTIONS:
         name = option.names[0]
         # Skipped is what was learned, and so much less is left to the limit.
         if not option.is_argument and name not in ("--skip", "--limit"):
-            words += _as_given(name, getattr(given, name[2:].replace("-", "_")), option.default)
-    words += _as_given("--delay", given.delay, None)
+            line += _as_given(name, getattr(given, name[2:].replace("-", "_")), option.default)
+    line += _as_given("--delay", given.delay, None)
     if given.limit is not None:
-        words += ["--limit", str(max(given.limit - result.rows, 0))]
-    words += ["--resume", given.save, "--save", given.save, "--skip", str(result.rows + (given.skip or 0))]
-    return f"to go on: {shlex.join(words)}"
+        line += ["--limit", str(max(given.limit - done, 0))]
+    line += ["--resume", given.save, "--save", given.save, "--skip", str(done + (given.skip or 0))]
+    return f"{words}: {shlex.join(line)}"
 
 
 def _as_given(name: str, value: Any, default: Any) -> list[str]:
@@ -160,7 +184,8 @@ COMMAND = Command(
     "still saves. Without --model, one is chosen that suits the target, and named.",
     (
         *SOURCE_OPTIONS,
-        MODEL,
+        # All that are given are kept, so that a second one can be refused.
+        replace(MODEL, many=True),
         *grouped(
             "model",
             Option(

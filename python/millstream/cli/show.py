@@ -122,12 +122,6 @@ def _with(row: Sequence[str], widths: Sequence[int]) -> Any:
     return enumerate(zip(row, widths, strict=True))
 
 
-def last(result: Any, name: str) -> float:
-    """A metric over the window, at the end."""
-    recent = result.curve[f"rolling_{name}"]
-    return float(recent[-1]) if len(recent) else math.nan
-
-
 def counted(count: int, what: str, many: str | None = None) -> str:
     """`1 row`, `2,000 rows`."""
     return f"{count:,} {what if count == 1 else many or what + 's'}"
@@ -140,7 +134,7 @@ def rows_line(result: Any) -> str:
     notes = (
         ("warm-up", result.warmup),
         ("before the model could answer", result.unanswered),
-        ("set aside", result.skipped),
+        ("refused", result.skipped),
         ("still waiting for their labels", result.waiting),
     )
     parts += [f"{count:,} {what}" for what, count in notes if count]
@@ -165,13 +159,16 @@ def result_data(result: Any) -> dict[str, Any]:
     return {
         "name": result.name,
         "model": text_of(result.model),
-        "metrics": {name: {"whole": value, "last": last(result, name)} for name, value in result.values.items()},
+        "metrics": {name: {"whole": whole, "last": last} for name, (whole, last) in result.scores.items()},
         "rows": result.rows,
         "scored": result.scored,
         "learned": result.learned,
         "warmup": result.warmup,
         "unanswered": result.unanswered,
-        "set_aside": result.skipped,
+        "set_aside": result.unread + result.skipped,
+        "unread": result.unread,
+        "unread_reasons": result.unread_reasons,
+        "refused": result.skipped,
         "refusals": [{"row": row, "reason": reason} for row, reason in result.refusals],
         "waiting": result.waiting,
         "interrupted": result.interrupted,

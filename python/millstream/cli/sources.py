@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, grouped, pair, positive
+from millstream.cli.readers import LABEL, LABELLED, not_taken, reader_of
 from millstream.errors import InvalidNotation, InvalidValue
 from millstream.notation import Vocabulary, parse
 from millstream.registry import find, nearest
@@ -179,7 +180,13 @@ def _file(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
             raise InvalidValue(f"{text}: this is a directory, not a file")
         if given.query or path.suffix.lower() in _DATA_BASES:
             return _data_base(path, given.query, named)
-    return _called(lambda: stream.open(text, format=given.format, **named), text, named)
+
+    def make() -> Stream:
+        if named.get("target") == LABEL and reader_of(text, given.format) in LABELLED:
+            del named["target"]
+        return stream.open(text, format=given.format, **named)
+
+    return _called(make, text, named, given)
 
 
 def source_name(source: str) -> str:
@@ -222,16 +229,23 @@ def _data_base(path: Path, query: str | None, named: dict[str, Any]) -> Stream:
     if query is None:
         quoted = tables[0].replace('"', '""')
         query = f'select * from "{quoted}"'
-    return _called(lambda: stream.read_sql(query, connect, **named), str(path), named)
+    return _called(lambda: stream.read_sql(query, connect, **named), str(path), named, None)
 
 
-def _called(make: Callable[[], Stream], text: str, named: dict[str, Any]) -> Stream:
+def _called(make: Callable[[], Stream], text: str, named: dict[str, Any], given: Namespace | None) -> Stream:
     try:
         return make()
+    except InvalidValue as error:
+        found = re.match(r"stream(\.\w+)?: ", str(error))
+        if found:
+            # What a reader says of its parameters is said before a byte is read.
+            raise UsageError(f"{text}: {str(error)[found.end() :]}") from None
+        raise InvalidValue(str(error).replace("say it with format= ", "say it with --format ")) from None
     except TypeError as error:
         found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if found:
-            raise UsageError(f"{text}: its reader does not take {found[1]!r}") from None
+            reader = "read_sql" if given is None else reader_of(text, given.format)
+            raise UsageError(f"{text}: {not_taken(found[1], reader)}") from None
         if not named:
             raise
         raise UsageError(f"{text}: an option of its reader is of the wrong type: {error}") from None

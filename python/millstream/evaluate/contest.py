@@ -192,10 +192,12 @@ def prequential(
     if len(models) > 1:
         first = f"{next(iter(models))[:24]}: {first}"
     begun = perf_counter()
-    with Progress(progress, total, first) as bar, Interrupts(on_interrupt == "return") as interrupts:
+    with Progress(progress, total, first, warmup) as bar, Interrupts(on_interrupt == "return") as interrupts:
         passing = (chunks(stream, times, limit, contest.gathered) for _ in range(passes))
         failure = contest.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
     contest.elapsed = perf_counter() - begun
+    if (aside := getattr(stream, "set_aside", None) if isinstance(stream, Stream) else None) is not None:
+        contest.unread, contest.unread_reasons = aside.count, list(aside.reasons)
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
     if passes > 1:
         told["passes"] = passes
@@ -222,6 +224,8 @@ class Contest:
     ) -> None:
         self.models, self.role, self.settings = models, role, settings
         self.elapsed = 0.0
+        #: What the reader of the stream set aside.
+        self.unread, self.unread_reasons = 0, list[str]()
         self.names = list(metrics)
         native_metrics = all(isinstance(metric, _core.Metric) for metric in metrics.values())
         native_detector = detector is None or _is_native_detector(detector)
@@ -321,7 +325,7 @@ class Contest:
     def _take(self, chunk: Chunk, threads: int, tick: Any, interrupts: Interrupts) -> None:
         """One chunk through all models, and their predictions to whom they may concern."""
         before = self.rows
-        whole = False
+        whole, stop = False, None
         try:
             if self.any_native and self.loops:
                 self._feed(chunk, before, threads, tick)
@@ -332,9 +336,15 @@ class Contest:
             for loop in self.loops.values():
                 loop.feed(chunk, interrupts if len(self.models) == 1 else None)
             whole = True
+        except MillstreamError as error:
+            # Native code counts a stretch of rows before it goes through them.
+            if error.row is not None and not self.settings.delay and not self.settings.timed:
+                stop = max(error.row, before)
+            raise
         finally:
             counts = [self.engines[True].rows(0)] if self.any_native else []
             self.rows = min(counts + [loop.rows for loop in self.loops.values()])
+            self.rows = self.rows if stop is None else min(self.rows, stop)
             if self.predictions is not None:
                 self._give(self.predictions, chunk, chunk.size if whole else self.rows - before, whole)
 
@@ -422,6 +432,8 @@ class Contest:
             interrupted=self.interrupted,
             waiting=self.engines[True].waiting(place)[0] if loop is None else len(loop.waiting),
             elapsed=self.elapsed,
+            unread=self.unread,
+            unread_reasons=self.unread_reasons,
         )
 
 

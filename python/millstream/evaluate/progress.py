@@ -30,8 +30,8 @@ _FIRST_LINE, _SLOWEST = 2.0, 60.0
 class Progress:
     """Shown if `wanted`, or, when that is None, if standard error is a terminal."""
 
-    def __init__(self, wanted: bool | None, total: int | None, metric: str) -> None:
-        self.metric, self.total = metric, total
+    def __init__(self, wanted: bool | None, total: int | None, metric: str, warmup: int = 0) -> None:
+        self.metric, self.total, self.warmup = metric, total, warmup
         self.rows = 0
         self.begun = self.shown = time.perf_counter()
         self.pause = _REDRAWN
@@ -108,9 +108,11 @@ class Progress:
         found = f"{drifts:,} drift{'s' * (drifts != 1)}" + (
             f", last at {last:,}" if last is not None and level < 2 else ""
         )
+        # Before the first label has come, a metric is at its beginning, and that is no score.
+        score = "–" if value is None or self.rows - waiting <= self.warmup else number(value)
         said = [
             (f"{self.rows:,}{share} rows", ""),
-            ("" if value is None or value != value else f"{self.metric} {number(value)}", "bold"),
+            ("" if value is None or value != value else f"{self.metric} {score}", "bold"),
             (found if drifts and level < 6 else "", "red"),
             (
                 f"{waiting:,} {'labels to come' if level < 2 else 'waiting'}" if waiting and level < 4 else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -78,7 +79,7 @@ class Result:
     warmup: int
     #: Rows that the model could say nothing about, because it had learned nothing yet; not scored.
     unanswered: int
-    #: Rows that were refused and set aside.
+    #: Rows that the model refused and that were set aside.
     skipped: int
     #: The first rows that were set aside, with the reasons.
     refusals: list[tuple[int, str]]
@@ -93,6 +94,21 @@ class Result:
     waiting: int = 0
     #: Seconds of the whole run by the clock on the wall: reading, and the other models in it, included.
     elapsed: float = 0.0
+    #: Lines or rows that the reader of the stream set aside in the last pass; they are not among `rows`.
+    unread: int = 0
+    #: Why, of the first of them.
+    unread_reasons: list[str] = field(default_factory=list)
+
+    @property
+    def scores(self) -> dict[str, tuple[float, float]]:
+        """Each metric over the whole stream and over the window, by name; NaN where nothing was scored."""
+        if not self.scored:
+            return dict.fromkeys(self.values, (math.nan, math.nan))
+        recent = {name: self.curve[f"rolling_{name}"] for name in self.values}
+        return {
+            name: (value, float(recent[name][-1]) if len(recent[name]) else math.nan)
+            for name, value in self.values.items()
+        }
 
     @property
     def throughput(self) -> float:
@@ -159,12 +175,9 @@ class Result:
     def __repr__(self) -> str:
         lines = [f"{self.name}: {self.scored:,} rows scored"]
         notes = [("warm-up", self.warmup), ("unanswered", self.unanswered), ("set aside", self.skipped)]
+        notes.append(("could not be read", self.unread))
         lines[0] += "".join(f", {count:,} {what}" for what, count in notes if count)
-        rolling = {name: self.curve[f"rolling_{name}"] for name in self.values}
-        rows = [
-            [name, number(value), number(rolling[name][-1]) if len(rolling[name]) else "–"]
-            for name, value in self.values.items()
-        ]
+        rows = [[name, number(whole), number(recent)] for name, (whole, recent) in self.scores.items()]
         lines.append(table(["", "whole stream", f"last {self.settings.get('window', 0):,}"], rows))
         lines.append(f"{self.throughput:,.0f} rows/s, {self.seconds:.3g} s, model {amount(self.memory)}")
         if self.drifts:
@@ -256,7 +269,12 @@ class Results(Mapping[str, Result]):
             return "no models"
         head = ["", *ranked[0].values, "rows/s", "memory"]
         rows = [
-            [result.name, *map(number, result.values.values()), f"{result.throughput:,.0f}", amount(result.memory)]
+            [
+                result.name,
+                *(number(whole) for whole, _ in result.scores.values()),
+                f"{result.throughput:,.0f}",
+                amount(result.memory),
+            ]
             for result in ranked
         ]
         return table(head, rows)

@@ -81,6 +81,7 @@ def fragment(
         parts.append(_over_time(results, prefix))
         parts.append(_waiting(first))
         parts.append(_one(first))
+        parts.append(_unread(first))
         parts.append(_section("Metrics", tables.metrics(first) + _hint(first)))
     else:
         from millstream.evaluate.result import Results
@@ -89,14 +90,15 @@ def fragment(
         best = ranked[0]
         metric = next(iter(best.values))
         rows = f"{first.rows:,} rows in {first.elapsed:.3g} s{', stopped before the end' * first.interrupted}"
-        parts.append(
-            f'<p class="sub">{rows}. Best by {html.escape(metric)}: '
-            f"<strong>{html.escape(best.name)}</strong> with {number(best.values[metric])}.</p>"
-        )
+        rows += f", {first.unread:,} could not be read" if first.unread else ""
+        told = f"<strong>{html.escape(best.name)}</strong> with {number(best.values[metric])}."
+        told = f"Best by {html.escape(metric)}: {told}" if best.scored else "Nothing was scored."
+        parts.append(f'<p class="sub">{rows}. {told}</p>')
         parts.append(_section("Ranking", tables.ranking(results, ranked)))
         parts.append(_over_time(results, f"{prefix}a"))
         parts.append(_waiting(first))
         parts.append(_section("Speed and memory", _costs(results)))
+        parts.append(_unread(first))
         parts += [_folded(result, f"{prefix}-{place}") for place, result in enumerate(ranked[:_MOST_MODELS])]
     parts.append(_section("How to get this again", reproduce(results, command)))
     return f'<div class="ms"><style>{style(len(first.values))}</style>{"".join(parts)}</div>'
@@ -115,9 +117,9 @@ def _section(title: str, body: str) -> str:
 
 
 def _counts(result: Result) -> str:
-    counts = (("warm-up", result.warmup), ("unanswered", result.unanswered), ("set aside", result.skipped))
+    counts = (("warm-up", result.warmup), ("unanswered", result.unanswered), ("refused", result.skipped))
     notes = [f"{result.rows:,} rows", f"{result.scored:,} scored"]
-    notes += [f"{count:,} {what}" for what, count in counts if count]
+    notes += [f"{count:,} {what}" for what, count in (*counts, ("could not be read", result.unread)) if count]
     return " · ".join(notes + ["stopped before the end"] * result.interrupted)
 
 
@@ -125,10 +127,8 @@ def _tiles(result: Result) -> str:
     """What one wants to know first."""
     window = result.settings.get("window", 0)
     tiles = []
-    for name in list(result.values)[:2]:
-        recent = result.curve[f"rolling_{name}"]
-        small = f"last {window:,}: {number(recent[-1])}" if len(recent) else ""
-        tiles.append((name, number(result.values[name]), small))
+    for name, (value, recent) in list(result.scores.items())[:2]:
+        tiles.append((name, number(value), f"last {window:,}: {number(recent)}" if recent == recent else ""))
     if result.calibration is not None:
         tiles.append(("Calibration error", number(result.calibration.ece), "expected (ECE)"))
     if result.drifts:
@@ -189,6 +189,11 @@ def _one(result: Result) -> str:
     if result.refusals:
         parts.append(_section("Rows that were set aside", tables.refusals(result)))
     return "".join(parts)
+
+
+def _unread(result: Result) -> str:
+    """Of all models alike, too."""
+    return _section("What could not be read", tables.unread(result)) if result.unread else ""
 
 
 def _waiting(result: Result) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from millstream.evaluate.result import Result
     from millstream.evaluate.weights import Weights
 
-__all__ = ["bars", "brief", "confusion", "cut", "events", "metrics", "ranking", "refusals", "table"]
+__all__ = ["bars", "brief", "confusion", "cut", "events", "metrics", "ranking", "refusals", "table", "unread"]
 
 #: Beyond so many classes the matrix shows the most frequent ones, and one for all others.
 _MOST_CLASSES = 12
@@ -52,11 +52,10 @@ def brief(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], kind: s
 def metrics(result: Result) -> str:
     """Each metric over the whole stream and over the window."""
     rows = []
-    for name, value in result.values.items():
-        recent = result.curve[f"rolling_{name}"]
+    for name, (value, recent) in result.scores.items():
         better, arrow = ("more", "↑") if result.bigger_is_better[name] else ("less", "↓")
         title = f'{cut(name, 60)} <span class="note" title="{better} is better">{arrow}</span>'
-        rows.append([title, number(value), number(recent[-1]) if len(recent) else "–"])
+        rows.append([title, number(value), number(recent)])
     head = ["metric", "whole stream", f"last {result.settings.get('window', 0):,}"]
     return table(head, rows, "wide", "metrics")
 
@@ -80,7 +79,7 @@ def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
         rows.append(
             [
                 f"{colour}{cut(result.name, 60)}",
-                *map(number, result.values.values()),
+                *(number(value) for value, _ in result.scores.values()),
                 "–" if calibration is None else number(calibration.ece),
                 f"{len(result.drifts):,}",
                 f"{result.throughput:,.0f}",
@@ -204,6 +203,14 @@ def bars(weights: Weights) -> str:
 def events(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """What a monitor told of, the newest last."""
     return table(head, [[cut(cell, 100) for cell in row] for row in rows], "words", "events") if rows else ""
+
+
+def unread(result: Result) -> str:
+    """Why the reader of the stream set the first lines or rows aside."""
+    rows = [[f"{place:,}", cut(reason, 300)] for place, reason in enumerate(result.unread_reasons, 1)]
+    more = result.unread - len(rows)
+    note = f'<p class="note">And {more:,} more.</p>' if more > 0 else ""
+    return table(["", "reason"], rows, "words", "what could not be read") + note
 
 
 def refusals(result: Result) -> str:

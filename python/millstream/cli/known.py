@@ -1,0 +1,61 @@
+"""Whether a saved model and a source go together: a model that knows no column of a file answers constants."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import pyarrow as arrow
+
+from millstream.cli.errors import UsageError
+from millstream.cli.show import harmless
+from millstream.stream import Sparse, Stream
+from millstream.stream.chunk import Chunk
+from millstream.stream.derived import Derived
+from millstream.stream.vowpal_wabbit import VowpalWabbit
+
+__all__ = ["check_known", "check_width"]
+
+#: How many features are named.
+_MOST = 6
+
+
+def check_width(model: Any, path: str, stream: Stream, given: Namespace) -> None:
+    """Refuse a file of Vowpal Wabbit that is hashed to another width than the model was taught with."""
+    while isinstance(stream, Derived):
+        stream = stream.source
+    if not isinstance(stream, VowpalWabbit):
+        return
+    known = sum(isinstance(name, int) for name in getattr(model, "features", ()))
+    if not known or known == 2**stream.bits:
+        return
+    bits = known.bit_length() - 1
+    hint = f"add --option bits={bits}" if known == 2**bits else "it was taught with a file of another kind"
+    raise UsageError(
+        f"{path} knows {known:,} columns, but {given.source} is read with {2**stream.bits:,} "
+        f"(bits={stream.bits}): {hint}"
+    )
+
+
+def check_known(model: Any, path: str, chunk: Chunk, given: Namespace) -> None:
+    """Refuse rows of which the model, which has learned, knows no column."""
+    known = list(getattr(model, "features", ())) if getattr(model, "learned", 0) else []
+    if not known:
+        return
+    if isinstance(chunk.X, Sparse):
+        strange = not any(isinstance(name, int) for name in known)
+        has = f"columns that are numbers below {chunk.X.width:,}"
+    elif isinstance(chunk.X, arrow.Table):
+        strange = not set(chunk.X.column_names).intersection(known)
+        has = _listed(chunk.X.column_names)
+    else:
+        return
+    if strange:
+        raise UsageError(
+            f"{path} knows no column of {given.source}: it knows {_listed(known)}; the file has {has}"
+        )
+
+
+def _listed(names: list[Any]) -> str:
+    shown = ", ".join(harmless(name, 40) for name in names[:_MOST])
+    return f"{shown}, … ({len(names):,} in all)" if len(names) > _MOST else shown or "none"

@@ -1,0 +1,39 @@
+"""What the reader of a file takes, and what to say of an option that it does not take."""
+
+from __future__ import annotations
+
+import inspect
+
+from millstream.registry import nearest
+
+__all__ = ["LABEL", "LABELLED", "not_taken", "reader_of"]
+
+#: The target of files whose lines begin with their label, and the readers of such files.
+LABEL = "label"
+LABELLED = ("read_vw", "read_libsvm")
+
+#: What has an option of the command line of its own.
+_OWN = ("target", "weight", "time", "label_time", "drop", "types", "on_error", "follow")
+
+
+def reader_of(source: str, format: str | None) -> str:  # noqa: A002
+    """The name of the reader of a file."""
+    from millstream.stream import formats
+
+    name = formats._found(source)[0] if format is None else format
+    name = formats._ALIASES.get(name, name)
+    return formats.FORMATS[name][0] if name in formats.FORMATS else ""
+
+
+def not_taken(name: str, reader: str) -> str:
+    """What to say of an option that a reader does not take."""
+    from millstream import stream
+
+    if name == "target" and reader in LABELLED:
+        return f"its target is the {LABEL} before the features of each line; leave --target out"
+    if name in _OWN:
+        return f"its reader does not take --{name.replace('_', '-')}"
+    parameters = inspect.signature(getattr(stream, reader)).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.name not in _OWN]
+    near = nearest(name, known) or "."
+    return f"{reader} has no option {name!r}{near} Its options are {', '.join(known)}"

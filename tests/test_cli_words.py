@@ -1,0 +1,124 @@
+"""The command line, asked for what it cannot do: one line, with what to write instead, and exit code 2."""
+
+import csv
+import json
+
+import pytest
+
+from millstream import cli
+
+OK, DATA_ERROR, USAGE = 0, 1, 2
+
+
+def run(capsys, *arguments):
+    code = cli.main([str(argument) for argument in arguments])
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture
+def words(tmp_path):
+    path = tmp_path / "words.vw"
+    path.write_text("".join(f"{1 if i % 7 > 3 else -1} | a:{i % 7} b{i % 3}\n" for i in range(200)))
+    return path
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age,late\n" + "".join(f"{i % 70},{i % 2}\n" for i in range(200)))
+    return path
+
+
+def taught(capsys, path, model, *more):
+    assert run(capsys, "run", path, "-q", "--save", model, *more)[0] == OK
+    return model
+
+
+def test_another_width_is_refused(capsys, words, tmp_path):
+    model = taught(capsys, words, tmp_path / "wide.ms", "--option", "bits=20")
+    line = f"{model} knows 1,048,576 columns, but {words} is read with 262,144 (bits=18): add --option bits=20\n"
+    for command in (["predict", "--load", model], ["run", "--resume", model], ["compare", "-m", model]):
+        assert run(capsys, command[0], words, *command[1:]) == (USAGE, "", line)
+        assert run(capsys, command[0], words, *command[1:], "-q", "--option", "bits=20")[0] == OK
+
+
+def test_a_model_that_knows_no_column_is_refused(capsys, words, people, tmp_path):
+    of_words = taught(capsys, words, tmp_path / "words.ms", "--option", "bits=10")
+    of_people = taught(capsys, people, tmp_path / "people.ms", "-t", "late")
+    code, out, err = run(capsys, "predict", people, "--load", of_words, "-t", "late")
+    assert (code, out) == (USAGE, "")
+    known = "it knows 0, 1, 2, 3, 4, 5, … (1,024 in all); the file has age"
+    assert err == f"{of_words} knows no column of {people}: {known}\n"
+    code, out, err = run(capsys, "predict", words, "--load", of_people)
+    assert (code, out) == (USAGE, "")
+    assert "it knows age; the file has columns that are numbers below 262,144" in err
+
+
+@pytest.mark.parametrize("line", ["{label} | a:{value}", "{label} 1:{value}"])
+def test_label_is_the_target_of_labelled_lines(capsys, tmp_path, line):
+    path = tmp_path / f"data.{'vw' if '|' in line else 'libsvm'}"
+    path.write_text("".join(line.format(label=i % 7 // 4, value=i % 7) + "\n" for i in range(200)))
+    model, out = tmp_path / "model.ms", tmp_path / "said.csv"
+    code, shown, _ = run(capsys, "run", path, "-t", "label", "--save", model)
+    assert (code, f"{path} → label" in shown) == (OK, True)
+    for target in ([], ["-t", "label"]):
+        assert run(capsys, "predict", path, "--load", model, "--out", out, *target)[0] == OK
+        assert [int(row["truth"]) for row in csv.DictReader(out.open())] == [i % 7 // 4 for i in range(200)]
+    code, _, err = run(capsys, "run", path, "-t", "y")
+    assert (code, "leave --target out" in err) == (USAGE, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--option", "bits=abc"], "bits must be in [1, 28], got 'abc'"),
+        (
+            ["--option", "bit=22"],
+            "no option 'bit', did you mean 'bits'? Its options are bits, constant, labels, idle",
+        ),
+        (["--option", "zzz=22"], "no option 'zzz'. Its options are bits"),
+        (["--weight", "w"], "its reader does not take --weight"),
+        (["--metric", "RMSE"], "RMSE: scores numbers, but the model predicts classes"),
+        (["--metric", "AUC"], "there is no metric 'AUC', did you mean 'ROCAUC'?"),
+        (["--metric", "F1score"], "there is no metric 'F1score', did you mean 'F1'?"),
+        (
+            ["-m", "NoChange", "-m", "MajorityClass"],
+            "run takes one model, got 2: millstream compare takes several",
+        ),
+        (["-b", "22"], "there is no option -b; the bits of the hash are --option bits=22"),
+        (["-d", "x"], "there is no option -d; the file is named without one"),
+        (["--loss_function", "logistic"], "there is no option --loss_function; the loss is the model's"),
+    ],
+)
+def test_wrong_use_has_its_code(capsys, words, options, message):
+    code, out, err = run(capsys, "run", words, *options)
+    assert (code, out) == (USAGE, "")
+    assert message in err
+
+
+def test_wrong_types_and_commands(capsys, people):
+    code, _, err = run(capsys, "run", people, "-t", "late", "--types", "age=float")
+    assert (code, err) == (
+        USAGE,
+        f"{people}: the kind of 'age' must be one of 'number', 'nominal', 'text', 'time', got 'float'\n",
+    )
+    code, _, err = run(capsys, "train", people)
+    assert (code, "did you mean 'run'?" in err) == (USAGE, True)
+
+
+def test_words_are_those_of_the_command(capsys, words, tmp_path):
+    script = tmp_path / "make.py"
+    script.write_text("import os\nprint(os)\n")
+    assert "say it with --format (one of csv" in run(capsys, "run", script)[2]
+    model = taught(capsys, words, tmp_path / "model.ms")
+    for command in (["run"], ["run", "-m", "NoChange"], ["compare"], ["predict", "--load", model]):
+        code, _, err = run(capsys, command[0], words, *command[1:], "--skip", 10_000)
+        assert code == DATA_ERROR
+        assert err.splitlines()[-1] == (
+            f"{words}: there are no rows behind the first 10,000, which --skip leaves out"
+        )
+
+
+def test_one_model_is_taken_as_before(capsys, words):
+    found = json.loads(run(capsys, "run", words, "-m", "NoChange", "--json")[1])
+    assert found["model"] == "NoChange"
