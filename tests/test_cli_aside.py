@@ -83,6 +83,16 @@ def test_one_reason_stands_on_the_line(capsys, tmp_path):
     assert f"1 line could not be read: {path}, line 52" in out
 
 
+def test_nothing_that_could_be_read(capsys, saved, tmp_path):
+    path = tmp_path / "none.vw"
+    path.write_text("label | a:1\nlabel | a:2\n")
+    line = f"{path}: no row could be read; the first reason: {path}, line 1, column 1: "
+    for command in (["run"], ["run", "-m", "NoChange"], ["compare"], ["predict", "--load", saved]):
+        code, out, err = run(capsys, command[0], path, *command[1:], "--on-error", "skip")
+        assert (code, out) == (DATA_ERROR, "")
+        assert err.startswith(line)
+
+
 def test_compare_tells_it_too(capsys, bad, tmp_path):
     page = tmp_path / "page.html"
     code, out, _ = run(capsys, "compare", bad, "--on-error", "skip", "--report", page)

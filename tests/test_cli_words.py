@@ -77,6 +77,7 @@ def test_label_is_the_target_of_labelled_lines(capsys, tmp_path, line):
             "no option 'bit', did you mean 'bits'? Its options are bits, constant, labels, idle",
         ),
         (["--option", "zzz=22"], "no option 'zzz'. Its options are bits"),
+        (["--option", "bits="], "--option: must be NAME=VALUE, got 'bits='"),
         (["--weight", "w"], "its reader does not take --weight"),
         (["--metric", "RMSE"], "RMSE: scores numbers, but the model predicts classes"),
         (["--metric", "AUC"], "there is no metric 'AUC', did you mean 'ROCAUC'?"),

@@ -74,7 +74,7 @@ def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.
     if best.rows == 0:
         if best.interrupted:
             raise KeyboardInterrupt
-        raise InvalidValue(no_rows(given))
+        raise InvalidValue(no_rows(given, stream))
     silent = given.quiet or given.json
     written, well = evaluation.write_pictures(results, given)
     if given.save and best.scored:

@@ -14,6 +14,7 @@ from millstream.registry import load
 
 if TYPE_CHECKING:
     from millstream.cli.watched import Watched
+    from millstream.stream import Stream
 
 __all__ = ["MODEL", "is_saved", "loaded", "model_of", "named", "no_rows", "predictor", "suitable"]
 
@@ -66,10 +67,13 @@ def predictor(path: str) -> Any:
     return model
 
 
-def no_rows(given: Namespace) -> str:
+def no_rows(given: Namespace, stream: Stream) -> str:
     """What to say of a source in which nothing is left."""
+    aside = getattr(stream, "set_aside", None)
     if given.skip:
         return f"{given.source}: there are no rows behind the first {given.skip:,}, which --skip leaves out"
+    if aside is not None and aside.count:
+        return f"{given.source}: no row could be read; the first reason: {aside.reasons[0]}"
     return f"{given.source}: there are no rows"
 
 
@@ -79,7 +83,7 @@ def suitable(stream: Watched, given: Namespace) -> tuple[Any, str]:
 
     first = stream.first()
     if first is None:
-        raise InvalidValue(no_rows(given))
+        raise InvalidValue(no_rows(given, stream))
     if first.y is None:
         raise UsageError("there is no target to choose a model by")
     text, why = _suitable_for(first.y, isinstance(first.X, Sparse))

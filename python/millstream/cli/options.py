@@ -132,11 +132,16 @@ def delay(text: str) -> int | float | timedelta:
     return int(amount) if amount.is_integer() else amount
 
 
-def pair(text: str) -> tuple[str, str]:
+def setting(text: str) -> tuple[str, str]:
+    """An option of a reader, name=value."""
+    return pair(text, "NAME=VALUE")
+
+
+def pair(text: str, form: str = "COLUMN=KIND") -> tuple[str, str]:
     """A name and a value, name=value."""
     name, sign, value = text.rpartition("=")
     if not sign or not name or not value:
-        raise argparse.ArgumentTypeError(f"must be COLUMN=KIND, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be {form}, got {text!r}")
     return name, value
 
 

@@ -48,6 +48,8 @@ def main(given: Namespace) -> int:
                 )
             raise
         rows = writer.rows
+    if not rows:
+        raise InvalidValue(no_rows(given, stream))
     return _told(given, rows, time.perf_counter() - begun, getattr(stream, "set_aside", None), refusals)
 
 
@@ -95,8 +97,6 @@ def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Ref
     """Say what became of the rows."""
     count, reasons = (0, []) if aside is None else (aside.count, aside.reasons)
     lines = unread(count, reasons) + refused(refusals.count, refusals.reasons, "without a prediction")
-    if not rows:
-        raise InvalidValue("; ".join([no_rows(given), *(line.strip() for line in lines[:1])]))
     if given.out != "-":
         told = f"{show.counted(rows, 'row')} in {seconds:.3g} s ({rows / seconds:,.0f} rows/s)"
         show.remark(f"{told}; predictions in {given.out}", given.quiet or given.json)

@@ -87,7 +87,7 @@ def _told(
     if result.rows == 0:
         if result.interrupted:
             raise KeyboardInterrupt
-        raise InvalidValue(no_rows(given))
+        raise InvalidValue(no_rows(given, stream))
     silent = given.quiet or given.json
     if not given.json:
         print(_closing(given, result, stream, failed is not None))

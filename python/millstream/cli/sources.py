@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millstream.cli.errors import UsageError
-from millstream.cli.options import Option, count, grouped, pair, positive
+from millstream.cli.options import Option, count, grouped, pair, positive, setting
 from millstream.cli.readers import LABEL, LABELLED, not_taken, reader_of
 from millstream.errors import InvalidNotation, InvalidValue
 from millstream.notation import Vocabulary, parse
@@ -55,7 +55,7 @@ SOURCE_OPTIONS = (
             ("--option",),
             "an option of the reader, such as delimiter=';'; several times",
             value="NAME=VALUE",
-            kind=pair,
+            kind=setting,
             many=True,
         ),
         Option(
