@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,3 +102,54 @@ def test_parts_that_are_no_models_pickle_too() -> None:
 
     for part in (optim.SGD(0.5), losses.Logistic()):
         assert pickle.loads(pickle.dumps(part)) == part
+
+
+#: Threads are at any place when a process is forked, so it is done a few times over.
+FORKS = """
+import gc, os, sys
+from millstream import stream
+from millstream.errors import Unreadable
+from millstream.stream.prefetch import read_ahead
+
+path, how = sys.argv[1:]
+for number in range(4):
+    source = stream.open(path) if path.endswith((".vw", ".libsvm")) else stream.open(path, target="y")
+    chunks = read_ahead(source.chunks()) if how == "ahead" else source.chunks()
+    next(chunks)
+    if number % 2:
+        next(chunks)
+    child = os.fork()
+    if child == 0:
+        if how == "left":
+            del chunks
+            gc.collect()
+            sys.exit(0)
+        try:
+            list(chunks)
+        except Unreadable as error:
+            chunks.close()
+            whole = sum(len(chunk) for chunk in source.chunks())
+            sys.exit(0 if "before the fork" in str(error) and whole > 10_000 else 3)
+        sys.exit(4)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert sum(len(chunk) for chunk in chunks) > 1000
+"""
+
+LINES = {
+    "vw": "1 |a word another:2 third:0.5 and some more words\n",
+    "libsvm": "1 1:0.5 2:0.25 4:1 8:1 16:0.125\n",
+    "csv": "1,2.5,some words that make it longer,0\n",
+    "jsonl": '{"a": 1, "b": 2.5, "c": "some words that make it longer", "y": 0}\n',
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.parametrize("how", ["direct", "ahead", "left"])
+@pytest.mark.parametrize("ending", LINES)
+def test_a_reading_ends_at_a_fork(tmp_path: Path, ending: str, how: str) -> None:
+    path = tmp_path / f"rows.{ending}"
+    line = LINES[ending]
+    path.write_text(("a,b,c,y\n" if ending == "csv" else "") + line * (4_000_000 // len(line)))
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS, path, how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

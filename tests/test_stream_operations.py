@@ -215,6 +215,7 @@ def test_wrong_arguments():
     ):
         with pytest.raises(InvalidValue, match="stream.[a-z]+: [a-z]+ must be a whole number, at least"):
             wrong()
+    assert flat(source.take(1e0)) == flat(source.take(np.uint8(1))) == [0]
     for wrong in (
         lambda: source.map(3),
         lambda: source.filter(None),

@@ -232,6 +232,25 @@ def test_parameters() -> None:
             stream.read_vw("-", **options)
     with pytest.raises(errors.InvalidValue, match="on_error"):
         stream.read_vw("-", on_error="ignore")
+    assert stream.read_vw("-", bits=np.int64(20)).bits == 20
+    assert stream.read_libsvm("-", n_features=np.uint8(9)).n_features == 9
+    with pytest.raises(
+        errors.InvalidValue, match=r"read_vw: bits must be a whole number in \[1, 28\], got bool True"
+    ):
+        stream.read_vw("-", bits=True)
+    with pytest.raises(errors.InvalidValue, match="n_features must be a whole number"):
+        stream.read_libsvm("-", n_features=1.5)
+
+
+def test_a_reader_shows_the_call_that_makes_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.vw"
+    path.write_text("1 |a b\n")
+    shown = f"stream.read_vw({str(path)!r}, bits=12, constant=False, on_error='skip', follow=True, idle=0.5)"
+    assert repr(stream.read_vw(path, bits=12, constant=False, on_error="skip", follow=True, idle=0.5)) == shown
+    assert repr(eval(shown)) == shown
+    assert repr(stream.read_vw(path)) == f"stream.read_vw({str(path)!r})"
+    shown = f"stream.read_libsvm({str(path)!r}, n_features=9, zero_based=False, labels='class')"
+    assert repr(stream.read_libsvm(path, n_features=9, zero_based=False, labels="class")) == shown
 
 
 def test_growing(tmp_path: Path) -> None:

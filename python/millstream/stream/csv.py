@@ -9,7 +9,6 @@ lines. Memory is that of a few blocks, however long the file is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import chain
 from typing import Any, Unpack
 
@@ -17,6 +16,7 @@ from millstream.errors import InvalidValue
 from millstream.stream.blocks import Block, blocks
 from millstream.stream.csv_blocks import Look, Parser
 from millstream.stream.dialect import sniff_delimiter
+from millstream.stream.home import closing_at_home
 from millstream.stream.options import TableOptions
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
@@ -66,7 +66,7 @@ class CSV(TableStream):
         return self.origin.name
 
     def tables(self) -> Iterator[Piece]:
-        with closing(self.origin.pieces()) as pieces:
+        with closing_at_home(self.origin.pieces()) as pieces:
             head, failure = self._head(pieces)
             if not head.strip():
                 raise failure or InvalidValue(f"{self.source}: the file is empty")

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
-from millstream import _frames
 from millstream.errors import InvalidValue
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
+from millstream.stream.counts import count
 from millstream.stream.joined import joined
 
-__all__ = ["Batch", "Derived", "Repeat", "Skip", "Take", "batches", "check_held", "count", "shown"]
+__all__ = ["Batch", "Derived", "Repeat", "Skip", "Take", "batches", "check_held", "shown"]
 
 
 class Derived(Stream):
@@ -61,13 +59,6 @@ class Derived(Stream):
 def shown(value: Any) -> str:
     """An argument as it is written; a function by its name."""
     return getattr(value, "__name__", None) or repr(value)
-
-
-def count(what: str, value: Any, least: int) -> int:
-    """A whole number that is large enough."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise InvalidValue(f"stream.{what} must be a whole number, at least {least}, got {_frames.shown(value)}")
-    return int(value)
 
 
 class Take(Derived):

@@ -10,7 +10,7 @@ from millstream import _frames
 from millstream.errors import InvalidType, InvalidValue
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
-from millstream.stream.derived import count
+from millstream.stream.counts import count
 from millstream.stream.display import kinds_of
 
 __all__ = ["Examples", "from_examples"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from typing import Any, Unpack
 
 import pyarrow as arrow
@@ -17,6 +16,7 @@ from pyarrow import json as arrow_json
 
 from millstream.errors import InvalidValue
 from millstream.stream.blocks import LINES, Block, blocks
+from millstream.stream.home import closing_at_home
 from millstream.stream.options import TableOptions
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
@@ -58,7 +58,7 @@ class JSONLines(TableStream):
         return self.origin.name
 
     def tables(self) -> Iterator[Piece]:
-        with closing(self.origin.pieces()) as pieces:
+        with closing_at_home(self.origin.pieces()) as pieces:
             cut = _bounded(blocks(pieces, self.block_size, LINES, prompt=self.origin.follow))
             first = next((block for block in cut if block.data.strip()), None)
             if first is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from millstream import _core
 from millstream.errors import InvalidValue
+from millstream.stream.counts import count
 from millstream.stream.sparse_text import SparseText
 
 __all__ = ["Libsvm", "read_libsvm"]
@@ -27,8 +28,8 @@ class Libsvm(SparseText):
         follow: bool = False,
         idle: float | None = None,
     ) -> None:
-        if n_features is not None and (not isinstance(n_features, int) or not 1 <= n_features <= 2**28):
-            raise InvalidValue(f"stream.read_libsvm: n_features must be in [1, 2**28], got {n_features!r}")
+        if n_features is not None:
+            n_features = count("read_libsvm: n_features", n_features, 1, 2**28)
         if zero_based not in (True, False, "auto"):
             raise InvalidValue(f"stream.read_libsvm: zero_based must be True, False or 'auto', got {zero_based!r}")
         super().__init__(path, labels, on_error, follow, idle)

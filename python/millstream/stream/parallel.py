@@ -8,6 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any, TypeVar
 
+from millstream.stream.home import Home
+
 __all__ = ["in_parallel"]
 
 Item = TypeVar("Item")
@@ -30,6 +32,7 @@ def in_parallel(
     The items themselves are made in the threads too, one at a time, unless `items_here`: then in the thread that
     asks, which a signal can interrupt. An error comes in its turn, after all answers before it.
     """
+    home = Home()
     turns = _Turns(items, work)
     pool = ThreadPoolExecutor(THREADS, thread_name_prefix="millstream")
     running: deque[Future[Turn]] = deque()
@@ -51,9 +54,11 @@ def in_parallel(
                 if answer is _END:
                     return
                 yield answer
+                home.check()
     finally:
         turns.ended = True
-        pool.shutdown(wait=True, cancel_futures=True)
+        if home.is_here:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 class _Turns:

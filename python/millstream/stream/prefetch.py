@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from millstream.stream.home import Home
+
 __all__ = ["read_ahead"]
 
 Item = TypeVar("Item")
@@ -18,6 +20,7 @@ Item = TypeVar("Item")
 
 def read_ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
     """The same items; up to `depth` of them are read before they are asked for."""
+    home = Home()
     waiting: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
     stopped = threading.Event()
 
@@ -48,9 +51,11 @@ def read_ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
             if what == "failure":
                 raise value
             yield value
+            home.check()
     finally:
-        stopped.set()
-        # Emptied, so that a reader that waits for room goes on and sees that it should stop.
-        while not waiting.empty():
-            waiting.get_nowait()
-        reader.join(timeout=1.0)
+        if home.is_here:
+            stopped.set()
+            # Emptied, so that a reader that waits for room goes on and sees that it should stop.
+            while not waiting.empty():
+                waiting.get_nowait()
+            reader.join(timeout=1.0)

@@ -9,7 +9,8 @@ import numpy as np
 
 from millstream.stream.base import ROWS, Stream
 from millstream.stream.chunk import Chunk
-from millstream.stream.derived import Derived, batches, check_held, count
+from millstream.stream.counts import count
+from millstream.stream.derived import Derived, batches, check_held
 from millstream.stream.joined import joined
 
 __all__ = ["Shuffle"]

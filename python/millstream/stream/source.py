@@ -20,6 +20,7 @@ from typing import Any
 from millstream.errors import InvalidType, InvalidValue, MissingFile, Unreadable
 from millstream.registry import nearest
 from millstream.stream.compression import decompressed
+from millstream.stream.home import Home
 
 __all__ = ["Source"]
 
@@ -137,18 +138,22 @@ def _is_over(since: float, idle: float | None) -> bool:
 
 
 def _file(path: str) -> Iterator[bytes | None]:
+    home = Home()
     with Path(path).open("rb", buffering=0) as file:
         while piece := file.read(PIECE):
             yield piece
+            home.check()
 
 
 def _growing(path: str, idle: float | None) -> Iterator[bytes | None]:
     """A file, and what is added to it. If it is cut, or another put in its place, that is read from its start."""
+    home = Home()
     place = Path(path)
     file = place.open("rb", buffering=0)
     try:
         quiet = time.monotonic()
         while True:
+            home.check()
             if piece := file.read(PIECE):
                 quiet = time.monotonic()
                 yield piece

@@ -6,6 +6,7 @@ cannot be read is an error that names its line and column, after the rows before
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -143,7 +144,13 @@ class SparseText(Stream):
         return labels
 
     def __repr__(self) -> str:
-        return f"{self.maker}({self.source!r})"
+        values = {"follow": self._source.follow, "idle": self._source.idle, **vars(self)}
+        words = "".join(
+            f", {name}={values[name]!r}"
+            for name, option in inspect.signature(type(self)).parameters.items()
+            if option.kind is option.KEYWORD_ONLY and values[name] != option.default
+        )
+        return f"{self.maker}({self.source!r}{words})"
 
 
 def _split(tags: bytes, ends: Any) -> list[str]:

@@ -189,6 +189,8 @@ class TableStream(Stream):
         given = {name: value for name in names if (value := getattr(self, name))}
         if self.drop:
             given["drop"] = list(self.drop)
+        if self.on_error != "raise":
+            given["on_error"] = self.on_error
         words = "".join(f", {name}={value!r}" for name, value in given.items())
         return f"{self.maker or type(self).__name__}({self.source!r}{words})"
 

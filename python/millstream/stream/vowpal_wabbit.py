@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream import _core
-from millstream.errors import InvalidValue
+from millstream.stream.counts import count
 from millstream.stream.sparse_text import SparseText
 
 __all__ = ["VowpalWabbit", "hash_feature", "read_vw"]
@@ -29,10 +29,8 @@ class VowpalWabbit(SparseText):
         follow: bool = False,
         idle: float | None = None,
     ) -> None:
-        if not isinstance(bits, int) or not 1 <= bits <= 28:
-            raise InvalidValue(f"stream.read_vw: bits must be in [1, 28], got {bits!r}")
+        self.bits, self.constant = count("read_vw: bits", bits, 1, 28), constant
         super().__init__(path, labels, on_error, follow, idle)
-        self.bits, self.constant = bits, constant
 
     def reader(self, inside: bool = False) -> _core.TextReader:
         return _core.TextReader.vowpal_wabbit(self.bits, self.constant, self.on_error == "skip", inside)
