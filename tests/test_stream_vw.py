@@ -238,6 +238,8 @@ def test_parameters() -> None:
         errors.InvalidValue, match=r"read_vw: bits must be a whole number in \[1, 28\], got bool True"
     ):
         stream.read_vw("-", bits=True)
+    with pytest.raises(errors.InvalidValue, match="constant must be True or False, got 'false'"):
+        stream.read_vw("-", constant="false")
     with pytest.raises(errors.InvalidValue, match="n_features must be a whole number"):
         stream.read_libsvm("-", n_features=1.5)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from millstream import _core
+from millstream.errors import InvalidValue
 from millstream.stream.counts import count
 from millstream.stream.sparse_text import SparseText
 
@@ -29,7 +32,9 @@ class VowpalWabbit(SparseText):
         follow: bool = False,
         idle: float | None = None,
     ) -> None:
-        self.bits, self.constant = count("read_vw: bits", bits, 1, 28), constant
+        if not isinstance(constant, (bool, np.bool_)):
+            raise InvalidValue(f"stream.read_vw: constant must be True or False, got {constant!r}")
+        self.bits, self.constant = count("read_vw: bits", bits, 1, 28), bool(constant)
         super().__init__(path, labels, on_error, follow, idle)
 
     def reader(self, inside: bool = False) -> _core.TextReader:
@@ -50,8 +55,11 @@ def read_vw(
 
     A line is `label importance 'tag|namespace:scale feature:value …`, with as many namespaces as you like, all but
     the bar and the features left out at will. Features are hashed exactly as VW hashes them. Where two of a line
-    share a column, their values are added. A line without a label is an example whose label is NaN: it can be
-    predicted, and a model that should learn it refuses it.
+    share a column, their values are added. A word that touches the bar is a tag, so `1|words` has the tag "1" and no
+    label: put a space before the bar. `read_vw(path).tagged()` gives each chunk with the tags of its rows.
+
+    A line without a label is an example whose label is NaN: it can be predicted, and a model that should learn it
+    refuses it; `evaluate.prequential(..., on_error="skip")` sets it aside.
 
     Parameters
     ----------
@@ -59,7 +67,8 @@ def read_vw(
         A file, which may be compressed with gzip or zstd; `"-"` for standard input; or an open file.
     bits
         There are 2 to the power of `bits` columns, as VW's `-b`. Linear models and `naive_bayes.GaussianNB` take
-        time only for those that a row has; trees and forests for all, so give these 10 to 12 bits.
+        time only for those that a row has; trees and forests for all, so give these 10 to 12 bits. A model that was
+        saved is used again with the same bits: with others its features are in other columns.
     constant
         Whether each row has VW's constant feature. The linear models have an intercept of their own, which learns
         at a rate of its own: with the constant, say `intercept=False` to have what VW has.
