@@ -544,6 +544,45 @@ def test_open_says_what_it_cannot_read(tmp_path):
         stream.open(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("sep", "; say delimiter="),
+        ("usecols", "; say drop=['column', …], which leaves columns out"),
+        ("parse_dates", "; say types={'column': 'time'}, or time='column' if it says when a row happened"),
+        ("nrows", "; say .take(n) of the stream"),
+        ("delimeter", ", did you mean 'delimiter'?"),
+        ("options", "; there are target, delimiter, header, names"),
+    ],
+)
+def test_an_option_of_another_library_is_answered_with_ours(tmp_path, name, instead):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n1,0\n")
+    words = f"stream.read_csv() got an unexpected keyword argument {name!r}{instead}"
+    for reader in (stream.read_csv, stream.open):
+        with pytest.raises(InvalidType) as caught:
+            reader(path, target="y", **{name: ","})
+        assert str(caught.value).startswith(words)
+
+
+def test_options_are_named_with_the_reader_that_was_called(tmp_path):
+    path = tmp_path / "rows.parquet"
+    path.touch()
+    with pytest.raises(InvalidType, match=r"stream.read_parquet\(\) got .* 'usecols'; say columns="):
+        stream.open(path, usecols=["x"])
+    table = arrow.table({"x": [1], "y": [0]})
+    with pytest.raises(InvalidType, match=r"stream.from_arrow\(\) got .* 'wieght', did you mean 'weight'"):
+        stream.from_arrow(table, target="y", wieght="x")
+
+
+def test_files_with_labels_of_their_own_have_the_target_label(tmp_path):
+    path = tmp_path / "rows.vw"
+    path.write_text("1 |a b\n")
+    assert [y for _, y in stream.open(path, target="label")] == [1]
+    with pytest.raises(InvalidType, match=r"stream.read_vw\(\) got .* 'target'; each line has its label"):
+        stream.open(path, target="click")
+
+
 def test_a_header_that_is_no_utf8_is_named_with_its_place():
     for text in (b"x,\xff,y\n1,2,0\n3,4,1\n", b"x,\xff,y\n"):
         with pytest.raises(InvalidValue, match=r"line 1, name of column 2: bad UTF-8 \(byte 0xff\); .*encoding="):

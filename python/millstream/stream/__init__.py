@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from millstream.stream.river import iter_sql as iter_sql
     from millstream.stream.river import shuffle as shuffle
     from millstream.stream.river import simulate_qa as simulate_qa
+    from millstream.stream.sparse_text import SparseText as SparseText
     from millstream.stream.sql import read_sql as read_sql
     from millstream.stream.sql import read_sqlite as read_sqlite
     from millstream.stream.table import TableStream as TableStream
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 #: Where the readers are; each is loaded when first used, because Arrow takes a while to load.
 _READERS = {
+    "SparseText": "sparse_text",
     "TableStream": "table",
     "from_arrow": "frames",
     "from_examples": "examples",

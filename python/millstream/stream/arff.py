@@ -29,7 +29,7 @@ from millstream.stream.arff_text import (
 )
 from millstream.stream.base import ROWS
 from millstream.stream.blocks import LINES, Block, blocks
-from millstream.stream.options import TableOptions
+from millstream.stream.options import TableOptions, check_options
 from millstream.stream.source import Source
 from millstream.stream.table import Fault, Piece, TableStream
 
@@ -280,4 +280,5 @@ def read_arff(
     >>> list(stream.read_arff(file))
     [({'outlook': 'sunny', 'heat': 30.5}, 'no'), ({'outlook': 'very rainy', 'heat': nan}, 'yes')]
     """
+    check_options(read_arff, options)
     return ARFF(Source(source), target, block_size, options)

@@ -15,7 +15,7 @@ import pyarrow as arrow
 
 from millstream.errors import InvalidType, InvalidValue, UnknownName, Unreadable
 from millstream.stream.base import ROWS
-from millstream.stream.options import TableOptions
+from millstream.stream.options import TableOptions, check_options
 from millstream.stream.source import check
 from millstream.stream.table import TableStream
 
@@ -241,6 +241,7 @@ def read_parquet(
     >>> list(sensors)
     [({'load': 0.5, 'place': 'hall'}, True), ({'load': 0.25, 'place': 'roof'}, False)]
     """
+    check_options(read_parquet, options)
     return Parquet(source, columns, target, options)
 
 
@@ -276,4 +277,5 @@ def read_arrow(
     >>> list(stream.read_arrow(path, target="hot"))
     [({'load': 0.5}, 'yes'), ({'load': 0.25}, 'no')]
     """
+    check_options(read_arrow, options)
     return Arrow(source, columns, target, options)

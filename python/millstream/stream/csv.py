@@ -17,7 +17,7 @@ from millstream.stream.blocks import Block, blocks
 from millstream.stream.csv_blocks import Look, Parser
 from millstream.stream.dialect import sniff_delimiter
 from millstream.stream.home import closing_at_home
-from millstream.stream.options import TableOptions
+from millstream.stream.options import TableOptions, check_options
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
 from millstream.stream.table import Piece, TableStream
@@ -187,6 +187,7 @@ def read_csv(
     >>> len(list(rows)), rows.set_aside.count
     (2, 1)
     """
+    check_options(read_csv, options)
     look = Look(delimiter, header, None if names is None else list(names), list(missing), quote, decimal)
     origin = Source(source, encoding=encoding, follow=follow, idle=idle)
     return CSV(origin, look, block_size, target, options)

@@ -15,6 +15,7 @@ from millstream.registry import nearest
 from millstream.stream.base import Stream
 from millstream.stream.compression import SUFFIXES, decompressed
 from millstream.stream.dialect import divides
+from millstream.stream.options import check_options
 from millstream.stream.source import check
 
 __all__ = ["FORMATS", "open", "read_stdin"]
@@ -30,6 +31,9 @@ FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "vw": ("read_vw", (".vw",)),
     "sql": ("read_sqlite", (".db", ".sqlite", ".sqlite3")),
 }
+
+#: Formats whose lines have a label of their own; it is the target, and called so.
+_LABELLED = ("libsvm", "vw")
 
 #: Endings that say more than the format.
 _OPTIONS: dict[str, dict[str, Any]] = {".tsv": {"delimiter": "\t"}, ".tab": {"delimiter": "\t"}}
@@ -77,7 +81,7 @@ def open(  # noqa: A001
     source
         A path, `"-"` for standard input, or an open file.
     target
-        The column to predict. Files of examples with a label (libsvm, Vowpal Wabbit) need none.
+        The column to predict. Files of examples with a label (libsvm, Vowpal Wabbit) need none; it is "label".
     format
         One of csv, parquet, arrow, json_lines, arff, libsvm, vw, sql; None to find out.
     options
@@ -102,9 +106,10 @@ def open(  # noqa: A001
     name = _ALIASES.get(name, name)
     if name not in FORMATS:
         raise InvalidValue(f"stream: there is no format {name!r}{nearest(name, FORMATS) or _known()}")
-    if target is not None:
+    if target is not None and (name not in _LABELLED or target != "label"):
         options["target"] = target
     reader = getattr(stream, FORMATS[name][0])
+    check_options(reader, options)
     return reader(source, **options)  # type: ignore[no-any-return]
 
 

@@ -13,7 +13,7 @@ from millstream._sparse import Sparse
 from millstream.errors import InvalidType, InvalidValue
 from millstream.stream.base import ROWS, Stream
 from millstream.stream.chunk import Chunk
-from millstream.stream.options import TableOptions
+from millstream.stream.options import TableOptions, check_options
 from millstream.stream.table import TableStream
 from millstream.stream.values import Columns
 
@@ -238,6 +238,7 @@ def from_pandas(frame: Any, target: Any = None, **options: Unpack[TableOptions])
     >>> list(stream.from_pandas(frame, target="hot"))
     [({'load': 0.5}, 1), ({'load': nan}, 0)]
     """
+    check_options(from_pandas, options)
     if not hasattr(frame, "iloc") or not hasattr(frame, "columns"):
         raise InvalidType(f"stream.from_pandas: needs a pandas frame, got {type(frame).__name__}")
     return Frame("from_pandas", frame, _cut_pandas, len(frame), target, options)
@@ -263,6 +264,7 @@ def from_polars(frame: Any, target: Any = None, **options: Unpack[TableOptions])
     >>> list(stream.from_polars(frame, target="hot"))
     [({'load': 0.5}, 'yes'), ({'load': 0.25}, 'no')]
     """
+    check_options(from_polars, options)
     if not hasattr(frame, "get_columns") and not hasattr(frame, "collect"):
         raise InvalidType(f"stream.from_polars: needs a polars frame, got {type(frame).__name__}")
     return Frame("from_polars", frame, _cut_polars, getattr(frame, "height", None), target, options)
@@ -289,6 +291,7 @@ def from_arrow(data: Any, target: Any = None, **options: Unpack[TableOptions]) -
     >>> list(stream.from_arrow(table, target="hot"))
     [({'load': 0.5}, 'yes'), ({'load': 0.25}, 'no')]
     """
+    check_options(from_arrow, options)
     known = hasattr(data, "to_batches") or isinstance(data, (arrow.RecordBatch, arrow.RecordBatchReader))
     if not known and not hasattr(data, "__arrow_c_stream__") and not callable(data):
         raise InvalidType(

@@ -17,7 +17,7 @@ from pyarrow import json as arrow_json
 from millstream.errors import InvalidValue
 from millstream.stream.blocks import LINES, Block, blocks
 from millstream.stream.home import closing_at_home
-from millstream.stream.options import TableOptions
+from millstream.stream.options import TableOptions, check_options
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
 from millstream.stream.table import Fault, Piece, TableStream
@@ -257,4 +257,5 @@ def read_json_lines(
     Traceback (most recent call last):
     millstream.errors.InvalidValue: BytesIO, line 2: no JSON: Expecting value at letter 48
     """
+    check_options(read_json_lines, options)
     return JSONLines(Source(source, encoding=encoding, follow=follow, idle=idle), target, block_size, options)

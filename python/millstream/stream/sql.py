@@ -17,7 +17,7 @@ import pyarrow as arrow
 
 from millstream.errors import InvalidType, InvalidValue, Unreadable
 from millstream.stream.base import ROWS
-from millstream.stream.options import TableOptions
+from millstream.stream.options import TableOptions, check_options
 from millstream.stream.source import check
 from millstream.stream.table import Piece, TableStream
 from millstream.stream.values import Columns
@@ -159,6 +159,7 @@ def read_sql(
     >>> list(stream.read_sql(query, base, target="hot", parameters=(1,)))
     [({'load': 0.25}, 0), ({'load': 0.75}, 1)]
     """
+    check_options(read_sql, options)
     return SQL(query, connection, parameters, target, options)
 
 
@@ -196,6 +197,7 @@ def read_sqlite(
     >>> list(stream.read_sqlite(path, target="hot"))
     [({'load': 0.5}, 1), ({'load': 0.25}, 0)]
     """
+    check_options(read_sqlite, options)
     file = os.fspath(path)
     check(file)
     return SQL(query or _all_of(file), partial(sqlite3.connect, file), parameters, target, options)

@@ -55,11 +55,12 @@ def read_vw(
 
     A line is `label importance 'tag|namespace:scale feature:value …`, with as many namespaces as you like, all but
     the bar and the features left out at will. Features are hashed exactly as VW hashes them. Where two of a line
-    share a column, their values are added. A word that touches the bar is a tag, so `1|words` has the tag "1" and no
-    label: put a space before the bar. `read_vw(path).tagged()` gives each chunk with the tags of its rows.
+    share a column, their values are added.
 
-    A line without a label is an example whose label is NaN: it can be predicted, and a model that should learn it
-    refuses it; `evaluate.prequential(..., on_error="skip")` sets it aside.
+    A word that touches the bar is a tag, so `1|words` has the tag "1" and no label: put a space before the bar.
+    `read_vw(path).tagged()` gives each chunk with the tags of its rows; see `stream.SparseText`. A line without a
+    label is an example whose label is NaN: it can be predicted, and a model that should learn it refuses it;
+    `evaluate.prequential` stops there, or sets it aside with its `on_error="skip"`.
 
     Parameters
     ----------
@@ -67,8 +68,8 @@ def read_vw(
         A file, which may be compressed with gzip or zstd; `"-"` for standard input; or an open file.
     bits
         There are 2 to the power of `bits` columns, as VW's `-b`. Linear models and `naive_bayes.GaussianNB` take
-        time only for those that a row has; trees and forests for all, so give these 10 to 12 bits. A model that was
-        saved is used again with the same bits: with others its features are in other columns.
+        time only for those that a row has; trees and forests for all, so give these 10 to 12 bits. Give a saved
+        model the bits that it has learned with: with others its features are in other columns.
     constant
         Whether each row has VW's constant feature. The linear models have an intercept of their own, which learns
         at a rate of its own: with the constant, say `intercept=False` to have what VW has.
@@ -93,6 +94,12 @@ def read_vw(
     >>> result = evaluate.prequential(model, mails)
     >>> result.model.predict_many(next(mails.chunks()).X)[:2].tolist()
     [1, -1]
+
+    Tags tell which line is which:
+
+    >>> lines = stream.read_vw(io.StringIO("1 'first |words win\\n'second |words lunch\\n"))
+    >>> [(chunk.y.tolist(), tags) for chunk, tags in lines.tagged()]
+    [([1.0, nan], ['first', 'second'])]
     """
     return VowpalWabbit(
         path, bits=bits, constant=constant, labels=labels, on_error=on_error, follow=follow, idle=idle
