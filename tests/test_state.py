@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import millstream
 from millstream import linear_model, preprocessing
-from millstream.errors import InvalidState, MillstreamError
+from millstream.errors import InvalidState, MillstreamError, MissingFile
 from streams import CASES, Case, mixed
 
 HEADER = 20
@@ -457,3 +457,14 @@ def same(a: Any, b: Any) -> bool:
 @pytest.mark.slow  # Not slow: but a part may come before its file does, and both before a release.
 def test_every_part_has_a_golden_file() -> None:
     assert set(PARTS) == {path.stem for path in GOLDEN}, "run python tests/golden/make.py"
+
+
+def test_what_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "model.ms"
+    linear_model.LogisticRegression().save(path)
+    with pytest.raises(MissingFile, match=r"there is no file '.*modle\.ms', did you mean 'model\.ms'\?"):
+        millstream.load(tmp_path / "modle.ms")
+    table = tmp_path / "data.csv"
+    table.write_text("a,b\n1,2\n")
+    with pytest.raises(InvalidState, match=r"^millstream: .*data\.csv cannot be loaded: not a saved model"):
+        millstream.load(table)

@@ -520,3 +520,27 @@ def test_an_endless_stream_is_not_gathered_for_ever():
     rows = endless.take(100)
     assert sum(map(len, rows.shuffle(10**12, seed=1).chunks())) == 100
     assert sum(map(len, rows.batch(10**12).chunks())) == 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chunk_takes_places_and_masks(kind):
+    chunk = next(Rows([5], kind).chunks())
+    mask = np.array([True, False, False, True, True])
+    for places in (mask, mask.tolist(), pyarrow.array(mask), [0, 3, 4], np.array([0, 3, 4], dtype=np.uint8)):
+        taken = chunk.take(places)
+        assert [y for _, y in taken.examples()] == [0, 3, 4]
+        assert [x for x, _ in taken.examples()] == [x for x, y in chunk.examples() if y in (0, 3, 4)]
+        assert list(taken.time) == [2, 5, 6]
+    assert len(chunk.take([])) == len(chunk.take(np.zeros(5, dtype=bool))) == 0
+    with pytest.raises(InvalidValue, match="5 rows need as many bools"):
+        chunk.take(mask[:3])
+    with pytest.raises(InvalidType, match=r"fill gaps with fill_null\(False\)"):
+        chunk.take(pyarrow.array([True, None, False, True, True]))
+    with pytest.raises(InvalidType, match="places are whole numbers"):
+        chunk.take([0.5])
+
+
+@pytest.mark.parametrize("gap", [pyarrow.array([True, None, False]), np.array([True, None, False])])
+def test_a_mask_with_gaps_is_refused_with_what_fills_them(gap):
+    with pytest.raises(InvalidType, match=r"must give a bool for each row.*fill_null\(False\)"):
+        list(Rows([3], "arrow").filter_chunks(lambda chunk: gap))

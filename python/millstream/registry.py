@@ -125,7 +125,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
+        from millstream.stream.source import check
+
+        check(os.fspath(path))
         raise
     except IsADirectoryError:
         raise InvalidState(f"millstream: {path} is a directory, not a saved model") from None
-    return from_bytes(data)
+    try:
+        return from_bytes(data)
+    except InvalidState as error:
+        words = str(error).removeprefix("millstream: ")
+        raise InvalidState(f"millstream: {path} cannot be loaded: {words}") from None

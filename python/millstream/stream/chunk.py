@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from millstream import _frames
 from millstream._sparse import Sparse
-from millstream.errors import InvalidValue
+from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["Chunk", "Sparse"]
 
@@ -44,9 +46,24 @@ class Chunk:
         return replace(self, X=_cut(self.X, start, stop), **beside)
 
     def take(self, places: Any) -> Chunk:
-        """The examples at `places` (an array of whole numbers), in that order."""
+        """The examples at `places` (whole numbers), in that order; or those where `places` is true (bools)."""
+        places = self._places(places)
         beside = {name: _take(column, places) for name, column in self.beside.items()}
         return replace(self, X=_take(self.X, places), **beside)
+
+    def _places(self, places: Any) -> Any:
+        found = np.asarray(places.to_pylist() if hasattr(places, "to_pylist") else places)
+        if found.dtype == bool:
+            if found.shape != (len(self),):
+                raise InvalidValue(f"stream: {len(self)} rows need as many bools, got shape {found.shape}")
+            return np.flatnonzero(found)
+        if not len(found):
+            return found.astype(np.int64)
+        if found.dtype.kind not in "iu" or found.ndim != 1:
+            gaps = "; fill gaps with fill_null(False)" if any(place is None for place in found.flat) else ""
+            words = f"dtype {found.dtype} and shape {found.shape}"
+            raise InvalidType(f"stream: places are whole numbers, or a bool for each row, got {words}{gaps}")
+        return found
 
     def examples(self) -> Iterator[tuple[dict[Any, Any], Any]]:
         """Each example as a dict and its target (None if there is none)."""

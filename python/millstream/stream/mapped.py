@@ -83,6 +83,8 @@ class FilterChunks(Derived):
             mask = np.asarray(self._mask(chunk))
             if mask.dtype != bool or mask.shape != (len(chunk),):
                 who, got = shown(self.predicate), f"dtype {mask.dtype} and shape {mask.shape}"
+                if mask.dtype == object:
+                    got += "; fill gaps with fill_null(False)"
                 raise InvalidType(f"stream.filter_chunks: {who} must give a bool for each row, got {got}")
             if mask.all():
                 yield chunk
