@@ -352,6 +352,16 @@ def test_delay_on_a_time_column_as_number_or_timedelta():
         same(result, expected)
 
 
+def test_a_delay_that_is_a_text_is_told_which_forms_there_are():
+    rows = [({"a": float(place), "at": place}, place % 2) for place in range(10)]
+    table = pyarrow.table({"a": [0.5, 1.5], "at": [1, 2]}), np.array([0, 1])
+    for stream, options in [(rows, {}), (rows, {"time": "at"}), (table, {}), (table, {"time": "at"})]:
+        with pytest.raises(
+            (InvalidType, InvalidValue), match=r"'2h'.*; a delay is a number of rows \(500\), with time="
+        ):
+            evaluate.prequential(linear_model.LogisticRegression(), stream, delay="2h", **options)
+
+
 def test_river_delays_by_example():
     import river.stream
 

@@ -565,6 +565,20 @@ def test_an_option_of_another_library_is_answered_with_ours(tmp_path, name, inst
         assert str(caught.value).startswith(words)
 
 
+def test_a_reader_shows_the_call_that_makes_it(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("1;2,5;0\n")
+    shown = (
+        f"stream.read_csv({str(path)!r}, target='y', drop=['a'], on_error='skip', delimiter=';', "
+        "names=['a', 'b', 'y'], decimal=',')"
+    )
+    assert repr(eval(shown)) == shown
+    assert list(eval(shown)) == [({"b": 2.5}, 0)]
+    assert repr(stream.read_csv(path)) == f"stream.read_csv({str(path)!r})"
+    shown = f"stream.read_parquet({str(path)!r}, target='y', columns=['a', 'y'])"
+    assert repr(eval(shown)) == shown
+
+
 def test_options_are_named_with_the_reader_that_was_called(tmp_path):
     path = tmp_path / "rows.parquet"
     path.touch()

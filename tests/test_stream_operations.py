@@ -544,3 +544,30 @@ def test_a_chunk_takes_places_and_masks(kind):
 def test_a_mask_with_gaps_is_refused_with_what_fills_them(gap):
     with pytest.raises(InvalidType, match=r"must give a bool for each row.*fill_null\(False\)"):
         list(Rows([3], "arrow").filter_chunks(lambda chunk: gap))
+
+
+@pytest.mark.parametrize("verb", ["map", "filter"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_of_a_function_is_noted_with_its_row(verb, kind):
+    def divided(x):
+        return {"a": 1 / (next(iter(x.values())) - 7)}
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        list(getattr(Rows([5, 5], kind), verb)(divided))
+    assert caught.value.__notes__ == [f"in {verb}, row 7 of Rows(weight='w', time='at')"]
+
+
+def test_a_column_that_is_not_there_is_noted_with_the_nearest():
+    rows = stream.from_examples([({"distance": 1.0, "hour": 5}, 0)])
+    with pytest.raises(KeyError) as caught:
+        list(rows.map(lambda x: {"far": x["distnce"]}))
+    assert caught.value.__notes__[0].endswith("which has no 'distnce', did you mean 'distance'?")
+    with pytest.raises(KeyError) as caught:
+        list(rows.filter(lambda x: x["zzz"]))
+    assert caught.value.__notes__[0].endswith("which has no 'zzz'; it has 'distance', 'hour'")
+
+
+def test_a_chunk_is_not_unpacked():
+    chunk = next(Rows([3]).chunks())
+    with pytest.raises(InvalidType, match=r"a chunk has names: chunk\.X, chunk\.y.*chunk\.examples\(\)"):
+        _X, _y = chunk

@@ -6,6 +6,7 @@ Dates become nanoseconds. Numbers become the bits of a float, arranged so that t
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ __all__ = ["Times"]
 
 #: The core's sign for a time that is missing; NumPy's NaT is the same number.
 NO_TIME = np.iinfo(np.int64).min
+
+_FORMS = "; a delay is a number of rows (500), with time= a timedelta (timedelta(hours=2)) or a column"
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -69,13 +72,11 @@ class Times:
         elif callable(self.delay):
             other = [self.delay(x, y) for x, y in chunk.examples()]
         elif isinstance(self.delay, str):
-            from millstream.evaluate.streams import take_column
-
             if isinstance(X, list):
-                other = [x.get(self.delay) for x in X]
+                other = [self._delay_of(x) for x in X]
                 X = [{name: value for name, value in x.items() if name != self.delay} for x in X]
             else:
-                X, other = take_column(X, self.delay)
+                X, other = self._column(X, self.delay)
         return (X, *self._keys(_array(chunk.time), other))
 
     @property
@@ -93,13 +94,13 @@ class Times:
         if not self.timed:
             return X, None, None
         if self.per_example and self.time is None:
+            if isinstance(self.delay, str):
+                raise InvalidType(f"a delay by a column needs time, got {self.delay!r}{_FORMS}")
             raise InvalidType("a delay for each example is for streams of dicts; give time and label_time columns")
-        from millstream.evaluate.streams import take_column
-
         columns: list[Any] = []
         for source in (self.time, self.delay if isinstance(self.delay, str) else self.label_time):
             if isinstance(source, (str, int)):
-                X, column = take_column(X, source)
+                X, column = self._column(X, source)
                 columns.append(column)
             elif callable(source):
                 raise InvalidType("a function of the example is for streams of dicts; give a column")
@@ -129,11 +130,27 @@ class Times:
             elif callable(self.delay):
                 other.append(self.delay(x, y))
             elif isinstance(self.delay, str):
-                other.append(x.get(self.delay))
+                other.append(self._delay_of(x))
             for name in taken:
                 x.pop(name, None)
             kept.append((tuple(x), tuple(x.values())) if isinstance(row, tuple) else row)
         return (kept, *self._keys(_array(now), other or None))
+
+    def _column(self, X: Any, name: Any) -> tuple[Any, Any]:
+        from millstream.evaluate.streams import take_column
+
+        try:
+            return take_column(X, name)
+        except InvalidValue as error:
+            if isinstance(name, str) and name == self.delay:
+                raise InvalidValue(f"{error}{_FORMS}") from None
+            raise
+
+    def _delay_of(self, x: Any) -> Any:
+        # A key may be missing here and there, but not one that is the text of a delay.
+        if self.delay not in x and re.fullmatch(r"\s*\d[\d_.,]*\s*[a-z]*\s*", self.delay):
+            raise InvalidValue(f"there is no key {self.delay!r} in the stream{_FORMS}")
+        return x.get(self.delay)
 
     def _keys(self, now: Any, other: Any) -> tuple[Any, Any]:
         self._check_kind(now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,6 +31,13 @@ class Chunk:
 
     def __len__(self) -> int:
         return height(self.X)
+
+    def __iter__(self) -> NoReturn:
+        # Two of its columns, or five? And a loop over it would rather have examples.
+        raise InvalidType(
+            "stream: a chunk has names: chunk.X, chunk.y, chunk.w; its examples are chunk.examples(), "
+            "and those of the whole stream `for x, y in stream`"
+        )
 
     @property
     def beside(self) -> dict[str, Any]:

@@ -95,8 +95,9 @@ class ColumnFiles(TableStream):
     def __repr__(self) -> str:
         names = [_name(file) for file in self.files]
         paths: Any = names[0] if len(names) == 1 else names
-        target = f", target={self.target!r}" if self.target is not None else ""
-        return f"{self.maker}({paths!r}{target})"
+        given = self._given() | ({} if self.columns is None else {"columns": list(self.columns)})
+        words = "".join(f", {name}={value!r}" for name, value in given.items())
+        return f"{self.maker}({paths!r}{words})"
 
 
 def _name(file: Any) -> str:

@@ -8,6 +8,7 @@ lines. Memory is that of a few blocks, however long the file is.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Unpack
@@ -64,6 +65,15 @@ class CSV(TableStream):
     @property
     def source(self) -> str:
         return self.origin.name
+
+    def _given(self) -> dict[str, Any]:
+        defaults = inspect.signature(read_csv).parameters
+        values = {**vars(self.look), "encoding": self.origin.encoding, "block_size": self.block_size}
+        values |= {"follow": self.origin.follow, "idle": self.origin.idle}
+        changed = {name: value for name, value in values.items() if value != defaults[name].default}
+        if self.look.missing == list(MISSING):
+            del changed["missing"]
+        return super()._given() | changed
 
     def tables(self) -> Iterator[Piece]:
         with closing_at_home(self.origin.pieces()) as pieces:

@@ -11,6 +11,7 @@ import numpy as np
 
 from millstream import _frames
 from millstream.errors import InvalidType
+from millstream.registry import nearest
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk, as_list
 from millstream.stream.derived import Derived, shown
@@ -28,13 +29,15 @@ class Map(Derived):
         super().__init__(source, function)
 
     def chunks(self) -> Iterator[Chunk]:
+        before = 0
         for chunk in self.source.chunks():
             rows: list[Any] = []
             failure: BaseException | None = None
             try:
                 rows.extend(map(self._mapped, _frames.dicts(chunk.X)))
             except BaseException as error:
-                failure = error
+                failure = _noted(error, self, chunk, len(rows), before)
+            before += len(chunk)
             if rows:
                 yield replace(chunk.cut(0, len(rows)), X=rows)
             if failure is not None:
@@ -108,6 +111,7 @@ class Filter(FilterChunks):
         self.with_target = _takes_two(predicate)
 
     def chunks(self) -> Iterator[Chunk]:
+        before = 0
         for chunk in self.source.chunks():
             chosen: list[bool] = []
             ys = as_list(chunk.y) if self.with_target and chunk.y is not None else [None] * len(chunk)
@@ -116,7 +120,8 @@ class Filter(FilterChunks):
                 for x, y in zip(_frames.dicts(chunk.X), ys, strict=True):
                     chosen.append(bool(self.predicate(x, y) if self.with_target else self.predicate(x)))
             except BaseException as error:
-                failure = error
+                failure = _noted(error, self, chunk, len(chosen), before)
+            before += len(chunk)
             if all(chosen):
                 chunk = chunk.cut(0, len(chosen))
             else:
@@ -125,6 +130,25 @@ class Filter(FilterChunks):
                 yield chunk
             if failure is not None:
                 raise failure
+
+
+def _noted(error: BaseException, stream: Derived, chunk: Chunk, place: int, before: int) -> BaseException:
+    """An error of the caller's function, with a note on the row that it was given."""
+    if isinstance(error, Exception):
+        words = f"in {stream.verb}, row {before + place} of {stream.source!r:.200}"
+        if type(error) is KeyError and error.args:
+            words += _missing(error.args[0], next(chunk.cut(place, place + 1).examples())[0])
+        error.add_note(words)
+    return error
+
+
+def _missing(name: Any, x: Mapping[Any, Any]) -> str:
+    """What to say if a row has no such feature; the function may have looked into a dict of its own."""
+    if name in x:
+        return ""
+    shown = ", ".join(map(repr, list(x)[:12])) + (", …" if len(x) > 12 else "")
+    hint = nearest(str(name), [other for other in x if isinstance(other, str)])
+    return f", which has no {name!r}{hint or f'; it has {shown}'}"
 
 
 def _callable(what: str, function: Any) -> Any:

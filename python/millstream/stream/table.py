@@ -184,14 +184,18 @@ class TableStream(Stream):
         if not reading.row and not aside and self.must_have_rows:
             raise InvalidValue(f"{self.source}: {self.no_rows}")
 
-    def __repr__(self) -> str:
+    def _given(self) -> dict[str, Any]:
+        """The options that are not as they are by default, for showing the call."""
         names = ("target", "weight", "time", "label_time", "drop", "types")
         given = {name: value for name in names if (value := getattr(self, name))}
         if self.drop:
             given["drop"] = list(self.drop)
         if self.on_error != "raise":
             given["on_error"] = self.on_error
-        words = "".join(f", {name}={value!r}" for name, value in given.items())
+        return given
+
+    def __repr__(self) -> str:
+        words = "".join(f", {name}={value!r}" for name, value in self._given().items())
         return f"{self.maker or type(self).__name__}({self.source!r}{words})"
 
 
