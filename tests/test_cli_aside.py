@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 import millstream
-from millstream import cli, evaluate, stream
+from millstream import cli, evaluate, linear_model, stream
 from millstream.evaluate.progress import Progress
 
 OK, DATA_ERROR, USAGE = 0, 1, 2
@@ -224,3 +224,33 @@ def test_predictions_of_labels_that_are_missing_here_and_there(capsys, saved, tm
     path.write_text("| a:6\n| a:1\n")
     assert run(capsys, "predict", path, "--load", saved, "--out", out)[0] == OK
     assert "truth" not in out.read_text()
+
+
+def test_a_label_that_is_no_class_is_not_cut_to_one(capsys, saved, tmp_path):
+    """It comes when the column of truths is known to be one of whole numbers."""
+    path, out = tmp_path / "late.vw", tmp_path / "out.csv"
+    path.write_text("1 | a:1\n" * 40_000 + "0.5 | a:1\n")
+    assert run(capsys, "predict", path, "--load", saved, "--out", out, "-q")[0] == OK
+    with out.open() as file:
+        truths = [row["truth"] for row in csv.DictReader(file)]
+    assert truths[:40_000] == ["1"] * 40_000
+    assert truths[40_000:] == [""]
+
+
+def test_a_model_that_scored_nothing_is_not_the_best():
+    """Its error would be 0, the least there is."""
+    deaf = linear_model.LinearRegression()
+    deaf.learn_one({"a": 1.0}, 1.0)
+    rows = [({"a": "text"}, float(place)) for place in range(20)]
+    models = {"deaf": deaf, "fresh": linear_model.LinearRegression()}
+    results = evaluate.prequential(models, rows, metrics="MAE", on_error="skip", progress=False)
+    assert results["deaf"].scored == 0
+    assert results.best.name == "fresh"
+    assert [result.name for result in results.ranked()] == ["fresh", "deaf"]
+
+
+def test_lines_that_could_not_be_read_are_told_of_before_those_that_were_skipped(capsys, tmp_path):
+    path = tmp_path / "bad.vw"
+    path.write_text("a,b,c\nd,e,f\n")
+    _, _, error = run(capsys, "run", path, "--on-error", "skip", "--skip", "1")
+    assert "no row could be read; the first reason" in error

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import datetime
 import pickle
+import re
 import threading
 import time
 from collections import Counter, defaultdict
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -571,3 +573,24 @@ def test_a_chunk_is_not_unpacked():
     chunk = next(Rows([3]).chunks())
     with pytest.raises(InvalidType, match=r"a chunk has names: chunk\.X, chunk\.y.*chunk\.examples\(\)"):
         _X, _y = chunk
+
+
+@pytest.mark.parametrize(
+    ("places", "message"), [(1, "shape ()"), ([5], "those of 2 rows, got 5 to 5"), ([-3], "got -3")]
+)
+def test_places_that_are_none(places: Any, message: str) -> None:
+    (chunk,) = stream.from_numpy(np.ones((2, 1)), np.ones(2)).chunks()
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        chunk.take(places)
+
+
+def test_an_error_about_a_key_that_is_a_list_stays_it() -> None:
+    def fail(x: Any) -> Any:
+        if x["a"] == 2:
+            raise KeyError(["u"])
+        return x
+
+    found = []
+    with pytest.raises(KeyError, match="u"):
+        found.extend(stream.from_examples([({"a": 1}, 1), ({"a": 2}, 0)]).map(fail))
+    assert len(found) == 1

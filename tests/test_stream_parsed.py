@@ -7,6 +7,7 @@ import dataclasses
 import pickle
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,14 @@ def test_lines_that_were_set_aside_are_counted_where_some_rows_are_taken(tmp_pat
     assert len(list(rows.take(3))) == 3
     assert rows.set_aside.count == 10
     assert len(rows.set_aside.reasons) > 1
+
+
+def test_threads_that_ask_at_once_are_given_the_same_arrays(tmp_path: Path) -> None:
+    for _ in range(20):
+        rows = parsed(tmp_path)
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda name: getattr(rows, name), ["values", "starts", "values", "starts"]))  # noqa: B023
+        assert found[0] is found[2] is rows.values
+        assert found[1] is found[3] is rows.starts
+    # One that did not find it, and comes to make it when another just has.
+    assert rows.__getattr__("values") is rows.values

@@ -19,7 +19,8 @@ _ARRAYS = ("starts", "indices", "values")
 class Sparse:
     """Rows that name only what is not zero, as SciPy's `csr_matrix` lays them out.
 
-    Row i has `values[starts[i]:starts[i + 1]]` in the columns `indices[starts[i]:starts[i + 1]]`.
+    Row i has `values[starts[i]:starts[i + 1]]` in the columns `indices[starts[i]:starts[i + 1]]`. Like any arrays,
+    these are not to be written to while another thread learns them.
     """
 
     starts: Any
@@ -28,14 +29,15 @@ class Sparse:
     width: int
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is not there is asked for here.
+        # Only what is not there is asked for here. Another thread may just be making it, or have made it.
         rows = unseen(self)
-        if rows is None or name not in _ARRAYS:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}")
-        for key, array in zip(_ARRAYS, rows.arrays(), strict=True):
-            object.__setattr__(self, key, array)
-        self.__dict__.pop("unseen", None)
-        return self.__dict__[name]
+        if rows is not None and name in _ARRAYS:
+            for key, array in zip(_ARRAYS, rows.arrays(), strict=True):
+                self.__dict__.setdefault(key, array)
+            self.__dict__.pop("unseen", None)
+        if name in self.__dict__:
+            return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
     def __len__(self) -> int:
         rows = unseen(self)

@@ -201,7 +201,7 @@ impl FeatureDriftDetector {
     /// The names of the features it has met, in the order in which they came.
     #[getter]
     fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.with(py, |gauge| names(py, gauge.schema()))
+        self.with(py, |gauge| names(py, gauge.schema(), usize::MAX))
     }
 
     /// Whether the last row brought a change to light.

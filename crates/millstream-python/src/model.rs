@@ -318,7 +318,14 @@ impl Model {
     #[getter]
     fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let inner = self.read(py)?;
-        names(py, inner.model(py)?.schema())
+        names(py, inner.model(py)?.schema(), usize::MAX)
+    }
+
+    /// How many features it knows, whether by their numbers alone, and the names of the first.
+    fn _knows<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(usize, bool, Bound<'py, PyList>)> {
+        let inner = self.read(py)?;
+        let schema = inner.model(py)?.schema();
+        Ok((schema.len(), schema.only_numbered(), names(py, schema, most)?))
     }
 
     /// The classes it knows, by code.
@@ -624,7 +631,7 @@ impl Model {
         }
         let height = table.height();
         let matrix = values.into_pyarray(py).reshape([height, schema.len()])?;
-        Ok((names(py, &schema)?, matrix, nominal))
+        Ok((names(py, &schema, usize::MAX)?, matrix, nominal))
     }
 }
 

@@ -190,10 +190,10 @@ pub fn plain_dict<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     module.getattr("plain_dict")?.call1((x,))?.cast_into::<PyDict>().map_err(PyErr::from)
 }
 
-/// The names of features, by slot.
-pub fn names<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyList>> {
+/// The names of the first features, by slot.
+pub fn names<'py>(py: Python<'py>, schema: &Schema, most: usize) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for name in schema.names() {
+    for name in schema.names().take(most) {
         match name {
             Name::Text(text) => list.append(PyString::new(py, &text))?,
             Name::Number(number) => list.append(number)?,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as arrow
 
+from millstream import _core
 from millstream.cli.errors import UsageError
 from millstream.cli.show import harmless
 from millstream.stream import Sparse, Stream
@@ -26,8 +27,8 @@ def check_width(model: Any, path: str, stream: Stream, given: Namespace) -> None
         stream = stream.source
     if not isinstance(stream, VowpalWabbit):
         return
-    known = sum(isinstance(name, int) for name in getattr(model, "features", ()))
-    if not known or known == 2**stream.bits:
+    known, numbered, _ = _knows(model)
+    if not known or not numbered or known == 2**stream.bits:
         return
     bits = known.bit_length() - 1
     hint = f"add --option bits={bits}" if known == 2**bits else "it was taught with a file of another kind"
@@ -39,23 +40,32 @@ def check_width(model: Any, path: str, stream: Stream, given: Namespace) -> None
 
 def check_known(model: Any, path: str, chunk: Chunk, given: Namespace) -> None:
     """Refuse rows of which the model, which has learned, knows no column."""
-    known = list(getattr(model, "features", ())) if getattr(model, "learned", 0) else []
-    if not known:
+    known, numbered, first = _knows(model)
+    if not known or not getattr(model, "learned", 0):
         return
     if isinstance(chunk.X, Sparse):
-        strange = not any(isinstance(name, int) for name in known)
+        strange = not numbered and not any(isinstance(name, int) for name in model.features)
         has = f"columns that are numbers below {chunk.X.width:,}"
     elif isinstance(chunk.X, arrow.Table):
-        strange = not set(chunk.X.column_names).intersection(known)
-        has = _listed(chunk.X.column_names)
+        names = chunk.X.column_names
+        strange = numbered or not set(names).intersection(model.features)
+        has = _listed(names, len(names))
     else:
         return
     if strange:
         raise UsageError(
-            f"{path} knows no column of {given.source}: it knows {_listed(known)}; the file has {has}"
+            f"{path} knows no column of {given.source}: it knows {_listed(first, known)}; the file has {has}"
         )
 
 
-def _listed(names: list[Any]) -> str:
+def _knows(model: Any) -> tuple[int, bool, list[str | int]]:
+    """How many features a model knows, whether by their numbers alone, and the first of them."""
+    if isinstance(model, _core.Model):
+        return model._knows(_MOST)
+    names = list(getattr(model, "features", ()))
+    return len(names), all(isinstance(name, int) for name in names), names[:_MOST]
+
+
+def _listed(names: list[Any], count: int) -> str:
     shown = ", ".join(harmless(name, 40) for name in names[:_MOST])
-    return f"{shown}, … ({len(names):,} in all)" if len(names) > _MOST else shown or "none"
+    return f"{shown}, … ({count:,} in all)" if count > _MOST else shown or "none"

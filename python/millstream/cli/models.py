@@ -52,8 +52,6 @@ def loaded(path: str) -> Any:
     """A saved model."""
     try:
         model = load(path)
-    except FileNotFoundError:
-        raise InvalidValue(f"{path}: there is no such file") from None
     except InvalidState as error:
         raise InvalidValue(f"{path}: {str(error).removeprefix('millstream: ').removeprefix(f'{path} ')}") from None
     return model
@@ -70,10 +68,10 @@ def predictor(path: str) -> Any:
 def no_rows(given: Namespace, stream: Stream) -> str:
     """What to say of a source in which nothing is left."""
     aside = getattr(stream, "set_aside", None)
-    if given.skip:
-        return f"{given.source}: there are no rows behind the first {given.skip:,}, which --skip leaves out"
     if aside is not None and aside.count:
         return f"{given.source}: no row could be read; the first reason: {aside.reasons[0]}"
+    if given.skip:
+        return f"{given.source}: there are no rows behind the first {given.skip:,}, which --skip leaves out"
     return f"{given.source}: there are no rows"
 
 

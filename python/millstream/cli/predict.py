@@ -15,14 +15,12 @@ from millstream.cli.options import OK, QUIET, Command, Option
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidValue, MillstreamError
+from millstream.stream.table import REASONS
 
 if TYPE_CHECKING:
     from millstream.stream import Chunk, Stream
 
 __all__ = ["COMMAND"]
-
-#: How many reasons of rows without a prediction are kept.
-_REASONS = 5
 
 
 def main(given: Namespace) -> int:
@@ -84,26 +82,28 @@ class Refusals:
     """Rows that the model could not predict, and why the first of them."""
 
     count: int = 0
-    reasons: list[str] = field(default_factory=list)
+    reasons: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, row: int, error: MillstreamError) -> None:
         """One more."""
         self.count += 1
-        if len(self.reasons) < _REASONS:
-            self.reasons.append(f"row {row}: {str(error).removeprefix('row 0: ')}")
+        if len(self.reasons) < REASONS:
+            self.reasons.append((row, str(error).removeprefix("row 0: ")))
 
 
 def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Refusals) -> int:
     """Say what became of the rows."""
     count, reasons = (0, []) if aside is None else (aside.count, aside.reasons)
-    lines = unread(count, reasons) + refused(refusals.count, refusals.reasons, "without a prediction")
+    why = [f"row {row}: {reason}" for row, reason in refusals.reasons]
+    lines = unread(count, reasons) + refused(refusals.count, why, "without a prediction")
     if given.out != "-":
         told = f"{show.counted(rows, 'row')} in {seconds:.3g} s ({rows / seconds:,.0f} rows/s)"
         show.remark(f"{told}; predictions in {given.out}", given.quiet or given.json)
         if given.json:
             data = {"source": given.source, "rows": rows, "seconds": seconds}
             data |= {"set_aside": count + refusals.count, "unread": count, "unread_reasons": reasons}
-            data |= {"refused": refusals.count, "refusals": refusals.reasons, "files": {"out": given.out}}
+            refusals_data = [{"row": row, "reason": reason} for row, reason in refusals.reasons]
+            data |= {"refused": refusals.count, "refusals": refusals_data, "files": {"out": given.out}}
             print(show.as_json(data))
             return OK
     for line in lines:

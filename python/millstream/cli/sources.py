@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, grouped, pair, positive, setting
-from millstream.cli.readers import LABEL, LABELLED, not_taken, reader_of
+from millstream.cli.readers import not_taken, reader_of
 from millstream.errors import InvalidNotation, InvalidValue
 from millstream.notation import Vocabulary, parse
 from millstream.registry import find, nearest
@@ -181,12 +181,7 @@ def _file(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
         if given.query or path.suffix.lower() in _DATA_BASES:
             return _data_base(path, given.query, named)
 
-    def make() -> Stream:
-        if named.get("target") == LABEL and reader_of(text, given.format) in LABELLED:
-            del named["target"]
-        return stream.open(text, format=given.format, **named)
-
-    return _called(make, text, named, given)
+    return _called(lambda: stream.open(text, format=given.format, **named), text, named, given)
 
 
 def source_name(source: str) -> str:

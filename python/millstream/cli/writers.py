@@ -162,6 +162,9 @@ def _array(values: Any, kind: Any) -> Any:
 
     if kind == pyarrow.string():
         return pyarrow.array([None if value is None else str(value) for value in values], kind)
+    if pyarrow.types.is_integer(kind) and not hasattr(values, "dtype"):
+        # Arrow would cut the fraction off.
+        values = [value if value is None or _fits(value, kind) else None for value in values]
     try:
         return pyarrow.array(values, kind, from_pandas=True)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):

@@ -212,7 +212,7 @@ class Results(Mapping[str, Result]):
         sign = -1.0 if results[0].bigger_is_better[metric] else 1.0
 
         def place(result: Result) -> float:
-            value = result.values[metric]
+            value, _ = result.scores[metric]
             return sign * value if value == value else float("inf")
 
         return sorted(results, key=place)

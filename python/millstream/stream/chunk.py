@@ -64,12 +64,16 @@ class Chunk:
             if found.shape != (len(self),):
                 raise InvalidValue(f"stream: {len(self)} rows need as many bools, got shape {found.shape}")
             return np.flatnonzero(found)
-        if not len(found):
+        if found.shape == (0,):
             return found.astype(np.int64)
         if found.dtype.kind not in "iu" or found.ndim != 1:
             gaps = "; fill gaps with fill_null(False)" if any(place is None for place in found.flat) else ""
             words = f"dtype {found.dtype} and shape {found.shape}"
             raise InvalidType(f"stream: places are whole numbers, or a bool for each row, got {words}{gaps}")
+        if found.min() < -len(self) or found.max() >= len(self):
+            raise InvalidValue(
+                f"stream: places must be those of {len(self)} rows, got {found.min()} to {found.max()}"
+            )
         return found
 
     def examples(self) -> Iterator[tuple[dict[Any, Any], Any]]:

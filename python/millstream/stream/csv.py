@@ -15,6 +15,7 @@ from typing import Any, Unpack
 
 from millstream.errors import InvalidValue
 from millstream.stream.blocks import Block, blocks
+from millstream.stream.counts import count
 from millstream.stream.csv_blocks import Look, Parser
 from millstream.stream.dialect import sniff_delimiter
 from millstream.stream.home import closing_at_home
@@ -53,9 +54,8 @@ class CSV(TableStream):
             letter = getattr(look, what)
             if letter is not None and (not isinstance(letter, str) or len(letter) != 1 or not letter.isascii()):
                 raise InvalidValue(f"stream.read_csv: {what} must be one letter, got {letter!r}")
-        if not isinstance(block_size, int) or block_size < 1:
-            raise InvalidValue(f"stream.read_csv: block_size must be at least 1 byte, got {block_size!r}")
-        self.origin, self.look, self.block_size = source, look, block_size
+        self.origin, self.look = source, look
+        self.block_size = count("read_csv: block_size", block_size, 1)
         if look.has_header:
             self.no_rows = "there are no rows, only a header"
         self.repeatable = not source.once

@@ -144,7 +144,7 @@ def _noted(error: BaseException, stream: Derived, chunk: Chunk, place: int, befo
 
 def _missing(name: Any, x: Mapping[Any, Any]) -> str:
     """What to say if a row has no such feature; the function may have looked into a dict of its own."""
-    if name in x:
+    if not isinstance(name, (str, int)) or name in x:
         return ""
     shown = ", ".join(map(repr, list(x)[:12])) + (", …" if len(x) > 12 else "")
     hint = nearest(str(name), [other for other in x if isinstance(other, str)])
