@@ -490,7 +490,7 @@ def test_predict_all_probabilities_to_standard_output(capsys, data, saved):
 def test_predict_needs_a_model(capsys, data, tmp_path):
     assert run(capsys, "predict", data)[0] == USAGE
     code, _, err = run(capsys, "predict", data, "--load", tmp_path / "no.ms")
-    assert (code, err) == (DATA_ERROR, f"{tmp_path / 'no.ms'}: there is no such file\n")
+    assert (code, err) == (DATA_ERROR, f"there is no file '{tmp_path / 'no.ms'}'\n")
     code, _, err = run(capsys, "predict", data, "--load", data)
     assert code == DATA_ERROR
     assert str(data) in err

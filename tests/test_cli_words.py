@@ -71,7 +71,7 @@ def test_label_is_the_target_of_labelled_lines(capsys, tmp_path, line):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--option", "bits=abc"], "bits must be in [1, 28], got 'abc'"),
+        (["--option", "bits=abc"], "bits must be a whole number in [1, 28], got str 'abc'"),
         (
             ["--option", "bit=22"],
             "no option 'bit', did you mean 'bits'? Its options are bits, constant, labels, idle",

@@ -15,7 +15,6 @@ from millstream.cli.options import OK, QUIET, Command, Option
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidValue, MillstreamError
-from millstream.stream.table import REASONS
 
 if TYPE_CHECKING:
     from millstream.stream import Chunk, Stream
@@ -86,6 +85,8 @@ class Refusals:
 
     def add(self, row: int, error: MillstreamError) -> None:
         """One more."""
+        from millstream.stream.table import REASONS
+
         self.count += 1
         if len(self.reasons) < REASONS:
             self.reasons.append((row, str(error).removeprefix("row 0: ")))
