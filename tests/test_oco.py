@@ -408,6 +408,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_report_tells_all(tmp_path):
     losses = rows(9, 300)
     report = oco.play(oco.Hedge(D), losses, keep_decisions=True)

@@ -70,7 +70,9 @@ def under(report):
 
 
 @pytest.mark.parametrize("place", list(BOUNDED))
-@pytest.mark.parametrize("name", list(EUCLIDEAN))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if "full" in name else name for name in EUCLIDEAN]
+)
 @given(kind=st.sampled_from(KINDS), seed=st.integers(0, 100_000))
 @settings(max_examples=3, deadline=None)
 def test_linear_losses_on_bounded_sets(name, place, kind, seed):
@@ -104,6 +106,7 @@ def test_linear_losses_on_the_whole_space_against_a_ball(learner, kind, seed):
     under(oco.play(learner(), linear_losses(kind, seed, 100), rounds=100, comparator=oco.Ball(2.0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [oco.Squared, oco.Absolute, oco.Hinge, oco.Logistic])
 @pytest.mark.parametrize("name", ["OGD", "OSD", "FTRL", "AdaGrad", "AdaGrad, full"])
 @pytest.mark.parametrize("place", ["ball", "l1"])
@@ -134,6 +137,7 @@ def test_strongly_convex_losses_cost_the_logarithm_of_the_rounds(seed, far):
         assert report.regret <= 8.0 * 3.0 * (math.log(300) + 1)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 100_000), wild=st.booleans())
 @settings(max_examples=5, deadline=None)
 def test_exp_concave_losses_cost_the_logarithm_of_the_rounds(seed, wild):
@@ -162,6 +166,7 @@ def test_squared_losses_are_exp_concave_too():
     under(gradient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["random", "alternating", "growing"])
 def test_the_perturbed_leader_on_average(kind):
     losses = linear_losses(kind, 5, 200)

@@ -44,6 +44,7 @@ def losses_of(kind, seed, rounds=60, d=D):
     return kind.many(X, np.sign(y) if kind in (oco.Hinge, oco.Logistic) else y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", list(SETS))
 @pytest.mark.parametrize(
     "kind", [oco.Linear, oco.SquaredDistance, oco.Squared, oco.Absolute, oco.Hinge, oco.Logistic, oco.Log]
@@ -83,9 +84,11 @@ def test_least_squares_on_the_whole_space():
     best = oco.best_decision(losses, oco.WholeSpace())
     exact = np.linalg.lstsq(losses.rows, losses.targets, rcond=None)[0]
     assert np.allclose(best.decision, exact)
-    assert best.gap == 0
+    # A bound on what rounding can cost, and no exact 0.
+    assert 0 <= best.gap < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [oco.Logistic, oco.Absolute, oco.Hinge])
 def test_other_losses_on_the_whole_space(kind):
     losses = losses_of(kind, 4)
@@ -98,6 +101,7 @@ def test_other_losses_on_the_whole_space(kind):
     assert "length" in best.method
 
 
+@pytest.mark.slow
 def test_own_functions_with_and_without_kinks():
     rng = np.random.default_rng(2)
     centres = rng.normal(size=(25, 2))

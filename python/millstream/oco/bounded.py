@@ -82,7 +82,10 @@ class Box(Set):
         return float(np.linalg.norm(self.high - self.low, norm))
 
     def radius_from(self, point: Array) -> float:
-        return float(np.linalg.norm(np.maximum(self.high - point, point - self.low)))
+        return float(np.linalg.norm(self.reach_from(point)))
+
+    def reach_from(self, point: Array) -> Array:
+        return np.maximum(self.high - point, point - self.low)
 
     def __repr__(self) -> str:
         if (self.low == self.low[0]).all() and (self.high == self.high[0]).all():
@@ -151,6 +154,9 @@ class Ball(Set):
 
     def radius_from(self, point: Array) -> float:
         return self.radius + float(np.linalg.norm(point - self._middle(len(point))))
+
+    def reach_from(self, point: Array) -> Array:
+        return self.radius + np.abs(point - self._middle(len(point)))
 
     def __repr__(self) -> str:
         middle = "" if self.centre is None else f", centre={shown(self.centre.tolist())}"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import numpy as np
 
 from millstream.errors import InvalidValue
 from millstream.oco.geometries import as_regulariser
-from millstream.oco.hindsight import minimum
 from millstream.oco.lazy import LEMMA, Lazy, Rate, check_rate
 from millstream.oco.learner import Bound, Engine, Learner, Terms, checked
-from millstream.oco.losses import Linear, Loss, Losses
+from millstream.oco.losses import Linear, Loss
 from millstream.oco.regularisers import Quadratic, Regulariser
 from millstream.oco.sets import Set, WholeSpace
+from millstream.oco.solver import minimum
 from millstream.oco.total import Total
 from millstream.oco.vectors import Array, positive
 
@@ -26,43 +25,53 @@ class _Leader(Engine):
 
     McMahan (2017) with no regulariser: if the losses are σ_t-strongly convex, regret ≤ ½ Σ ‖g_t‖² /
     Σ_{s≤t} σ_s. Shalev-Shwartz (2012), corollary 2.2 is the case of squared distances.
+
+    This holds for exact leaders. In general, regret is at most Σ_t F_t(w_t) − min F_t, where F_t sums the losses
+    up to round t. If w_t minimises F_{t−1} up to a gradient of length e, the summand is at most (‖g_t‖ + e)² / (2
+    Σ σ_s). If w_t minimises F_{t−1} up to a value of ε, it is at most ε plus that term with e² = 2 ε Σ_{s<t} σ_s.
+    The bound thus holds in floating point too, even for squared distances, for which it is an equality.
     """
 
     def __init__(self, who: str, decisions: Set) -> None:
         self.who, self.decisions = who, decisions
         self.total, self.w = Total(decisions.known), decisions.start()
         self.spent, self.largest, self.strong, self.rounds = 0.0, 0.0, True, 0
+        #: How far above the least sum the leader can be, where a solver found it.
+        self.gap = math.inf
 
     def decision(self) -> Array:
         return self.w
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
-        # A trial on the sum itself would have to be taken back.
-        held = copy.copy(self.total)
-        held.linear, held.own = self.total.linear.copy(), self.total.own
-        plain = Losses(Linear, gradient[None]) if loss is None else None
-        if plain is not None or type(loss) is Linear:
-            held.linear = held.linear + gradient
-            held.count += 1
-        else:
-            held.rows, held.own = copy.deepcopy(self.total.rows), list(self.total.own)
-            assert loss is not None
-            held.add(loss)
-        best = minimum(held, self.decisions, 1e-10, start=w)
+        # Losses are added to a copy, which is kept only if there is a leader.
+        held = self.total.copy()
+        held.add(Linear(gradient) if loss is None else loss)
+        best = minimum(held, self.decisions, start=w, certify=bool(held.own))
         if not math.isfinite(best.loss):
             raise InvalidValue(
                 f"{self.who}: a linear loss has no leader on the whole space; bound the decisions, or use FTRL"
             )
-        checked(self.who, best.decision, held.linear)
-        strong = held.strong_convexity - self.total.strong_convexity
+        checked(self.who, best.decision, held.linear, held.pull)
         with np.errstate(over="ignore"):
-            square = float(gradient @ gradient)
-        self.total, self.w = held, best.decision
-        self.strong = self.strong and strong > 0
-        if self.strong:
-            self.spent += 0.5 * square / held.strong_convexity
-        self.largest = max(self.largest, math.sqrt(square))
+            size = float(np.linalg.norm(gradient))
+            self.strong = self.strong and held.strong_convexity > self.total.strong_convexity
+            if self.strong:
+                self.spent += self._cost(size, held.strong_convexity)
+        self.total, self.w, self.gap = held, best.decision, best.gap
+        self.largest = max(self.largest, size)
         self.rounds += 1
+
+    def _cost(self, size: float, sigma: float) -> float:
+        """What a gradient of a size at the leader adds to the bound; `sigma` is Σ σ_s with that of the round."""
+        if not self.rounds:
+            return 0.5 * size * size / sigma
+        if not self.total.own:
+            # A projected mean: its gradient is normal to the set, up to rounding.
+            return 0.5 * (size + float(np.linalg.norm(self.total.minorant(self.w).doubt))) ** 2 / sigma
+        plane = self.total.minorant(self.w)
+        by_gradient = plane.value - plane.least(self.decisions)[0] + 0.5 * size * size / sigma
+        shift = math.sqrt(2.0 * self.gap * self.total.strong_convexity)
+        return min(by_gradient, self.gap + 0.5 * (size + shift) ** 2 / sigma)
 
     def many(self, losses: Array) -> Array | None:
         if not self.total.is_linear or isinstance(self.decisions, WholeSpace) or not self.decisions.has_minimiser:
@@ -74,6 +83,7 @@ class _Leader(Engine):
         taken[~sums.any(axis=1)] = self.decisions.start()
         taken[0] = self.w
         self.total.linear, self.w = sums[-1].copy(), taken[-1].copy()
+        self.total.linear_size = self.total.linear_size + np.abs(losses).sum(axis=0)
         self.total.count += len(losses)
         self.rounds += len(losses)
         self.strong = self.strong and not len(losses)
@@ -145,20 +155,16 @@ class _Whole(Lazy):
             if not math.isfinite(rate):
                 self._current = start
             else:
-                # (1/2η) ‖w − w₁‖² is one more squared distance.
-                whole = copy.copy(self.total)
-                whole.spread = self.total.spread + 0.5 / rate
-                whole.linear = self.total.linear - start / rate
-                self._current = minimum(whole, self.decisions, 1e-10, start=start).decision
+                whole = self.total.copy()
+                whole.add_distance(start, 0.5 / rate)
+                self._current = minimum(whole, self.decisions, start=start, certify=False).decision
         return self._current
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
         before = dict(self.__dict__)
         try:
             super().learn(gradient, w, loss)
-            total = copy.copy(self.total)
-            total.linear, total.own = total.linear.copy(), list(total.own)
-            total.rows = copy.deepcopy(total.rows)
+            total = self.total.copy()
             total.add(Linear(gradient) if loss is None else loss)
             self.total = total
             # Now, so that a loss that has no value elsewhere is refused and not found out later.

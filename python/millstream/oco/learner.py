@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import inspect
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from millstream.errors import InvalidValue, MillstreamError, NumericOverflow
 from millstream.oco.losses import Loss, as_loss
+from millstream.oco.rounding import gamma
 from millstream.oco.sets import Set, as_set
 from millstream.oco.vectors import Array, matrix, number, shown
 
 __all__ = ["Bound", "Engine", "Learner", "Terms"]
 
+#: Operations of a round that go into a bound, beyond one for each coordinate; a generous count.
+OPERATIONS = 64
 #: What an engine must remember of a round so that its bound can be told later.
 Terms = dict[str, float]
 
@@ -39,6 +42,11 @@ class Bound:
     constants: dict[str, float]
     #: Whether only the mean over the learner's own random draws is bounded.
     expected: bool = False
+
+    def rounded_up(self, operations: int, size: float = 0.0) -> Bound:
+        """The bound, raised by the rounding error of so many operations on it and on numbers of a size."""
+        lost = gamma(operations)
+        return replace(self, value=self.value + lost * (abs(self.value) + size))
 
 
 class Engine:
@@ -174,7 +182,8 @@ class Learner:
         """
         engine = self._ready()
         other = None if comparator is None else np.asarray(comparator, dtype=np.float64)
-        return engine.bound(engine.terms(), other, best, switches)
+        found = engine.bound(engine.terms(), other, best, switches)
+        return None if found is None else found.rounded_up(self.rounds + self._set.known + OPERATIONS)
 
     def prepare(self, dimension: int) -> None:
         """Say how long decisions are, where the decision set did not."""

@@ -172,10 +172,23 @@ class SquaredDistance(Loss):
 
 
 class MarginLoss(Loss):
-    """φ(⟨w, x⟩, y). A subclass gives φ, its slope, and smooth versions of both where φ has a kink."""
+    """φ(⟨w, x⟩, y). A subclass gives φ and its slope, the lines below φ, and a smooth φ where φ has a kink.
+
+    All but the square are one of three curves, up to a linear function of r = margin − kink:
+
+    - "kink": rise · max(0, r)
+    - "softplus": log(1 + exp(r)), whose slope rises by 1
+    - "logarithm": −log(r), which is infinite where r is not above 0
+    """
 
     #: Whether the slope is continuous.
     smooth: ClassVar[bool] = True
+    #: "square", "kink", "softplus" or "logarithm".
+    curve: ClassVar[str]
+    #: Whether no loss is below 0.
+    nonnegative: ClassVar[bool] = True
+    #: The size of the constants in `below`, which bounds their rounding error.
+    constant: ClassVar[float] = 0.0
 
     def __init__(self, x: Any, y: float) -> None:
         self.x = vector(f"oco.{type(self).__name__}", "x", x)
@@ -203,8 +216,24 @@ class MarginLoss(Loss):
 
     @classmethod
     def rounded(cls, margin: Array, y: Array, width: float) -> tuple[Array, Array]:
-        """φ made smooth from below, with its slope; `width` says how much, and 0 would be φ itself."""
+        """A smooth function below φ, with its slope; the smaller the `width`, the closer to φ."""
         return cls.phi(margin, y), cls.slope(margin, y)
+
+    @classmethod
+    def pieces(cls, y: Array) -> tuple[Array, Array, Array]:
+        """The kink of each curve, the slope far to its left, and by how much the slope rises to the right."""
+        raise NotImplementedError
+
+    @classmethod
+    def allowed(cls, slope: Array, y: Array) -> Array:
+        """The nearest slopes that a line below φ can have."""
+        _, left, rise = cls.pieces(y)
+        return np.clip(slope, left, left + rise)
+
+    @classmethod
+    def below(cls, margin: Array, slope: Array, y: Array) -> Array:
+        """The height at a margin of the highest line below φ that has an allowed slope."""
+        raise NotImplementedError
 
     def _margin(self, w: Any) -> Array:
         return np.atleast_1d(self.x @ np.asarray(w, dtype=np.float64))

@@ -35,6 +35,8 @@ class Squared(MarginLoss):
     [-6.0, -12.0]
     """
 
+    curve = "square"
+
     @staticmethod
     def phi(margin: Array, y: Array) -> Array:
         return np.square(margin - y)
@@ -61,7 +63,7 @@ class Absolute(MarginLoss):
     3.0
     """
 
-    smooth = False
+    smooth, curve = False, "kink"
 
     @staticmethod
     def phi(margin: Array, y: Array) -> Array:
@@ -77,6 +79,14 @@ class Absolute(MarginLoss):
         away = margin - y
         inner = np.clip(away, -width, width)
         return inner * (away - inner / 2) / width, inner / width
+
+    @classmethod
+    def pieces(cls, y: Array) -> tuple[Array, Array, Array]:
+        return y, np.full(len(y), -1.0), np.full(len(y), 2.0)
+
+    @classmethod
+    def below(cls, margin: Array, slope: Array, y: Array) -> Array:
+        return np.asarray(slope * (margin - y))
 
 
 class Hinge(MarginLoss):
@@ -96,7 +106,7 @@ class Hinge(MarginLoss):
     [1.0, 2.0]
     """
 
-    smooth = False
+    smooth, curve = False, "kink"
 
     @classmethod
     def _check(cls, y: Array) -> None:
@@ -116,6 +126,14 @@ class Hinge(MarginLoss):
         inner = np.minimum(lack, width)
         return inner * (lack - inner / 2) / width, -y * inner / width
 
+    @classmethod
+    def pieces(cls, y: Array) -> tuple[Array, Array, Array]:
+        return y, np.minimum(-y, 0.0), np.ones(len(y))
+
+    @classmethod
+    def below(cls, margin: Array, slope: Array, y: Array) -> Array:
+        return np.asarray(-y * slope * (1.0 - y * margin))
+
 
 class Logistic(MarginLoss):
     """log(1 + exp(−y ⟨w, x⟩)) for a class y of −1 or 1.
@@ -134,6 +152,8 @@ class Logistic(MarginLoss):
     0.6931
     """
 
+    curve, constant = "softplus", 4.0
+
     @classmethod
     def _check(cls, y: Array) -> None:
         _signs("oco.Logistic", y)
@@ -145,6 +165,18 @@ class Logistic(MarginLoss):
     @staticmethod
     def slope(margin: Array, y: Array) -> Array:
         return np.asarray(-y * np.exp(-np.logaddexp(0.0, y * margin)))
+
+    @classmethod
+    def pieces(cls, y: Array) -> tuple[Array, Array, Array]:
+        return np.zeros(len(y)), np.minimum(-y, 0.0), np.ones(len(y))
+
+    @classmethod
+    def below(cls, margin: Array, slope: Array, y: Array) -> Array:
+        # log(1 + exp(r)) ≥ α r + H(α), where H is the entropy of a coin that shows heads with probability α.
+        alpha = -y * slope
+        rest = 1.0 - alpha
+        entropy = -alpha * np.log(np.where(alpha > 0, alpha, 1.0)) - rest * np.log(np.where(rest > 0, rest, 1.0))
+        return np.asarray(entropy - alpha * y * margin)
 
 
 class Log(MarginLoss):
@@ -165,6 +197,8 @@ class Log(MarginLoss):
     -0.2231
     """
 
+    curve, constant, nonnegative = "logarithm", 1.0, False
+
     def __init__(self, returns: Any) -> None:
         super().__init__(returns, 0.0)
         _returns(self.x[None])
@@ -178,6 +212,19 @@ class Log(MarginLoss):
     def slope(margin: Array, y: Array) -> Array:
         with np.errstate(divide="ignore", over="ignore"):
             return -1.0 / np.maximum(margin, 0.0)
+
+    @classmethod
+    def pieces(cls, y: Array) -> tuple[Array, Array, Array]:
+        return np.zeros(len(y)), np.zeros(len(y)), np.full(len(y), np.inf)
+
+    @classmethod
+    def allowed(cls, slope: Array, y: Array) -> Array:
+        return np.minimum(slope, 0.0)
+
+    @classmethod
+    def below(cls, margin: Array, slope: Array, y: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(slope < 0, slope * margin + 1.0 + np.log(-slope), -np.inf)
 
     @classmethod
     def many(cls, returns: Any, y: None = None) -> Losses:

@@ -86,6 +86,9 @@ class Simplex(Set):
     def radius_from(self, point: Array) -> float:
         return math.sqrt(max(0.0, float(point @ point) - 2.0 * float(point.min()) + 1.0))
 
+    def reach_from(self, point: Array) -> Array:
+        return np.maximum(np.abs(1.0 - point), np.abs(point)) if len(point) > 1 else np.abs(1.0 - point)
+
     def __repr__(self) -> str:
         return f"Simplex({'' if self.dimension is None else self.dimension})"
 
@@ -141,6 +144,9 @@ class L1Ball(Set):
     def radius_from(self, point: Array) -> float:
         corner = self.radius + 2.0 * float(np.abs(point).max(initial=0.0))
         return math.sqrt(float(point @ point) + self.radius * corner)
+
+    def reach_from(self, point: Array) -> Array:
+        return self.radius + np.abs(point)
 
     def diameter_in(self, norm: float) -> float:
         return 2 * self.radius

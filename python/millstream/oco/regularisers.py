@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from millstream.errors import InvalidValue
+from millstream.oco.accelerated import accelerated
 from millstream.oco.sets import Set
-from millstream.oco.solver import accelerated
 from millstream.oco.vectors import Array, number, positive, vector
 
 __all__ = ["Quadratic", "Regulariser"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -12,12 +12,14 @@ import numpy as np
 
 from millstream.errors import InvalidValue
 from millstream.evaluate.frames import frame, number, table
-from millstream.oco.hindsight import best_sequence, minimum
-from millstream.oco.learner import Bound, Learner, Terms
+from millstream.oco.hindsight import best_sequence
+from millstream.oco.learner import OPERATIONS, Bound, Learner, Terms
 from millstream.oco.losses import Linear, Loss, Losses
+from millstream.oco.minorant import radius_around
 from millstream.oco.polytopes import Simplex
+from millstream.oco.rounding import gamma
 from millstream.oco.sets import Set
-from millstream.oco.solver import Minimum
+from millstream.oco.solver import Minimum, minimum
 from millstream.oco.total import Total
 from millstream.oco.vectors import Array
 
@@ -67,13 +69,15 @@ class Report:
     @property
     def holds(self) -> bool | None:
         """Whether regret is within the bound; None if no theorem applies."""
-        return None if self.bound is None else self.regret <= self.bound.value * (1 + 1e-9) + 1e-9
+        return None if self.bound is None else self.regret <= self.bound.value
 
     def summary(self) -> str:
         """A table of what matters."""
         rows = [["rounds", f"{self.rounds:,}", ""], ["loss", number(self.loss), ""]]
         rival = "best fixed decision" if not self.switches else f"best sequence with {self.switches} switches"
-        found = self.best.method if self.best.gap == 0 else f"{self.best.method}, gap {number(self.best.gap)}"
+        # A gap that the printed digits do not show is rounding, or as good as none.
+        seen = self.best.gap > 1e-7 * max(abs(self.loss), abs(self.best.loss))
+        found = f"{self.best.method}, gap {number(self.best.gap)}" if seen else self.best.method
         rows.append([rival, number(self.best.loss), found])
         rows.append(["regret", number(self.regret), f"{number(self.average_regret)} a round"])
         if self.bound is None:
@@ -190,26 +194,15 @@ def made(
     shared: dict[str, Any],
 ) -> Report:
     """The report of a game; `shared` keeps the best decisions for other learners that played the same losses."""
-    engine = learner._ready()
     spent = np.cumsum(costs)
     path = None
     places = [number for number, _ in marks]
     if switches:
-        path, minima = _shifting(history, places, rivals, switches, shared)
+        path, rivalry = _shifting(history, places, rivals, switches, shared)
     else:
-        key = f"{rivals!r} {places[-1]}"
-        if key not in shared:
-            shared[key] = _fixed(history, places, rivals, tolerance)
-        minima = shared[key]
-    # A learner that had learned before, or beside the game, has bounds of other rounds too.
-    alone = learner.rounds == len(costs)
-    bounds = {
-        place: None
-        if not alone
-        else engine.bound(terms, _known(minima[place].decision), minima[place].loss, switches)
-        for place, terms in marks
-        if place in minima
-    }
+        rivalry = _shared(history, places, rivals, tolerance, shared)
+    minima = rivalry.minima
+    bounds = _bounds(learner, costs, marks, rivalry, switches)
     chosen = sorted(bounds)
     best = np.array([minima[place].loss for place in chosen])
     loss = spent[np.array(chosen) - 1]
@@ -238,21 +231,66 @@ def made(
     )
 
 
+@dataclass
+class _Rivalry:
+    """What learners are compared with: best decisions by mark, and the rounding error of sums of losses."""
+
+    rivals: Set
+    minima: dict[int, Minimum]
+    rounding: dict[int, float]
+    #: Whether all losses are linear, so that `rounding` covers the sum of the costs whatever was decided.
+    linear: bool = True
+
+
+def _bounds(
+    learner: Learner, costs: Array, marks: list[tuple[int, Terms]], rivalry: _Rivalry, switches: int
+) -> dict[int, Bound | None]:
+    """The bound at each mark that has a best decision, above what rounding can do to the regret beside it."""
+    engine, minima = learner._ready(), rivalry.minima
+    sizes = np.zeros(len(costs)) if rivalry.linear else np.cumsum(np.abs(costs))
+    bounds: dict[int, Bound | None] = {}
+    for place, terms in marks:
+        if place not in minima:
+            continue
+        best = minima[place]
+        # A learner that had learned before, or beside the game, has bounds of other rounds too.
+        found = None
+        if learner.rounds == len(costs):
+            found = engine.bound(terms, _known(best.decision), best.loss, switches)
+        if found is not None:
+            size = float(sizes[place - 1]) + (abs(best.loss) if math.isfinite(best.loss) else 0.0)
+            found = found.rounded_up(place + rivalry.rivals.known + OPERATIONS, size)
+            found = replace(found, value=found.value + rivalry.rounding[place])
+        bounds[place] = found
+    return bounds
+
+
 def _known(decision: Array) -> Array | None:
     return decision if np.isfinite(decision).all() else None
 
 
-def _fixed(
-    history: Sequence[Losses | Loss], places: list[int], rivals: Set, tolerance: float
-) -> dict[int, Minimum]:
+def _shared(
+    history: Sequence[Losses | Loss], places: list[int], rivals: Set, tolerance: float, shared: dict[str, Any]
+) -> _Rivalry:
+    """The best decisions, found once for all learners that are compared with the same set."""
+    known: list[_Rivalry] = shared.setdefault(f"after {places[-1]}", [])
+    for rivalry in known:
+        if rivalry.rivals.same_as(rivals):
+            return rivalry
+    known.append(_fixed(history, places, rivals, tolerance))
+    return known[-1]
+
+
+def _fixed(history: Sequence[Losses | Loss], places: list[int], rivals: Set, tolerance: float) -> _Rivalry:
     """The best decision at each mark; at fewer of them where it takes a solver."""
-    total = Total(rivals.known)
-    minima: dict[int, Minimum] = {}
+    total = Total(rivals.known, keep=True)
+    found = _Rivalry(rivals, {}, {}, all(_kind(losses) is Linear for losses in history))
     wanted, start, played = set(places), None, 0
-    if not all(_kind(losses) is Linear for losses in history):
+    if not found.linear:
         spots = np.unique(np.geomspace(1, len(places), _FEW).round().astype(int) - 1)
         even = np.searchsorted(places, np.linspace(0, places[-1], _FEW))
         wanted = {places[spot] for spot in spots} | {places[min(spot, len(places) - 1)] for spot in even}
+    begin = rivals.start()
     for losses in history:
         if isinstance(losses, Losses):
             total.add_many(losses)
@@ -261,9 +299,13 @@ def _fixed(
             total.add(losses)
             played += 1
         if played in wanted:
-            minima[played] = minimum(total, rivals, tolerance, start)
-            start = _known(minima[played].decision)
-    return minima
+            best = found.minima[played] = minimum(total, rivals, tolerance, start)
+            start = _known(best.decision)
+            near = begin if start is None else start
+            reach = rivals.reach_from(begin) if rivals.bounded else np.full(len(begin), radius_around(near))
+            # Of the losses that the learner paid, and of those of the best decision.
+            found.rounding[played] = total.rounding(np.abs(begin) + reach) + total.rounding(near)
+    return found
 
 
 def _kind(losses: Losses | Loss) -> type[Any]:
@@ -272,15 +314,19 @@ def _kind(losses: Losses | Loss) -> type[Any]:
 
 def _shifting(
     history: Sequence[Losses | Loss], places: list[int], rivals: Set, switches: int, shared: dict[str, Any]
-) -> tuple[Array, dict[int, Minimum]]:
+) -> tuple[Array, _Rivalry]:
     if not isinstance(rivals, Simplex) or not all(_kind(losses) is Linear for losses in history):
         raise InvalidValue("oco.play: switches are for linear losses on the simplex")
     key = f"{switches} switches {places[-1]}"
     if key not in shared:
-        rows = [losses.rows if isinstance(losses, Losses) else losses.z[None] for losses in history]  # type: ignore[attr-defined]
-        shared[key] = best_sequence(np.concatenate(rows), switches)
-    path, prefix = shared[key]
+        rows = np.concatenate(
+            [losses.rows if isinstance(losses, Losses) else losses.z[None] for losses in history]  # type: ignore[attr-defined]
+        )
+        shared[key] = *best_sequence(rows, switches), np.cumsum(np.abs(rows).max(axis=1))
+    path, prefix, sizes = shared[key]
     corner = np.zeros(rivals.known)
     corner[path[-1]] = 1.0
+    rounding = {place: gamma(place + rivals.known) * float(sizes[place - 1]) for place in places}
     method = "dynamic programming"
-    return path, {place: Minimum(corner, float(prefix[place - 1]), 0.0, method) for place in places}
+    minima = {place: Minimum(corner, float(prefix[place - 1]), rounding[place], method) for place in places}
+    return path, _Rivalry(rivals, minima, {place: 2.0 * lost for place, lost in rounding.items()})

@@ -132,6 +132,28 @@ class Set:
         """The greatest Euclidean distance of a decision from one of them, or a number above it."""
         return self.diameter
 
+    def reach_from(self, point: Array) -> Array:
+        """For each coordinate, the greatest distance of a decision from one of them, or a number above it."""
+        return np.full(len(point), self.diameter)
+
+    def same_as(self, other: Set) -> bool:
+        """Whether another set is this one, as far as its parameters tell."""
+        if self is other:
+            return True
+        mine, others = vars(self), vars(other)
+        if type(self) is not type(other) or mine.keys() != others.keys():
+            return False
+        for name, value in mine.items():
+            # The projection of a ready set is its own method.
+            own = getattr(value, "__self__", None) is self and getattr(others[name], "__self__", None) is other
+            if (
+                not own
+                and value is not others[name]
+                and not (not callable(value) and np.array_equal(value, others[name]))
+            ):
+                return False
+        return True
+
     def _sized(self, dimension: int) -> Self:
         import copy
 

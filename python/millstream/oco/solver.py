@@ -1,183 +1,142 @@
 """Convex minimisation over a decision set, with a certificate: how far from the least value the result can be.
 
-Two methods, neither of which trusts a step size:
+The method depends on the losses and on the set:
 
-- smooth sums: accelerated projected gradient (Beck and Teboulle, 2009) with backtracking and restarts (O'Donoghue
-and
-  Candès, 2015). The certificate is the gap of Frank and Wolfe: f(u) ≥ f(w) + ⟨∇f(w), u − w⟩ for all u of the set.
-- kinks, few dimensions: the ellipsoid method with deep cuts (Bland, Goldfarb and Todd, 1981). The best decision is
-in
-  every ellipsoid, so f* ≥ f(c) − √(gᵀPg).
+- Ready losses over a ready set: a primal-dual interior-point method (`interior.py`). Absolute and hinge losses
+  over a box, a simplex or an L1 ball are linear programs. The simplex method would solve these exactly, but it
+  needs a guard against cycling and does not cover balls, quadratics, softplus and logarithms. The interior-point
+  method covers all of them and reaches the precision of the arithmetic in a few dozen steps, also for flat sets,
+  degenerate vertices and data of different scales. An ellipsoid method needs on the order of d² steps for a
+  digit.
+- A user's own losses or set in few dimensions: cutting planes by the level method (`bundle.py`), which needs only
+  values and subgradients.
+- Smooth losses on a user's own set, and many dimensions: accelerated projected gradient (`accelerated.py`), where
+  kinks are first replaced by smooth functions from below (Nesterov, 2005).
 
-Kinks in many dimensions are first rounded from below (Nesterov, 2005): what is then certified is below the true
-least value, so it bounds that one too.
+The certificate does not depend on the method (`minorant.py`, `certificate.py`). Any slopes give a plane below the
+losses. Its minimum over the set has a closed form, which is computed with a margin for the rounding of every
+operation. So the certificate holds on every processor, and a failing method can only make it wide. In particular,
+no internal quantity of a method, such as the width of an ellipsoid, which rounding can make 0, enters the
+certificate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from millstream.oco.bounded import Ball
+from millstream.oco.accelerated import accelerated
+from millstream.oco.bodies import body_of, only_decision
+from millstream.oco.bundle import level_method
+from millstream.oco.certificate import Bracket, Minimum
+from millstream.oco.interior import central_path
+from millstream.oco.program import assemble, slopes_of, whitened
 from millstream.oco.sets import Set, WholeSpace
+from millstream.oco.total import Total
 from millstream.oco.vectors import Array
 
-__all__ = ["Minimum", "accelerated", "ellipsoid", "linear_gap"]
+__all__ = ["Minimum", "minimum"]
 
-Both = Callable[[Array], tuple[float, Array]]
-
-
-@dataclass(frozen=True)
-class Minimum:
-    """A best decision: what it costs, and how much less any other could cost at most."""
-
-    #: The decision.
-    decision: Array
-    #: What it costs.
-    loss: float
-    #: No decision costs less than `loss - gap`; 0 for a closed form.
-    gap: float
-    #: How it was found.
-    method: str
+#: Up to how many variables the interior-point method is used: a step costs the cube of them.
+_MANY = 600
+#: Up to how many dimensions cutting planes are used, for kinks of ready losses and for a user's own losses.
+_FEW, _FEW_OWN = 30, 200
+#: Steps along the gradient of a user's own losses, which may be smooth, before cutting planes.
+_OWN_STEPS = 80
 
 
-def linear_gap(decisions: Set, w: Array, gradient: Array) -> float:
-    """An upper bound of ⟨∇, w − u⟩ over all decisions u, and so of f(w) − f(u)."""
-    size = float(np.linalg.norm(gradient))
-    if size == 0:
-        return 0.0
-    if not math.isfinite(size):
-        return math.inf
-    if decisions.has_minimiser:
-        return max(0.0, float(gradient @ (w - decisions._minimise(gradient))))
-    if isinstance(decisions, WholeSpace) or not decisions.bounded:
-        # Among decisions of at most twice the length, or of length 1.
-        return float(gradient @ w) + size * max(1.0, 2.0 * float(np.linalg.norm(w)))
-    # A long step, projected: ⟨∇, v − u⟩ ≤ ‖w − v‖ D / s for v = Π(w − s∇), by the angle at the projection.
-    found = math.inf
-    for power in range(4):
-        step = 10.0**power * decisions.diameter / size
-        moved = decisions._project(w - step * gradient)
-        away = w - moved
-        along = float(gradient @ away)
-        found = min(found, along + float(np.linalg.norm(away)) * decisions.diameter / step)
-    return max(0.0, found)
+def minimum(
+    total: Total, decisions: Set, tolerance: float = 1e-8, start: Array | None = None, certify: bool = True
+) -> Minimum:
+    """The decision that minimises a sum of losses, with its certificate; `start` is a guess.
+
+    Without `certify` a closed form comes without its certificate, and the gap is infinite.
+    """
+    if total.is_linear and isinstance(decisions, WholeSpace) and total.linear.any():
+        return _runaway(total)
+    closed = _closed(total, decisions)
+    if closed is not None:
+        decision, method = closed
+        if not certify:
+            return Minimum(decision, total.value(decision), math.inf, method)
+        bracket = Bracket(total, decisions, decision)
+        bracket.support(decision)
+        return bracket.minimum(method)
+    begin = decisions.start() if start is None else start
+    bracket = Bracket(total, decisions, decisions._project(begin))
+    if _interior(bracket, tolerance):
+        return bracket.minimum("interior-point method")
+    _first_order(bracket, tolerance)
+    few = total.dimension <= (_FEW_OWN if total.own else _FEW)
+    if not bracket.within(tolerance) and few and not total.is_smooth:
+        level_method(bracket, decisions, tolerance)
+        return bracket.minimum("level method")
+    rounded = "" if total.own or total.is_smooth else ", kinks rounded"
+    return bracket.minimum(f"accelerated projected gradient{rounded}")
 
 
-def accelerated(
-    both: Both, decisions: Set, start: Array, tolerance: float, most: int = 5000, smallest: float = 0.0
-) -> tuple[Array, float, float]:
-    """The decision, its value and a lower bound of the least value; `smallest` is a known strong convexity."""
-    w = decisions._project(start)
-    value, gradient = both(w)
-    best, upper, lower = w, value, value - _gap(decisions, w, gradient, smallest)
-    ahead, ahead_value, ahead_gradient = w, value, gradient
-    size = float(np.linalg.norm(gradient))
-    reach = decisions.diameter if decisions.bounded else max(1.0, float(np.linalg.norm(w)))
-    curvature = max(size / max(reach, 1e-300), 1e-12)
-    pace, restarted = 1.0, True
-    for _ in range(most):
-        if upper - lower <= tolerance * max(1.0, abs(upper)):
-            break
-        moved, moved_value, moved_gradient, curvature = _step(
-            both, decisions, ahead, ahead_value, ahead_gradient, curvature
+def _runaway(total: Total) -> Minimum:
+    """A linear loss on the whole space has no best decision: the longer, the better."""
+    return Minimum(np.full(total.dimension, np.nan), -math.inf, 0.0, "unbounded: compare with a bounded set")
+
+
+def _closed(total: Total, decisions: Set) -> tuple[Array, str] | None:
+    """A best decision that has a formula, and the name of the formula."""
+    only = only_decision(decisions)
+    if only is not None:
+        return only, "closed form: there is one decision"
+    if not total.is_quadratic:
+        return None
+    if total.is_linear:
+        if not total.linear.any():
+            return decisions.start(), "no losses"
+        return (decisions._minimise(total.linear), "closed form") if decisions.has_minimiser else None
+    slope = total.linear + total.pull
+    if total.square.size == 0:
+        return decisions._project(-slope / (2.0 * total.spread)), "closed form: the projected mean"
+    if isinstance(decisions, WholeSpace):
+        found = np.linalg.lstsq(total.matrix(), -slope / 2.0, rcond=None)[0]
+        return np.asarray(found, dtype=np.float64), "closed form: least squares"
+    return None
+
+
+def _interior(bracket: Bracket, tolerance: float) -> bool:
+    """Follow the central path of ready losses over a ready set; whether the result is certain."""
+    total, decisions = bracket.total, bracket.decisions
+    if total.own:
+        return False
+    body = whitened(total) if isinstance(decisions, WholeSpace) else body_of(decisions)
+    if body is None or body.size > _MANY:
+        return False
+    program, parts = assemble(total, decisions, body)
+    for x, slopes, nearer in central_path(program):
+        decision = decisions._project(body.decision(x))
+        if math.isfinite(bracket.offer(decision, settled=nearer)):
+            bracket.support(decision, slopes_of(parts, slopes))
+    return bracket.within(tolerance)
+
+
+def _first_order(bracket: Bracket, tolerance: float) -> None:
+    """Accelerated projected gradient; of functions with kinks, of smooth ones below them that come ever nearer."""
+    total, decisions = bracket.total, bracket.decisions
+    if total.own or total.is_smooth:
+        most = _OWN_STEPS if total.own else 5000
+        w, _, highest = accelerated(
+            total.both, decisions, bracket.decision, tolerance / 2, most, total.least_curvature(), bracket.scale
         )
-        if not math.isfinite(moved_value):
-            break
-        below = moved_value - _gap(decisions, moved, moved_gradient, smallest)
-        if decisions.bounded or smallest > 0:
-            lower = max(lower, below)
-        elif moved_value < upper:
-            # Each certificate is about a ball of its own: that of the best decision is the one that counts.
-            lower = below
-        if moved_value < upper:
-            best, upper = moved, moved_value
-        if float(ahead_gradient @ (moved - w)) > 0 and not restarted:
-            # Momentum leads uphill: begin again from where it was.
-            ahead, (ahead_value, ahead_gradient), pace, restarted = w, both(w), 1.0, True
-            continue
-        following = (1.0 + math.sqrt(1.0 + 4.0 * pace * pace)) / 2.0
-        ahead = moved + (pace - 1.0) / following * (moved - w)
-        w, pace, restarted = moved, following, False
-        ahead_value, ahead_gradient = both(ahead)
-        if not (math.isfinite(ahead_value) and np.isfinite(ahead_gradient).all()):
-            ahead, ahead_value, ahead_gradient, pace, restarted = w, moved_value, moved_gradient, 1.0, True
-        curvature *= 0.9
-    return best, upper, min(lower, upper)
-
-
-def _gap(decisions: Set, w: Array, gradient: Array, smallest: float) -> float:
-    curved = float(gradient @ gradient) / (2.0 * smallest) if smallest > 0 else math.inf
-    return curved if smallest > 0 and not decisions.bounded else min(curved, linear_gap(decisions, w, gradient))
-
-
-def _step(
-    both: Both, decisions: Set, w: Array, value: float, gradient: Array, curvature: float
-) -> tuple[Array, float, Array, float]:
-    """A projected step that is short enough; the curvature it took."""
-    while True:
-        moved = decisions._project(w - gradient / curvature)
-        moved_value, moved_gradient = both(moved)
-        away = moved - w
-        allowed = curvature / 2.0 * float(away @ away)
-        # By values, or by slopes where values agree to the last digit.
-        if math.isfinite(moved_value) and (
-            moved_value <= value + float(gradient @ away) + allowed
-            or float((moved_gradient - gradient) @ away) <= allowed
-        ):
-            return moved, moved_value, moved_gradient, curvature
-        curvature *= 2.0
-        if curvature > 1e280:
-            return w, value, gradient, curvature
-
-
-def ellipsoid(
-    both: Both, decisions: Set, start: Array, tolerance: float, most: int = 40_000
-) -> tuple[Array, float, float]:
-    """The decision, its value and a lower bound of the least value; the set must be bounded."""
-    centre = decisions._project(start)
-    d = len(centre)
-    shape = np.eye(d) * max(decisions.radius_from(centre), 1e-300) ** 2
-    best, upper, lower = centre, math.inf, -math.inf
-    for _ in range(most):
-        inside = decisions._project(centre)
-        value, gradient = both(inside)
-        if not math.isfinite(value):
-            # Outside the domain of the loss, which is on the side of the last good decision.
-            value, gradient = math.inf, inside - best
-            if not gradient.any():
-                break
-        if value < upper:
-            best, upper = inside, value
-        width = math.sqrt(max(float(gradient @ shape @ gradient), 0.0))
-        slack = float(gradient @ (centre - inside))
-        if math.isfinite(value):
-            lower = max(lower, value + slack - width)
-        if upper - lower <= tolerance * max(1.0, abs(upper)) or width == 0:
-            break
-        depth = (slack + (value - upper if math.isfinite(value) else 0.0)) / width
-        cut, cut_width = gradient, width
-        outward = centre - inside
-        out_width = math.sqrt(max(float(outward @ shape @ outward), 0.0))
-        out_depth = float(outward @ outward) / out_width if out_width > 0 else 0.0
-        if out_depth > max(depth, 0.05) or depth <= -0.5 / d:
-            cut, cut_width, depth = outward, out_width, out_depth
-        if cut_width == 0 or depth >= 1:
-            break
-        along = shape @ cut / cut_width
-        centre = centre - (1 + d * depth) / (d + 1) * along
-        if d == 1:
-            shape = shape * ((1 - depth) / 2) ** 2
-        else:
-            shrink = 2 * (1 + d * depth) / ((d + 1) * (1 + depth))
-            shape = d * d / (d * d - 1) * (1 - depth * depth) * (shape - shrink * np.outer(along, along))
-            shape = (shape + shape.T) / 2
-    return best, upper, min(lower, upper)
-
-
-def around(point: Array) -> Ball:
-    """A ball in which the best decision of the whole space is looked for, once a good one is known."""
-    return Ball(2.0 * float(np.linalg.norm(point)) + 1.0, dimension=len(point))
+        bracket.offer(w)
+        bracket.support(highest)
+        bracket.support(bracket.decision)
+        return
+    w = bracket.decision
+    scale = max(bracket.loss / max(total.count, 1), 1e-300) if math.isfinite(bracket.loss) else 1.0
+    for power in range(7):
+        width = scale * 10.0**-power
+        rounded = partial(total.both, width=width)
+        w, _, highest = accelerated(rounded, decisions, w, tolerance / 4, most=1500, scale=bracket.scale)
+        bracket.offer(w)
+        bracket.support(highest, total.slopes(highest, width))
+        if bracket.within(tolerance):
+            return

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from millstream._echo import quoted as shown
 from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["Array", "length", "matrix", "number", "positive", "shown", "vector"]
@@ -15,17 +16,11 @@ __all__ = ["Array", "length", "matrix", "number", "positive", "shown", "vector"]
 Array: TypeAlias = NDArray[np.float64]
 
 
-def shown(value: Any) -> str:
-    """A value in an error: short."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def vector(who: str, what: str, value: Any, dimension: int | None = None) -> Array:
     """A finite vector of the right length, as float64; the caller may keep it."""
     try:
         found = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidType(f"{who}: {what} must be a vector of numbers, got {shown(value)}") from None
     if found.ndim != 1 or (dimension is not None and len(found) != dimension) or len(found) == 0:
         wanted = "(d,)" if dimension is None else f"({dimension},)"
@@ -40,7 +35,7 @@ def matrix(who: str, what: str, value: Any, dimension: int | None = None) -> Arr
     """A finite matrix of rounds by dimensions; borrowed where it is float64 in C order."""
     try:
         found = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidType(f"{who}: {what} must be a matrix of numbers, got {shown(value)}") from None
     if found.ndim != 2 or found.shape[1] == 0 or (dimension is not None and found.shape[1] != dimension):
         wanted = "(rounds, d)" if dimension is None else f"(rounds, {dimension})"
@@ -58,6 +53,8 @@ def number(who: str, what: str, value: Any) -> float:
     """A finite number."""
     try:
         found = float(value)
+    except OverflowError:
+        raise InvalidValue(f"{who}: {what} must fit in a float, got {shown(value)}") from None
     except (TypeError, ValueError):
         raise InvalidType(f"{who}: {what} must be a number, got {shown(value)}") from None
     if not math.isfinite(found):
