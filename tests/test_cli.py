@@ -354,6 +354,7 @@ def test_predictions_that_begin_late_keep_their_type(capsys, tmp_path):
     assert found["prediction"].null_count == 20_000
 
 
+@pytest.mark.slow
 def test_report_and_plot(capsys, data, tmp_path):
     page, plot, drawn = tmp_path / "page.html", tmp_path / "plot.png", tmp_path / "plot.svg"
     code, _, err = run(capsys, "run", data, "-t", "late", "--report", page, "--plot", plot)
@@ -374,6 +375,7 @@ def test_the_page_says_the_command(capsys, data, tmp_path, monkeypatch):
     assert f"millstream run {data}" in page.read_text()
 
 
+@pytest.mark.slow
 def test_standard_input(capsys, data, monkeypatch):
     with data.open() as file:
         monkeypatch.setattr(sys, "stdin", file)
@@ -590,6 +592,7 @@ def test_generate_to_standard_output(capsys):
     assert run(capsys, "generate", "SEA(seed=1)", "-n", 5, "--to", "vw")[1].count("|") == 5
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error():
     code = f"{sys.executable} -m millstream generate 'SEA(seed=1)' -n 1000000 | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, timeout=60, check=False)
@@ -808,6 +811,7 @@ def test_a_full_disk(capsys, data):
     assert (code, "No space left" in err) == (DATA_ERROR, True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_while_saving_leaves_the_old_file(data, tmp_path):
     saved = tmp_path / "model.ms"
     saved.write_bytes(b"precious")
@@ -852,6 +856,7 @@ def lines_of(path, at_least):
     raise AssertionError(f"{path} has not got {at_least} lines")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_loses_nothing(capsys, tmp_path, number):
     saved, said = tmp_path / "model.ms", tmp_path / "said.csv"
@@ -869,6 +874,7 @@ def test_an_interruption_loses_nothing(capsys, tmp_path, number):
     assert json.loads(out)["metrics"] == found["metrics"]
 
 
+@pytest.mark.slow
 def test_an_interruption_while_waiting_for_input(tmp_path):
     saved, said = tmp_path / "model.ms", tmp_path / "said.csv"
     process = begun("run", "-", "-t", "y", "--format", "csv", "-m", "GaussianNB", "--follow", "--save", saved,
@@ -890,6 +896,7 @@ def test_an_interruption_while_waiting_for_input(tmp_path):
     assert millstream.load(saved).learned == 100
 
 
+@pytest.mark.slow
 def test_a_growing_file(tmp_path):
     path, said = tmp_path / "log.csv", tmp_path / "said.jsonl"
     path.write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(50)))
@@ -982,6 +989,7 @@ def test_names_from_a_file_cannot_steer_the_terminal(capsys, tmp_path):
     assert "\\x1b[31mred" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 def test_a_standard_stream_that_is_closed(data, closed):
     words = shlex.join([sys.executable, "-m", "millstream", "run", "-" if closed == "<&-" else str(data)])

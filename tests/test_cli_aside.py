@@ -95,7 +95,8 @@ def test_nothing_that_could_be_read(capsys, saved, tmp_path):
 
 def test_compare_tells_it_too(capsys, bad, tmp_path):
     page = tmp_path / "page.html"
-    code, out, _ = run(capsys, "compare", bad, "--on-error", "skip", "--report", page)
+    models = ("-m", "LogisticRegression", "-m", "NoChange")
+    code, out, _ = run(capsys, "compare", bad, *models, "--on-error", "skip", "--report", page)
     assert code == OK
     assert "4 lines could not be read:" in out
     assert "What could not be read" in page.read_text()

@@ -34,6 +34,7 @@ def taught(capsys, path, model, *more):
     return model
 
 
+@pytest.mark.slow
 def test_another_width_is_refused(capsys, words, tmp_path):
     model = taught(capsys, words, tmp_path / "wide.ms", "--option", "bits=20")
     line = f"{model} knows 1,048,576 columns, but {words} is read with 262,144 (bits=18): add --option bits=20\n"

@@ -130,6 +130,7 @@ def test_rows_that_are_none(changes: dict[str, Any], message: str) -> None:
         learner().step_many(dataclasses.replace(rows, **changes), np.array([1]))
 
 
+@pytest.mark.slow
 def test_rows_of_a_reader_outlive_it(tmp_path: Path) -> None:
     copies = [
         (np.array(c.X.indices), np.array(c.X.values)) for c in stream.read_vw(_many(tmp_path), bits=18).chunks()
@@ -152,6 +153,7 @@ def _many(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_rows_give_what_copies_give(tmp_path: Path) -> None:
     chunks = list(stream.read_vw(_many(tmp_path), bits=18).chunks())
     models = [linear_model.LogisticRegression(optimizer=optim.AdaGrad(0.5)) for _ in range(2)]

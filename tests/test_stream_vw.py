@@ -314,6 +314,7 @@ def test_rows_that_are_kept_stay_as_they_are(tmp_path: Path, monkeypatch: pytest
     assert len(addresses) < number
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     block = "\n".join(words(3000, extremes=False)) + "\n"
 

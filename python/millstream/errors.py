@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from millstream._echo import fitting
+
 __all__ = [
     "InvalidNotation",
     "InvalidState",
@@ -14,17 +16,11 @@ __all__ = [
     "MissingData",
     "MissingFile",
     "MissingPackage",
+    "NotPermitted",
     "NumericOverflow",
     "UnknownName",
     "Unreadable",
 ]
-
-
-def _one_line(message: str) -> str:
-    """Names and values come from anywhere: a line break in one must not forge a line of a log."""
-    if message.isprintable():
-        return message
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
 
 
 class MillstreamError(Exception):
@@ -37,7 +33,8 @@ class MillstreamError(Exception):
     result: Any = None
 
     def __init__(self, message: str, row: int | None = None) -> None:
-        super().__init__(_one_line(message))
+        # Names and values come from anywhere: a line break in one must not forge a line of a log.
+        super().__init__(fitting(message))
         self.row = row
 
     def by(self, who: str) -> MillstreamError:
@@ -129,4 +126,8 @@ class Unreadable(MillstreamError, OSError):
 
 
 class MissingFile(Unreadable, FileNotFoundError):
-    """A file that is not there."""
+    """A file that does not exist."""
+
+
+class NotPermitted(Unreadable, PermissionError):
+    """A file that may not be read."""

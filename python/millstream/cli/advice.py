@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as arrow
 import pyarrow.compute as compute
 
-from millstream.cli.show import harmless
+from millstream._echo import plain
 from millstream.stream.chunk import Chunk
 
 __all__ = ["advice"]
@@ -36,7 +36,7 @@ def _about(name: str, column: Any) -> str | None:
     values = column.drop_null()
     if not len(values):
         return None
-    shown = harmless(name, 60)
+    shown = plain(name, 60)
     if compute.all(compute.match_substring_regex(values, r"^[+-]?\d+,\d+$")).as_py():
         return f"column {shown!r} is read as text: its numbers have a comma: --option decimal=,"
     different = compute.count_distinct(values).as_py()

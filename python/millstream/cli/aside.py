@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.cli.show import counted, harmless
+from millstream._echo import plain
+from millstream.cli.show import counted
 
 __all__ = ["refused", "unread"]
 
@@ -27,7 +28,7 @@ def refused(count: int, reasons: Sequence[str], words: str = "refused by the mod
 def _told(words: str, count: int, reasons: Sequence[str]) -> list[str]:
     if not count:
         return []
-    shown = [harmless(reason, _LONGEST) for reason in reasons[:_MOST]]
+    shown = [plain(reason, _LONGEST) for reason in reasons[:_MOST]]
     if count == 1 and shown:
         return [f"{words}: {shown[0]}"]
     more = [f"  … and {count - len(shown):,} more"] if shown and count > len(shown) else []

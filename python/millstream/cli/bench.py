@@ -44,10 +44,10 @@ def main(given: Namespace) -> int:
             rates["river_rows_per_second"] = _rate_of_river(river, X, y)
         measured.append(rates)
     if given.json:
-        print(show.as_json({"rows": given.rows, "features": given.features, "models": measured}))
+        show.say(show.as_json({"rows": given.rows, "features": given.features, "models": measured}))
         return OK
-    print(f"predict, score, learn, one row after the other: {given.rows:,} rows of {given.features} numbers\n")
-    print(_table(measured))
+    show.say(f"predict, score, learn, one row after the other: {given.rows:,} rows of {given.features} numbers\n")
+    show.say(_table(measured))
     return OK
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import plain
 from millstream.cli import show
 from millstream.cli.options import OK
 from millstream.cli.sources import source_name
@@ -66,7 +67,7 @@ def _found(detector: Any, values: Any, first: int, row: int, warned: int | None)
 def tell(given: Namespace, column: str, values: Any, detectors: Mapping[str, Any]) -> int:
     """Find the changes and print them."""
     result = {name: find(detector.clone(), values) for name, detector in detectors.items()}
-    title = f"{column} of {source_name(given.source)}"
+    title = f"{plain(column)} of {plain(source_name(given.source))}"
     if given.plot:
         from millstream.cli.changes_plot import draw
 
@@ -82,18 +83,18 @@ def tell(given: Namespace, column: str, values: Any, detectors: Mapping[str, Any
             for name, (changes, warning) in result.items()
         ]
         data = {"source": given.source, "column": column, "numbers": len(values), "detectors": several}
-        print(show.as_json({**data, "files": files}))
+        show.say(show.as_json({**data, "files": files}))
         return OK
     rows = [[name, *_cells(change)] for name, (changes, _) in result.items() for change in changes]
     changes = f"{len(rows):,} change{'' if len(rows) == 1 else 's'} found in {len(values):,} numbers"
-    print(show.bold(f"{title}: {changes}"))
+    show.say(show.bold(f"{title}: {changes}"))
     if rows:
-        print(show.table(["detector", "row", "direction", "began", "warned", "before", "after"], rows))
+        show.say(show.table(["detector", "row", "direction", "began", "warned", "before", "after"], rows))
     for name, (found, warning) in result.items():
         if not found:
-            print(f"{name} found no change")
+            show.say(f"{name} found no change")
         if warning is not None:
-            print(f"{name} warns at the end: {warning.direction} since row {_cell(warning.began)}")
+            show.say(f"{name} warns at the end: {warning.direction} since row {_cell(warning.began)}")
     words = "before and after are means, of what came since the last change and of what came since this one began"
     show.remark(f"rows count from 0; {words}", given.quiet or not rows)
     if files:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from millstream._files import write_figure
 from millstream.evaluate.plot import COLOURS
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def draw(path: str, title: str, values: Any, found: Mapping[str, list[Found]]) -
     below.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=160)
+    write_figure(path, figure, dpi=160)
 
 
 def _numbers(axes: Any, values: Any) -> None:

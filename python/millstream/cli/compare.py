@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from millstream._echo import plain, quoted
 from millstream.cli import evaluation, show
 from millstream.cli.errors import UsageError
 from millstream.cli.models import MODEL, is_saved, model_of, named, no_rows, suitable
@@ -60,7 +61,7 @@ def _models(given: Namespace) -> dict[str, Any]:
         model = model_of(description)
         name = name or description.strip()
         if name in models:
-            raise UsageError(f"two models are named {name!r}; name=MODEL gives a model another name")
+            raise UsageError(f"two models are named {quoted(name)}; name=MODEL gives a model another name")
         models[name] = model
     roles = {model.role for model in models.values()}
     if len(roles) > 1:
@@ -88,9 +89,9 @@ def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.
         written["predictions"] = given.predictions
     if given.json:
         data = {"source": given.source, "target": stream.target, "best": best.name if best.scored else None}
-        print(show.as_json({**data, "models": [show.result_data(each) for each in ranked], "files": written}))
+        show.say(show.as_json({**data, "models": [show.result_data(each) for each in ranked], "files": written}))
     else:
-        print(_closing(given, ranked, stream))
+        show.say(_closing(given, ranked, stream))
     for what, path in written.items():
         show.remark(f"{what} in {path}", silent)
     constant = evaluation.only_value(stream)
@@ -104,7 +105,7 @@ def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.
 def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
     best = ranked[0]
     first = next(iter(best.values))
-    target = f" → {stream.target}" if stream.target else ""
+    target = f" → {plain(stream.target)}" if stream.target else ""
     head = ["", *best.values, f"{first}, last {given.window:,}", "rows/s", "memory"]
     rows = [
         [
@@ -116,7 +117,7 @@ def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
         ]
         for place, result in enumerate(ranked, 1)
     ]
-    lines = [show.bold(f"{given.source}{target}"), "", show.table(head, rows), ""]
+    lines = [show.bold(f"{plain(given.source)}{target}"), "", show.table(head, rows), ""]
     whole = f"{show.counted(best.rows, 'row')} in {best.elapsed:.3g} s"
     told = f"best by {first}: {best.name}" if best.scored else "nothing was scored, so none is the best"
     lines.append(f"{whole}, rows/s are of each model alone; {told}")

@@ -7,10 +7,11 @@ import json
 from argparse import Namespace
 
 from millstream import notation, registry
+from millstream._echo import quoted
 from millstream.cli.errors import UsageError
 from millstream.cli.list import SOURCE
 from millstream.cli.options import JSON, OK, Command, Option
-from millstream.cli.show import as_json
+from millstream.cli.show import as_json, say
 from millstream.cli.sources import vocabulary
 from millstream.errors import MillstreamError
 
@@ -24,20 +25,20 @@ def main(given: Namespace) -> int:
     if len(found) == 1 and words.role(found[0]) == SOURCE:
         return _source(found[0], words, as_data=given.json)
     if len(found) > 1:
-        raise UsageError(f"{given.name!r} may be {' or '.join(found)}: write it in full")
+        raise UsageError(f"{quoted(given.name)} may be {' or '.join(found)}: write it in full")
     try:
         declared = registry.entry(found[0] if found else given.name)
     except MillstreamError as error:
         raise UsageError(str(error)) from None
     if given.json:
-        print(as_json(declared))
+        say(as_json(declared))
         return OK
-    print(f"{declared['name']} ({declared['role']})\n\n{inspect.getdoc(registry.face(declared['name'])) or ''}")
+    say(f"{declared['name']} ({declared['role']})\n\n{inspect.getdoc(registry.face(declared['name'])) or ''}")
     if declared["parameters"]:
-        print("\nDeclared\n--------")
+        say("\nDeclared\n--------")
     for parameter in declared["parameters"]:
         default = "required" if parameter["required"] else f"default {json.dumps(parameter['default'])}"
-        print(f"{parameter['name']}: {parameter['must_be']}, {default}")
+        say(f"{parameter['name']}: {parameter['must_be']}, {default}")
     return OK
 
 
@@ -54,10 +55,10 @@ def _source(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
             if p.kind is not p.VAR_KEYWORD
         ]
         about = said.partition("\n")[0].removesuffix(".")
-        print(as_json({"name": name, "role": SOURCE, "words": about, "parameters": declared}))
+        say(as_json({"name": name, "role": SOURCE, "words": about, "parameters": declared}))
         return OK
     shown = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
-    print(f"{name} ({SOURCE})\n\n{name.rpartition('.')[2]}({shown})\n\n{said}")
+    say(f"{name} ({SOURCE})\n\n{name.rpartition('.')[2]}({shown})\n\n{said}")
     return OK
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream import notation, registry
+from millstream._echo import quoted
 from millstream.cli import show
 from millstream.cli.errors import UsageError
 from millstream.cli.models import MODEL, model_of, named
@@ -46,7 +47,7 @@ def main(given: Namespace) -> int:
     from millstream import evaluate
 
     if given.plot and Path(given.plot).suffix.lower() not in _ENDINGS:
-        raise UsageError(f"--plot: a plot is saved as {', '.join(_ENDINGS)}, got {given.plot!r}")
+        raise UsageError(f"--plot: a plot is saved as {', '.join(_ENDINGS)}, got {quoted(given.plot)}")
     if given.kind and not given.plot:
         raise UsageError("--kind: it says what --plot draws, and there is no --plot")
     kind = _kind_of(given.source)
@@ -71,11 +72,11 @@ def main(given: Namespace) -> int:
         result.save_plot(given.plot, given.kind or "trade-off")
     if given.json:
         data = {"source": given.source, "column": column, **result.to_dict()}
-        print(show.as_json({**data, "files": {"plot": given.plot} if given.plot else {}}))
+        show.say(show.as_json({**data, "files": {"plot": given.plot} if given.plot else {}}))
         return OK
     for place, (title, head, rows) in enumerate(result.tables()):
-        print(("\n" if place else "") + show.bold(title))
-        print(show.table(head, rows))
+        show.say(("\n" if place else "") + show.bold(title))
+        show.say(show.table(head, rows))
     if given.plot:
         show.remark(f"plot in {given.plot}", given.quiet)
     return OK
@@ -102,7 +103,7 @@ def _detectors(texts: list[str] | None) -> Any:
         name, description = named(text)
         name = name or description.strip()
         if name in detectors:
-            raise UsageError(f"two detectors are named {name!r}; name=DETECTOR gives one another name")
+            raise UsageError(f"two detectors are named {quoted(name)}; name=DETECTOR gives one another name")
         detectors[name] = notation.parse(description, role=("drift_detector", "feature_drift_detector"))
     return detectors
 
@@ -188,7 +189,7 @@ def _values(given: Namespace) -> tuple[str, Any]:
     columns = [np.asarray(chunk.y) for chunk in read(column).chunks()]
     values = np.concatenate(columns) if columns else np.zeros(0)
     if values.dtype.kind not in "fiub":
-        raise InvalidValue(f"{source_name(given.source)}: column {column!r} holds no numbers")
+        raise InvalidValue(f"{source_name(given.source)}: column {quoted(column)} holds no numbers")
     return column, values.astype(np.float64)
 
 
@@ -200,7 +201,7 @@ def _changes(text: str) -> list[int | tuple[int, int]]:
             begin, sign, end = part.partition("-")
             found.append((int(begin), int(end)) if sign else int(begin))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be places such as 5000,8000-9000, got {text!r:.60}") from None
+        raise argparse.ArgumentTypeError(f"must be places such as 5000,8000-9000, got {quoted(text)}") from None
     return found
 
 

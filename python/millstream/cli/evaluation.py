@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millstream import notation
+from millstream._echo import quoted
+from millstream._files import write_figure
 from millstream.cli.aside import refused, unread
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, delay, grouped, positive
@@ -150,7 +152,7 @@ def metric_of(text: str) -> Any:
         other = _OTHER_NAMES.get(text.replace("_", "").lower())
         if other is None or "no part named" not in str(error):
             raise
-        raise UsageError(f"--metric: there is no metric {text!r}, did you mean {other!r}?") from None
+        raise UsageError(f"--metric: there is no metric {quoted(text)}, did you mean {quoted(other)}?") from None
 
 
 def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> Any:
@@ -243,7 +245,7 @@ def _plot(result: Any, path: str, _given: Namespace) -> None:
     matplotlib.use("Agg")
     axes = result.plot()
     # A device has no ending to tell the format by, and would be given one.
-    axes.figure.savefig(path, dpi=150, format=Path(path).suffix.removeprefix(".").lower() or "png")
+    write_figure(path, axes.figure, dpi=150, format=Path(path).suffix.removeprefix(".").lower() or "png")
 
 
 def command_line() -> str:
@@ -263,5 +265,5 @@ def only_value(stream: Watched) -> str | None:
     """What to say of a target that never changes."""
     if not stream.only or stream.rows < 2:
         return None
-    name = f"target {stream.target!r}" if stream.target else "target"
-    return f"the {name} is {stream.only[0]!r} in all {stream.rows:,} rows: there is nothing to learn"
+    name = f"target {quoted(stream.target)}" if stream.target else "target"
+    return f"the {name} is {quoted(stream.only[0])} in all {stream.rows:,} rows: there is nothing to learn"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 import time
 from argparse import Namespace
@@ -14,7 +15,7 @@ from millstream.cli import show
 from millstream.cli.errors import UsageError
 from millstream.cli.options import OK, QUIET, Command, Option, count
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
-from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
+from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place, standard_output
 from millstream.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -68,9 +69,14 @@ def _as_lines(chunks: Iterator[Chunk], ending: str, out: str, target: str) -> in
 
     made = 0
     with contextlib.ExitStack() as stack:
-        file = (
-            sys.stdout if out == "-" else stack.enter_context(Path(out).open("w", encoding="utf-8", newline="\n"))
-        )
+        file: Any
+        if out == "-":
+            sys.stdout.flush()
+            file = io.TextIOWrapper(standard_output(), "utf-8", newline="\n", write_through=True)
+            # Standard output stays open behind it.
+            stack.callback(file.detach)
+        else:
+            file = stack.enter_context(Path(out).open("w", encoding="utf-8", newline="\n"))
         write = LINES[ending](file, target)
         for chunk in chunks:
             write(chunk)

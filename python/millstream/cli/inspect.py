@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import millstream
+from millstream._echo import plain
 from millstream.cli import show
 from millstream.cli.models import loaded
 from millstream.cli.options import JSON, OK, Command, Option, count
@@ -27,9 +28,9 @@ def main(given: Namespace) -> int:
     data = _data(part, Path(given.file))
     if given.json:
         state = part.inspect() if callable(getattr(part, "inspect", None)) else None
-        print(show.as_json({**data, "description": part.describe(), "state": state}))
+        show.say(show.as_json({**data, "description": part.describe(), "state": state}))
         return OK
-    print(show.bold(data["text"]))
+    show.say(show.bold(plain(data["text"], 1000)))
     facts = [("role", data["role"]), ("learned", _learned(data)), ("features", _names(data["features"]))]
     facts += [("classes", _names(data["classes"])), ("in memory", show.amount(data["memory"]))]
     facts[2:2] = _replacements(part)
@@ -96,7 +97,7 @@ def _learned(data: dict[str, Any]) -> str:
 
 def _names(names: list[Any], most: int = 12) -> str:
     more = f", … ({len(names):,} in all)" if len(names) > most else f"  ({len(names)})"
-    return ", ".join(show.harmless(name) for name in names[:most]) + more if names else ""
+    return ", ".join(plain(name) for name in names[:most]) + more if names else ""
 
 
 def _show_weights(part: Any, top: int) -> None:
@@ -109,16 +110,16 @@ def _show_weights(part: Any, top: int) -> None:
     largest = max((abs(value) for value in values), default=0.0) or 1.0
     rows = [
         [
-            show.harmless(name),
+            plain(name),
             show.number(value),
             ("█" * max(1, round(20 * abs(value) / largest)) if value else "").ljust(20),
         ]
         for name, value in zip(weights.names[:top], values, strict=False)
     ]
-    print(f"\n{weights.about}")
-    print(show.table(["feature", "value", ""], rows))
+    show.say(f"\n{weights.about}")
+    show.say(show.table(["feature", "value", ""], rows))
     if len(values) > top:
-        print(show.dim(f"… and {len(values) - top:,} more; --top shows more"))
+        show.say(show.dim(f"… and {len(values) - top:,} more; --top shows more"))
 
 
 def _show_tree(part: Any) -> None:
@@ -130,7 +131,7 @@ def _show_tree(part: Any) -> None:
     last = part[-1] if isinstance(part, Pipeline) else part
     last = last.model if isinstance(last, Retrain) else last
     if isinstance(last, ReadableTree):
-        print(f"\n{last.draw()}")
+        show.say(f"\n{last.draw()}")
 
 
 COMMAND = Command(

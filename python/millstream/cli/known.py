@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as arrow
 
 from millstream import _core
+from millstream._echo import plain
 from millstream.cli.errors import UsageError
-from millstream.cli.show import harmless
 from millstream.stream import Sparse, Stream
 from millstream.stream.chunk import Chunk
 from millstream.stream.derived import Derived
@@ -67,5 +67,5 @@ def _knows(model: Any) -> tuple[int, bool, list[str | int]]:
 
 
 def _listed(names: list[Any], count: int) -> str:
-    shown = ", ".join(harmless(name, 40) for name in names[:_MOST])
+    shown = ", ".join(plain(name, 40) for name in names[:_MOST])
     return f"{shown}, … ({count:,} in all)" if count > _MOST else shown or "none"

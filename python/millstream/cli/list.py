@@ -7,9 +7,10 @@ from argparse import Namespace
 from typing import Any
 
 from millstream import registry
+from millstream._echo import quoted
 from millstream.cli.errors import UsageError
 from millstream.cli.options import JSON, OK, Command, Option
-from millstream.cli.show import as_json
+from millstream.cli.show import as_json, say
 from millstream.cli.sources import vocabulary
 from millstream.errors import MillstreamError
 
@@ -22,7 +23,7 @@ SOURCE = "source"
 def main(given: Namespace) -> int:
     """Show all parts, or those of a role or a module."""
     if given.role and given.which and given.role != given.which:
-        raise UsageError(f"one role at a time, got {given.which!r} and {given.role!r}")
+        raise UsageError(f"one role at a time, got {quoted(given.which)} and {quoted(given.role)}")
     role = given.role or given.which
     module = ""
     if role in {name.rpartition(".")[0] for name in registry.find()}:
@@ -38,12 +39,12 @@ def main(given: Namespace) -> int:
     if role == SOURCE:
         entries = _sources()
     if given.json:
-        print(as_json(entries))
+        say(as_json(entries))
         return OK
     width = max((len(entry["name"]) for entry in entries), default=0)
     role_width = max((len(entry["role"]) for entry in entries), default=0)
     for entry in entries:
-        print(f"{entry['name']:<{width}}  {entry['role']:<{role_width}}  {entry['words']}")
+        say(f"{entry['name']:<{width}}  {entry['role']:<{role_width}}  {entry['words']}")
     return OK
 
 

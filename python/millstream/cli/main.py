@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from millstream._echo import visible
 from millstream.cli.commands import COMMANDS
 from millstream.cli.errors import UsageError
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, OK, USAGE
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debugging:
             raise
         code, lines = explained(error)
-        print("\n".join(lines), file=sys.stderr)
+        print("\n".join(map(visible, lines)), file=sys.stderr)
         return code
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from millstream._echo import plain
 from millstream.cli import show
 from millstream.cli.options import OK
 from millstream.drift import Monitor
@@ -19,11 +20,11 @@ def tell(given: Namespace, monitor: Monitor) -> int:
     watched = monitor.watched
     size, held = Path(given.file).stat().st_size, monitor.memory
     if given.json:
-        print(show.as_json({**_data(given, monitor), "memory": held, "file_size": size}))
+        show.say(show.as_json({**_data(given, monitor), "memory": held, "file_size": size}))
         return OK
-    print(show.bold(show.harmless(monitor._code(), 1000)))
+    show.say(show.bold(plain(monitor._code(), 1000)))
     facts = [("role", "monitor of drift")]
-    facts += [(f"told {kind}", ", ".join(map(show.harmless, names))) for kind, names in watched.items() if names]
+    facts += [(f"told {kind}", ", ".join(map(plain, names))) for kind, names in watched.items() if names]
     facts += [
         ("rows", f"{monitor.rows:,}"),
         ("labels", f"{monitor.labels:,}"),
@@ -34,10 +35,10 @@ def tell(given: Namespace, monitor: Monitor) -> int:
     show.print_facts(facts)
     head, rows = monitor._table(given.top)
     if rows:
-        print()
-        print(show.table(head, [[show.harmless(cell) for cell in row] for row in rows]))
+        show.say()
+        show.say(show.table(head, [[plain(cell) for cell in row] for row in rows]))
     if monitor.event_count > len(rows) > 0:
-        print(show.dim(f"the newest; {monitor.event_count - len(rows):,} came before; --top shows more"))
+        show.say(show.dim(f"the newest; {monitor.event_count - len(rows):,} came before; --top shows more"))
     return OK
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from millstream._echo import quoted
+
 __all__ = ["COMMON", "DATA_ERROR", "INTERRUPTED", "OK", "USAGE", "Command", "Option", "grouped"]
 
 #: Exit codes.
@@ -95,9 +97,9 @@ def count(text: str) -> int:
     except ValueError:
         number = -1.0
     if not number.is_integer() or number < 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number, at least 0, got {text!r:.60}")
+        raise argparse.ArgumentTypeError(f"must be a whole number, at least 0, got {quoted(text)}")
     if number >= _TOO_MANY:
-        raise argparse.ArgumentTypeError(f"must be below 2**63, got {text!r:.60}")
+        raise argparse.ArgumentTypeError(f"must be below 2**63, got {quoted(text)}")
     # A float has not all the digits of a large number.
     return int(plain) if plain.isdecimal() else int(number)
 
@@ -121,14 +123,14 @@ def delay(text: str) -> int | float | timedelta:
     except ValueError:
         amount = -1.0
     if not found or amount < 0:
-        raise argparse.ArgumentTypeError(f"must be rows (500) or a time (30min, 1.5h, 2d), got {text!r:.60}")
+        raise argparse.ArgumentTypeError(f"must be rows (500) or a time (30min, 1.5h, 2d), got {quoted(text)}")
     if found[2]:
         try:
             return timedelta(**{_UNITS[found[2]]: amount})
         except OverflowError:
-            raise argparse.ArgumentTypeError(f"must be less than 3 million years, got {text!r:.60}") from None
+            raise argparse.ArgumentTypeError(f"must be less than 3 million years, got {quoted(text)}") from None
     if amount >= _TOO_MANY:
-        raise argparse.ArgumentTypeError(f"must be below 2**63, got {text!r:.60}")
+        raise argparse.ArgumentTypeError(f"must be below 2**63, got {quoted(text)}")
     return int(amount) if amount.is_integer() else amount
 
 
@@ -141,7 +143,7 @@ def pair(text: str, form: str = "COLUMN=KIND") -> tuple[str, str]:
     """A name and a value, name=value."""
     name, sign, value = text.rpartition("=")
     if not sign or not name or not value:
-        raise argparse.ArgumentTypeError(f"must be {form}, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be {form}, got {quoted(text)}")
     return name, value
 
 

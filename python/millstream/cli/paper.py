@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
+from millstream._echo import quoted
 from millstream.cli import show
 from millstream.cli.options import JSON, OK, QUIET, Command, Option, count, positive
 from millstream.errors import InvalidValue
@@ -24,10 +25,10 @@ def main(given: Namespace) -> int:
 
     if given.name is None:
         if given.json:
-            print(show.as_json(papers.PAPERS))
+            show.say(show.as_json(papers.PAPERS))
             return OK
         for name, citation in papers.PAPERS.items():
-            print(f"{show.bold(name)}  {citation}")
+            show.say(f"{show.bold(name)}  {citation}")
         return OK
     place = None if given.no_plots else Path(given.output)
     if place is not None and place.exists() and not place.is_dir():
@@ -42,9 +43,9 @@ def main(given: Namespace) -> int:
     )
     drawn = [] if place is None else result.save_plots(place, _SUFFIXES[given.format])
     if given.json:
-        print(show.as_json({**result.to_dict(), "plots": [str(path) for path in drawn]}))
+        show.say(show.as_json({**result.to_dict(), "plots": [str(path) for path in drawn]}))
         return OK
-    print(result)
+    show.say(result)
     names = ", ".join(str(path) for path in drawn)
     show.remark(
         f"\n{f'{names}. ' if names else ''}{time.perf_counter() - begun:.1f} seconds, seed {given.seed}.",
@@ -58,7 +59,7 @@ def _bounds(text: str) -> tuple[float, float]:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be LOW,HIGH, such as -0.15,3.15, got {text!r:.60}") from None
+        raise argparse.ArgumentTypeError(f"must be LOW,HIGH, such as -0.15,3.15, got {quoted(text)}") from None
     return low, high
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import millstream
+from millstream._echo import plain, quoted
 from millstream.cli.options import COMMON, USAGE, Command
 from millstream.registry import nearest
 
@@ -45,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line with the nearest command or option, and where to read more."""
         message = self._with_hint(message)
-        print(f"{self.prog}: {message}\ntry {self.prog} --help", file=sys.stderr)
+        print(f"{self.prog}: {plain(message, 400)}\ntry {self.prog} --help", file=sys.stderr)
         sys.exit(USAGE)
 
     def _with_hint(self, message: str) -> str:
@@ -53,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
             given = message.partition("invalid choice: ")[2].partition(" (")[0].strip("'\"")
             meant = _COMMANDS_ELSEWHERE.get(given)
             hint = f", did you mean {meant!r}?" if meant else nearest(given, self.commands)
-            return f"there is no command {given!r}{hint}"
+            return f"there is no command {quoted(given)}{hint}"
         return message.removeprefix("argument ")
 
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -70,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
                 elsewhere = _OPTIONS_ELSEWHERE.get(name)
                 hint = f"; {elsewhere}" if elsewhere else nearest(name, known)
                 one.error(f"there is no option {name}{hint}")
-            one.error(f"one argument too many: {unknown[0]!r}")
+            one.error(f"one argument too many: {quoted(unknown[0])}")
         return given
 
 

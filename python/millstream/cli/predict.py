@@ -105,7 +105,7 @@ def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Ref
             data |= {"set_aside": count + refusals.count, "unread": count, "unread_reasons": reasons}
             refusals_data = [{"row": row, "reason": reason} for row, reason in refusals.reasons]
             data |= {"refused": refusals.count, "refusals": refusals_data, "files": {"out": given.out}}
-            print(show.as_json(data))
+            show.say(show.as_json(data))
             return OK
     for line in lines:
         show.remark(line, given.quiet)

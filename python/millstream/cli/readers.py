@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+from millstream._echo import quoted
 from millstream.registry import nearest
 
 __all__ = ["LABEL", "LABELLED", "not_taken", "reader_of"]
@@ -36,4 +37,4 @@ def not_taken(name: str, reader: str) -> str:
     parameters = inspect.signature(getattr(stream, reader)).parameters.values()
     known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.name not in _OWN]
     near = nearest(name, known) or "."
-    return f"{reader} has no option {name!r}{near} Its options are {', '.join(known)}"
+    return f"{reader} has no option {quoted(name)}{near} Its options are {', '.join(known)}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from millstream._echo import plain
 from millstream.cli import evaluation, show
 from millstream.cli.errors import UsageError
 from millstream.cli.models import MODEL, is_saved, model_of, no_rows, predictor, suitable
@@ -90,8 +91,8 @@ def _told(
         raise InvalidValue(no_rows(given, stream))
     silent = given.quiet or given.json
     if not given.json:
-        print(_closing(given, result, stream, failed is not None))
-        print(end="", flush=True)
+        show.say(_closing(given, result, stream, failed is not None))
+        show.say(end="", flush=True)
     code = OK
     written, well = evaluation.write_pictures(result, given)
     if given.save:
@@ -110,7 +111,7 @@ def _told(
             well = False
     if given.json:
         data = {"source": given.source, "target": stream.target, **show.result_data(result)}
-        print(show.as_json({**data, "files": written}))
+        show.say(show.as_json({**data, "files": written}))
     for what in ("report", "plot", "predictions"):
         if what in written:
             show.remark(f"{what} in {written[what]}", silent)
@@ -126,8 +127,8 @@ def _told(
 
 
 def _closing(given: Namespace, result: Any, stream: Watched, failed: bool) -> str:
-    target = f" → {stream.target}" if stream.target else ""
-    lines = [show.bold(f"{given.source}{target}") + f"  {show.text_of(result.model)}", ""]
+    target = f" → {plain(stream.target)}" if stream.target else ""
+    lines = [show.bold(f"{plain(given.source)}{target}") + f"  {plain(show.text_of(result.model), 1000)}", ""]
     rows = [[name, show.number(whole), show.number(last)] for name, (whole, last) in result.scores.items()]
     lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
     lines += ["", f"{show.rows_line(result)}; the model holds {show.amount(result.memory)}"]

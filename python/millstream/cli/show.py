@@ -5,26 +5,41 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import millstream
 from millstream import notation
+from millstream._echo import escaped, visible
 from millstream.errors import MillstreamError
 
-__all__ = ["as_json", "bold", "dim", "remark", "result_data", "text_of"]
+__all__ = ["as_json", "bold", "dim", "remark", "result_data", "say", "text_of"]
+
+
+#: The only escape sequences that are printed: those of `bold` and `dim`.
+_STYLES = re.compile(r"(\033\[[012]m)")
+
+
+def _has_styles() -> bool:
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _styled(text: str, code: str) -> str:
-    if (
-        sys.stdout is None
-        or not sys.stdout.isatty()
-        or os.environ.get("NO_COLOR")
-        or os.environ.get("TERM") == "dumb"
-    ):
-        return text
-    return f"\033[{code}m{text}\033[0m"
+    return f"\033[{code}m{visible(text)}\033[0m" if _has_styles() else text
+
+
+def say(text: object = "", *, end: str = "\n", flush: bool = False) -> None:
+    """Print a part of the result. What a name holds beside letters is printed as escapes."""
+    words = str(text)
+    if _has_styles():
+        parts = _STYLES.split(words)
+        words = "".join(part if place % 2 else visible(part) for place, part in enumerate(parts))
+    else:
+        words = visible(words)
+    print(words, end=end, flush=flush)
 
 
 def bold(text: str) -> str:
@@ -40,17 +55,24 @@ def dim(text: str) -> str:
 def remark(text: str, quiet: bool = False) -> None:
     """Say something that is not the result."""
     if not quiet:
-        print(text, file=sys.stderr)
+        print(visible(text), file=sys.stderr)
 
 
 def warn(text: str) -> None:
-    """Say what went wrong, also to those who want it quiet."""
-    print(text, file=sys.stderr)
+    """Say what went wrong, even where quiet was asked for."""
+    print(visible(text), file=sys.stderr)
 
 
 def as_json(value: Any) -> str:
-    """Plain data as JSON, which has no NaN."""
-    return json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    """Plain data as JSON, which has no NaN. What could control a terminal is written as escapes, as JSON may."""
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+#: All but ASCII, line breaks included, and what is printable.
+_UNPRINTABLE = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def _plain(value: Any) -> Any:
@@ -76,13 +98,6 @@ def text_of(model: Any) -> str:
         return repr(model)
 
 
-def harmless(name: Any, longest: int = 200) -> str:
-    """A name from a file as it may stand on a terminal: no letter of it moves the cursor or turns the line."""
-    text = str(name)
-    text = text if len(text) <= longest else f"{text[:longest]}…"
-    return "".join(letter if letter == " " or letter.isprintable() else ascii(letter)[1:-1] for letter in text)
-
-
 def amount(size: float) -> str:
     """Bytes for people."""
     for unit in ("bytes", "kB", "MB"):
@@ -104,12 +119,12 @@ def print_facts(facts: Sequence[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         if value:
-            print(f"{name:<{width}}  {value}")
+            say(f"{name:<{width}}  {value}")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Text in columns: the first to the left, the others to the right."""
-    every = [head, *rows]
+    every = [[escaped(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[place]) for row in every) for place in range(len(head))]
     lines = []
     for row in every:

@@ -8,9 +8,11 @@ import importlib.util
 import re
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from millstream._echo import plain, quoted
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, grouped, pair, positive, setting
 from millstream.cli.readers import not_taken, reader_of
@@ -139,7 +141,8 @@ def choice(found: Stream) -> str:
         names = list(found.schema) if found.repeatable and not found.endless else []
     except Exception:
         names = []
-    return f": {', '.join(map(str, names[:12]))}{', …' if len(names) > 12 else ''}" if names else ""
+    shown = [plain(name, 60) for name in names[:12]] + ["…"] * (len(names) > 12)
+    return f": {', '.join(shown)}" if shown else ""
 
 
 def _columns(given: Namespace) -> dict[str, Any]:
@@ -204,27 +207,21 @@ def _data_base(path: Path, query: str | None, named: dict[str, Any]) -> Stream:
 
     from millstream import stream
 
-    address = f"{path.absolute().as_uri()}?mode=ro"
-
-    def connect() -> sqlite3.Connection:
-        # The first rows are looked at here, the others read by a thread: one after the other, never both at once.
-        return sqlite3.connect(address, uri=True, check_same_thread=False)
-
+    if not path.stat().st_size:
+        raise InvalidValue(f"{path}: the file is empty")
     try:
-        connection = connect()
-        found = connection.execute("select name from sqlite_master where type in ('table', 'view') order by name")
-        tables = [str(name) for (name,) in found]
-        connection.close()
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as base:
+            found = base.execute("select name from sqlite_master where type in ('table', 'view') order by name")
+            tables = [str(name) for (name,) in found]
     except sqlite3.Error as error:
         raise InvalidValue(f"{path}: {error}") from None
     if query is None and len(tables) != 1:
-        raise UsageError(
-            f"{path}: which rows? --query 'select * from …'; its tables are {', '.join(tables) or 'none'}"
-        )
+        shown = ", ".join(plain(table, 60) for table in tables[:12]) + (", …" if len(tables) > 12 else "")
+        raise UsageError(f"{path}: which rows? --query 'select * from …'; its tables are {shown or 'none'}")
     if query is None:
-        quoted = tables[0].replace('"', '""')
-        query = f'select * from "{quoted}"'
-    return _called(lambda: stream.read_sql(query, connect, **named), str(path), named, None)
+        name = tables[0].replace('"', '""')
+        query = f'select * from "{name}"'
+    return _called(lambda: stream.read_sqlite(path, query=query, **named), str(path), named, None)
 
 
 def _called(make: Callable[[], Stream], text: str, named: dict[str, Any], given: Namespace | None) -> Stream:
@@ -264,7 +261,7 @@ def _built(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
         raise UsageError(f"{text}: a source is a file, a data set or a generator, not {type(built).__name__}")
     target = named.pop("target", None)
     if target is not None and built.target is not None and target != built.target:
-        raise UsageError(f"{text}: its target is {built.target!r}; --target is for files")
+        raise UsageError(f"{text}: its target is {quoted(built.target)}; --target is for files")
     named.pop("on_error", None)
     if named:
         raise UsageError(f"{text}: --{next(iter(named)).replace('_', '-')} is for files")

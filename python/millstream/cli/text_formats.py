@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from millstream import _frames
+from millstream._echo import quoted
 from millstream.errors import InvalidType
 from millstream.stream.chunk import Chunk, as_list
 
@@ -60,11 +61,13 @@ def libsvm(file: TextIO, target: str) -> Write:
     def write(chunk: Chunk) -> None:
         for x, y in zip(_frames.dicts(chunk.X), _labels(chunk), strict=True):
             if isinstance(y, str) or y is None:
-                raise InvalidType(f"libsvm: a label is a number, got {y!r}")
+                raise InvalidType(f"libsvm: a label is a number, got {quoted(y)}")
             pairs = []
             for name, value in x.items():
                 if isinstance(value, str):
-                    raise InvalidType(f"libsvm: features are numbers, got {value!r} in {name!r}; --drop it")
+                    raise InvalidType(
+                        f"libsvm: features are numbers, got {quoted(value)} in {quoted(name)}; --drop it"
+                    )
                 place = places.setdefault(name, len(places) + 1)
                 if value is not None and value == value and value != 0:
                     pairs.append((place, value))

@@ -12,6 +12,8 @@ from millstream.cli.advice import advice
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
 from millstream.stream.derived import Derived
+from millstream.stream.home import owned
+from millstream.stream.prefetch import ReadAhead
 
 __all__ = ["Watched"]
 
@@ -36,20 +38,21 @@ class Watched(Derived):
     def first(self) -> Chunk | None:
         """The first chunk, which is still to be read; None if there is none."""
         if self._rest is None:
-            self._rest = self.source.chunks()
+            chunks = self.source.chunks()
+            # A thread may continue the reading, but not a generator of this thread's.
+            self._rest = ReadAhead(chunks) if self.source.reads_ahead else chunks
             self._first = next(self._rest, None)
         return self._first
 
     def chunks(self) -> Iterator[Chunk]:
         first, rest = self._first, self._rest
         self._first = self._rest = None
-        if rest is None:
-            rest = self.source.chunks()
-        if first is not None:
-            yield self._watch(first)
-        del first
-        for chunk in rest:
-            yield self._watch(chunk)
+        with owned(self.source.chunks() if rest is None else rest) as chunks:
+            if first is not None:
+                yield self._watch(first)
+            del first
+            for chunk in chunks:
+                yield self._watch(chunk)
 
     def _watch(self, chunk: Chunk) -> Chunk:
         if not self.rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import math
@@ -12,10 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from millstream._echo import visible
 from millstream.cli.errors import UsageError
 from millstream.errors import InvalidValue
 
-__all__ = ["Writer", "check_apart", "check_place"]
+__all__ = ["Writer", "check_apart", "check_place", "standard_output"]
 
 ENDINGS = (".csv", ".parquet", ".jsonl", ".ndjson")
 
@@ -111,7 +113,7 @@ class Writer:
     def _open(self, schema: Any) -> None:
         if self.path == "-":
             sys.stdout.flush()
-            self.file = sys.stdout.buffer
+            self.file = standard_output()
         else:
             self.file = Path(self.path).open("wb")  # noqa: SIM115
         if self.format == "parquet":
@@ -140,6 +142,40 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def standard_output() -> Any:
+    """Standard output for bytes: unchanged for a file or a pipe, with control codes as escapes for a terminal."""
+    return _Terminal(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+
+
+class _Terminal:
+    """A terminal to which the data of strangers are written."""
+
+    closed = False
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def write(self, data: Any) -> int:
+        self.file.write(visible(self.decoder.decode(bytes(data))).encode())
+        return len(data)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+    def close(self) -> None:
+        """It stays open."""
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
 
 
 def _type_of(values: Any) -> Any:

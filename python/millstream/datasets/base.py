@@ -8,6 +8,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.errors import InvalidValue, MillstreamError, MissingPackage
 from millstream.stream.base import Stream
 
@@ -108,7 +109,7 @@ def find(task: str | None = None) -> list[str]:
 
     tasks = ("classification", "regression")
     if task is not None and task not in tasks:
-        raise InvalidValue(f"datasets: task must be one of {', '.join(tasks)}, got {task!r}")
+        raise InvalidValue(f"datasets: task must be one of {', '.join(tasks)}, got {quoted(task)}")
     sets = {name: getattr(datasets, name) for name in datasets.__all__}
     return sorted(
         name

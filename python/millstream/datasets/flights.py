@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import quoted
 from millstream.datasets import flights_table
 from millstream.datasets.base import Dataset, folder_of
 from millstream.errors import InvalidValue
@@ -112,7 +113,9 @@ class Flights(Dataset):
             ("diverted", diverted, ("drop", "late")),
         ):
             if value not in choices:
-                raise InvalidValue(f"datasets.Flights: {name} must be one of {', '.join(choices)}, got {value!r}")
+                raise InvalidValue(
+                    f"datasets.Flights: {name} must be one of {', '.join(choices)}, got {quoted(value)}"
+                )
             if target == "arr_delay" and value == "late" and name != "target":
                 raise InvalidValue(
                     f"datasets.Flights: {name} must be 'drop' with target='arr_delay': a flight that is {name} "

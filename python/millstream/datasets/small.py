@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import quoted
 from millstream.datasets.base import Dataset
 from millstream.errors import InvalidValue, MissingPackage
 from millstream.stream.chunk import Chunk
@@ -23,9 +24,8 @@ class _Small(Dataset):
 
     def __init__(self, seed: int | None = 0) -> None:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise InvalidValue(
-                f"datasets.{type(self).__name__}: seed must be None or a whole number, at least 0, got {seed!r}"
-            )
+            must = "seed must be None or a whole number, at least 0"
+            raise InvalidValue(f"datasets.{type(self).__name__}: {must}, got {quoted(seed)}")
         self.seed = seed
 
     def _labels(self, loaded: Any) -> Any:

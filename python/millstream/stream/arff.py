@@ -16,6 +16,7 @@ import pyarrow as arrow
 import pyarrow.compute as compute
 from pyarrow import csv
 
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.arff_text import (
     ROW_WEIGHT,
@@ -86,7 +87,7 @@ class ARFF(TableStream):
             if self.weight is not None and self.weight != WEIGHT:
                 parser.check(self.weight)
             data = (piece for piece in pieces if piece is not None)
-            for block in blocks(chain([rest], data), self.block_size, LINES, line=line):
+            for block in blocks(chain([rest], data), self.block_size, LINES, name=self.source, line=line):
                 for piece in parser.parse(block):
                     yield piece._replace(table=self._whole(piece.table))
 
@@ -112,7 +113,7 @@ class _Parser:
     def check(self, weight: str) -> None:
         if weight not in self.names:
             hint = self.stream.hint(weight, self.names)
-            raise InvalidValue(f"{self.stream.source}: there is no attribute {weight!r} for weight{hint}")
+            raise InvalidValue(f"{self.stream.source}: there is no attribute {quoted(weight)} for weight{hint}")
 
     def parse(self, block: Block) -> Iterator[Piece]:
         table = None if self.weighted else self._plain(block.data)
@@ -230,17 +231,17 @@ class _Parser:
             else:
                 count = f"{len(cells)} value{'s' * (len(cells) != 1)}"
                 raise ValueError(f": {count} where the header has {len(self.header)} attributes")
-        return [value_of(a, cell, quoted) for a, (cell, quoted) in zip(self.header, cells, strict=True)]
+        return [value_of(a, cell, in_quotes) for a, (cell, in_quotes) in zip(self.header, cells, strict=True)]
 
     def _sparse(self, text: str) -> list[Any]:
         text = ROW_WEIGHT.sub("", text)
         if not text.endswith("}"):
             raise ValueError(": the brace of a sparse row is not closed")
         row = [zero_of(attribute) for attribute in self.header]
-        for index, cell, quoted in entries(text[1:-1].strip()):
+        for index, cell, in_quotes in entries(text[1:-1].strip()):
             if index >= len(row):
                 raise ValueError(f": attribute {index} where the header has {len(row)}, counted from 0")
-            row[index] = value_of(self.header[index], cell, quoted)
+            row[index] = value_of(self.header[index], cell, in_quotes)
         return row
 
 

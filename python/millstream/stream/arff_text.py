@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from millstream._echo import quoted, shortened
 from millstream.errors import InvalidValue, Unreadable
 
 __all__ = ["ROW_WEIGHT", "Attribute", "cells_of", "declared", "entries", "number_of", "value_of", "zero_of"]
@@ -58,17 +59,17 @@ def entries(text: str) -> Iterator[tuple[int, str, bool]]:
     while place < len(text):
         found = _ENTRY.match(text, place)
         if found is None:
-            raise ValueError(f": a sparse row has pairs of number and value, got {text[place:]!r:.60}")
+            raise ValueError(f": a sparse row has pairs of number and value, got {quoted(text[place:])}")
         yield int(found[1]), *_cell(found, 2)
         place = found.end()
 
 
 def _cell(found: re.Match[str], first: int) -> tuple[str, bool]:
     single, double, bare = found[first], found[first + 1], found[first + 2]
-    quoted = single if single is not None else double
-    if quoted is None:
+    inside = single if single is not None else double
+    if inside is None:
         return bare, False
-    return _unescaped(quoted), True
+    return _unescaped(inside), True
 
 
 def _unescaped(text: str) -> str:
@@ -81,7 +82,7 @@ def cells_of(text: str) -> Iterator[tuple[str, bool]]:
     while True:
         found = _VALUE.match(text, place)
         if found is None:
-            raise ValueError(f": a quote is not closed, or something follows it, in {text[place:]!r:.60}")
+            raise ValueError(f": a quote is not closed, or something follows it, in {quoted(text[place:])}")
         yield _cell(found, 1)
         place = found.end()
         if place >= len(text):
@@ -95,18 +96,18 @@ def number_of(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f": {what} must be a number, got {text!r:.60}") from None
+        raise ValueError(f": {what} must be a number, got {quoted(text)}") from None
 
 
-def value_of(attribute: Attribute, cell: str, quoted: bool) -> Any:
+def value_of(attribute: Attribute, cell: str, in_quotes: bool) -> Any:
     """The value of a cell as its attribute is declared; ValueError says what is wrong."""
-    if cell == "?" and not quoted:
+    if cell == "?" and not in_quotes:
         return None
     if attribute.kind == "number":
-        return number_of(cell, f"attribute {attribute.name!r}")
+        return number_of(cell, f"attribute {quoted(attribute.name)}")
     if attribute.kind == "nominal" and cell not in attribute.values:
-        some = ", ".join(attribute.values[:8])
-        raise ValueError(f": attribute {attribute.name!r} must be one of {some}, got {cell!r:.60}")
+        some = ", ".join(shortened(value) for value in attribute.values[:8])
+        raise ValueError(f": attribute {quoted(attribute.name)} must be one of {some}, got {quoted(cell)}")
     if attribute.kind == "time":
         try:
             moment = datetime.fromisoformat(cell) if attribute.date_format is None else None
@@ -114,10 +115,19 @@ def value_of(attribute: Attribute, cell: str, quoted: bool) -> Any:
         except ValueError:
             words = attribute.date_format or "ISO 8601"
             raise ValueError(
-                f": attribute {attribute.name!r} must be a date ({words}), got {cell!r:.60}"
+                f": attribute {quoted(attribute.name)} must be a date ({words}), got {quoted(cell)}"
             ) from None
         return moment
     return cell
+
+
+def not_utf8(raw: bytes) -> str | None:
+    """What to say of a line that is not UTF-8."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return f"bad UTF-8 (byte 0x{raw[error.start]:02x})"
+    return None
 
 
 def declared(pieces: Iterator[bytes | None], source: str) -> tuple[list[Attribute], bytes, int]:
@@ -137,7 +147,8 @@ def declared(pieces: Iterator[bytes | None], source: str) -> tuple[list[Attribut
             if not data[start:].strip().lower().startswith(b"@data"):
                 raise Unreadable(f"{source}: no ARFF file, or cut short: there is no line @data")
             end = len(data)
-        text = data[start:end].decode(errors="replace").strip()
+        raw = data[start:end]
+        text = raw.decode(errors="replace").strip()
         start = end + 1
         word = text.lower()
         if word.startswith("@data"):
@@ -145,22 +156,24 @@ def declared(pieces: Iterator[bytes | None], source: str) -> tuple[list[Attribut
                 raise InvalidValue(f"{source}, line {line}: @data before any @attribute")
             return header, data[start:], line + 1
         if word.startswith("@attribute"):
+            if (bad := not_utf8(raw)) is not None:
+                raise InvalidValue(f"{source}, line {line}: {bad}")
             header.append(_attribute(text[len("@attribute") :], f"{source}, line {line}"))
             if len({attribute.name for attribute in header}) != len(header):
-                raise InvalidValue(f"{source}, line {line}: attribute {header[-1].name!r} is there twice")
+                raise InvalidValue(f"{source}, line {line}: duplicate attribute {quoted(header[-1].name)}")
         elif text and not text.startswith("%") and not word.startswith("@relation"):
-            raise InvalidValue(f"{source}, line {line}: no line of an ARFF header: {text!r:.60}")
+            raise InvalidValue(f"{source}, line {line}: not a line of an ARFF header: {quoted(text)}")
         line += 1
 
 
 def _attribute(text: str, place: str) -> Attribute:
-    found = _NAME.match(text)
-    if found is None:
-        raise InvalidValue(f"{place}: an attribute has a name and a type, got {text.strip()!r:.60}")
-    name, rest = _cell(found, 1)[0], found[4].strip()
+    named = _NAME.match(text)
+    if named is None:
+        raise InvalidValue(f"{place}: an attribute has a name and a type, got {quoted(text.strip())}")
+    name, rest = _cell(named, 1)[0], named[4].strip()
     if rest.startswith("{"):
         if not rest.endswith("}"):
-            raise InvalidValue(f"{place}: the values of {name!r} end with no brace")
+            raise InvalidValue(f"{place}: the values of {quoted(name)} do not end with a brace")
         try:
             values = tuple(value for value, _ in cells_of(rest[1:-1])) if rest[1:-1].strip() else ()
         except ValueError as error:
@@ -172,10 +185,24 @@ def _attribute(text: str, place: str) -> Attribute:
     if kind.lower() == "string":
         return Attribute(name, "text")
     if kind.lower() == "date":
-        return Attribute(name, "time", date_format=_date_format(more.strip().strip("'\"")))
-    raise InvalidValue(
-        f"{place}: attribute {name!r} must be numeric, nominal, string or date, got {rest.split(' ')[0]!r:.60}"
-    )
+        java = more.strip().strip("'\"")
+        found = _date_format(java)
+        if found is not None and not _is_date_format(found):
+            raise InvalidValue(f"{place}: attribute {quoted(name)}: not a date format: {quoted(java)}")
+        return Attribute(name, "time", date_format=found)
+    must = "must be numeric, nominal, string or date"
+    raise InvalidValue(f"{place}: attribute {quoted(name)} {must}, got {quoted(rest.split(' ')[0])}")
+
+
+def _is_date_format(given: str) -> bool:
+    try:
+        datetime.strptime("", given)
+    except re.error:
+        # A part of the date that is there twice.
+        return False
+    except ValueError as error:
+        return "bad directive" not in str(error) and "stray" not in str(error)
+    return True
 
 
 def _date_format(java: str) -> str | None:

@@ -16,11 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from millstream._core import count_lines
+from millstream.errors import InvalidValue
+from millstream.stream.home import owned
 
-__all__ = ["LINES", "Block", "Record", "Rules", "blocks", "line_blocks"]
+__all__ = ["LINES", "Block", "Record", "Rules", "blocks", "check_length", "line_blocks"]
 
 #: A quoted field that is longer has lost its closing quote.
 LONGEST = 1 << 24
+
+#: A longer line is an error: a file without line ends, which may be endless, must not fill the memory.
+LONGEST_LINE = 1 << 28
 
 
 class Block(NamedTuple):
@@ -154,11 +159,17 @@ LINES = Rules()
 
 
 def blocks(
-    pieces: Iterator[bytes | None], size: int, rules: Rules = LINES, *, line: int = 1, prompt: bool = False
+    pieces: Iterator[bytes | None],
+    size: int,
+    rules: Rules = LINES,
+    *,
+    name: str = "stream",
+    line: int = 1,
+    prompt: bool = False,
 ) -> Iterator[Block]:
-    """Cut pieces into blocks of about `size` bytes, or, if `prompt`, give what is whole as soon as it is there.
+    """Cut pieces into blocks of about `size` bytes or, with `prompt`, yield whole records as soon as they arrive.
 
-    Where reading fails, what was whole before that is given first.
+    Where reading fails, the whole records before that come first. `name` is that of the source, for messages.
     """
     begins = False
     parts: list[bytes] = []
@@ -195,33 +206,44 @@ def blocks(
             begins = False
             parts, length, wanted = [rest], len(rest), max(size, 2 * len(rest))
         else:
-            parts, wanted = [data], 2 * length
+            check_length(length, f"{name}, line {line}")
+            parts, wanted = [data], min(2 * length, LONGEST_LINE + 1)
     if data := b"".join(parts):
         yield Block(data, line, begins, doubtful=True)
 
 
-def line_blocks(pieces: Iterator[bytes | None], size: int) -> Iterator[tuple[list[bytes], bool]]:
+def check_length(length: int, place: str) -> None:
+    """Refuse a line that has not ended after so many bytes."""
+    if length > LONGEST_LINE:
+        raise InvalidValue(f"{place}: a line must be at most {LONGEST_LINE >> 20} MiB long; is this a text file?")
+
+
+def line_blocks(
+    pieces: Iterator[bytes | None], size: int, name: str = "stream"
+) -> Iterator[tuple[list[bytes], bool]]:
     """Blocks of about `size` bytes of whole lines, each with whether it is not the first.
 
     A block is the pieces that it came in: nothing is copied but the ends. The first is as small as a piece, and
-    each up to twice as large as the one before, so that nobody waits long for the first. Where reading fails, what
-    was whole before that is given first. A source that may begin anew is none for this.
+    each up to twice as large as the one before, so that nobody waits long for the first. Where reading fails, the
+    whole lines before that come first. A source that may restart cannot be read like this.
     """
     parts: list[bytes] = []
     length, inside = 0, False
     wanted = 1
     try:
-        for piece in filter(None, pieces):
-            length += len(piece)
-            end = piece.rfind(b"\n") + 1 if length >= wanted else 0
-            if not end:
-                parts.append(piece)
-                continue
-            parts.append(piece[:end])
-            yield parts, inside
-            inside = True
-            wanted = min(size, 2 * length)
-            parts, length = [piece[end:]], len(piece) - end
+        with owned(pieces):
+            for piece in filter(None, pieces):
+                length += len(piece)
+                end = piece.rfind(b"\n") + 1 if length >= wanted else 0
+                if not end:
+                    check_length(length, name)
+                    parts.append(piece)
+                    continue
+                parts.append(piece[:end])
+                yield parts, inside
+                inside = True
+                wanted = min(size, 2 * length)
+                parts, length = [piece[end:]], len(piece) - end
     except Exception:
         data = b"".join(parts)
         if end := data.rfind(b"\n") + 1:

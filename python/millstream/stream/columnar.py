@@ -13,10 +13,11 @@ from typing import Any, Unpack
 
 import pyarrow as arrow
 
+from millstream._echo import quoted, shortened
 from millstream.errors import InvalidType, InvalidValue, UnknownName, Unreadable
 from millstream.stream.base import ROWS
 from millstream.stream.options import TableOptions, check_options
-from millstream.stream.source import check
+from millstream.stream.source import check, opened
 from millstream.stream.table import TableStream
 
 __all__ = ["Arrow", "Parquet", "read_arrow", "read_parquet"]
@@ -60,10 +61,10 @@ class ColumnFiles(TableStream):
         """The columns to read, in the order of the file."""
         for name in (*(self.columns or ()), *self.drop, *self.types):
             if name not in known:
-                raise UnknownName(f"{self.source}: there is no column {name!r}{self.hint(name, known)}")
+                raise UnknownName(f"{self.source}: there is no column {quoted(name)}{self.hint(name, known)}")
         beside = {self.target, self.weight, self.time, self.label_time} - {None}
         for other in beside - set(known):
-            raise UnknownName(f"{self.source}: there is no column {other!r}{self.hint(str(other), known)}")
+            raise UnknownName(f"{self.source}: there is no column {quoted(other)}{self.hint(str(other), known)}")
         features = set(known if self.columns is None else self.columns) - set(self.drop)
         return [name for name in known if name in features or name in beside]
 
@@ -75,6 +76,11 @@ class ColumnFiles(TableStream):
             self._reading = _name(file)
             if isinstance(file, str) and file != "-":
                 check(file)
+                if Path(file).is_file():
+                    # Arrow says less clearly why it cannot open a file.
+                    opened(file).close()
+                    if not Path(file).stat().st_size:
+                        raise Unreadable(f"{self.source}: the file is empty")
             rows = 0
             try:
                 for table in self.tables_of(file):
@@ -84,9 +90,9 @@ class ColumnFiles(TableStream):
                 if isinstance(error, Unreadable):
                     raise
                 where = f"after row {rows}" if rows else "at its beginning"
-                words = " ".join(str(error).split())
+                words = shortened(" ".join(str(error).split()), 200)
                 kind = type(self).__name__
-                raise Unreadable(f"{self.source}: damaged {where}, or no {kind} file: {words:.200}") from None
+                raise Unreadable(f"{self.source}: damaged {where}, or not {kind}: {words}") from None
 
     def tables_of(self, file: Any) -> Iterator[arrow.Table]:
         """The data of one file, by stretches of rows."""

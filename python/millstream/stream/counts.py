@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from millstream import _frames
+from millstream._echo import typed
 from millstream.errors import InvalidValue
 
 __all__ = ["count"]
@@ -16,7 +16,7 @@ def count(what: str, value: Any, least: int, most: int | None = None) -> int:
     number = _whole(value)
     if number is None or number < least or (most is not None and number > most):
         bounds = f"a whole number, at least {least}" if most is None else f"a whole number in [{least}, {most}]"
-        raise InvalidValue(f"stream.{what} must be {bounds}, got {_frames.shown(value)}")
+        raise InvalidValue(f"stream.{what} must be {bounds}, got {typed(value)}")
     return number
 
 

@@ -13,14 +13,15 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Unpack
 
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.blocks import Block, blocks
 from millstream.stream.counts import count
 from millstream.stream.csv_blocks import Look, Parser
 from millstream.stream.dialect import sniff_delimiter
-from millstream.stream.home import closing_at_home
+from millstream.stream.home import owned
 from millstream.stream.options import TableOptions, check_options
-from millstream.stream.parallel import in_parallel
+from millstream.stream.parallel import in_parallel, in_turn
 from millstream.stream.source import Source
 from millstream.stream.table import Piece, TableStream
 
@@ -53,7 +54,7 @@ class CSV(TableStream):
         for what in ("delimiter", "quote", "decimal"):
             letter = getattr(look, what)
             if letter is not None and (not isinstance(letter, str) or len(letter) != 1 or not letter.isascii()):
-                raise InvalidValue(f"stream.read_csv: {what} must be one letter, got {letter!r}")
+                raise InvalidValue(f"stream.read_csv: {what} must be one letter, got {quoted(letter)}")
         self.origin, self.look = source, look
         self.block_size = count("read_csv: block_size", block_size, 1)
         if look.has_header:
@@ -76,23 +77,30 @@ class CSV(TableStream):
         return super()._given() | changed
 
     def tables(self) -> Iterator[Piece]:
-        with closing_at_home(self.origin.pieces()) as pieces:
+        with owned(self._parsed()) as parsed:
+            for parser, (block, piece) in parsed:
+                yield parser.settled(block, piece)
+
+    def _parsed(self) -> Iterator[tuple[Parser, tuple[Block, Piece]]]:
+        def parse(item: tuple[Parser, Block]) -> tuple[Parser, tuple[Block, Piece]]:
+            parser, block = item
+            return parser, parser.parse(block)
+
+        if self.origin.follow:
+            return in_turn(self._blocks(), parse)
+        return in_parallel(self._blocks(), parse, items_here=self.origin.waits)
+
+    def _blocks(self) -> Iterator[tuple[Parser, Block]]:
+        """The blocks of the file, each with the parser that its beginning calls for."""
+        with owned(self.origin.pieces()) as pieces:
             head, failure = self._head(pieces)
             if not head.strip():
                 raise failure or InvalidValue(f"{self.source}: the file is empty")
             parser = Parser(self, self.look, head[:HEAD] if b"\n" in head[:HEAD] else head)
-            rest = blocks(
-                chain([head[parser.start :]], pieces if failure is None else _failing(failure)),
-                self.block_size,
-                parser.rules,
-                line=parser.line,
-                prompt=self.origin.follow,
-            )
-            parsed: Iterator[tuple[Block, Piece]] = map(parser.parse, rest)
-            if not self.origin.follow:
-                parsed = in_parallel(rest, parser.parse, items_here=self.origin.waits)
-            for piece in parsed:
-                yield parser.settled(*piece)
+            whole = chain([head[parser.start :]], pieces if failure is None else _failing(failure))
+            size, rules, line = self.block_size, parser.rules, parser.line
+            for block in blocks(whole, size, rules, name=self.source, line=line, prompt=self.origin.follow):
+                yield parser, block
 
     def _head(self, pieces: Iterator[bytes | None]) -> tuple[bytes, Exception | None]:
         """The first bytes: enough to find types in, or, of a file that grows, the first whole rows."""
@@ -116,7 +124,7 @@ class CSV(TableStream):
         (only,) = known or ("",)
         better = sniff_delimiter(only.encode(), self.look.quote, b"\n")
         say = f"; perhaps delimiter={better!r}" if better in only else "; is another delimiter= needed?"
-        return f": the file has one column, {only!r:.60}{say}"
+        return f": the file has one column, {quoted(only)}{say}"
 
 
 def _failing(failure: Exception) -> Iterator[bytes | None]:

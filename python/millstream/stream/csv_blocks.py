@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as arrow
 from pyarrow import csv
 
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.blocks import Block, Rules
 from millstream.stream.dialect import fields, named, numbered, sniff_delimiter
@@ -63,6 +64,11 @@ class Parser:
         first = next((record for record in self.rules.records(beginning, 1) if record.data.strip()), None)
         if first is None:
             raise InvalidValue(f"{stream.source}: the file is empty")
+        if b"\0" in first.data:
+            raise InvalidValue(
+                f"{stream.source}, line {first.line}: a NUL byte: not a text file, or in another encoding, "
+                "such as encoding='utf-16'"
+            )
         self.header = b""
         self.start, self.line = 0, 1
         row = fields(first, self.delimiter, quote)
@@ -83,7 +89,7 @@ class Parser:
                 f"{_ENCODING}"
             )
         if (twice := next((name for name, often in Counter(self.names).items() if often > 1), None)) is not None:
-            raise InvalidValue(f"{stream.source}: column {twice!r} is there twice")
+            raise InvalidValue(f"{stream.source}: duplicate column {quoted(twice)}")
         self.types = self._types(whole[self.start :])
         self.unknown = {name for name, kind in self.types.items() if kind == arrow.null()}
 
@@ -109,7 +115,7 @@ class Parser:
                 kind = arrow.float64()
             elif stated in kinds:
                 kind = kinds[stated]
-            elif arrow.types.is_string(kind) or arrow.types.is_binary(kind):
+            elif arrow.types.is_string(kind):
                 kind = _NOMINAL
             types[name] = arrow.string() if kind == _NOMINAL and name in beside else kind
         return types
@@ -117,8 +123,9 @@ class Parser:
     # Blocks
 
     def _read(self, data: bytes, types: Types) -> arrow.Table:
+        """The rows as Arrow reads them; ArrowInvalid if it cannot, or if a text is not UTF-8."""
         look = self.look
-        return csv.read_csv(
+        table = csv.read_csv(
             arrow.BufferReader(data),
             read_options=csv.ReadOptions(use_threads=False, column_names=self.names, block_size=len(data) + 1),
             parse_options=csv.ParseOptions(
@@ -134,6 +141,10 @@ class Parser:
                 include_columns=[name for name in self.names if name not in self.stream.drop],
             ),
         )
+        if any(arrow.types.is_binary(field.type) for field in table.schema):
+            # That is how Arrow infers the type of a column with a value that is not UTF-8.
+            raise arrow.ArrowInvalid("bad UTF-8")
+        return table
 
     def parse(self, block: Block) -> tuple[Block, Piece]:
         """The rows of a block, which may have columns whose type was not known yet."""
@@ -254,8 +265,8 @@ class Parser:
                 faults.append(
                     Fault(
                         row,
-                        f"{source}, line {record.line}, column {self.names[place]!r}: bad UTF-8 ({letters}); "
-                        f"{_ENCODING}",
+                        f"{source}, line {record.line}, column {quoted(self.names[place])}: "
+                        f"bad UTF-8 ({letters}); {_ENCODING}",
                     )
                 )
             elif found is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from millstream import _frames
 from millstream._display import _STYLE
+from millstream._echo import visible
 from millstream._sparse import Sparse
 from millstream.stream.chunk import Chunk, as_list
 
@@ -64,7 +65,7 @@ def html_of(stream: Stream) -> str:
     foot = f'<div class="ms-foot">{escape(" · ".join(facts))}</div>' if facts else ""
     table = _table(stream, chunk) if chunk is not None and len(chunk) else ""
     box = f'<div class="ms-box">{head}{table}{foot}</div>'
-    return f'<div class="millstream"><style>{_STYLE}</style>{box}</div>'
+    return visible(f'<div class="millstream"><style>{_STYLE}</style>{box}</div>')
 
 
 def _first(stream: Stream) -> Chunk | None:

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from millstream import _frames
+from millstream._echo import typed
 from millstream.errors import InvalidType, InvalidValue
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
@@ -83,7 +84,7 @@ class Examples(Stream):
             w = item[2] if len(item) == 3 else None
             return item[0], item[1], w.get("w") if isinstance(w, Mapping) else w
         raise InvalidType(
-            f"stream.from_examples: an example is (x, y) or (x, y, w) with a dict x, got {_frames.shown(item)}"
+            f"stream.from_examples: an example is (x, y) or (x, y, w) with a dict x, got {typed(item)}"
         )
 
     def _chunk(self, gathered: list[Any]) -> Chunk:
@@ -95,7 +96,7 @@ class Examples(Stream):
         return Chunk(
             xs,
             None if all(y is None for y in ys) else ys,
-            None if all(w is None for w in ws) else [1.0 if w is None else float(w) for w in ws],
+            None if all(w is None for w in ws) else _weights(ws),
             *times,
         )
 
@@ -118,6 +119,11 @@ class Examples(Stream):
 
 def _named(by: Any, what: str) -> str:
     return what if callable(by) else str(by)
+
+
+def _weights(given: list[Any]) -> list[float]:
+    weights: list[float] = _frames.weights([1.0 if w is None else w for w in given]).tolist()
+    return weights
 
 
 def _taken(xs: list[Any], by: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.registry import nearest
 from millstream.stream.base import Stream
@@ -105,7 +106,7 @@ def open(  # noqa: A001
         options = {**implied, **options}
     name = _ALIASES.get(name, name)
     if name not in FORMATS:
-        raise InvalidValue(f"stream: there is no format {name!r}{nearest(name, FORMATS) or _known()}")
+        raise InvalidValue(f"stream: there is no format {quoted(name)}{nearest(name, FORMATS) or _known()}")
     if target is not None and (name not in _LABELLED or target != "label"):
         options["target"] = target
     reader = getattr(stream, FORMATS[name][0])

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as arrow
 
 from millstream import _frames
+from millstream._echo import quoted
 from millstream._sparse import Sparse
 from millstream.errors import InvalidType, InvalidValue
 from millstream.stream.base import ROWS, Stream
@@ -116,7 +117,9 @@ class Frame(TableStream):
             if self.column is not None:
                 values = arrow.array(self.column[start : start + table.num_rows], from_pandas=True)
                 if self.target in table.column_names:
-                    raise InvalidValue(f"{self.source}: a column is called {self.target!r}, as the target is")
+                    raise InvalidValue(
+                        f"{self.source}: a column is called {quoted(self.target)}, as the target is"
+                    )
                 table = table.append_column(self.target, values)
             start += table.num_rows
             yield table
@@ -134,12 +137,12 @@ class Frame(TableStream):
 def _cut_pandas(frame: Any) -> Iterator[arrow.Table]:
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise InvalidValue(f"stream.from_pandas: column {twice!r} is there twice")
+        raise InvalidValue(f"stream.from_pandas: duplicate column {quoted(twice)}")
     for start in range(0, max(len(frame), 1), ROWS):
         part = frame.iloc[start : start + ROWS]
         try:
             table = arrow.Table.from_pandas(part, preserve_index=False, nthreads=1)
-        except arrow.ArrowException:
+        except (arrow.ArrowException, OverflowError):
             table = _pandas_by_columns(part)
         yield table.replace_schema_metadata()
 
@@ -151,7 +154,7 @@ def _pandas_by_columns(part: Any) -> arrow.Table:
         values = part.iloc[:, place]
         try:
             arrays.append(arrow.Array.from_pandas(values))
-        except arrow.ArrowException:
+        except (arrow.ArrowException, OverflowError):
             objects = [None if value != value else value for value in values]
             arrays.append(Columns().table(["column"], [objects])[0].column(0))
     return arrow.table(arrays, names=[str(name) for name in part.columns])

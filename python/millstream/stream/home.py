@@ -1,24 +1,29 @@
-"""The process in which a reading began.
+"""The process and the thread to which a reading belongs.
 
-Threads stay behind when a process is forked, and what they held stays held: who waits for them in the child waits
-for ever. And a file that both have open has one place where it is read next: what the child reads, its parent
-would never see. So a reading ends there with an error, and cleans up nothing that a thread may still hold.
+Threads do not survive a fork, and the locks that they held stay locked: a child that waits for one of them waits
+for ever. Parent and child also share the position in an open file: what the child reads, its parent never sees. So
+a reading ends in a child with an error, and cleans up nothing that a thread may still hold.
+
+In one process, the thread that starts a generator also ends it. A generator that is merely dropped is closed by
+whichever thread drops the last reference, perhaps while another is inside it; `owned` closes it at a known place.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
 from millstream.errors import Unreadable
 
-__all__ = ["Home", "closing_at_home"]
+__all__ = ["Home", "owned"]
+
+Items = TypeVar("Items", bound=Iterator[object])
 
 
 class Home:
-    """The process in which it was made."""
+    """The process in which this object was made."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -29,20 +34,21 @@ class Home:
         return os.getpid() == self.process
 
     def check(self) -> None:
-        """Refuse to go on in another process."""
+        """Refuse to continue in another process."""
         if not self.is_here:
             raise Unreadable(
-                "stream: a reading that began before the fork cannot go on in the child process; "
-                "begin another one there, with chunks()"
+                "stream: a reading that began before the fork cannot continue in the child process; "
+                "start another one there, with chunks()"
             )
 
 
 @contextmanager
-def closing_at_home(items: Generator[Any, None, None]) -> Iterator[Generator[Any, None, None]]:
-    """As `contextlib.closing`, but not in a child, where a lost thread may be inside the generator."""
+def owned(items: Items) -> Iterator[Items]:
+    """As `contextlib.closing`, for any iterator, and not in a child, where a lost thread may be inside it."""
     home = Home()
     try:
         yield items
     finally:
-        if home.is_here:
-            items.close()
+        close = getattr(items, "close", None)
+        if close is not None and home.is_here:
+            close()

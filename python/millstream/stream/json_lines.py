@@ -1,24 +1,30 @@
-"""Lines that are each a JSON object, read by Arrow's parser in blocks of whole lines.
+"""JSON lines: each line is one JSON object. Arrow's parser reads them in blocks of whole lines.
 
-Objects inside objects become columns with a dot in their names: `{"motor": {"heat": 3}}` has the feature
-`motor.heat`. A block that does not parse is looked at again line by line, to find the lines that are wrong.
+Nested objects become columns with a dot in their names: `{"motor": {"heat": 3}}` has the feature `motor.heat`.
+
+Arrow's parser is not safe with every input (docs/notes/pyarrow_json.md), so it receives only blocks in which every
+line is one object of limited depth, and its tables are validated. Any other block, and any block that it refuses,
+is parsed line by line in Python, which finds the lines that are wrong.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, Unpack
 
 import pyarrow as arrow
 from pyarrow import json as arrow_json
 
+from millstream._core import are_objects
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.blocks import LINES, Block, blocks
-from millstream.stream.home import closing_at_home
+from millstream.stream.home import owned
 from millstream.stream.options import TableOptions, check_options
-from millstream.stream.parallel import in_parallel
+from millstream.stream.parallel import in_parallel, in_turn
 from millstream.stream.source import Source
 from millstream.stream.table import Fault, Piece, TableStream
 from millstream.stream.values import Columns
@@ -34,7 +40,10 @@ CELLS = 1 << 24
 #: The part of a block that tells how many names it may have.
 SAMPLE = 64
 
-#: How many brackets may be inside each other. Arrow's parser has no limit of its own but the machine's.
+#: The most rows that Arrow's parser takes at once.
+ROWS = 100_000
+
+#: How deep brackets may be nested. Arrow's parser has no limit but the size of the stack.
 DEPTH = 64
 
 
@@ -47,7 +56,9 @@ class JSONLines(TableStream):
     def __init__(self, source: Source, target: str | None, block_size: int, options: TableOptions) -> None:
         super().__init__(target=target, **options)
         if not isinstance(block_size, int) or block_size < 1:
-            raise InvalidValue(f"stream.read_json_lines: block_size must be at least 1 byte, got {block_size!r}")
+            raise InvalidValue(
+                f"stream.read_json_lines: block_size must be at least 1 byte, got {quoted(block_size)}"
+            )
         self.origin, self.block_size = source, block_size
         self.repeatable = not source.once
         self.endless = source.follow and source.idle is None
@@ -58,35 +69,36 @@ class JSONLines(TableStream):
         return self.origin.name
 
     def tables(self) -> Iterator[Piece]:
-        with closing_at_home(self.origin.pieces()) as pieces:
-            cut = _bounded(blocks(pieces, self.block_size, LINES, prompt=self.origin.follow))
+        def parse(item: Piece | Callable[[], Piece]) -> Piece:
+            return item if isinstance(item, Piece) else item()
+
+        if self.origin.follow:
+            return in_turn(self._pieces(), parse)
+        return in_parallel(self._pieces(), parse, items_here=self.origin.waits)
+
+    def _pieces(self) -> Iterator[Piece | Callable[[], Piece]]:
+        """The first block, parsed, and for each of the others a function that parses it."""
+        with owned(self.origin.pieces()) as pieces:
+            cut = _bounded(blocks(pieces, self.block_size, LINES, name=self.source, prompt=self.origin.follow))
             first = next((block for block in cut if block.data.strip()), None)
             if first is None:
                 raise InvalidValue(f"{self.source}: the file is empty")
             columns = Columns()
             head = self._parsed(first, columns, None)
-            yield head
             columns.note(head.table, head.texts)
-            # What is text in the first block is text in all, also where it happens to look like a date.
+            yield head
+            # A string column of the first block is one in all blocks, even where its values look like dates.
             schema = arrow.schema([(name, arrow.string()) for name in columns.nominal if "." not in name])
-
-            def parse(block: Block) -> Piece:
-                return self._parsed(block, columns, schema)
-
-            yield from (
-                map(parse, cut) if self.origin.follow else in_parallel(cut, parse, items_here=self.origin.waits)
-            )
+            for block in cut:
+                yield partial(self._parsed, block, columns, schema)
 
     def _parsed(self, block: Block, columns: Columns, schema: arrow.Schema | None) -> Piece:
-        data = block.data
-        table = _read(data, schema)
+        table = _read(block.data, schema, self.drop)
         if table is None:
             return self._line_by_line(block, columns)
 
         def place(row: int) -> str:
-            lines = [number for number, line in enumerate(data.split(b"\n"), block.line) if line.strip()]
-            # Two objects in a line are two rows to Arrow.
-            return f"line {lines[row]}" if len(lines) == table.num_rows else f"row {row} after line {block.line}"
+            return f"line {[number for number, _ in _lines(block)][row]}"
 
         return Piece(table, place, texts=columns.texts(table))
 
@@ -94,16 +106,14 @@ class JSONLines(TableStream):
         rows: list[dict[str, Any]] = []
         lines: list[int] = []
         faults: list[Fault] = []
-        for number, line in enumerate(block.data.split(b"\n"), block.line):
-            if not line.strip():
-                continue
+        for number, line in _lines(block):
             try:
                 rows.append(_object(line))
                 lines.append(number)
             except ValueError as error:
                 hint = ""
                 if number == 1 and line.strip() in (b"[", b"{"):
-                    hint = "; this looks like one long JSON value, not like one object a line"
+                    hint = "; this looks like one long JSON value, not like one object per line"
                 faults.append(Fault(len(rows), f"{self.source}, line {number}: {error}{hint}"))
         names = list(dict.fromkeys(name for row in rows for name in row))
         table, texts = columns.table(names, ([row.get(name) for row in rows] for name in names))
@@ -112,8 +122,16 @@ class JSONLines(TableStream):
         return Piece(table, lambda row: f"line {lines[row]}", faults, texts)
 
 
+def _lines(block: Block) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers. A carriage return ends a line too, as for Arrow."""
+    for number, line in enumerate(block.data.split(b"\n"), block.line):
+        for part in line.split(b"\r"):
+            if part.strip():
+                yield number, part
+
+
 def _bounded(cut: Iterator[Block]) -> Iterator[Block]:
-    """The same lines, in smaller blocks where a table of all of them could have too many cells."""
+    """The same lines, in smaller blocks where a table of all of them could have too many cells or rows."""
     for block in cut:
         yield from _parts(block)
 
@@ -122,7 +140,8 @@ def _parts(block: Block) -> Iterator[Block]:
     data = block.data
     lines = data.count(b"\n") + 1
     end = data.find(b"\n", len(data) // SAMPLE) + 1
-    if lines <= SAMPLE or not end or len(set(_NAME.findall(data, 0, end))) * SAMPLE * lines <= CELLS:
+    is_small = lines <= SAMPLE or not end or len(set(_NAME.findall(data, 0, end))) * SAMPLE * lines <= CELLS
+    if is_small and lines <= ROWS:
         yield block
         return
     middle = data.find(b"\n", len(data) // 2) + 1
@@ -138,62 +157,82 @@ def _parts(block: Block) -> Iterator[Block]:
 _NAME = re.compile(rb'"([^"\\]*)"\s*:')
 
 
-def _read(data: bytes, texts: arrow.Schema | None) -> arrow.Table | None:
-    """A block as Arrow reads it; None if it does not."""
+def _read(data: bytes, texts: arrow.Schema | None, dropped: Collection[str]) -> arrow.Table | None:
+    """A block as Arrow reads it; None if Arrow refuses it or must not have it."""
     if not data.strip():
         return arrow.table({})
-    if _may_be_deep(data):
+    if not are_objects(data, DEPTH):
         return None
     try:
-        data.decode()
         table = arrow_json.read_json(
             arrow.BufferReader(data),
             read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
             parse_options=arrow_json.ParseOptions(explicit_schema=texts),
         )
-    except (arrow.ArrowException, UnicodeDecodeError):
+    except arrow.ArrowException:
         return None
     if not table.num_columns:
         # Objects without a single name have no rows in Arrow.
         return None
-    # A text that no line of this block has is not there.
+    # The schema adds columns that no line of this block has.
     table = table.select([f.name for f in table.schema if texts is None or table[f.name].null_count < len(table)])
     while any(arrow.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
-    return table if table.num_columns and len(set(table.column_names)) == table.num_columns else None
-
-
-def _may_be_deep(data: bytes) -> bool:
-    if data.count(b"{") + data.count(b"[") - data.count(b"\n") <= DEPTH:
-        return False
-    return any(line.count(b"{") + line.count(b"[") > DEPTH for line in data.split(b"\n"))
+    if not table.num_columns or len(set(table.column_names)) != table.num_columns:
+        return None
+    # The offsets of a list may point behind its values. A list that is dropped is not looked at, so it may be so.
+    table = table.select([name for name in table.column_names if name not in dropped] or table.column_names)
+    try:
+        table.validate()
+    except arrow.ArrowInvalid:
+        return None
+    return table
 
 
 def _object(line: bytes) -> dict[str, Any]:
+    """The members of the object in a line; ValueError says what is wrong with it."""
     try:
-        value = json.loads(line.decode())
+        value = _value(line.decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"bad UTF-8 (byte 0x{line[error.start]:02x})") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error.msg} at letter {error.colno}") from None
+        raise ValueError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.colno}") from None
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if not isinstance(value, dict):
-        raise ValueError(f"a line must be one JSON object, got {type(value).__name__}")
+        raise ValueError(f"a line must be one JSON object, got {_KINDS[type(value)]}")
     _check_depth(value, DEPTH)
-    if _HALF.search(line):
+    if _SURROGATE.search(line):
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             letter = error.object[error.start]
-            raise ValueError(f"half a letter, \\u{ord(letter):04x} without the other half") from None
+            raise ValueError(f"\\u{ord(letter):04x} is half of a surrogate pair without the other half") from None
     return dict(_flat(value, ""))
 
 
-#: How one of the two halves of a letter is written that UTF-16 needs two for.
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # Python refuses to convert integers of many digits, which takes long. As a float they are infinite.
+        return json.loads(text, parse_int=float)
 
-_TOO_DEEP = f"more than {DEPTH} brackets inside each other"
+
+_KINDS = {
+    type(None): "null",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+}
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+_TOO_DEEP = f"brackets are nested more than {DEPTH} deep"
 
 
 def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
@@ -222,10 +261,10 @@ def read_json_lines(
     block_size: int = BLOCK,
     **options: Unpack[TableOptions],
 ) -> JSONLines:
-    """Read a file in which each line is a JSON object, of any length, plain or compressed.
+    """Read a JSON lines file, in which each line is one object; of any length, plain or compressed.
 
-    Objects inside objects become features with a dot in their names; a list is no feature, and must be left out
-    with `drop`. A name that a line does not have is a missing value.
+    Nested objects become features with a dot in their names. A list is not a feature and must be left out with
+    `drop`. A name that a line does not have is a missing value.
 
     Parameters
     ----------
@@ -255,7 +294,7 @@ def read_json_lines(
     {'motor.heat': 1.0, 'place': 'roof'} False
     >>> list(stream.read_json_lines(io.BytesIO(text[:-5]), target="hot"))
     Traceback (most recent call last):
-    millstream.errors.InvalidValue: BytesIO, line 2: no JSON: Expecting value at letter 48
+    millstream.errors.InvalidValue: BytesIO, line 2: not JSON: Expecting value at character 48
     """
     check_options(read_json_lines, options)
     return JSONLines(Source(source, encoding=encoding, follow=follow, idle=idle), target, block_size, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream import _core
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.counts import count
 from millstream.stream.sparse_text import SparseText
@@ -31,7 +32,9 @@ class Libsvm(SparseText):
         if n_features is not None:
             n_features = count("read_libsvm: n_features", n_features, 1, 2**28)
         if zero_based not in (True, False, "auto"):
-            raise InvalidValue(f"stream.read_libsvm: zero_based must be True, False or 'auto', got {zero_based!r}")
+            raise InvalidValue(
+                f"stream.read_libsvm: zero_based must be True, False or 'auto', got {quoted(zero_based)}"
+            )
         super().__init__(path, labels, on_error, follow, idle)
         self.n_features, self.zero_based = n_features, zero_based
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _frames
+from millstream._echo import quoted, typed
 from millstream.errors import InvalidType
 from millstream.registry import nearest
 from millstream.stream.base import Stream
@@ -47,7 +48,7 @@ class Map(Derived):
         changed = self.function(x)
         if not isinstance(changed, Mapping):
             who = shown(self.function)
-            raise InvalidType(f"stream.map: {who} must give a dict of features, got {_frames.shown(changed)}")
+            raise InvalidType(f"stream.map: {who} must give a dict of features, got {typed(changed)}")
         return changed
 
 
@@ -64,7 +65,7 @@ class MapChunks(Derived):
         for chunk in self.source.chunks():
             changed = self.function(chunk)
             if not isinstance(changed, Chunk):
-                who, got = shown(self.function), _frames.shown(changed)
+                who, got = shown(self.function), typed(changed)
                 raise InvalidType(f"stream.map_chunks: {who} must give a stream.Chunk, got {got}")
             if len(changed):
                 yield changed
@@ -135,7 +136,7 @@ class Filter(FilterChunks):
 def _noted(error: BaseException, stream: Derived, chunk: Chunk, place: int, before: int) -> BaseException:
     """An error of the caller's function, with a note on the row that it was given."""
     if isinstance(error, Exception):
-        words = f"in {stream.verb}, row {before + place} of {stream.source!r:.200}"
+        words = f"in {stream.verb}, row {before + place} of {quoted(stream.source, 200)}"
         if type(error) is KeyError and error.args:
             words += _missing(error.args[0], next(chunk.cut(place, place + 1).examples())[0])
         error.add_note(words)
@@ -146,14 +147,14 @@ def _missing(name: Any, x: Mapping[Any, Any]) -> str:
     """What to say if a row has no such feature; the function may have looked into a dict of its own."""
     if not isinstance(name, (str, int)) or name in x:
         return ""
-    shown = ", ".join(map(repr, list(x)[:12])) + (", …" if len(x) > 12 else "")
+    shown = ", ".join(map(quoted, list(x)[:12])) + (", …" if len(x) > 12 else "")
     hint = nearest(str(name), [other for other in x if isinstance(other, str)])
-    return f", which has no {name!r}{hint or f'; it has {shown}'}"
+    return f", which has no {quoted(name)}{hint or f'; it has {shown}'}"
 
 
 def _callable(what: str, function: Any) -> Any:
     if not callable(function):
-        raise InvalidType(f"stream.{what} must be callable, got {_frames.shown(function)}")
+        raise InvalidType(f"stream.{what} must be callable, got {typed(function)}")
     return function
 
 

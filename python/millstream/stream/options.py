@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
+from millstream._echo import quoted
 from millstream.errors import InvalidType
 from millstream.registry import nearest
 
@@ -57,7 +58,7 @@ def check_options(reader: Callable[..., Any], options: Mapping[str, Any]) -> Non
     for name in options:
         if name not in known:
             # These words are also what the command line looks for.
-            words = f"stream.{reader.__name__}() got an unexpected keyword argument {name!r}"
+            words = f"stream.{reader.__name__}() got an unexpected keyword argument {quoted(name)}"
             raise InvalidType(f"{words}{_instead(name, known)}")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from millstream import _frames
+from millstream._echo import typed
 from millstream.errors import InvalidValue
 
 __all__ = [
@@ -278,7 +278,7 @@ def shuffle(stream: Iterable[Any], buffer_size: int, seed: int | None = None) ->
     True
     """
     if buffer_size < 1:
-        raise InvalidValue(f"shuffle: buffer_size must be at least 1, got {_frames.shown(buffer_size)}")
+        raise InvalidValue(f"shuffle: buffer_size must be at least 1, got {typed(buffer_size)}")
     chance = random.Random(seed)
     held: list[Any] = []
     for item in stream:

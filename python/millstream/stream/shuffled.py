@@ -11,6 +11,7 @@ from millstream.stream.base import ROWS, Stream
 from millstream.stream.chunk import Chunk
 from millstream.stream.counts import count
 from millstream.stream.derived import Derived, batches, check_held
+from millstream.stream.home import owned
 from millstream.stream.joined import joined
 
 __all__ = ["Shuffle"]
@@ -27,8 +28,11 @@ class Shuffle(Derived):
 
     def chunks(self) -> Iterator[Chunk]:
         random = np.random.default_rng(self.seed)
+        with owned(batches(self.source.chunks(), max(self.buffer, ROWS))) as source:
+            yield from self._shuffled(source, random)
+
+    def _shuffled(self, source: Iterator[Chunk], random: np.random.Generator) -> Iterator[Chunk]:
         held: Chunk | None = None
-        source = batches(self.source.chunks(), max(self.buffer, ROWS))
         while True:
             failure: BaseException | None = None
             try:

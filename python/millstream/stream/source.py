@@ -15,12 +15,13 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from millstream.errors import InvalidType, InvalidValue, MissingFile, Unreadable
+from millstream._echo import quoted
+from millstream.errors import InvalidType, InvalidValue, MillstreamError, MissingFile, NotPermitted, Unreadable
 from millstream.registry import nearest
 from millstream.stream.compression import decompressed
-from millstream.stream.home import Home
+from millstream.stream.home import Home, owned
 
 __all__ = ["Source"]
 
@@ -55,9 +56,9 @@ class Source:
         try:
             self.encoding = codecs.lookup(encoding).name
         except (LookupError, TypeError):
-            raise InvalidValue(f"stream: there is no encoding {encoding!r}") from None
+            raise InvalidValue(f"stream: there is no encoding {quoted(encoding)}") from None
         if idle is not None and not idle >= 0:
-            raise InvalidValue(f"stream: idle must be at least 0 seconds, got {idle!r}")
+            raise InvalidValue(f"stream: idle must be at least 0 seconds, got {quoted(idle)}")
         self.is_path = isinstance(given, (str, os.PathLike)) and given != "-"
         self.begin: int | None = None
         if self.is_path:
@@ -91,7 +92,7 @@ class Source:
         return self.follow or not self.is_path
 
     def pieces(self) -> Generator[bytes | None, None, None]:
-        """The bytes from the beginning."""
+        """The bytes from the beginning; whoever asks for the first piece opens the file."""
         if self.once and self.used:
             raise InvalidValue(f"{self.name} can be read only once")
         self.used = True
@@ -102,7 +103,8 @@ class Source:
             raw = _standard_input(self.idle if self.follow else None)
         else:
             raw = self._open_file()
-        return _as_utf8(decompressed(raw, self.name), self.encoding, self.name)
+        with owned(raw):
+            yield from _as_utf8(decompressed(raw, self.name), self.encoding, self.name)
 
     def _open_file(self) -> Iterator[bytes | None]:
         if self.begin is not None:
@@ -122,15 +124,28 @@ class Source:
 def check(path: str) -> None:
     """Say in one line why a path cannot be read."""
     place = Path(path)
-    if place.is_dir():
-        raise Unreadable(f"{path} is a directory, not a file")
-    if place.exists():
-        return
-    folder = place.parent
-    hint = f"; there is no folder {str(folder)!r}"
-    if folder.is_dir():
-        hint = nearest(place.name, [other.name for other in folder.iterdir()])
+    try:
+        if place.is_dir():
+            raise Unreadable(f"{path} is a directory, not a file")
+        if place.exists():
+            return
+        folder = place.parent
+        hint = f"; there is no folder {str(folder)!r}"
+        if folder.is_dir():
+            hint = nearest(place.name, [other.name for other in folder.iterdir()])
+    except MillstreamError:
+        raise
+    except (OSError, ValueError) as error:
+        # A name that is too long or has a NUL in it, a folder that may not be entered.
+        raise cannot_be_read(path, error) from None
     raise MissingFile(f"there is no file {path!r}{hint}")
+
+
+def cannot_be_read(path: str, error: Exception) -> Unreadable:
+    """What the system says of a file, in one line, without its number."""
+    words = getattr(error, "strerror", None) or str(error)
+    kind = NotPermitted if isinstance(error, PermissionError) else Unreadable
+    return kind(f"{quoted(path, 200)} cannot be read: {words[:1].lower()}{words[1:]}")
 
 
 def _is_over(since: float, idle: float | None) -> bool:
@@ -139,22 +154,37 @@ def _is_over(since: float, idle: float | None) -> bool:
 
 def _file(path: str) -> Iterator[bytes | None]:
     home = Home()
-    with Path(path).open("rb", buffering=0) as file:
-        while piece := file.read(PIECE):
+    with opened(path) as file:
+        while piece := _next(file, path):
             yield piece
             home.check()
+
+
+def opened(path: str) -> IO[bytes]:
+    """A file, open for reading."""
+    try:
+        return Path(path).open("rb", buffering=0)
+    except OSError as error:
+        raise cannot_be_read(path, error) from None
+
+
+def _next(file: IO[bytes], path: str) -> bytes:
+    try:
+        return file.read(PIECE)
+    except OSError as error:
+        raise cannot_be_read(path, error) from None
 
 
 def _growing(path: str, idle: float | None) -> Iterator[bytes | None]:
     """A file, and what is added to it. If it is cut, or another put in its place, that is read from its start."""
     home = Home()
     place = Path(path)
-    file = place.open("rb", buffering=0)
+    file = opened(path)
     try:
         quiet = time.monotonic()
         while True:
             home.check()
-            if piece := file.read(PIECE):
+            if piece := _next(file, path):
                 quiet = time.monotonic()
                 yield piece
                 continue

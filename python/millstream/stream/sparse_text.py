@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
+from millstream._echo import fitting, quoted
 from millstream._sparse import parsed
 from millstream.errors import InvalidValue
 from millstream.stream.base import ROWS, Stream
-from millstream.stream.blocks import line_blocks
+from millstream.stream.blocks import check_length, line_blocks
 from millstream.stream.chunk import Chunk
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
@@ -52,9 +53,9 @@ class SparseText(Stream):
 
     def __init__(self, path: Any, labels: str, on_error: str, follow: bool, idle: float | None) -> None:
         if labels not in ("auto", "class", "number"):
-            raise InvalidValue(f"stream: labels must be 'auto', 'class' or 'number', got {labels!r}")
+            raise InvalidValue(f"stream: labels must be 'auto', 'class' or 'number', got {quoted(labels)}")
         if on_error not in ("raise", "skip"):
-            raise InvalidValue(f"stream: on_error must be 'raise' or 'skip', got {on_error!r}")
+            raise InvalidValue(f"stream: on_error must be 'raise' or 'skip', got {quoted(on_error)}")
         self.path, self.labels, self.on_error = path, labels, on_error
         self._source = Source(path, follow=follow, idle=idle)
         self.set_aside = SetAside()
@@ -86,7 +87,7 @@ class SparseText(Stream):
             if not stopped:
                 # Before the rows are given: whoever takes only some of them never comes back.
                 aside.count += refused[0]
-                aside.reasons += words[: REASONS - len(aside.reasons)]
+                aside.reasons += map(fitting, words[: REASONS - len(aside.reasons)])
             if len(rows[0]):
                 any_rows = True
                 yield self._chunk(rows)
@@ -100,7 +101,7 @@ class SparseText(Stream):
         before = 0
         room = _core.Room()
         for (rows, (count, described), stopped), lines in in_parallel(
-            line_blocks(self._source.pieces(), BLOCK), partial(self._block, room)
+            line_blocks(self._source.pieces(), BLOCK, self.source), partial(self._block, room)
         ):
             yield rows, (count, [(before + line, column, what) for line, column, what in described]), stopped
             before += lines
@@ -114,11 +115,15 @@ class SparseText(Stream):
     def _in_turn(self) -> Iterator[Taken]:
         """Rows as soon as their lines are there."""
         reader = self.reader()
+        length = 0
         for piece in self._source.pieces():
             if piece is None:
                 # A growing file was cut or replaced.
                 reader = self.reader()
                 continue
+            end = piece.rfind(b"\n") + 1
+            length = len(piece) - end if end else length + len(piece)
+            check_length(length, self.source)
             rows, entries = reader.parse(piece, False)
             full = rows and (self._source.waits or entries >= ENTRIES or rows >= ROWS)
             if full or reader.stopped():

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _frames
+from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk, as_list
@@ -30,9 +31,7 @@ class Split(Mapping[Any, Stream]):
 
     def __init__(self, source: Stream, key: Key) -> None:
         if not callable(key) and not isinstance(key, (str, int)):
-            raise InvalidType(
-                f"stream.split: key is the name of a column or a function of x, got {_frames.shown(key)}"
-            )
+            raise InvalidType(f"stream.split: key is the name of a column or a function of x, got {typed(key)}")
         self.source, self.key = source, key
         self._values: dict[Any, None] = {}
         self._complete = False
@@ -78,7 +77,7 @@ class Split(Mapping[Any, Stream]):
                 if isinstance(X, np.ndarray):
                     return as_list(X[:, key]), replace(chunk, X=np.delete(X, key, axis=1))
                 return as_list(X.column(key)), replace(chunk, X=X.drop_columns([key]))
-            raise UnknownName(f"stream.split: there is no column {key!r}{_nearest(key, names)}")
+            raise UnknownName(f"stream.split: there is no column {quoted(key)}{_nearest(key, names)}")
         rows = list(_frames.dicts(X))
         kept = [{name: value for name, value in x.items() if name != key} for x in rows]
         return [x.get(key) for x in rows], replace(chunk, X=kept)
@@ -113,7 +112,7 @@ class Split(Mapping[Any, Stream]):
         # On an endless stream the search ends where the value is found.
         if value not in self:
             near = _nearest(value, self._values)
-            raise UnknownName(f"stream.split: no example has {shown(self.key)} {value!r}{near}")
+            raise UnknownName(f"stream.split: no example has {shown(self.key)} {quoted(value)}{near}")
         return KeyStream(self, value)
 
     def __repr__(self) -> str:
@@ -142,7 +141,7 @@ class KeyStream(Derived):
 
 def _nearest(name: Any, names: Iterable[Any]) -> str:
     near = difflib.get_close_matches(str(name), map(str, names), 1)
-    return f"; is it {near[0]!r}?" if near else ""
+    return f"; is it {quoted(near[0])}?" if near else ""
 
 
 def _same(one: Any, other: Any) -> bool:

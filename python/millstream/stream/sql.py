@@ -11,14 +11,16 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any, Unpack
 
 import pyarrow as arrow
 
+from millstream._echo import quoted, shortened
 from millstream.errors import InvalidType, InvalidValue, Unreadable
 from millstream.stream.base import ROWS
 from millstream.stream.options import TableOptions, check_options
-from millstream.stream.source import check
+from millstream.stream.source import check, opened
 from millstream.stream.table import Piece, TableStream
 from millstream.stream.values import Columns
 
@@ -37,8 +39,11 @@ class SQL(TableStream):
         parameters: Sequence[Any] | Mapping[str, Any],
         target: str | None,
         options: TableOptions,
+        file: str | None = None,
     ) -> None:
         super().__init__(target=target, **options)
+        #: The file of the data base, if it is one.
+        self.file = file
         if not isinstance(query, str):
             raise InvalidType(f"stream.read_sql: the query must be text, got {type(query).__name__}")
         self.query, self.parameters = query, parameters
@@ -56,8 +61,7 @@ class SQL(TableStream):
 
     @property
     def source(self) -> str:
-        words = " ".join(self.query.split())
-        return f"query {words if len(words) <= 60 else f'{words[:59]}…'!r}"
+        return f"query {quoted(' '.join(self.query.split()))}" if self.file is None else self.file
 
     def __repr__(self) -> str:
         target = f", target={self.target!r}" if self.target is not None else ""
@@ -118,7 +122,7 @@ class _Told:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, (InvalidValue, InvalidType)):
-            raise InvalidValue(f"{self.source}: {' '.join(str(error).split()):.200}") from error
+            raise InvalidValue(f"{self.source}: {shortened(' '.join(str(error).split()), 200)}") from error
 
 
 def read_sql(
@@ -200,21 +204,34 @@ def read_sqlite(
     check_options(read_sqlite, options)
     file = os.fspath(path)
     check(file)
-    return SQL(query or _all_of(file), partial(sqlite3.connect, file), parameters, target, options)
+    return SQL(query or _all_of(file), partial(_connect, file), parameters, target, options, file)
+
+
+def _connect(file: str) -> sqlite3.Connection:
+    """A connection that neither changes the file nor makes one if it has gone."""
+    check(file)
+    # SQLite does not say why it cannot open a file.
+    opened(file).close()
+    try:
+        return sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise Unreadable(f"{file}: {error}") from None
 
 
 def _all_of(file: str) -> str:
     """A query for the only table of a file."""
+    if not Path(file).stat().st_size:
+        raise Unreadable(f"{file}: the file is empty")
     try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as base:
+        with closing(_connect(file)) as base:
             answer = base.execute(
                 "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'"
             )
             names = [name for (name,) in answer]
     except sqlite3.Error as error:
-        raise Unreadable(f"{file}: no data base of SQLite, or damaged: {error}") from None
+        raise Unreadable(f"{file}: not an SQLite database, or damaged: {error}") from None
     if len(names) != 1:
-        there = f"the tables are {', '.join(map(repr, names))}" if names else "there is no table"
+        there = f"the tables are {', '.join(map(quoted, names[:12]))}" if names else "there is no table"
         raise InvalidValue(f"{file}: say with query= what to read; {there}")
-    quoted = names[0].replace('"', '""')
-    return f'select * from "{quoted}"'
+    table = names[0].replace('"', '""')
+    return f'select * from "{table}"'

@@ -16,11 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as arrow
 
+from millstream._echo import fitting, quoted
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.registry import nearest
 from millstream.stream import kinds
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
+from millstream.stream.home import owned
+from millstream.stream.prefetch import ReadAhead
 
 __all__ = ["Fault", "Piece", "SetAside", "TableStream"]
 
@@ -68,7 +71,7 @@ class SetAside:
         """One more row; the words of the first few are kept."""
         self.count += 1
         if len(self.reasons) < REASONS:
-            self.reasons.append(words)
+            self.reasons.append(fitting(words))
 
     def __len__(self) -> int:
         return self.count
@@ -132,11 +135,11 @@ class TableStream(Stream):
         self._schema: dict[str, str] | None = None
         self._begun: Iterator[Chunk] | None = None
         if on_error not in ("raise", "skip"):
-            raise InvalidValue(f"stream: on_error must be 'raise' or 'skip', got {on_error!r}")
+            raise InvalidValue(f"stream: on_error must be 'raise' or 'skip', got {quoted(on_error)}")
         for name, kind in self.types.items():
             if kind not in kinds.KINDS:
                 raise InvalidValue(
-                    f"stream: the kind of {name!r} must be one of {_listed(kinds.KINDS)}, got {kind!r}"
+                    f"stream: the kind of {quoted(name)} must be one of {_listed(kinds.KINDS)}, got {quoted(kind)}"
                 )
         if label_time is not None and time is None:
             raise InvalidValue("stream: label_time needs time, which says when an example happened")
@@ -154,11 +157,15 @@ class TableStream(Stream):
     def schema(self) -> dict[str, str]:
         """The features and their kinds, as stated or as found in the first rows."""
         if self._schema is None:
-            first = next(chunks := self._read(), None)
-            if not self.repeatable:
-                self._begun = chunks if first is None else chain([first], chunks)
+            if self.repeatable:
+                with owned(self._read()) as chunks:
+                    next(chunks, None)
             else:
-                chunks.close()
+                # What is read here cannot be read again. Another thread may continue the reading, but it must not
+                # continue a generator of this thread.
+                rest = ReadAhead(self._read()) if self.reads_ahead else self._read()
+                first = next(rest, None)
+                self._begun = rest if first is None else chain([first], rest)
         return dict(self._schema or {})
 
     def chunks(self) -> Iterator[Chunk]:
@@ -169,18 +176,19 @@ class TableStream(Stream):
 
     def hint(self, name: str, known: Sequence[str]) -> str:
         """What to add to the message that there is no column of that name."""
-        return nearest(name, known) or f"; there are {_listed(known)}"
+        return nearest(name, known) or (f"; there are {_listed(known)}" if known else "; there are no columns")
 
     def _read(self) -> Generator[Chunk, None, None]:
         aside = self.set_aside = SetAside()
         reading = _Reading(self, aside)
-        for piece in self.tables():
-            chunk, error = reading.chunk(piece if isinstance(piece, Piece) else Piece(piece))
-            self._schema = reading.schema
-            if chunk is not None:
-                yield chunk
-            if error is not None:
-                raise InvalidValue(error)
+        with owned(self.tables()) as tables:
+            for piece in tables:
+                chunk, error = reading.chunk(piece if isinstance(piece, Piece) else Piece(piece))
+                self._schema = reading.schema
+                if chunk is not None:
+                    yield chunk
+                if error is not None:
+                    raise InvalidValue(error)
         if not reading.row and not aside and self.must_have_rows:
             raise InvalidValue(f"{self.source}: {self.no_rows}")
 
@@ -239,7 +247,7 @@ class _Reading:
         stream = self.stream
         if len(set(known)) != len(known):
             twice = next(name for name, often in Counter(known).items() if often > 1)
-            raise InvalidValue(f"{stream.source}: column {twice!r} is there twice")
+            raise InvalidValue(f"{stream.source}: duplicate column {quoted(twice)}")
         for what in ("target", "weight", "time", "label_time"):
             self._check_name(getattr(stream, what), f" for {what}", known)
         if not stream.later_columns:
@@ -252,15 +260,15 @@ class _Reading:
         if name is None or name in known:
             return
         hint = self.stream.hint(name, known)
-        raise UnknownName(f"{self.stream.source}: there is no column {name!r}{purpose}{hint}")
+        raise UnknownName(f"{self.stream.source}: there is no column {quoted(name)}{purpose}{hint}")
 
     def _feature(self, piece: Piece, name: str, column: Any, faults: dict[int, str]) -> Any:
         stated = self.stream.types.get(name)
         found = kinds.kind_of(column.type)
         if found is None:
             raise InvalidType(
-                f"{self.stream.source}: column {name!r} is {column.type}, which is no number, text or time; "
-                f"leave it out with drop=[{name!r}]"
+                f"{self.stream.source}: column {quoted(name)} is {column.type}, which is no number, text or time; "
+                f"leave it out with drop=[{quoted(name)}]"
             )
         is_text = name in piece.texts
         if column.null_count == len(column):
@@ -295,7 +303,7 @@ class _Reading:
         found = kinds.kind_of(column.type)
         if found in (None, "time"):
             raise InvalidType(
-                f"{self.stream.source}: column {name!r} is {column.type}, a target is a label or a number"
+                f"{self.stream.source}: column {quoted(name)} is {column.type}, a target is a label or a number"
             )
         is_text = name in piece.texts
         kind = stated or self.target or piece.kind_of_text(name) or found or kinds.UNKNOWN
@@ -317,9 +325,9 @@ class _Reading:
                 continue
             if order < keep:
                 value = column[row].as_py()
-                got = "nothing" if value is None or value != value else f"{value!r:.60}"
+                got = "nothing" if value is None or value != value else quoted(value)
                 place = piece.place(row) if piece.place is not None else f"row {self.row + row}"
-                faults[row] = f"{self.stream.source}, {place}, column {name!r}: {rule}, got {got}"
+                faults[row] = f"{self.stream.source}, {place}, column {quoted(name)}: {rule}, got {got}"
             else:
                 faults[row] = ""
 
@@ -356,5 +364,5 @@ def _a(kind: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    shown = [repr(name) for name in names]
+    shown = [quoted(name) for name in names]
     return ", ".join(shown[:12]) + (f", … ({len(shown)} in all)" if len(shown) > 12 else "")

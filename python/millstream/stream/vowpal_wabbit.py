@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.counts import count
 from millstream.stream.sparse_text import SparseText
@@ -33,7 +34,7 @@ class VowpalWabbit(SparseText):
         idle: float | None = None,
     ) -> None:
         if not isinstance(constant, (bool, np.bool_)):
-            raise InvalidValue(f"stream.read_vw: constant must be True or False, got {constant!r}")
+            raise InvalidValue(f"stream.read_vw: constant must be True or False, got {quoted(constant)}")
         self.bits, self.constant = count("read_vw: bits", bits, 1, 28), bool(constant)
         super().__init__(path, labels, on_error, follow, idle)
 
