@@ -15,45 +15,57 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 # Where data sets that are fetched are kept, and looked for.
 export MILLSTREAM_DATA ?= $(CURDIR)/.venv/data
 
-.PHONY: help demo test bench lint docs build wheel lock clean
+# Each worker has a contiguous part of the tests, so that fixtures of a module are mostly made once.
+PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 
-help: ## say what there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+.PHONY: help demo quick test bench baseline lint docs build wheel lock clean
 
-demo: $(MADE)/build $(MADE)/data ## learn a year of flights as they came, compare models, write a report page
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(MADE)/build $(MADE)/data ## learn a year of flights in order, compare models, write an HTML report
 	@$(BIN)/millstream demo
 
-test: lint $(MADE)/mails ## lint, then all tests of Rust and Python
-	@cargo test --locked --quiet -p millstream-core
-	@$(BIN)/python -m pytest -q
+quick: $(MADE)/build $(MADE)/dev ## run the Python tests that are not slow (under two minutes on two cores)
+	@$(PYTEST) -m 'not slow' $(ARGS)
 
-lint: $(MADE)/build $(MADE)/dev ## check style and types
+test: lint $(MADE)/mails ## run lint, then all Rust and Python tests (under ten minutes on two cores)
+	@cargo test --locked --quiet -p millstream-core
+	@$(PYTEST)
+
+lint: $(MADE)/build $(MADE)/dev ## check style, types, and the stub of the compiled module
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
 		|| { echo "rustfmt or clippy is missing: rustup component add rustfmt clippy"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
+	@MYPYPATH=python $(BIN)/python -m mypy.stubtest --concise millstream._core
 	@cargo fmt --all --check
 	@cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
 
-bench: $(MADE)/build $(MADE)/bench ## measure beside River, scikit-learn, MOA, VW; write benchmarks/RESULTS.md
+bench: $(MADE)/build $(MADE)/bench ## compare with River, scikit-learn, MOA, VW; write benchmarks/RESULTS.md
 	@command -v java >/dev/null || echo "MOA is left out: it needs Java (sudo apt install default-jre-headless)"
 	@$(BIN)/python -m benchmarks.run --write $(ARGS)
 
-docs: $(MADE)/build $(MADE)/docs ## write the reference, draw the pictures, check all links, make the site in build/docs
+# `make baseline AGAINST=v0.1.0`; more options go in ARGS.
+AGAINST ?= HEAD
+baseline: $(MADE)/build ## time everything against revision AGAINST (default HEAD), write benchmarks/BASELINE.md
+	@$(BIN)/python -m benchmarks.baseline --against $(AGAINST) $(or $(ARGS),--write)
+
+docs: $(MADE)/build $(MADE)/docs ## write the reference, draw the pictures, check links, build the site in build/docs
 	@$(BIN)/python docs/build.py
 	@$(BIN)/python docs/pictures.py
 	@$(BIN)/python docs/render.py
 
-build: $(MADE)/build ## build optimised, into .venv
+build: $(MADE)/build ## build with the release profile and install into .venv
 
-wheel: $(MADE)/build ## make a wheel in dist/ for Python 3.11 and newer
+wheel: $(MADE)/build ## build a wheel for Python 3.11 and newer in dist/
 	@$(BIN)/maturin build --release --locked --out dist
 
-lock: $(MADE)/dev $(MADE)/bench $(MADE)/docs ## write requirements/*.txt anew from what is installed in .venv
+lock: $(MADE)/dev $(MADE)/bench $(MADE)/docs ## rewrite requirements/*.txt from the packages installed in .venv
 	@$(BIN)/python requirements/lock.py
 
-clean: ## remove all that was made
+clean: ## remove everything that was built
 	@rm -rf .venv build dist target python/millstream/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 

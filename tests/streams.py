@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -126,11 +127,16 @@ class Case:
     def build(self) -> Any:
         return millstream.build(self.description)
 
-    @property
+    @cached_property
     def parts(self) -> set[str]:
         """The names of all parts in it."""
         steps = self.description["parameters"].get("steps", [])
         return {self.description["name"], *(step["name"] for step in steps)}
+
+    @cached_property
+    def is_fixed(self) -> bool:
+        """Whether it has a basis, whose inputs are numbers and stay the same."""
+        return any(part.startswith("basis.") for part in self.parts)
 
     def target(self, number: float) -> Any:
         """A target of the right kind for this role, and for the loss: a Poisson mean is not negative."""
@@ -139,7 +145,12 @@ class Case:
         return {"classifier": number > 0, "regressor": number, "transformer": None}[self.role]
 
     def targets(self, numbers: Any) -> Any:
-        return None if self.role == "transformer" else np.array([self.target(float(n)) for n in numbers])
+        if self.role == "transformer":
+            return None
+        numbers = np.array(numbers, dtype=float)
+        if self.description["parameters"].get("loss") == "losses.Poisson":
+            numbers = abs(numbers)
+        return numbers > 0 if self.role == "classifier" else numbers
 
     def learn(self, model: Any, stream: list[tuple[dict[Any, Any], float]]) -> Any:
         """Learn a stream example by example."""
@@ -154,8 +165,7 @@ class Case:
 
 def fit(case: Case, x: Any) -> Any:
     """The row as the learner takes it: a basis has the inputs that it began with, numbers all of them."""
-    fixed = any(part.startswith("basis.") for part in case.parts)
-    if not fixed or not isinstance(x, dict) or 0 in x or "c0" in x:
+    if not case.is_fixed or not isinstance(x, dict) or 0 in x or "c0" in x:
         return x
     number = lambda value: value if isinstance(value, float) and np.isfinite(value) else 0.0  # noqa: E731
     return {"a": number(x.get("a")), "b": number(x.get("b"))}
@@ -189,6 +199,12 @@ def numbers_in(said: Any) -> list[float]:
 
 def numeric(height: int, width: int = 4, seed: int = 7) -> tuple[Any, Any]:
     """A matrix, and numbers that depend on it linearly with some noise."""
+    X, numbers = _numeric(height, width, seed)
+    return X.copy(), numbers.copy()
+
+
+@cache
+def _numeric(height: int, width: int, seed: int) -> tuple[Any, Any]:
     random = np.random.default_rng(seed)
     X = random.normal(size=(height, width)) * np.linspace(0.5, 2.0, width) + np.linspace(-1.0, 1.0, width)
     numbers = X @ np.linspace(1.0, -1.0, width) + random.normal(scale=0.1, size=height)
@@ -197,6 +213,11 @@ def numeric(height: int, width: int = 4, seed: int = 7) -> tuple[Any, Any]:
 
 def mixed(height: int, seed: int = 7) -> list[tuple[dict[str, Any], float]]:
     """Dicts with numbers, text, missing values, and features that come, go and come back."""
+    return [(dict(x), number) for x, number in _mixed(height, seed)]
+
+
+@cache
+def _mixed(height: int, seed: int) -> list[tuple[dict[str, Any], float]]:
     random = np.random.default_rng(seed)
     stream = []
     for row in range(height):

@@ -86,6 +86,7 @@ def test_more_classes_by_hand():
     assert found.ece == pytest.approx((2 * 0.025 + 0.2) / 3, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_loop_in_python_finds_the_same():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 3))

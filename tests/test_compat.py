@@ -141,6 +141,7 @@ def river_models():
     yield "imputer", preprocessing.Imputer()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "model"), list(river_models()))
 def test_rivers_own_checks_pass(title, model):
     river.checks.check_estimator(compat.to_river(model))
@@ -259,6 +260,7 @@ def test_a_river_classifier_among_ours():
     assert wrapped.memory > 100
 
 
+@pytest.mark.slow
 def test_theirs_compose_with_ours():
     rows = phishing(200)
     X, y = pd.DataFrame([x for x, _ in rows]), [y for _, y in rows]
@@ -337,6 +339,7 @@ def sklearn_models():
     yield "mean", baseline.TargetMean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("title", "model"), list(sklearn_models()))
 def test_check_estimator_passes_with_no_exception_to_it(title, model):
     with warnings.catch_warnings():

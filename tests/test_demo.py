@@ -7,6 +7,7 @@ import pytest
 from millstream import demo
 
 
+@pytest.mark.slow
 def test_the_demo_says_what_a_user_wants_to_know(tmp_path, capsys):
     assert demo.main(["--rows", "20000", "--out", str(tmp_path / "new")]) == 0
     out, err = capsys.readouterr()

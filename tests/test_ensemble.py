@@ -541,6 +541,7 @@ def _count(member: Any) -> float:
     return sum(kind["count"] for kind in member.inspect()["classes"])
 
 
+@pytest.mark.slow
 def test_bagging_is_rivers_with_the_same_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts that ours has drawn are told to River's, and then both say the same."""
     river = pytest.importorskip("river")

@@ -18,6 +18,7 @@ def run(example, folder, *arguments):
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(example, tmp_path):
     known = {"--rows": "5000", "--out": str(tmp_path)}

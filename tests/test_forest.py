@@ -304,7 +304,8 @@ def test_seeds_matter_and_repeat() -> None:
     assert not np.array_equal(one.predict_proba_many(X), other.predict_proba_many(X))
 
 
-@pytest.mark.parametrize("name", ["SEA", pytest.param("RandomRBF", marks=pytest.mark.slow), "Agrawal"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SEA", "RandomRBF", "Agrawal"])
 def test_as_good_as_river(name: str) -> None:
     """River's forest draws other numbers, so accuracies are compared, each the mean over seeds."""
     river_forest = pytest.importorskip("river.forest")

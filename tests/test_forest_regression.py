@@ -73,6 +73,7 @@ def test_saved_loaded_and_continued_is_never_stopped(at: int) -> None:
     assert again.to_bytes() == whole.to_bytes()
 
 
+@pytest.mark.slow
 def test_it_recovers_from_abrupt_drift_by_trees_from_the_background() -> None:
     X, y = turning(8000)
     model, rigid = small(), small(drift_detector=None, warning_detector=None)

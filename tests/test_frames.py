@@ -504,6 +504,7 @@ SIX_WEIGHTS = st.lists(st.floats(), min_size=6, max_size=6)
 ROWS = st.lists(st.dictionaries(NAMES, VALUES, max_size=5), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(), ids=repr)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows=ROWS, targets=SIX_VALUES, weights=SIX_WEIGHTS)

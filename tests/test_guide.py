@@ -19,6 +19,7 @@ def script(name):
     return module
 
 
+@pytest.mark.slow
 def test_the_pictures_can_be_drawn_anew_and_are_all_shown(tmp_path):
     pictures = script("pictures")
     drawn = pictures.main(tmp_path / "first", rows=1000)

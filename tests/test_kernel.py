@@ -211,6 +211,7 @@ def test_three_classes_share_their_points() -> None:
         assert {len(point["coefficients"]) for point in model.points} == {3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maintenance", ["removal", "merging"])
 def test_wide_sparse_rows_are_kept_as_lists_and_do_the_same(maintenance: str) -> None:
     sparse = pytest.importorskip("scipy.sparse")
@@ -299,6 +300,7 @@ def test_kernel_rls_stays_sound_on_points_that_nearly_coincide() -> None:
     assert far.predict_one({0: 1e3}) == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.slow
 def test_random_fourier_features_are_nearly_the_kernel() -> None:
     random = np.random.default_rng(10)
     X = random.normal(size=(40, 3))
@@ -316,6 +318,7 @@ def test_random_fourier_features_are_nearly_the_kernel() -> None:
     assert other.tolist() == again.tolist() != np.asarray(kernel.RBFSampler(100, 0.3).transform_many(X)).tolist()
 
 
+@pytest.mark.slow
 def test_fourier_features_of_a_million_columns_take_no_memory() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     X = sparse.random(50, 1 << 20, density=1e-5, random_state=1, format="csr")
@@ -574,6 +577,7 @@ def test_a_kernel_that_fails_gives_one_line_and_leaves_the_model() -> None:
         model.describe()
 
 
+@pytest.mark.slow
 def test_a_function_in_a_pipeline_and_in_an_evaluation() -> None:
     X, y = circles(500)
     model = preprocessing.StandardScaler() | kernel.KernelSGD(

@@ -51,6 +51,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 }
 
 
+#: (learner, law): where a step takes a millisecond and the law many steps.
+SLOW = {("neural_network.IRMARegressor", "memory")}
+
 #: Those that a test holds, gathered by `under`.
 LAWS: set[str] = set()
 
@@ -60,7 +63,10 @@ def under(law: str, *roles: str, varied: bool = False) -> Any:
     LAWS.add(law)
     excused = lambda case: any((part, law) in EXCEPTIONS for part in case.parts)  # noqa: E731
     chosen = cases(*roles, unless=excused, varied=varied)
-    return pytest.mark.parametrize("case", chosen, ids=repr)
+    slow = lambda case: [pytest.mark.slow] if (case.name, law) in SLOW else []  # noqa: E731
+    return pytest.mark.parametrize(
+        "case", [pytest.param(case, marks=slow(case), id=repr(case)) for case in chosen]
+    )
 
 
 def _probes() -> list[dict[str, Any]]:
@@ -261,9 +267,10 @@ def test_prediction_changes_nothing_and_is_finite(case: Case) -> None:
         {"a": 5e-324, "b": -5e-324},
         {"a": 0.0, "b": -0.0, "flag": 1e300},
     ]
+    stream = mixed(60)
     for learned in (0, 1, 2, 60):
         while model.learned < learned:
-            learn_one(case, model, *mixed(60)[model.learned])
+            learn_one(case, model, *stream[model.learned])
         before = model.to_bytes()
         for x in _probes() + extremes:
             said = answer(case, model, x)

@@ -400,7 +400,7 @@ def test_intervals_many_are_one_and_pipelines_have_them():
     for coverage in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(InvalidValue, match=r"coverage must be in \(0, 1\), got"):
             model.predict_interval_one({0: 1.0}, coverage)
-    with pytest.raises(InvalidType, match="RLS: does not say how sure it is"):
+    with pytest.raises(InvalidType, match="RLS: does not predict intervals"):
         linear_model.RLS().predict_interval_one({})
     mixed = compose.Func(lambda x: {0: x[0]}) | linear_model.BayesianLinearRegression()
     mixed.learn_many(X, y)

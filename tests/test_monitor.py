@@ -144,6 +144,7 @@ def test_what_a_monitor_beside_a_model_finds_is_in_the_result(tmp_path: Path) ->
         evaluate.prequential(naive_bayes.GaussianNB(), stream, detector=drift.Monitor(drift.KSTest()))
 
 
+@pytest.mark.slow
 def test_rows_of_the_result_are_those_of_the_stream() -> None:
     stream: Any = [(x, y, float(place % 3 > 0)) for place, (x, y) in enumerate(rows("real"))]
     for settings in ({}, {"delay": 50}, {"detector": drift.DDM()}):

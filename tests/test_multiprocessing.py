@@ -34,6 +34,7 @@ def fail(learner: Any) -> Any:
     learner.learn_one({0: float("inf")}, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_model_goes_to_a_process_and_comes_back(method: str) -> None:
     learner = model()
@@ -143,6 +144,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 @pytest.mark.parametrize("how", ["direct", "ahead", "left"])
 @pytest.mark.parametrize("ending", LINES)

@@ -249,6 +249,7 @@ transformers = st.recursive(
 learners = st.builds("LinearRegression(optimizer={}, loss={}, l2={!r})".format, optimizers, losses, numbers)
 
 
+@pytest.mark.slow
 @given(st.builds("{} | {}".format, transformers, learners))
 @settings(max_examples=100, deadline=None)
 def test_any_model_comes_back(written):
@@ -257,6 +258,7 @@ def test_any_model_comes_back(written):
     assert parse(repr(model)).describe() == model.describe()
 
 
+@pytest.mark.slow
 @given(
     st.text(alphabet=string.printable, max_size=60)
     | st.lists(

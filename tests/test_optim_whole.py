@@ -202,6 +202,7 @@ def test_matrices_are_those_of_the_papers(reference: Any, make: Any, epsilon: fl
     np.testing.assert_allclose(found, reference(X, y, 0.5, epsilon), rtol=1e-7, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_full_adagrad_for_long() -> None:
     """Eigenvectors that were turned fifty thousand times still are those of the sum of the gradients' products."""
     X, y = problem(50_000, width=4)

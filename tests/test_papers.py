@@ -22,6 +22,7 @@ def orthonormal(x, order):
     return legendre.legvander(2 * x / 3 - 1, order) * np.sqrt((2 * np.arange(order + 1) + 1) / 3)
 
 
+@pytest.mark.slow
 def test_incremental_cells_are_those_of_the_formula(result):
     """Equations 8 and 9 in NumPy, in an orthonormal basis, where A is the identity."""
     x, y = irma.draw(100, 1)
@@ -109,6 +110,7 @@ def test_frames_and_plain_data(result):
         result.curve("SGD")
 
 
+@pytest.mark.slow
 def test_figures_are_drawn(result, tmp_path):
     pytest.importorskip("matplotlib")
     written = result.save_plots(tmp_path / "here", (".png", ".svg"))
@@ -154,6 +156,7 @@ def test_the_command_knows_every_paper():
     assert tuple(papers.PAPERS) == paper._NAMES
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_draws(capsys, tmp_path):
     pytest.importorskip("matplotlib")
     few = ("--sequences", 5, "--runs", 3, "--quiet")

@@ -74,7 +74,23 @@ def same(printed, shown):
     assert re.fullmatch(pattern, printed, flags=re.DOTALL), f"printed:\n{printed}\nshown:\n{shown}"
 
 
-@pytest.mark.parametrize("page", PAGES)
+#: Pages whose code takes more than half a second.
+SLOW = {
+    f"docs/{name}.md"
+    for name in (
+        "coming_from_scikit_learn",
+        "coming_from_vw",
+        "command_line",
+        "concepts",
+        "online_convex_optimisation",
+        "papers",
+        "quick_start",
+        "recipes",
+    )
+}
+
+
+@pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.slow) if p in SLOW else p for p in PAGES])
 def test_code_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

@@ -185,6 +185,7 @@ def test_a_model_of_ones_own():
     assert "Calibration" in Reader(result.to_html()).text
 
 
+@pytest.mark.slow
 def test_big_results_stay_small_and_quick(one):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 1000, size=5000).tolist()
@@ -290,6 +291,7 @@ def test_plots_are_saved(one, kind, suffix, tmp_path):
     assert start.startswith(b"\x89PNG") if suffix == "png" else b"<?xml" in start
 
 
+@pytest.mark.slow
 def test_plots_of_several_and_of_numbers(several, tmp_path):
     for kind in ("metric", "calibration", "speed", "memory", "waiting"):
         several.save_plot(tmp_path / "x.png", kind=kind)

@@ -244,6 +244,7 @@ ATTACK_PAYLOADS: list[bytes] = [
 ]
 
 
+@pytest.mark.slow
 def test_nothing_in_a_file_can_ask_for_terabytes() -> None:
     code = ATTACKS.format(tests=str(Path(__file__).parent))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
@@ -283,6 +284,7 @@ def _saved() -> list[bytes]:
 SAVED = _saved()
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_mutated_model_is_refused_or_works(data: st.DataObject) -> None:

@@ -34,6 +34,7 @@ def splits(nodes: list[dict[str, Any]], at: int = 0) -> list[tuple[str, float]]:
     return [own, *(split for child in node["children"] for split in splits(nodes, child))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["RandomRBF", "SEA", "Hyperplane"])
 @pytest.mark.parametrize("leaf_prediction", ["mc", "nba"])
 def test_the_same_tree_as_river(name: str, leaf_prediction: str) -> None:
@@ -60,6 +61,7 @@ def matrix(name: str, n: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     return np.array([list(x.values()) for x, _ in examples]), np.array([y for _, y in examples])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_bytes", [4096, 14_000, 20_000])
 def test_a_budget_is_kept_and_reported(max_bytes: int) -> None:
     X, y = matrix("RandomRBF", 40_000)

@@ -242,6 +242,7 @@ def test_the_picture_is_xml_with_a_card_for_each_node(model, tmp_path):
         model.draw(tmp_path / "tree.png")
 
 
+@pytest.mark.slow
 def test_cards_and_conditions_do_not_overlap(large):
     space = "{http://www.w3.org/2000/svg}"
     picture = ElementTree.fromstring(large.draw(max_depth=5).svg)
@@ -281,6 +282,7 @@ def test_a_tree_that_has_learned_nothing():
     assert model.feature_importances == {"a": 0.0}
 
 
+@pytest.mark.slow
 def test_a_large_tree_is_cut_and_says_so(large):
     begun = time.perf_counter()
     total = len(large.to_frame("pandas"))

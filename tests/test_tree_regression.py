@@ -25,6 +25,7 @@ def test_it_learns_steps_and_bends(leaf_prediction: str) -> None:
     assert len(model.inspect()["nodes"]) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_beside_river(seed: int) -> None:
     """Errors are those of River's tree or smaller: the same algorithm with other histograms and linear models."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from millstream import _core, _frames
+from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
 __all__ = ["each_row", "number_of", "probabilities_of"]
@@ -29,9 +30,9 @@ def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
         try:
             good = bool(probability >= 0.0) and math.isfinite(probability)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidType(f"{must} numbers, got {_shown(probability)} for class {label!r:.60}") from None
+            raise InvalidType(f"{must} numbers, got {_shown(probability)} for class {quoted(label)}") from None
         if not good:
-            got = f"got {_shown(probability)} for class {label!r:.60}"
+            got = f"got {_shown(probability)} for class {quoted(label)}"
             raise InvalidValue(f"{must} finite probabilities that are not negative, {got}")
     return found
 
@@ -63,4 +64,4 @@ def each_row(work: Callable[[Any], Any], X: Any) -> Iterator[Any]:
 
 
 def _shown(answer: Any) -> str:
-    return "None" if answer is None else _frames.shown(answer)
+    return "None" if answer is None else typed(answer)

@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from millstream import _core
+from millstream._echo import visible
 
 #: Colours are mixed from the page's own, so that it reads on light and on dark.
 _STYLE = """
@@ -40,7 +41,7 @@ def html_of(model: Any) -> str:
         facts += [f"{classes:,} class{'es' * (classes != 1)}"] * bool(classes)
     facts.append(_bytes(model.memory))
     foot = f'<div class="ms-foot">{escape(" · ".join(facts))}</div>'
-    return f'<div class="millstream"><style>{_STYLE}</style>{_box(_plain(model))}{foot}</div>'
+    return visible(f'<div class="millstream"><style>{_STYLE}</style>{_box(_plain(model))}{foot}</div>')
 
 
 def _plain(model: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from millstream import _frames
+from millstream._echo import typed
 from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["check_example"]
@@ -34,10 +34,10 @@ def _number(who: str, what: str, value: Any) -> float:
         try:
             return float(value)
         except OverflowError:
-            raise InvalidValue(f"{who}: {what} must fit in a float, got {_frames.shown(value)}") from None
+            raise InvalidValue(f"{who}: {what} must fit in a float, got {typed(value)}") from None
         except (TypeError, ValueError):
             pass
-    raise InvalidType(f"{who}: {what} must be a number, got {_frames.shown(value)}")
+    raise InvalidType(f"{who}: {what} must be a number, got {typed(value)}")
 
 
 def _check_label(who: str, y: Any) -> None:
@@ -48,6 +48,6 @@ def _check_label(who: str, y: Any) -> None:
         # Nothing but NaN differs from itself; of pandas' NA not even that can be asked.
         is_missing = bool(y != y)
     except (TypeError, ValueError):
-        raise InvalidType(f"{who}: a class label is a bool, int or str, got {_frames.shown(y)}") from None
+        raise InvalidType(f"{who}: a class label is a bool, int or str, got {typed(y)}") from None
     if is_missing:
         raise InvalidValue(f"{who}: the label is missing (NaN)")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import quoted, typed
 from millstream._sparse import Sparse, unseen
 from millstream.errors import InvalidType, InvalidValue
 
@@ -36,23 +37,15 @@ def _plain(key: Any, value: Any) -> Any:
         return None
     numeric = hasattr(value, "__float__") or hasattr(value, "__index__")
     if not numeric or isinstance(value, (np.ndarray, np.complexfloating, np.datetime64, np.timedelta64)):
-        raise InvalidType(f"feature {key!r}: a value is a number, text or None, got {shown(value)}")
+        raise InvalidType(f"feature {quoted(key)}: a value is a number, text or None, got {typed(value)}")
     try:
         return float(value)
     except OverflowError:
-        raise InvalidValue(f"feature {key!r}: a number must fit in a float, got {shown(value)}") from None
+        raise InvalidValue(f"feature {quoted(key)}: a number must fit in a float, got {typed(value)}") from None
     except (TypeError, ValueError):
-        raise InvalidType(f"feature {key!r}: a value is a number, text or None, got {shown(value)}") from None
-
-
-def shown(value: Any) -> str:
-    """A value for a message: its type, and as much of it as fits in a line."""
-    try:
-        words = " ".join(repr(value).split())
-    except Exception:
-        # An int of more digits than Python is willing to write, or a value that cannot show itself.
-        words = ""
-    return f"{type(value).__name__} {words:.60}"
+        raise InvalidType(
+            f"feature {quoted(key)}: a value is a number, text or None, got {typed(value)}"
+        ) from None
 
 
 def _library(X: Any) -> str:
@@ -86,9 +79,10 @@ def take_apart(X: Any) -> tuple[Any, ...]:
         )
     if isinstance(X, Sequence) and X and isinstance(X[0], (list, tuple, np.ndarray)):
         try:
-            return _matrix(np.asarray(X))
+            array = np.asarray(X)
         except ValueError:
             raise InvalidValue("rows of different lengths: a batch must be rectangular") from None
+        return _matrix(array)
     return ("dicts", X)
 
 
@@ -131,7 +125,7 @@ def _matrix(X: Any) -> tuple[Any, ...]:
 def _numbers(name: Any, values: Any) -> Any:
     """An array of a number type that the core borrows."""
     if values.dtype.kind not in "fiub":
-        raise InvalidType(f"column {name!r}: a value is a number, text or None, got dtype {values.dtype}")
+        raise InvalidType(f"column {quoted(name)}: a value is a number, text or None, got dtype {values.dtype}")
     if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
         values = values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
     if not values.dtype.isnative:
@@ -151,9 +145,31 @@ def _object_column(name: Any, values: Any) -> tuple[Any, Any]:
             elif isinstance(value, str):
                 codes[row] = categories.setdefault(value, len(categories))
             else:
-                raise InvalidType(f"row {row}: feature {name!r} is nominal (text), got {value!r}", row)
+                raise InvalidType(f"row {row}: feature {quoted(name)} is nominal (text), got {quoted(value)}", row)
         return codes, list(categories)
-    return np.array([np.nan if value is None else value for value in plain], dtype=np.float64), None
+    return floats(name, [np.nan if value is None else value for value in plain]), None
+
+
+def floats(name: Any, values: Sequence[Any]) -> Any:
+    """Numbers of one feature as an array; an integer that no float holds is an error that names its row."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        row = _too_large(values)
+        error = InvalidValue(f"feature {quoted(name)}: a number must fit in a float, got {typed(values[row])}")
+    if len(values) > 1:
+        error.at_row(row)
+    raise error
+
+
+def _too_large(values: Sequence[Any]) -> int:
+    """The row of the first integer that no float holds."""
+    for row, value in enumerate(values):
+        try:
+            float(value)
+        except OverflowError:
+            return row
+    return 0
 
 
 def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
@@ -172,7 +188,7 @@ def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
         return name, codes, _texts(name, categories)
     if hasattr(dtype, "pyarrow_dtype"):
         return _arrow_column(name, series.array.__arrow_array__())
-    raise InvalidType(f"column {name!r}: a value is a number, text or None, got dtype {dtype}")
+    raise InvalidType(f"column {quoted(name)}: a value is a number, text or None, got dtype {dtype}")
 
 
 def _polars_column(series: Any) -> tuple[Any, Any, Any]:
@@ -240,7 +256,7 @@ def _arrow_column(name: Any, column: Any) -> tuple[Any, Any, Any]:
     if types.is_dictionary(column.type):
         codes = _with_gaps(column.indices.cast(pyarrow.int64()), -1)
         return name, codes, _texts(name, column.dictionary.to_pylist())
-    raise InvalidType(f"column {name!r}: a value is a number, text or None, got {kind}")
+    raise InvalidType(f"column {quoted(name)}: a value is a number, text or None, got {kind}")
 
 
 def _texts(name: Any, categories: Any) -> list[str]:
@@ -255,7 +271,7 @@ def _name(name: Any) -> Any:
         return str.__str__(name)
     if isinstance(name, (int, np.integer)):
         return int(name)
-    raise InvalidType(f"a feature's name is a str or an int, got {shown(name)}")
+    raise InvalidType(f"a feature's name is a str or an int, got {typed(name)}")
 
 
 def _sparse(X: Any) -> tuple[Any, ...]:
@@ -276,11 +292,11 @@ def _own_sparse(X: Sparse) -> tuple[Any, ...]:
     if (rows := unseen(X)) is not None:
         return ("parsed", rows, X.width)
     if isinstance(X.width, bool) or not isinstance(X.width, (int, np.integer)) or not 0 <= X.width < 2**32:
-        raise InvalidValue(f"the width of sparse rows must be a whole number of columns, got {X.width!r:.40}")
+        raise InvalidValue(f"the width of sparse rows must be a whole number of columns, got {quoted(X.width)}")
     arrays = X.starts, X.indices, X.values
     for name, array in zip(("starts", "indices", "values"), arrays, strict=True):
         if not isinstance(array, np.ndarray) or np.ma.isMaskedArray(array):
-            raise InvalidType(f"{name} of sparse rows must be a plain NumPy array, got {shown(array)}")
+            raise InvalidType(f"{name} of sparse rows must be a plain NumPy array, got {typed(array)}")
     return ("sparse", X.starts, X.indices, _numbers("sparse rows", X.values), int(X.width))
 
 
@@ -299,7 +315,7 @@ def targets(y: Any) -> Any:
     elif hasattr(y, "to_numpy") and not isinstance(y, np.ndarray):
         y = y.to_numpy()
     if isinstance(y, (str, bytes, Mapping)) or not isinstance(y, Iterable):
-        raise InvalidType(f"y is one value for each row, got {shown(y)}")
+        raise InvalidType(f"y is one value for each row, got {typed(y)}")
     if isinstance(y, np.ndarray):
         if isinstance(y, np.ma.MaskedArray):
             y = filled(y.astype(object)) if np.ma.is_masked(y) else y.data
@@ -330,8 +346,11 @@ def weights(w: Any) -> Any:
         return None
     try:
         array = np.asarray(filled(w), dtype=np.float64)
+    except OverflowError:
+        row = _too_large(given := list(w))
+        raise InvalidValue(f"row {row}: the weight must fit in a float, got {typed(given[row])}", row) from None
     except (TypeError, ValueError):
-        raise InvalidType(f"w is one number for each row, got {shown(w)}") from None
+        raise InvalidType(f"w is one number for each row, got {typed(w)}") from None
     if array.ndim != 1:
         raise InvalidValue(f"w is one weight for each row, got {array.ndim} dimensions")
     return array

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
+from millstream._echo import typed
 from millstream._frames import filled
 from millstream.base import Model, Part, _to_json, describe, revive
 from millstream.errors import InvalidType, InvalidValue
@@ -54,19 +55,20 @@ class Measure(Part):
         return json.loads(self._core._description())  # type: ignore[no-any-return]
 
     @classmethod
-    def _revive(cls, data: bytes) -> Self:
+    def _revive(cls, source: Any) -> Self:
+        """Build from bytes, from an open file, or as a copy of another of this class."""
         part = cls.__new__(cls)
-        part._core._load(data)
+        part._core._load(source)
         return part
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (type(self), self._core.to_bytes(), dict(self.__dict__))
 
     def __copy__(self) -> Self:
-        return _unpickle(type(self), self._core.to_bytes(), dict(self.__dict__))
+        return _unpickle(type(self), self, dict(self.__dict__))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return _unpickle(type(self), self._core.to_bytes(), copy.deepcopy(self.__dict__, memo))
+        return _unpickle(type(self), self, copy.deepcopy(self.__dict__, memo))
 
     def copy(self) -> Self:
         """An independent copy in the same state."""
@@ -86,8 +88,8 @@ def _parameter(name: str, part: Measure) -> Any:
     return part.parameters[name]
 
 
-def _unpickle(cls: type[_Measure], data: bytes, attributes: dict[str, Any]) -> _Measure:
-    part = cls._revive(data)
+def _unpickle(cls: type[_Measure], source: Any, attributes: dict[str, Any]) -> _Measure:
+    part = cls._revive(source)
     part.__dict__.update(attributes)
     return part
 
@@ -100,7 +102,7 @@ def numbers(what: str, values: Any) -> Any:
             raise TypeError
         array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise InvalidType(f"{what} is a column of numbers, got {type(values).__name__} {values!r:.60}") from None
+        raise InvalidType(f"{what} is a column of numbers, got {typed(values)}") from None
     if array.ndim != 1:
         raise InvalidValue(f"{what} is a column of numbers, got {array.ndim} dimensions")
     return array

@@ -11,16 +11,16 @@ import inspect
 import json
 import math
 import os
-import secrets
 from collections.abc import Hashable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from millstream import _core, _frames
 from millstream._answers import each_row, probabilities_of
+from millstream._echo import quoted, typed
+from millstream._files import write_whole
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Part:
         for name in _parameters_of(self):
             if name not in parameters and name not in changes and needed[name].default is inspect.Parameter.empty:
                 raise InvalidType(
-                    f"{type(self).__name__}: clone() needs the argument {name!r} of __init__, "
+                    f"{type(self).__name__}: clone() needs the argument {quoted(name)} of __init__, "
                     f"which should be kept as an attribute: self.{name} = {name}"
                 )
         return type(self)(**{**parameters, **changes})
@@ -201,7 +201,7 @@ def revive(value: Any) -> Any:
 def _to_json(description: Any) -> str:
     for key, value in description["parameters"].items():
         if isinstance(value, int) and abs(value) > 2**1000:
-            raise InvalidValue(f"{description['name']}: {key} must fit in 64 bits, got {_frames.shown(value)}")
+            raise InvalidValue(f"{description['name']}: {key} must fit in 64 bits, got {typed(value)}")
     try:
         return json.dumps(description, allow_nan=False)
     except ValueError:
@@ -222,7 +222,7 @@ def _unfit(parameters: Mapping[str, Any]) -> str | None:
             classes = [item for item in value if isinstance(item, type)] if isinstance(value, list) else []
             if classes:
                 return f"{key} must be values or parts, got {shown_part(classes[0])}"
-            return f"{key} must be a value or a part, got {_frames.shown(value)}"
+            return f"{key} must be a value or a part, got {typed(value)}"
     return None
 
 
@@ -285,29 +285,8 @@ class Model(Part):
         raise InvalidType(f"{title_of(self)}: cannot be merged: only native models can")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `millstream.load` reads. The file appears whole or not at all."""
-        data = self.to_bytes()
-        # A link stays a link, to the new file.
-        path = Path(os.path.realpath(path))
-        if path.exists() and not path.is_file() and not path.is_dir():
-            # A pipe or a device is written to; a rename would put a file in its place.
-            with path.open("wb", buffering=0) as file:
-                _write_all(file, data)
-            return
-        # Not by tempfile, whose files nobody else may read.
-        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
-        try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException as error:
-            temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError) and error.filename == str(temporary) and error.filename2 is None:
-                # The user knows the file by its own name.
-                error.filename = str(path)
-            raise
+        """Write the model atomically to a file that `millstream.load` reads: it is never there in part."""
+        write_whole(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """The whole model as one versioned, checksummed value."""
@@ -319,15 +298,9 @@ class Model(Part):
         return html_of(self)
 
 
-def _write_all(file: Any, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]
-
-
 def _check_on_error(on_error: str) -> None:
     if on_error not in _ON_ERROR:
-        raise InvalidValue(f"on_error must be one of {', '.join(_ON_ERROR)}, got {on_error!r}")
+        raise InvalidValue(f"on_error must be one of {', '.join(_ON_ERROR)}, got {quoted(on_error)}")
 
 
 class Predictor(Model):
@@ -557,9 +530,10 @@ class Native(_core.Model):
         return json.loads(self._inspect())
 
     @classmethod
-    def _revive(cls, data: bytes) -> Self:
+    def _revive(cls, source: Any) -> Self:
+        """Build from bytes, from an open file, or as a copy of another model."""
         model: Self = cls.__new__(cls)
-        model._load(data)
+        model._load(source)
         return model
 
     def clone(self, **changes: Any) -> Self:
@@ -574,16 +548,16 @@ class Native(_core.Model):
         member = _core.Model()
         member._copy_member(self, place)
         name = json.loads(member._description())["name"]
-        return face(name)._revive(member.to_bytes())  # type: ignore[attr-defined]
+        return face(name)._revive(member)  # type: ignore[attr-defined]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (type(self), self.to_bytes(), dict(self.__dict__))
 
     def __copy__(self) -> Self:
-        return _unpickle(type(self), self.to_bytes(), dict(self.__dict__))
+        return _unpickle(type(self), self, dict(self.__dict__))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return _unpickle(type(self), self.to_bytes(), copy.deepcopy(self.__dict__, memo))
+        return _unpickle(type(self), self, copy.deepcopy(self.__dict__, memo))
 
     def copy(self) -> Self:
         """An independent copy that has learned the same."""
@@ -678,7 +652,7 @@ for _verb in (
 Native.transform_many.__doc__ = Transformer.transform_many.__doc__
 
 
-def _unpickle(cls: type[_Native], data: bytes, attributes: dict[str, Any]) -> _Native:
-    model = cls._revive(data)
+def _unpickle(cls: type[_Native], source: Any, attributes: dict[str, Any]) -> _Native:
+    model = cls._revive(source)
     model.__dict__.update(attributes)
     return model

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millstream import _core, _frames
+from millstream._echo import quoted
 from millstream._sparse import Sparse
 from millstream.errors import InvalidType, InvalidValue
 
@@ -83,14 +84,14 @@ class HashingVectorizer:
         column: str | int | None = None,
     ) -> None:
         if not isinstance(n_features, int) or not 1 <= n_features <= 2**28:
-            raise InvalidValue(f"{_WHO}: n_features must be in [1, 2**28], got {n_features!r}")
+            raise InvalidValue(f"{_WHO}: n_features must be in [1, 2**28], got {quoted(n_features)}")
         low, high = ngram_range
         if not 1 <= low <= high <= 16:
             raise InvalidValue(
                 f"{_WHO}: ngram_range must be (low, high) with 1 <= low <= high <= 16, got {ngram_range}"
             )
         if norm not in ("l1", "l2", None):
-            raise InvalidValue(f"{_WHO}: norm must be 'l1', 'l2' or None, got {norm!r}")
+            raise InvalidValue(f"{_WHO}: norm must be 'l1', 'l2' or None, got {quoted(norm)}")
         self.n_features, self.ngram_range, self.lowercase = n_features, (int(low), int(high)), lowercase
         self.binary, self.alternate_sign, self.norm, self.column = binary, alternate_sign, norm, column
 

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
+from millstream._echo import typed
 from millstream.base import Described
+from millstream.errors import InvalidValue
 
 __all__ = [
     "Absolute",
@@ -47,9 +49,15 @@ class Loss(Described):
         return self._at(y, z, slope=True)
 
     def _at(self, y: Any, z: Any, *, slope: bool) -> Any:
-        targets, scores = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(z, dtype=np.float64))
+        targets, scores = np.broadcast_arrays(self._numbers("y", y), self._numbers("z", z))
         flat = _core.loss(json.dumps(self.describe()), targets.ravel(), scores.ravel(), slope)
         return flat.reshape(targets.shape) if targets.ndim else float(flat[0])
+
+    def _numbers(self, what: str, values: Any) -> Any:
+        try:
+            return np.asarray(values, dtype=np.float64)
+        except OverflowError:
+            raise InvalidValue(f"{self.name}: {what} must fit in a float, got {typed(values)}") from None
 
 
 class Squared(Loss):

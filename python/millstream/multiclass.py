@@ -62,8 +62,8 @@ class OneVsRest(Classifier):
         self.members: dict[Label, Any] = {}
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
-        return _NativeOneVsRest._revive(data)
+    def _revive(cls, source: Any) -> Any:
+        return _NativeOneVsRest._revive(source)
 
     @property
     def classes(self) -> list[Label]:
@@ -102,9 +102,9 @@ class _NativeOneVsRest(Native, OneVsRest):
         Native.__init__(self, model=model)
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
+    def _revive(cls, source: Any) -> Any:
         model = cls.__new__(cls)
-        model._load(data)
+        model._load(source)
         return model
 
 

@@ -28,7 +28,7 @@ class IRMARegressor(Native, Regressor):
     nearer to the truth after 2,000 examples than `MLPRegressor` with the best of SGD and Adam at two rates each.
     But a step costs some hundred times as much: where examples are cheap, or may be learned over and over,
     `MLPRegressor` in the same CPU time is as near with one input and two to four times nearer with more.
-    docs/design.md has the figures.
+    docs/notes/irma.md has the figures.
 
     Time grows with the square of the number of parameters, 1 + hidden_units × (2 + features), times `samples`,
     and with its cube. Targets should be of the order of 1, because `damping` is relative to them. A missing

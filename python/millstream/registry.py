@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from millstream import _core
-from millstream.errors import InvalidState, InvalidType, InvalidValue, UnknownName
+from millstream._echo import quoted
+from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError, UnknownName
 
 __all__ = ["Entry", "build", "entry", "find", "from_bytes", "load"]
 
@@ -52,7 +53,7 @@ def find(role: str | None = None) -> list[str]:
     """
     roles = {entry["role"] for entry in _catalogue().values()}
     if role is not None and role not in roles:
-        raise InvalidValue(f"millstream: role must be one of {', '.join(sorted(roles))}, got {role!r}")
+        raise InvalidValue(f"millstream: role must be one of {', '.join(sorted(roles))}, got {quoted(role)}")
     return sorted(name for name, entry in _catalogue().items() if role in (None, entry["role"]))
 
 
@@ -61,21 +62,27 @@ def entry(name: str) -> Entry:
     try:
         return _catalogue()[name]
     except KeyError:
-        raise UnknownName(f"millstream: no part named {name!r}{nearest(name, _catalogue())}") from None
+        raise UnknownName(f"millstream: no part named {quoted(name)}{nearest(name, _catalogue())}") from None
+
+
+#: Comparing names takes time that grows with the product of their lengths, and a longer one was not mistyped.
+_LONGEST_NAME = 200
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for a mistyped name: the known one that is nearest, with or without its module."""
-    whole = {other.lower(): other for other in known}
+    if len(name) > _LONGEST_NAME:
+        return ""
+    whole = {other.lower(): other for other in known if len(other) <= _LONGEST_NAME}
     short = {other.rpartition(".")[2].lower(): other for other in whole.values()}
     # Without a module, the module of a part with another name must not make that one look nearer.
     for names in (whole, short) if "." in name else (short, whole):
         # The beginning of a name is more of a hint than letters in common.
         begun = [other for other in names if len(name) > 3 and other.startswith(name.lower())]
         if begun:
-            return f", did you mean {names[min(begun, key=len)]!r}?"
+            return f", did you mean {quoted(names[min(begun, key=len)])}?"
         if near := difflib.get_close_matches(name.lower(), names, n=1):
-            return f", did you mean {names[near[0]]!r}?"
+            return f", did you mean {quoted(names[near[0]])}?"
     return ""
 
 
@@ -95,13 +102,23 @@ def build(description: dict[str, Any]) -> Any:
     0.1
     """
     if not isinstance(description, dict) or not isinstance(description.get("name"), str):
-        raise InvalidValue(f'millstream: a description is {{"name": …, "parameters": {{…}}}}, got {description!r}')
+        raise InvalidValue(
+            f'millstream: a description is {{"name": …, "parameters": {{…}}}}, got {quoted(description)}'
+        )
     if others := set(description) - {"name", "parameters"}:
-        raise InvalidValue(f'millstream: a description has "name" and "parameters", not {sorted(others)[0]!r}')
+        raise InvalidValue(
+            f'millstream: a description has "name" and "parameters", not {quoted(sorted(others)[0])}'
+        )
     parameters = description.get("parameters", {})
     if not isinstance(parameters, dict):
-        raise InvalidType(f"{description['name']}: parameters must be a dict, got {parameters!r}")
-    return cast("Any", face(description["name"]))._from_parameters(parameters)
+        raise InvalidType(f"{description['name']}: parameters must be a dict, got {quoted(parameters)}")
+    try:
+        return cast("Any", face(description["name"]))._from_parameters(parameters)
+    except TypeError as error:
+        if isinstance(error, MillstreamError) or "unexpected keyword argument" not in str(error):
+            raise
+        # Python echoes a name of any length.
+        raise InvalidType(str(error)) from None
 
 
 def from_bytes(data: bytes) -> Any:
@@ -113,24 +130,24 @@ def from_bytes(data: bytes) -> Any:
         from millstream.drift import Monitor
 
         return Monitor.from_bytes(data)
-    name = _core.name_of(data)
-    cls = cast("Any", face(name))
+    saved = _core.SavedFile(data)
+    cls = cast("Any", face(saved.name))
     if not hasattr(cls, "_revive"):
-        raise InvalidType(f"{name}: a {entry(name)['role']} has no state of its own to load")
-    return cls._revive(data)
+        raise InvalidType(f"{saved.name}: a {entry(saved.name)['role']} has no state of its own to load")
+    return cls._revive(saved)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The model that `save` wrote."""
     try:
         data = Path(path).read_bytes()
-    except FileNotFoundError:
-        from millstream.stream.source import check
-
-        check(os.fspath(path))
-        raise
     except IsADirectoryError:
         raise InvalidState(f"millstream: {path} is a directory, not a saved model") from None
+    except (OSError, ValueError) as error:
+        from millstream.stream.source import cannot_be_read, check
+
+        check(os.fspath(path))
+        raise cannot_be_read(os.fspath(path), error) from None
     try:
         return from_bytes(data)
     except InvalidState as error:

@@ -49,6 +49,28 @@ pub struct Labels {
     codes: FxHashMap<Label, u32>,
 }
 
+/// Which class codes have a label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownClasses {
+    /// The number of codes in use or reserved.
+    pub codes: usize,
+    /// The code that is reserved for a label that has not come yet.
+    pub waiting: Option<u32>,
+}
+
+impl KnownClasses {
+    #[inline]
+    pub fn has(&self, code: u32) -> bool {
+        (code as usize) < self.codes && self.waiting != Some(code)
+    }
+
+    /// Whether every code has its label, and there are as many as a learner gave probabilities for.
+    #[inline]
+    pub fn are_complete(&self, probabilities: usize, want: Want) -> bool {
+        self.codes >= 2 && self.waiting.is_none() && (want == Want::Class || probabilities == self.codes)
+    }
+}
+
 /// How many labels there were, for `rollback`.
 #[derive(Clone, Copy, Debug)]
 pub struct LabelsMark {
@@ -66,11 +88,12 @@ impl Labels {
         self.codes.len()
     }
 
-    /// Whether every code has its label, and there are as many as a learner gave probabilities for.
+    /// Which codes have a label, as a small value.
     #[inline]
-    pub fn complete(&self, probabilities: usize, want: Want) -> bool {
-        let all = self.entries.len() >= 2 && self.codes.len() == self.entries.len();
-        all && (want == Want::Class || probabilities == self.entries.len())
+    pub fn known_classes(&self) -> KnownClasses {
+        // Only the first code may wait for its label.
+        let waits = matches!(self.entries.first(), Some(None));
+        KnownClasses { codes: self.entries.len(), waiting: waits.then_some(0) }
     }
 
     pub fn is_empty(&self) -> bool {

@@ -3,9 +3,10 @@
 //! | you look for | it is in |
 //! |---|---|
 //! | all that can be built | `registry` |
-//! | what a learner must do | `role` |
+//! | how a component is declared | `declaration` |
+//! | what a learner must do | `part`, `learner`; what it is asked: `task` |
 //! | how a parameter is declared and checked | `parameter` |
-//! | one example | `row`; a dict on its way to one: `draft`; many: `table`, `block` |
+//! | one example | `row`; a dict on its way to one: `draft`; many: `table`, `batch` |
 //! | feature names, class labels | `schema`, `labels` |
 //! | learner + names + labels, whole-or-nothing | `model` |
 //! | saved files | `state` |
@@ -14,8 +15,10 @@
 
 pub mod baseline;
 pub mod basis;
-pub mod block;
+pub mod batch;
 pub mod compose;
+pub mod declaration;
+pub mod detector;
 pub mod draft;
 pub mod drift;
 pub mod elementary;
@@ -24,11 +27,14 @@ pub mod error_function;
 pub mod evaluate;
 pub mod fault;
 pub mod forest;
+pub mod generator;
 pub mod incomplete_gamma;
 pub mod kernel;
 pub mod labels;
+pub mod learner;
 pub mod linear_model;
 pub mod losses;
+pub mod metric;
 pub mod metrics;
 pub mod model;
 pub mod multiclass;
@@ -36,18 +42,21 @@ pub mod naive_bayes;
 pub mod neural_network;
 pub mod optim;
 pub mod parameter;
+pub mod part;
 pub mod preprocessing;
 pub mod quantiles;
 pub mod random;
 pub mod registry;
-pub mod role;
 pub mod row;
 pub mod schema;
 pub mod state;
+pub mod statistic;
 pub mod stats;
 pub mod synth;
 pub mod table;
+pub mod task;
 pub mod text;
+pub mod transformer;
 pub mod tree;
 
 pub use fault::{Fault, FaultKind, Result};

@@ -6,8 +6,11 @@
 
 use serde_json::{Map, Value};
 
+use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
-use crate::registry::{self, Role};
+use crate::learner::Learner;
+use crate::registry;
+use crate::task::Task;
 
 /// Where a number must lie.
 #[derive(Clone, Copy, Debug)]
@@ -350,13 +353,18 @@ impl<'a> Arguments<'a> {
     }
 
     /// The part named by an argument, built.
-    pub fn part(&self, name: &str) -> Result<registry::Built> {
+    pub fn part(&self, name: &str) -> Result<Built> {
         registry::build_resolved(self.value(name)?)
     }
 
-    pub fn parts(&self, name: &str) -> Result<Vec<registry::Built>> {
+    pub fn parts(&self, name: &str) -> Result<Vec<Built>> {
         let parts = self.value(name)?.as_array().ok_or_else(|| self.absent(name))?;
         parts.iter().map(registry::build_resolved).collect()
+    }
+
+    /// The learner of a task that a parameter describes.
+    pub fn learner<T: Task>(&self, name: &str) -> Result<Box<dyn Learner<T>>> {
+        T::unbuild(self.part(name)?).ok_or_else(|| self.absent(name))
     }
 
     pub fn names(&self, name: &str) -> Result<Vec<crate::schema::Name>> {

@@ -5,6 +5,7 @@
 //! owns: nothing is allocated per example once the buffers have grown, and `predict` stays `&self`.
 
 use crate::schema::{Kind, UNSEEN};
+use crate::task::ClassPrediction;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Row<'a> {
@@ -298,7 +299,8 @@ pub struct Scratch {
     rows: Vec<Box<RowBuffer>>,
     numbers: Vec<Vec<f64>>,
     indices: Vec<Vec<u32>>,
-    predictions: Vec<Prediction>,
+    predictions: Vec<ClassPrediction>,
+    row_batches: Vec<Vec<RowBuffer>>,
 }
 
 impl Scratch {
@@ -310,6 +312,19 @@ impl Scratch {
     #[inline]
     pub fn give_row(&mut self, row: Box<RowBuffer>) {
         self.rows.push(row);
+    }
+
+    /// At least `count` rows, whatever they hold.
+    pub fn take_rows(&mut self, count: usize) -> Vec<RowBuffer> {
+        let mut rows = self.row_batches.pop().unwrap_or_default();
+        if rows.len() < count {
+            rows.resize_with(count, RowBuffer::default);
+        }
+        rows
+    }
+
+    pub fn give_rows(&mut self, rows: Vec<RowBuffer>) {
+        self.row_batches.push(rows);
     }
 
     pub fn take_numbers(&mut self) -> Vec<f64> {
@@ -332,11 +347,11 @@ impl Scratch {
         self.indices.push(indices);
     }
 
-    pub fn take_prediction(&mut self) -> Prediction {
+    pub fn take_prediction(&mut self) -> ClassPrediction {
         self.predictions.pop().unwrap_or_default()
     }
 
-    pub fn give_prediction(&mut self, prediction: Prediction) {
+    pub fn give_prediction(&mut self, prediction: ClassPrediction) {
         self.predictions.push(prediction);
     }
 }
@@ -346,25 +361,6 @@ impl Scratch {
 pub enum Want {
     Class,
     Probabilities,
-}
-
-/// What a classifier said. `probabilities` is by class code, filled only if it was wanted.
-#[derive(Clone, Debug, Default)]
-pub struct Prediction {
-    pub class: Option<u32>,
-    pub probabilities: Vec<f64>,
-}
-
-impl Prediction {
-    pub fn clear(&mut self) {
-        self.class = None;
-        self.probabilities.clear();
-    }
-
-    /// Set the class to the most probable one, the lowest code among equals.
-    pub fn decide(&mut self) {
-        self.class = most(&self.probabilities);
-    }
 }
 
 /// The place of the largest number, the first among equals; none if all are NaN or 0 in length.

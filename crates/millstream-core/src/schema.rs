@@ -122,7 +122,7 @@ pub struct Schema {
     held: bool,
 }
 
-/// What has changed since `mark` or `hold`, newest last; `rollback` undoes it.
+/// What has changed since `mark` or `savepoint`, newest last; `rollback` undoes it.
 #[derive(Clone, Debug)]
 enum Change {
     Feature,
@@ -319,21 +319,21 @@ impl Schema {
         self.marked = self.journal.len();
     }
 
-    /// As `mark`, but `restore` will lead back to here, however many marks come between.
-    pub fn hold(&mut self) {
-        self.release();
+    /// As `mark`, but `rollback_to_savepoint` will lead back to here, however many marks come between.
+    pub fn savepoint(&mut self) {
+        self.commit();
         self.held = true;
     }
 
-    /// Undo what happened since `hold`.
-    pub fn restore(&mut self) {
+    /// Undo what happened since `savepoint`.
+    pub fn rollback_to_savepoint(&mut self) {
         self.marked = 0;
         self.rollback();
-        self.release();
+        self.commit();
     }
 
-    /// Forget the way back to `hold`.
-    pub fn release(&mut self) {
+    /// Forget the way back to `savepoint`.
+    pub fn commit(&mut self) {
         self.held = false;
         self.mark();
     }

@@ -51,7 +51,7 @@ impl<'a> SparseTable<'a> {
 
     /// Ask for a row that is read soon: another core may just have written it.
     #[inline]
-    pub fn foresee(&self, place: usize) {
+    pub fn prefetch(&self, place: usize) {
         if let Some(&[start, end]) = self.starts.get(place..place + 2) {
             (start..end).step_by(LINE / size_of::<u32>()).for_each(|at| prefetch_index(self.indices, at));
             (start..end).step_by(LINE / size_of::<f64>()).for_each(|at| prefetch_index(self.values, at));
@@ -162,6 +162,12 @@ impl<'t> Reader<'t> {
     #[inline]
     pub fn settled(&self, schema: &Schema) -> bool {
         self.direct && self.known == Some((schema.len(), true))
+    }
+
+    /// Whether rows are known numbers throughout, so that they need no copy.
+    pub fn is_direct(&mut self, schema: &Schema) -> bool {
+        self.look_up(schema);
+        self.direct
     }
 
     /// Whether `raw` holds something that the schema does not know.

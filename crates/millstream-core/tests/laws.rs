@@ -1,13 +1,15 @@
 //! Whole or nothing, for the parts of the core: whatever sequence of good and bad examples arrives, a refused
 //! one leaves the saved bytes as they were; whatever bytes arrive, they are read or refused.
 
+use millstream_core::declaration::Role;
 use millstream_core::draft::{Draft, Given};
 use millstream_core::labels::{Label, Labels};
-use millstream_core::model::{Answer, Model, Target};
-use millstream_core::registry::{Role, DECLARATIONS};
+use millstream_core::model::Model;
+use millstream_core::registry::DECLARATIONS;
 use millstream_core::row::{Row, RowBuffer, Scratch, Want};
 use millstream_core::schema::{Kind, Name, Schema};
 use millstream_core::state;
+use millstream_core::task::{Answer, Target};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 

@@ -1,8 +1,10 @@
 //! The answers to many rows, gathered as columns.
 
-use millstream_core::model::{self as core, Answer, Sink};
-use millstream_core::registry::Role;
+use millstream_core::model::{self as core, Sink};
+
+use millstream_core::declaration::Role;
 use millstream_core::row::Want;
+use millstream_core::task::Answer;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
@@ -31,7 +33,7 @@ impl Sink for Answers {
         }
     }
 
-    fn nothing(&mut self, _: usize) {
+    fn skipped(&mut self, _: usize) {
         if self.numeric {
             self.numbers.push(f64::NAN);
         } else {

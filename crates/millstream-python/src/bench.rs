@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use millstream_core::draft::Draft;
-use millstream_core::model::Answer;
 use millstream_core::row::{RowBuffer, Scratch};
+use millstream_core::task::Answer;
 
 /// Buffers of one thread. Taken out while in use, so that Python code called in between may use a model.
 #[derive(Default)]

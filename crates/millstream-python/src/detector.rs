@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::errors::{by, raise, OrRaise};
 use crate::metric::read_number;
 use crate::rows::read_numbers;
+use crate::saved::opened;
 
 #[pyclass(subclass, frozen, module = "millstream._core")]
 pub struct DriftDetector {
@@ -27,6 +28,10 @@ impl DriftDetector {
             raise(py, &Fault::value("this detector was not built: call super().__init__(…) in its __init__"))
         })?;
         work(watch)
+    }
+
+    pub fn around(watch: Watch) -> Self {
+        DriftDetector { watch: Mutex::new(Some(watch)) }
     }
 
     fn set(&self, py: Python<'_>, watch: Watch) -> PyResult<()> {
@@ -51,8 +56,13 @@ impl DriftDetector {
         self.set(py, Watch::new(&description).or_raise(py)?)
     }
 
-    fn _load(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
-        self.set(py, Watch::load(bytes).or_raise(py)?)
+    /// Become what was saved, given as bytes or as an open file, or a copy of another detector.
+    fn _load(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        let watch = match source.cast::<DriftDetector>() {
+            Ok(other) => other.get().with(py, |watch| Ok(watch.clone()))?,
+            Err(_) => Watch::from_saved(opened(source)?).or_raise(py)?,
+        };
+        self.set(py, watch)
     }
 
     /// What is known beside the estimate, in JSON.

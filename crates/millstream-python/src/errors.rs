@@ -32,10 +32,18 @@ pub fn by(py: Python<'_>, error: PyErr, who: &str) -> PyErr {
 
 /// A Python value for a message: its type, and as much of it as fits in a line.
 pub fn shown(value: &Bound<'_, PyAny>) -> String {
-    let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    let repr = value.repr().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default();
-    let line: String = repr.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
-    format!("{kind} {line}")
+    echo(value, "typed")
+}
+
+/// The same without its type.
+pub fn quoted(value: &Bound<'_, PyAny>) -> String {
+    echo(value, "quoted")
+}
+
+/// One function echoes all values, those that Python code refuses too.
+fn echo(value: &Bound<'_, PyAny>, how: &str) -> String {
+    let echoed = value.py().import("millstream._echo").and_then(|module| module.call_method1(how, (value,)));
+    echoed.and_then(|text| text.extract()).unwrap_or_default()
 }
 
 /// Text, which Python allows to be no valid Unicode.

@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use crate::bench::borrow_bench;
 use crate::errors::{by, raise, shown, OrRaise};
 use crate::rows::{names, plain_dict, read_dict, Keys, Lent};
+use crate::saved::opened;
 
 /// How many rows are done between looks for Ctrl-C.
 const STRIDE: usize = 1 << 16;
@@ -171,8 +172,13 @@ impl FeatureDriftDetector {
         self.set(py, Gauge::new(&description).or_raise(py)?)
     }
 
-    fn _load(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
-        self.set(py, Gauge::load(bytes).or_raise(py)?)
+    /// Become what was saved, given as bytes or as an open file, or a copy of another detector.
+    fn _load(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        let gauge = match source.cast::<FeatureDriftDetector>() {
+            Ok(other) => other.get().with(py, |gauge| Ok(gauge.clone()))?,
+            Err(_) => Gauge::from_saved(opened(source)?).or_raise(py)?,
+        };
+        self.set(py, gauge)
     }
 
     /// The canonical description in JSON.

@@ -2,8 +2,10 @@
 
 use std::sync::Mutex;
 
-use millstream_core::registry::{self, Built};
-use millstream_core::role::Generator as Role;
+use millstream_core::declaration::Built;
+
+use millstream_core::generator::Generator as Role;
+use millstream_core::registry;
 use millstream_core::schema::Name;
 use millstream_core::synth::Form;
 use millstream_core::Fault;

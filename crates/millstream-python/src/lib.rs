@@ -7,13 +7,16 @@ mod detector;
 mod errors;
 mod gauge;
 mod generator;
+mod json;
 mod labels;
+mod lock;
 mod metric;
 mod model;
 mod peak;
 mod prequential;
 mod room;
 mod rows;
+mod saved;
 mod statistic;
 mod targets;
 mod text;
@@ -31,6 +34,10 @@ mod _core {
     #[pymodule_export]
     use crate::generator::Generator;
     #[pymodule_export]
+    use crate::json::are_objects;
+    #[pymodule_export]
+    use crate::lock::_forked;
+    #[pymodule_export]
     use crate::metric::Metric;
     #[pymodule_export]
     use crate::model::Model;
@@ -40,6 +47,8 @@ mod _core {
     use crate::prequential::Prequential;
     #[pymodule_export]
     use crate::room::{ParsedRows, Room};
+    #[pymodule_export]
+    use crate::saved::SavedFile;
     #[pymodule_export]
     use crate::statistic::Statistic;
     #[pymodule_export]
@@ -121,18 +130,15 @@ mod _core {
         Ok(millstream_core::optim::Schedule::described(description).or_raise(py)?.at(t))
     }
 
-    /// The name of what was saved.
-    #[pyfunction]
-    fn name_of(py: Python<'_>, bytes: &[u8]) -> PyResult<String> {
-        use crate::errors::OrRaise;
-        let name = millstream_core::state::open(bytes)
-            .and_then(|saved| millstream_core::state::description(&saved))
-            .map(|description| description["name"].as_str().unwrap_or_default().to_string());
-        name.or_raise(py)
-    }
-
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Locks that threads of the parent hold are told from those of this process (see `lock`).
+        let os = module.py().import("os")?;
+        if let Some(register) = os.getattr_opt("register_at_fork")? {
+            let arguments = pyo3::types::PyDict::new(module.py());
+            arguments.set_item("after_in_child", module.getattr("_forked")?)?;
+            register.call((), Some(&arguments))?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -2,21 +2,22 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use millstream_core::declaration::Role;
 use millstream_core::labels::Label;
 use millstream_core::metrics::{Given, Meter};
-use millstream_core::model::{Target, Targets};
-use millstream_core::registry::Role;
 use millstream_core::row::Want;
+use millstream_core::task::{Target, Targets};
 use millstream_core::Fault;
 use numpy::{PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
-use crate::errors::{raise, shown, OrRaise};
+use crate::errors::{raise, OrRaise};
 use crate::labels::{read_label, show_label};
 use crate::rows::read_numbers;
-use crate::targets::{check_length, ManyTargets};
+use crate::saved::opened;
+use crate::targets::{check_length, no_number, ManyTargets, Weight};
 
 #[pyclass(subclass, frozen, module = "millstream._core")]
 pub struct Metric {
@@ -71,7 +72,7 @@ fn read_other_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
             return Ok(number);
         }
     }
-    Err(raise(value.py(), &Fault::wrong_type(format!("{what} must be a number, got {}", shown(value)))))
+    Err(raise(value.py(), &no_number(value, what)))
 }
 
 impl Metric {
@@ -123,13 +124,13 @@ impl Metric {
         self.set_meter(py, Meter::new(&description).or_raise(py)?)
     }
 
-    fn _load(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
-        self.set_meter(py, Meter::load(bytes).or_raise(py)?)
-    }
-
-    /// Take over the state of another metric of the same description.
-    fn _copy_from(&self, py: Python<'_>, other: &Bound<'_, Metric>) -> PyResult<()> {
-        self.set_meter(py, other.get().meter(py)?)
+    /// Become what was saved, given as bytes or as an open file, or a copy of another metric.
+    fn _load(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        let meter = match source.cast::<Metric>() {
+            Ok(other) => other.get().meter(py)?,
+            Err(_) => Meter::from_saved(opened(source)?).or_raise(py)?,
+        };
+        self.set_meter(py, meter)
     }
 
     /// The canonical description in JSON.
@@ -201,9 +202,10 @@ impl Metric {
     }
 
     /// Tell it what was true and what was predicted: a label, a number, or a dict of probabilities.
-    #[pyo3(signature = (y_true, y_pred, w=1.0))]
-    fn update(&self, y_true: &Bound<'_, PyAny>, y_pred: &Bound<'_, PyAny>, w: f64) -> PyResult<()> {
+    #[pyo3(signature = (y_true, y_pred, w=Weight(Ok(1.0))), text_signature = "($self, y_true, y_pred, w=1.0)")]
+    fn update(&self, y_true: &Bound<'_, PyAny>, y_pred: &Bound<'_, PyAny>, w: Weight) -> PyResult<()> {
         let py = y_true.py();
+        let w = w.number().or_raise(py)?;
         // Read before the lock is held: reading may run Python code.
         let (numbers, want) = self.with(py, |meter| Ok((meter.metric().takes_numbers(), meter.want())))?;
         if numbers {

@@ -4,29 +4,35 @@
 //! half-made update of another. A thread that must wait gives up the GIL first.
 
 use std::cell::Cell;
-use std::sync::{OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{OnceLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
+use millstream_core::declaration::Role;
 use millstream_core::draft::Draft;
-use millstream_core::model::{self as core, Answer, Job, Sink};
-use millstream_core::registry::Role;
+use millstream_core::model::{self as core, Job, Sink};
 use millstream_core::row::{Row, Value, Want};
 use millstream_core::schema::{Name, Schema};
 use millstream_core::table::Table;
+use millstream_core::task::Answer;
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::sync::RwLockExt;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyTuple};
 
 use crate::answers::Answers;
 use crate::bench::{borrow_bench, Bench};
+use crate::detector::DriftDetector;
 use crate::errors::{by, raise, shown, OrRaise};
 use crate::labels::show_label;
+use crate::lock::{Blocks, Lock, Session, WriteGuard};
 use crate::rows::{names, plain_dict, read_dict, read_numbers, Keys, Lent};
+use crate::saved::opened;
 use crate::targets::{check_length, ManyTargets, OneTarget, Weight};
 
-/// How many rows are done between looks for Ctrl-C.
-const STRIDE: usize = 1 << 16;
+/// How long a batch goes on before it looks for Ctrl-C, which needs the GIL.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
+/// A batch that is expected to take longer can be broken off by Ctrl-C.
+const LONG_BATCH: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub(crate) struct Inner {
@@ -57,6 +63,18 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Change the model without the GIL, and take up new names and labels before a reader can see it. A reader that waits
+    /// for the lock has given up the GIL, so it can be had here.
+    pub(crate) fn change<R>(&mut self, work: impl FnOnce(&mut core::Model) -> R) -> Option<R> {
+        let model = self.model.as_mut()?;
+        let before = (model.schema().len(), model.labels().known());
+        let result = work(model);
+        if (model.schema().len(), model.labels().known()) != before {
+            Python::attach(|py| self.follow(py)).ok()?;
+        }
+        Some(result)
     }
 
     /// Read a dict; false if Python code would have to run for it.
@@ -91,7 +109,7 @@ fn unbuilt(py: Python<'_>) -> PyErr {
 
 #[pyclass(subclass, frozen, module = "millstream._core")]
 pub struct Model {
-    inner: RwLock<Inner>,
+    inner: Lock<Inner>,
     /// Fixed when it is built; kept outside the lock, because it tells how to read a target.
     role: OnceLock<Role>,
 }
@@ -134,24 +152,16 @@ impl Model {
     }
 
     pub(crate) fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, Inner>> {
-        match self.inner.try_read() {
-            Ok(guard) => Ok(guard),
-            Err(TryLockError::WouldBlock) => self.inner.read_py_attached(py).map_err(|_| broken(py)),
-            Err(TryLockError::Poisoned(_)) => Err(broken(py)),
-        }
+        self.inner.read(py)
     }
 
-    pub(crate) fn write<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'a, Inner>> {
-        match self.inner.try_write() {
-            Ok(guard) => Ok(guard),
-            Err(TryLockError::WouldBlock) => self.inner.write_py_attached(py).map_err(|_| broken(py)),
-            Err(TryLockError::Poisoned(_)) => Err(broken(py)),
-        }
+    pub(crate) fn write<'a>(&'a self, py: Python<'_>) -> PyResult<WriteGuard<'a, Inner>> {
+        self.inner.write(py)
     }
-}
 
-fn broken(py: Python<'_>) -> PyErr {
-    raise(py, &Fault::state("this model met an internal error while learning; load it anew, and please report it"))
+    pub(crate) fn session<'a>(&'a self, py: Python<'_>) -> PyResult<Session<'a, Inner>> {
+        self.inner.session(py)
+    }
 }
 
 impl Model {
@@ -220,12 +230,59 @@ impl Model {
     }
 }
 
+/// A batch that is learned block by block.
+struct LearnBatch<'a> {
+    /// From the first row that is not yet learned on.
+    job: Job<'a>,
+    answers: Answers,
+    skipped: Vec<(usize, Fault)>,
+}
+
+impl LearnBatch<'_> {
+    /// Learn blocks until it is time to look for signals, or to the end; gives what stopped it.
+    fn learn(&mut self, blocks: &mut Blocks<'_, Inner>) -> Option<Fault> {
+        let started = Instant::now();
+        let end = self.job.to;
+        let mut bench = borrow_bench();
+        while self.job.from < end && started.elapsed() < BETWEEN_SIGNALS {
+            let to = (self.job.from + blocks.rows()).min(end);
+            let job = Job { to, ..self.job };
+            let mut nothing = core::NoSink;
+            let sink: &mut dyn Sink = if job.predicting.is_some() { &mut self.answers } else { &mut nothing };
+            let scratch = &mut bench.scratch;
+            let done = blocks.block(to - job.from, |inner| inner.change(|model| model.run(&job, scratch, sink)));
+            match done.flatten() {
+                Some(Ok(tally)) => self.skipped.extend(tally.skipped),
+                Some(Err(fault)) => return Some(fault),
+                None => {
+                    return Some(Fault::state("this model met an internal error; reload it, and please report it"))
+                }
+            }
+            self.job.from = to;
+        }
+        None
+    }
+}
+
+/// Change the model of a session in one short step.
+fn changed<R>(
+    py: Python<'_>,
+    blocks: &Blocks<'_, Inner>,
+    work: impl FnOnce(&mut core::Model) -> R + Send,
+) -> PyResult<R>
+where
+    R: Send,
+{
+    let changed = py.detach(|| blocks.change(|inner| inner.change(work)));
+    changed.flatten().ok_or_else(|| unbuilt(py))
+}
+
 #[pymethods]
 impl Model {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
-        Model { inner: RwLock::default(), role: OnceLock::new() }
+        Model { inner: Lock::default(), role: OnceLock::new() }
     }
 
     /// Build from a description in JSON.
@@ -254,8 +311,13 @@ impl Model {
         Ok(self.read(py)?.model(py)?.inspect().to_string())
     }
 
-    fn _load(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
-        let model = py.detach(|| core::Model::load(bytes)).or_raise(py)?;
+    /// Become what was saved, given as bytes or as an open file, or a copy of another model.
+    fn _load(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(other) = source.cast::<Model>() {
+            return self._copy_from(py, other);
+        }
+        let saved = opened(source)?;
+        let model = py.detach(|| core::Model::from_saved(saved)).or_raise(py)?;
         self.install(py, model)
     }
 
@@ -281,10 +343,9 @@ impl Model {
         self.install(py, model)
     }
 
-    /// The detector that a parameter describes, as it is now, as bytes.
-    fn _detector_bytes<'py>(&self, py: Python<'py>, parameter: &str) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.read(py)?.model(py)?.watch(parameter).and_then(|watch| watch.save()).or_raise(py)?;
-        Ok(PyBytes::new(py, &bytes))
+    /// A copy of the detector that a parameter describes, as it is now.
+    fn _detector(&self, py: Python<'_>, parameter: &str) -> PyResult<DriftDetector> {
+        Ok(DriftDetector::around(self.read(py)?.model(py)?.watch(parameter).or_raise(py)?))
     }
 
     /// Take back the last example that a transformer learned.
@@ -456,59 +517,56 @@ impl Model {
     ) -> PyResult<(Option<Py<PyAny>>, Vec<(usize, String)>)> {
         let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
         self.with_targets(py, rows, y, w, |role, title, table, targets, weights| {
-            let height = table.height();
-            let mut guard = self.write(py)?;
-            let inner = &mut *guard;
-            let model = inner.model.as_mut().ok_or_else(|| unbuilt(py))?;
-            let before = (on_error == "raise").then(|| model.hold());
-            let mut answers = Answers::new(want, role);
-            let mut set_aside = Vec::new();
+            let mut session = self.session(py)?;
+            let job = Job {
+                table,
+                from: 0,
+                to: table.height(),
+                targets: targets.targets(),
+                weights,
+                predicting: want,
+                learning: true,
+                skip: on_error == "skip",
+            };
+            let mut batch = LearnBatch { answers: Answers::new(want, role), skipped: Vec::new(), job };
+            // A long batch may be broken off by Ctrl-C, so it can always be reverted; a short one only if it may fail.
+            let long = session.blocks.takes_long(table.height(), LONG_BATCH);
+            let before = match on_error {
+                "raise" if long => Some(changed(py, &session.blocks, |model| model.savepoint())?),
+                "raise" => changed(py, &session.blocks, |model| model.savepoint_for(&batch.job))?,
+                _ => None,
+            };
+            let may_stop = on_error != "raise" || before.is_some();
             let mut failed = None;
-            let mut from = 0;
-            while from < height && failed.is_none() {
-                let to = (from + STRIDE).min(height);
-                let job = Job {
-                    table,
-                    from,
-                    to,
-                    targets: targets.targets(),
-                    weights,
-                    predicting: want,
-                    learning: true,
-                    set_aside: on_error == "skip",
-                };
-                let mut nothing = core::NoSink;
-                let sink: &mut (dyn Sink + Send) = if want.is_some() { &mut answers } else { &mut nothing };
-                let done = py.detach(|| model.run(&job, &mut borrow_bench().scratch, sink));
-                match done {
-                    Ok(tally) => {
-                        let explained = tally.set_aside.into_iter().map(|(row, fault)| {
-                            let fault = targets.explain(fault, row, title);
-                            (row, fault.message().to_string())
-                        });
-                        set_aside.extend(explained);
-                    }
-                    Err(fault) => {
-                        let row = fault.row().unwrap_or_default();
-                        failed = Some(raise(py, &targets.explain(fault, row, title)));
-                    }
-                }
-                if failed.is_none() {
+            while failed.is_none() && batch.job.from < batch.job.to {
+                let fault = py.detach(|| batch.learn(&mut session.blocks));
+                failed = fault.map(|fault| {
+                    let row = fault.row().unwrap_or_default();
+                    raise(py, &targets.explain(fault, row, title))
+                });
+                // After the last row there is nothing to break off.
+                if failed.is_none() && may_stop && batch.job.from < batch.job.to {
                     failed = py.check_signals().err();
                 }
-                from = to;
             }
-            match (&failed, before) {
-                (Some(_), Some(before)) => model.restore(before),
-                (None, Some(before)) => model.release(before),
-                _ => {}
+            if let Some(before) = before {
+                changed(py, &session.blocks, |model| match failed {
+                    Some(_) => model.rollback(before),
+                    None => model.commit(before),
+                })?;
             }
+            drop(session);
+            let mut inner = self.write(py)?;
             inner.follow(py)?;
             if let Some(error) = failed {
                 return Err(error);
             }
-            let answers = want.map(|_| answers.give(py, inner.labels.len())).transpose()?;
-            Ok((answers, set_aside))
+            let skipped = batch.skipped.into_iter().map(|(row, fault)| {
+                let fault = targets.explain(fault, row, title);
+                (row, fault.message().to_string())
+            });
+            let answers = want.map(|_| batch.answers.give(py, inner.labels.len())).transpose()?;
+            Ok((answers, skipped.collect()))
         })
     }
 
@@ -533,7 +591,7 @@ impl Model {
                 weights,
                 predicting: None,
                 learning: true,
-                set_aside: false,
+                skip: false,
             };
             let (_, stopped) = py.detach(|| model.learn_batches(&job, size, &mut borrow_bench().scratch));
             inner.follow(py)?;

@@ -7,30 +7,35 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use millstream_core::declaration::{Built, Role};
+use millstream_core::detector::DriftDetector;
 use millstream_core::evaluate::calibration::Bin;
 use millstream_core::evaluate::panel::Panel;
 use millstream_core::evaluate::scores::{Every, Instruments, Scores, MOST_CLASSES};
 use millstream_core::evaluate::{stopped, Arrival, Chunk, Evaluation};
 use millstream_core::labels::Labels;
-use millstream_core::metrics::Meter;
 use millstream_core::model as core;
-use millstream_core::registry::{self, Built, Role};
-use millstream_core::role::DriftDetector;
-use millstream_core::row::{Prediction, Scratch, Want};
+use millstream_core::registry;
+use millstream_core::row::{Scratch, Want};
 use millstream_core::table::Table;
+use millstream_core::task::ClassPrediction;
 use millstream_core::Fault;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyDict, PyList};
 
 use crate::errors::{raise, OrRaise};
 use crate::labels::{read_label, show_label};
+use crate::lock::{Blocks, Session};
+use crate::metric::Metric;
 use crate::model::{Inner, Model};
 use crate::rows::{read_integers, read_numbers, Lent};
 use crate::targets::{check_length, ManyTargets};
 
-/// How many rows are done between looks for Ctrl-C and ticks of the progress bar.
-const STRIDE: usize = 1 << 16;
+/// The time between looks for Ctrl-C, and the most rows and the first ones.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
+const LONGEST_STRIDE: usize = 1 << 16;
+const FIRST_STRIDE: usize = 1 << 10;
 /// A person cannot read faster, and a rolling metric costs a look at its whole window.
 const BETWEEN_TICKS: Duration = Duration::from_millis(100);
 
@@ -104,6 +109,8 @@ pub struct Prequential {
     /// When the progress bar was told last, and rows that it has not been told of.
     shown: Instant,
     unshown: usize,
+    /// Rows between looks for Ctrl-C, as the slowest model needs it.
+    stride: usize,
 }
 
 /// What a run's clock and model say, for a model written in Python.
@@ -139,7 +146,13 @@ fn times(py: Python<'_>, array: Option<&Bound<'_, PyAny>>, height: usize) -> PyR
 impl Prequential {
     #[new]
     fn new() -> Self {
-        Prequential { runs: Vec::new(), started: Instant::now(), shown: Instant::now(), unshown: 0 }
+        Prequential {
+            runs: Vec::new(),
+            started: Instant::now(),
+            shown: Instant::now(),
+            unshown: 0,
+            stride: FIRST_STRIDE,
+        }
     }
 
     /// Add a model (None for one written in Python) with its metrics and perhaps a drift detector.
@@ -149,7 +162,7 @@ impl Prequential {
         &mut self,
         py: Python<'_>,
         model: Option<Py<Model>>,
-        metrics: Vec<Vec<u8>>,
+        metrics: Vec<Py<Metric>>,
         detector: Option<String>,
         numbers: bool,
         window: usize,
@@ -160,10 +173,7 @@ impl Prequential {
         timed: bool,
         skip: bool,
     ) -> PyResult<()> {
-        let mut meters = Vec::new();
-        for bytes in &metrics {
-            meters.push(Meter::load(bytes).or_raise(py)?);
-        }
+        let meters = metrics.iter().map(|metric| metric.get().meter(py)).collect::<PyResult<Vec<_>>>()?;
         let detector = detector.map(|detector| take_detector(py, &detector)).transpose()?;
         let panel = Panel::new(meters, numbers, window, every).or_raise(py)?;
         let every = if doubling { Every::Doubling(every) } else { Every::Rows(every) };
@@ -222,7 +232,8 @@ impl Prequential {
         let before = self.runs.first().map_or(0, |run| run.evaluation.rows());
         let mut from = 0;
         while from < height {
-            let to = (from + STRIDE).min(height);
+            let to = (from + self.stride).min(height);
+            let started = Instant::now();
             let chunk = Chunk {
                 table: &table,
                 from,
@@ -231,8 +242,15 @@ impl Prequential {
                 weights: weights.as_deref(),
                 times: now.as_deref().zip(due.as_deref()),
             };
-            let failed = self.each(py, threads, &|evaluation, model, scratch, clock| {
-                evaluation.feed(model, &chunk, scratch, clock)
+            let failed = self.each(py, threads, &|evaluation, blocks, scratch, clock| {
+                let mut from = chunk.from;
+                while from < chunk.to {
+                    let to = (from + blocks.rows()).min(chunk.to);
+                    let part = Chunk { from, to, ..chunk };
+                    with_model(blocks, to - from, |model| evaluation.feed(model, &part, scratch, clock))?;
+                    from = to;
+                }
+                Ok(())
             })?;
             if let Some((title, fault)) = failed {
                 let row = fault.row().unwrap_or(0) as u64;
@@ -254,6 +272,11 @@ impl Prequential {
                 }
             }
             py.check_signals()?;
+            let taken = started.elapsed().max(Duration::from_nanos(1));
+            let fit = (to - from) as f64 * (BETWEEN_SIGNALS.as_secs_f64() / taken.as_secs_f64());
+            if to - from == self.stride || fit < self.stride as f64 {
+                self.stride = (fit as usize).clamp(1, 2 * self.stride).min(LONGEST_STRIDE);
+            }
             from = to;
         }
         Ok(())
@@ -274,22 +297,25 @@ impl Prequential {
         self.runs[run].evaluation.scores().curve().last().map_or(0, |point| point.rows)
     }
 
-    /// The metrics of a run as saved states.
-    fn metrics<'py>(&self, py: Python<'py>, run: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    /// Copy what the metrics of a run have measured to those that it was given.
+    fn copy_metrics(&self, py: Python<'_>, run: usize, metrics: Vec<Py<Metric>>) -> PyResult<()> {
         let meters = self.runs[run].evaluation.scores().panel().meters();
-        meters.iter().map(|meter| Ok(PyBytes::new(py, &meter.save().or_raise(py)?))).collect()
+        meters.iter().zip(metrics).try_for_each(|(meter, metric)| metric.get().set_meter(py, meter.clone()))
     }
 
     /// The stream has ended.
     fn finish(&mut self, py: Python<'_>, threads: usize) -> PyResult<()> {
-        let failed =
-            self.each(py, threads, &|evaluation, model, scratch, clock| evaluation.finish(model, scratch, clock))?;
+        let failed = self.each(py, threads, &|evaluation, blocks, scratch, clock| {
+            with_model(blocks, 1, |model| evaluation.finish(model, scratch, clock))
+        })?;
         failed.map_or(Ok(()), |(_, fault)| Err(raise(py, &fault)))
     }
 
     /// The run is broken off: nothing more is learned, and the curves end here.
     fn stop(&mut self, py: Python<'_>) -> PyResult<()> {
-        let failed = self.each(py, 1, &|evaluation, model, _, clock| evaluation.stop(model, clock))?;
+        let failed = self.each(py, 1, &|evaluation, blocks, _, clock| {
+            with_model(blocks, 1, |model| evaluation.stop(model, clock))
+        })?;
         failed.map_or(Ok(()), |(_, fault)| Err(raise(py, &fault)))
     }
 
@@ -344,7 +370,7 @@ impl Prequential {
             let number = if predicted.is_none() { f64::NAN } else { predicted.extract()? };
             return scores.number(row, y.extract()?, number, w, &instruments).or_raise(py);
         }
-        let mut prediction = Prediction::default();
+        let mut prediction = ClassPrediction::default();
         if let Some(probabilities) = probabilities {
             for (label, probability) in probabilities.iter() {
                 let code = run.known.intern(&read_label(&label)?) as usize;
@@ -419,7 +445,12 @@ impl Prequential {
     }
 }
 
-type Work<'a> = dyn Fn(&mut Evaluation, &mut core::Model, &mut Scratch, &(dyn Fn() -> f64 + Sync)) -> millstream_core::Result<()>
+type Work<'a> = dyn Fn(
+        &mut Evaluation,
+        &mut Blocks<'_, Inner>,
+        &mut Scratch,
+        &(dyn Fn() -> f64 + Sync),
+    ) -> millstream_core::Result<()>
     + Sync
     + 'a;
 
@@ -435,30 +466,28 @@ impl Prequential {
     fn each(&mut self, py: Python<'_>, threads: usize, work: &Work<'_>) -> PyResult<Option<(String, Fault)>> {
         let models: Vec<Py<Model>> =
             self.runs.iter().filter_map(|run| run.model.as_ref().map(|model| model.clone_ref(py))).collect();
-        // Two evaluations in two threads must take their locks in one order.
+        // Two evaluations in two threads must begin their sessions in one order.
         let mut order: Vec<usize> = (0..models.len()).collect();
         order.sort_by_key(|&place| models[place].as_ptr() as usize);
-        let mut guards: Vec<Option<std::sync::RwLockWriteGuard<'_, Inner>>> =
-            models.iter().map(|_| None).collect();
+        let mut sessions: Vec<Option<Session<'_, Inner>>> = models.iter().map(|_| None).collect();
         for place in order {
-            guards[place] = Some(models[place].get().write(py)?);
+            sessions[place] = Some(models[place].get().session(py)?);
         }
         let mut faults: Vec<Option<Fault>> = models.iter().map(|_| None).collect();
-        let mut jobs = Vec::new();
-        for ((guard, run), fault) in guards.iter_mut().zip(&mut self.runs).zip(&mut faults) {
-            if let Some(model) = guard.as_mut().and_then(|inner| inner.model.as_mut()) {
-                jobs.push((run, model, fault));
-            }
-        }
+        let runs = self.runs.iter_mut().filter(|run| run.model.is_some());
+        let blocks = sessions.iter_mut().flatten().map(|session| &mut session.blocks);
+        let jobs: Vec<_> = runs.zip(blocks).zip(&mut faults).collect();
         py.detach(|| {
             let workers = threads.clamp(1, jobs.len().max(1));
             let jobs = Mutex::new(jobs.into_iter());
             let labour = || loop {
-                let Some((run, model, fault)) = jobs.lock().ok().and_then(|mut jobs| jobs.next()) else { return };
+                let Some(((run, blocks), fault)) = jobs.lock().ok().and_then(|mut jobs| jobs.next()) else {
+                    return;
+                };
                 // A model's seconds are its own: not those of reading, nor of the models beside it.
                 let (begun, before) = (Instant::now(), run.busy);
                 let clock = || before + begun.elapsed().as_secs_f64();
-                *fault = work(&mut run.evaluation, model, &mut run.scratch, &clock).err();
+                *fault = work(&mut run.evaluation, blocks, &mut run.scratch, &clock).err();
                 run.busy += begun.elapsed().as_secs_f64();
             };
             std::thread::scope(|scope| {
@@ -468,17 +497,27 @@ impl Prequential {
                 labour();
             });
         });
-        for inner in guards.iter_mut().flatten() {
-            inner.follow(py)?;
+        drop(sessions);
+        for model in &models {
+            model.get().write(py)?.follow(py)?;
         }
-        for (guard, fault) in guards.iter().zip(faults) {
+        for (model, fault) in models.iter().zip(faults) {
             if let Some(fault) = fault {
-                let title = guard.as_ref().and_then(|inner| inner.model.as_ref()).map(|model| model.title());
-                return Ok(Some((title.unwrap_or_default().to_string(), fault)));
+                return Ok(Some((model.get().read(py)?.model(py)?.title().to_string(), fault)));
             }
         }
         Ok(None)
     }
+}
+
+/// A model in one short step, for work that goes by rows of its own.
+fn with_model(
+    blocks: &mut Blocks<'_, Inner>,
+    rows: usize,
+    work: impl FnOnce(&mut core::Model) -> millstream_core::Result<()>,
+) -> millstream_core::Result<()> {
+    let done = blocks.block(rows, |inner| inner.change(work)).flatten();
+    done.unwrap_or_else(|| Err(Fault::state("this model met an internal error; reload it, and please report it")))
 }
 
 fn take_detector(py: Python<'_>, description: &str) -> PyResult<Box<dyn DriftDetector>> {

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use rustc_hash::FxHashSet;
 
-use crate::errors::{raise, read_text, shown, OrRaise};
+use crate::errors::{quoted, raise, read_text, shown, OrRaise};
 use crate::room::ParsedRows;
 
 /// The key objects of a model's features by slot. A dict that is built by the same code has the same key
@@ -165,8 +165,8 @@ fn read_item(
 }
 
 fn too_large(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyErr {
-    let key = key.repr().map(|key| key.to_string()).unwrap_or_default();
-    raise(value.py(), &Fault::value(format!("feature {key}: a number must fit in a float, got {}", shown(value))))
+    let (key, got) = (quoted(key), shown(value));
+    raise(value.py(), &Fault::value(format!("feature {key}: a number must fit in a float, got {got}")))
 }
 
 /// A feature's name: a str or an int.
@@ -177,8 +177,11 @@ pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
     match key.extract::<i64>() {
         Ok(number) => Ok(Name::Number(number)),
         Err(_) => {
-            let message = format!("a feature's name is a str or an int, got {}", shown(key));
-            Err(raise(key.py(), &Fault::wrong_type(message)))
+            let fault = match key.is_instance_of::<PyInt>() {
+                true => Fault::value(format!("a feature's name must fit in 64 bits, got {}", shown(key))),
+                false => Fault::wrong_type(format!("a feature's name is a str or an int, got {}", shown(key))),
+            };
+            Err(raise(key.py(), &fault))
         }
     }
 }

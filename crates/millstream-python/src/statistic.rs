@@ -11,7 +11,8 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::errors::{raise, OrRaise};
 use crate::metric::read_number;
 use crate::rows::read_numbers;
-use crate::targets::check_length;
+use crate::saved::opened;
+use crate::targets::{check_length, Weight};
 
 #[pyclass(subclass, frozen, module = "millstream._core")]
 pub struct Statistic {
@@ -51,8 +52,13 @@ impl Statistic {
         self.set(py, Gauge::new(&description).or_raise(py)?)
     }
 
-    fn _load(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
-        self.set(py, Gauge::load(bytes).or_raise(py)?)
+    /// Become what was saved, given as bytes or as an open file, or a copy of another statistic.
+    fn _load(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        let gauge = match source.cast::<Statistic>() {
+            Ok(other) => other.get().with(py, |gauge| Ok(gauge.clone()))?,
+            Err(_) => Gauge::from_saved(opened(source)?).or_raise(py)?,
+        };
+        self.set(py, gauge)
     }
 
     /// The canonical description in JSON.
@@ -101,8 +107,9 @@ impl Statistic {
     }
 
     /// Tell it a number, or a pair of them.
-    fn _update(&self, x: &Bound<'_, PyAny>, y: Option<&Bound<'_, PyAny>>, w: f64) -> PyResult<()> {
+    fn _update(&self, x: &Bound<'_, PyAny>, y: Option<&Bound<'_, PyAny>>, w: Weight) -> PyResult<()> {
         let py = x.py();
+        let w = w.number().or_raise(py)?;
         let x = read_number(x, "x")?;
         let y = y.map_or(Ok(0.0), |y| read_number(y, "y"))?;
         self.with(py, |gauge| gauge.update(x, y, w).or_raise(py))

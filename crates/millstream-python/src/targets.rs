@@ -1,8 +1,8 @@
 //! Targets and weights, of one example and of many.
 
+use millstream_core::declaration::Role;
 use millstream_core::labels::Label;
-use millstream_core::model::{Target, Targets};
-use millstream_core::registry::Role;
+use millstream_core::task::{Target, Targets};
 use millstream_core::Fault;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -47,26 +47,31 @@ fn number_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<f64> {
     if value.is_none() {
         return Err(Fault::wrong_type("the target is missing"));
     }
-    value.extract::<f64>().map_err(|_| match value.is_instance_of::<PyInt>() {
-        true => Fault::value(format!("the target must fit in a float, got {}", shown(value))),
-        false => Fault::wrong_type(format!("the target must be a number, got {}", shown(value))),
-    })
+    value.extract::<f64>().map_err(|_| no_number(value, "the target"))
 }
 
-/// A sample weight, or why it is none: the learner's name is not known yet where it is read.
-pub struct Weight(pub Result<f64, String>);
+/// Why an object is no number: an integer may be too large to be a float.
+pub fn no_number(value: &Bound<'_, PyAny>, what: &str) -> Fault {
+    match value.is_instance_of::<PyInt>() {
+        true => Fault::value(format!("{what} must fit in a float, got {}", shown(value))),
+        false => Fault::wrong_type(format!("{what} must be a number, got {}", shown(value))),
+    }
+}
+
+/// A sample weight, or why it is none: the name of the learner is not known yet where the weight is read.
+pub struct Weight(pub millstream_core::Result<f64>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
     type Error = std::convert::Infallible;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
-        Ok(Weight(value.extract::<f64>().map_err(|_| shown(&value))))
+        Ok(Weight(value.extract::<f64>().map_err(|_| no_number(&value, "the weight"))))
     }
 }
 
 impl Weight {
     pub fn number(self) -> millstream_core::Result<f64> {
-        self.0.map_err(|got| Fault::wrong_type(format!("the weight must be a number, got {got}")))
+        self.0
     }
 }
 
@@ -156,7 +161,9 @@ impl ManyTargets {
         match self {
             ManyTargets::None => Targets::None,
             ManyTargets::Numbers(numbers, _) => Targets::Numbers(numbers),
-            ManyTargets::Labels(labels) => Targets::Classes { distinct: &labels.distinct, places: &labels.places },
+            ManyTargets::Labels(labels) => {
+                Targets::Classes { distinct: &labels.distinct, indices: &labels.places }
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.base import Label, Model
 from millstream.errors import InvalidType
 
@@ -151,5 +152,5 @@ def _need(library: str, function: str) -> None:
 def _check_ours(model: Any, function: str) -> None:
     if not isinstance(model, Model) or getattr(model, "role", None) not in _ROLES:
         raise InvalidType(
-            f"compat.{function}: takes a classifier, regressor or transformer of millstream, got {model!r:.80}"
+            f"compat.{function}: takes a classifier, regressor or transformer of millstream, got {quoted(model)}"
         )

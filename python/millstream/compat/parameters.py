@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.base import Part
 from millstream.errors import InvalidValue
 
@@ -74,7 +75,7 @@ def _replaced(part: Part, values: Mapping[str, Any], deeper: bool = False) -> An
     for name, value in values.items():
         if name not in (children if deeper else {**parameters, **children}):
             known = ", ".join(flat(part, False))
-            raise InvalidValue(f"{type(part).__name__}: no parameter {name!r}; there are {known}")
+            raise InvalidValue(f"{type(part).__name__}: no parameter {quoted(name)}; there are {known}")
         holder, place, child = children.get(name, (name, None, None))
         if deeper and child is not None:
             value = changed(child, value)

@@ -9,6 +9,7 @@ import numpy as np
 from river import base
 
 from millstream import _frames, linear_model, preprocessing
+from millstream._echo import quoted
 from millstream.base import Model
 from millstream.compat.parameters import changed
 
@@ -42,7 +43,9 @@ class _Wrapper:
     def mutate(self, new_attrs: Mapping[str, Any]) -> None:
         """Our parameters are fixed for a model's life."""
         for name in new_attrs:
-            raise ValueError(f"{name!r} is not a mutable attribute of {self}; clone with new parameters instead")
+            raise ValueError(
+                f"{quoted(name)} is not a mutable attribute of {self}; clone with new parameters instead"
+            )
 
     def __str__(self) -> str:
         return str(self.model)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from millstream._echo import quoted
 from millstream.base import Model, Part
 from millstream.compat.parameters import changed, flat
 from millstream.errors import InvalidType, InvalidValue
@@ -63,7 +64,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _fresh(self) -> Any:
         if not isinstance(self.model, Model):
             raise InvalidType(
-                f"{type(self).__name__}: model must be a model of millstream, got {self.model!r:.80}"
+                f"{type(self).__name__}: model must be a model of millstream, got {quoted(self.model)}"
             )
         return self.model.clone()
 
@@ -88,7 +89,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _weights(self, fit_params: dict[str, Any], rows: Any) -> Any:
         weights = fit_params.pop("sample_weight", None)
         for name in fit_params:
-            raise TypeError(f"{type(self).__name__}: fit takes X, y and sample_weight, got {name!r}")
+            raise TypeError(f"{type(self).__name__}: fit takes X, y and sample_weight, got {quoted(name)}")
         if weights is None:
             return None
         weights = column_or_1d(np.asarray(weights, dtype=np.float64))

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
 from millstream import _frames, multiclass
+from millstream._echo import quoted
 from millstream.base import Classifier, Model
 from millstream.compat.sklearn_base import Estimator
 from millstream.compose import Pipeline
@@ -68,12 +69,13 @@ class MillstreamClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             self.model_ = _for_classes(self._fresh(), len(self.classes_))
         elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
             raise InvalidValue(
-                f"classes={classes!r} is not the same as on last call to partial_fit, was: {self.classes_!r}"
+                f"classes={quoted(classes)} is not the same as on last call to partial_fit, "
+                f"was: {quoted(self.classes_)}"
             )
         strange = np.setdiff1d(labels, self.classes_)
         if len(strange) and self._fixed:
             raise InvalidValue(
-                f"y has the class {strange[0]!r}, which is not among the classes {self.classes_.tolist()}"
+                f"y has the class {quoted(strange[0])}, which is not among the classes {self.classes_.tolist()}"
             )
         learned = self._learn(rows, labels, fit_params)
         if len(strange):

@@ -11,6 +11,7 @@ import numpy as np
 import sklearn.base
 from sklearn.utils import get_tags
 
+from millstream._echo import quoted
 from millstream.base import Classifier, Label, Model, Regressor, Transformer
 from millstream.errors import InvalidType, InvalidValue
 
@@ -25,7 +26,7 @@ def wrap(
     """The model for a scikit-learn estimator."""
     title = type(estimator).__name__
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-        raise InvalidType(f"compat.from_sklearn: takes an estimator of scikit-learn, got {estimator!r:.80}")
+        raise InvalidType(f"compat.from_sklearn: takes an estimator of scikit-learn, got {quoted(estimator)}")
     if not hasattr(estimator, "partial_fit"):
         raise InvalidType(f"compat.from_sklearn: {title} has no partial_fit, so it cannot learn from a stream")
     if sklearn.base.is_classifier(estimator):
@@ -49,7 +50,7 @@ class _Wrapper(Model):
     def _start(self, estimator: Any, features: Sequence[Any] | None, batch_size: int) -> None:
         if not isinstance(batch_size, int) or batch_size < 1:
             raise InvalidValue(
-                f"compat.from_sklearn: batch_size must be a whole number from 1, got {batch_size!r}"
+                f"compat.from_sklearn: batch_size must be a whole number from 1, got {quoted(batch_size)}"
             )
         self.estimator = estimator
         self.features = None if features is None else list(features)
@@ -82,7 +83,7 @@ class _Wrapper(Model):
             strange = next(name for name in x if name not in columns)
             raise InvalidValue(
                 f"{self!r}: since the first example the features are {', '.join(map(repr, columns))}; "
-                f"got {strange!r}"
+                f"got {quoted(strange)}"
             )
         row = np.empty((1, len(columns)))
         for place, name in enumerate(columns):
@@ -91,10 +92,11 @@ class _Wrapper(Model):
                 row[0, place] = np.nan if value is None else value
             except (TypeError, ValueError):
                 raise InvalidType(
-                    f"{self!r}: feature {name!r} must be a number, got {value!r}; put an encoder in front"
+                    f"{self!r}: feature {quoted(name)} must be a number, got {quoted(value)}; "
+                    "put an encoder in front"
                 ) from None
             if not self._takes_missing and row[0, place] != row[0, place]:
-                raise InvalidValue(f"{self!r}: feature {name!r} is missing; put an imputer in front")
+                raise InvalidValue(f"{self!r}: feature {quoted(name)} is missing; put an imputer in front")
         return row
 
     def _known_row(self, x: Mapping[Any, Any]) -> Any:
@@ -151,7 +153,9 @@ class SklearnClassifier(_Wrapper, Classifier):
                 f"{self!r}: scikit-learn needs all classes before it learns: from_sklearn(…, classes=[…])"
             )
         if y not in known:
-            raise InvalidValue(f"{self!r}: the classes are {', '.join(repr(label) for label in known)}, got {y!r}")
+            raise InvalidValue(
+                f"{self!r}: the classes are {', '.join(repr(label) for label in known)}, got {quoted(y)}"
+            )
         self._learn(x, y, w)
 
     def predict_one(self, x: Mapping[Any, Any]) -> Label | None:
@@ -177,7 +181,7 @@ class SklearnRegressor(_Wrapper, Regressor):
 
     def learn_one(self, x: Mapping[Any, Any], y: Any = None, w: float = 1.0) -> None:
         if not isinstance(y, (int, float, np.number)) or not np.isfinite(y):
-            raise InvalidValue(f"{self!r}: the target must be a finite number, got {y!r}")
+            raise InvalidValue(f"{self!r}: the target must be a finite number, got {quoted(y)}")
         self._learn(x, float(y), w)
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.base import Features, Transformer
 from millstream.errors import InvalidType
 
@@ -36,7 +37,7 @@ class Func(Transformer):
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         if not callable(function):
-            raise InvalidType(f"compose.Func: function must be callable, got {function!r:.60}")
+            raise InvalidType(f"compose.Func: function must be callable, got {quoted(function)}")
         self.function = function
 
     def transform_one(self, x: Features) -> dict[Any, Any]:

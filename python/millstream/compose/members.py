@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.base import Native, Part, role_of
 from millstream.errors import InvalidType, InvalidValue, UnknownName
 from millstream.registry import build, nearest
@@ -23,7 +24,7 @@ def gather(who: str, what: str, given: Sequence[Any], names: Any = None) -> tupl
     members = [_member(who, part) for _, part in pairs]
     if names is not None:
         if isinstance(names, str) or not isinstance(names, Iterable):
-            raise InvalidType(f"{who}: names must be a list of names, got {names!r:.60}")
+            raise InvalidType(f"{who}: names must be a list of names, got {quoted(names)}")
         own = [str(name) for name in names]
         if len(own) != len(members):
             raise InvalidValue(f"{who}: names must be one for each of {len(members)} {what}, got {len(own)}")
@@ -54,7 +55,7 @@ def _member(who: str, part: Any) -> Any:
         from millstream.compose.func import Func
 
         return Func(part)
-    raise InvalidType(f"{who}: a part is a model, a function or a description, got {part!r:.60}")
+    raise InvalidType(f"{who}: a part is a model, a function or a description, got {quoted(part)}")
 
 
 def unique(names: list[str]) -> list[str]:
@@ -102,7 +103,7 @@ def find(who: str, names: list[str], key: Any) -> int:
     if isinstance(key, str):
         if key in names:
             return names.index(key)
-        raise UnknownName(f"{who}: no step named {key!r}{nearest(key, names)}; it has {', '.join(names)}")
+        raise UnknownName(f"{who}: no step named {quoted(key)}{nearest(key, names)}; it has {', '.join(names)}")
     return _place(who, "step", "name or by number", len(names), key)
 
 
@@ -113,7 +114,7 @@ def find_member(who: str, count: int, key: Any, what: str = "member") -> int:
 
 def _place(who: str, what: str, found: str, count: int, key: Any) -> int:
     if isinstance(key, bool) or not hasattr(key, "__index__"):
-        raise InvalidType(f"{who}: a {what} is found by {found}, got {key!r:.60}")
+        raise InvalidType(f"{who}: a {what} is found by {found}, got {quoted(key)}")
     place = int(key)
     if not -count <= place < count:
         # IndexError also ends a loop over them.

@@ -10,6 +10,7 @@ import numpy as np
 
 from millstream import _frames
 from millstream._answers import each_row, probabilities_of
+from millstream._echo import quoted
 from millstream.base import Features, Model, Native, Predictor, role_of, teach
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
 from millstream.errors import InvalidType
@@ -81,12 +82,12 @@ class Pipeline(Model):
         rest = {name: value for name, value in parameters.items() if name != "steps"}
         steps = parameters.get("steps", ())
         if not isinstance(steps, (list, tuple)):
-            raise InvalidType(f"{_WHO}: steps must be a list of parts, got {steps!r:.60}")
+            raise InvalidType(f"{_WHO}: steps must be a list of parts, got {quoted(steps)}")
         return Pipeline(list(steps), **rest)
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
-        return Native._revive.__func__(_NativePipeline, data)  # type: ignore[attr-defined]
+    def _revive(cls, source: Any) -> Any:
+        return Native._revive.__func__(_NativePipeline, source)  # type: ignore[attr-defined]
 
     def __getitem__(self, key: str | int) -> Any:
         return self.steps[find(_WHO, self.names, key)]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from millstream._echo import quoted
 from millstream.base import Features, Native, Transformer, clone_value, role_of, teach
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
 from millstream.errors import InvalidType
@@ -66,12 +67,12 @@ class Union(Transformer):
         rest = {name: value for name, value in parameters.items() if name != "parts"}
         parts = parameters.get("parts", ())
         if not isinstance(parts, (list, tuple)):
-            raise InvalidType(f"{_WHO}: parts must be a list of parts, got {parts!r:.60}")
+            raise InvalidType(f"{_WHO}: parts must be a list of parts, got {quoted(parts)}")
         return Union(list(parts), **rest)
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
-        return Native._revive.__func__(_NativeUnion, data)  # type: ignore[attr-defined]
+    def _revive(cls, source: Any) -> Any:
+        return Native._revive.__func__(_NativeUnion, source)  # type: ignore[attr-defined]
 
     def __getitem__(self, key: str | int) -> Any:
         return self.parts[find(_WHO, self.names, key)]

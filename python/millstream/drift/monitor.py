@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from millstream._display import held_by, memory_of
+from millstream._echo import quoted, visible
 from millstream.base import Features, Model, Predictor, fresh, role_of, shown_part, teach
 from millstream.drift.base import takes_rows
 from millstream.drift.event import Event
@@ -75,9 +76,11 @@ class Monitor:
 
     def __init__(self, detectors: Any, *, together: int = 500, loss: Any = None) -> None:
         if isinstance(together, bool) or not isinstance(together, int) or together < 0:
-            raise InvalidValue(f"drift.Monitor: together must be a whole number >= 0, got {together!r}")
+            raise InvalidValue(f"drift.Monitor: together must be a whole number >= 0, got {quoted(together)}")
         if loss is not None and not callable(loss):
-            raise InvalidType(f"drift.Monitor: loss must be a function of truth and prediction, got {loss!r:.60}")
+            raise InvalidType(
+                f"drift.Monitor: loss must be a function of truth and prediction, got {quoted(loss)}"
+            )
         self.together, self.loss = together, loss
         self._detectors = _named(detectors)
         #: The newest 10,000 events, the oldest of them first, and how many there were in all.
@@ -160,21 +163,21 @@ class Monitor:
 
     def _given_error(self, x: Any, y_true: Any, y_pred: Any) -> float:
         if y_true is not None or y_pred is not None or not isinstance(x, numbers.Real):
-            raise InvalidType(f"drift.Monitor: x must be a row of features, got {x!r:.60}")
+            raise InvalidType(f"drift.Monitor: x must be a row of features, got {quoted(x)}")
         if not self.watched["errors"]:
             told = f"{', '.join(self._detectors)} {'is' if len(self._detectors) == 1 else 'are'} told rows"
-            raise InvalidType(f"drift.Monitor: x must be a row of features, as {told}, got the number {x!r:.60}")
+            raise InvalidType(f"drift.Monitor: x must be a row of features, as {told}, got the number {quoted(x)}")
         try:
             return float(x)
         except OverflowError:
-            raise InvalidValue(f"drift.Monitor: x must fit in a float, got {x!r:.60}") from None
+            raise InvalidValue(f"drift.Monitor: x must fit in a float, got {quoted(x)}") from None
 
     def _place(self, saw: bool, row: Any) -> int:
         """The row that a label is of."""
         if row is None:
             return self.rows if saw else self._places.next
         if isinstance(row, bool) or not isinstance(row, numbers.Integral):
-            raise InvalidType(f"drift.Monitor: row must be a whole number, got {row!r:.60}")
+            raise InvalidType(f"drift.Monitor: row must be a whole number, got {quoted(row)}")
         place, seen = int(row), self.rows + saw
         if place < 0 or (seen and place >= seen):
             which = f"a row that was seen, from 0 to {seen - 1}" if seen else "counted from 0"
@@ -282,7 +285,7 @@ class Monitor:
     def beside(self, model: Any) -> Predictor:
         """The model with this monitor beside it: a model too, for `evaluate.prequential` and pipelines."""
         if role_of(model) not in ("classifier", "regressor"):
-            raise InvalidType(f"drift.Monitor: a model is a classifier or a regressor, got {model!r:.60}")
+            raise InvalidType(f"drift.Monitor: a model is a classifier or a regressor, got {quoted(model)}")
         return Monitored(model, self)
 
     def clone(self) -> Self:
@@ -397,7 +400,7 @@ class Monitor:
         cells = "".join(f"<th>{name}</th>" for name in head)
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         first = escape(repr(self).partition("\n")[0])
-        return f"<div><p>{first}</p><table><tr>{cells}</tr>{body}</table></div>"
+        return visible(f"<div><p>{first}</p><table><tr>{cells}</tr>{body}</table></div>")
 
 
 def _named(given: Any) -> dict[str, Any]:

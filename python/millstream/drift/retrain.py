@@ -6,6 +6,7 @@ from typing import Any
 
 from millstream import _core, _frames
 from millstream._answers import each_row, number_of, probabilities_of
+from millstream._echo import quoted
 from millstream._examples import check_example
 from millstream.base import Features, Label, Native, Predictor, fresh, role_of, shown_part, teach
 from millstream.compose.members import is_native, refuse_learned
@@ -98,7 +99,7 @@ class Retrain(Predictor):
         if warning_detector is not None:
             warning_detector = checked_detector(self.name, "warning_detector", warning_detector)
         if not isinstance(warm, bool):
-            raise InvalidValue(f"{self.name}: warm must be true or false, got {warm!r:.60}")
+            raise InvalidValue(f"{self.name}: warm must be true or false, got {quoted(warm)}")
         self.role, self.warm = str(role_of(model)), warm
         if self.role == "regressor":
             _check_size(self.name, detector=detector, warning_detector=warning_detector)
@@ -118,8 +119,8 @@ class Retrain(Predictor):
         return object.__new__, (type(self),), dict(self.__dict__)
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
-        return _NativeRetrain._revive(data)
+    def _revive(cls, source: Any) -> Any:
+        return _NativeRetrain._revive(source)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -284,9 +285,9 @@ class _NativeRetrain(Native, Retrain):
         Native.__init__(self, model=model, detector=detector, warm=warm, warning_detector=warning_detector)
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
+    def _revive(cls, source: Any) -> Any:
         model = cls.__new__(cls)
-        model._load(data)
+        model._load(source)
         return model
 
     @property
@@ -308,7 +309,7 @@ class _NativeRetrain(Native, Retrain):
     def _watching(self, parameter: str) -> Any:
         described = self._description_dict["parameters"][parameter]
         kind: Any = face(described["name"]) if described else None
-        return kind and kind._revive(self._detector_bytes(parameter))
+        return kind and kind._revive(self._detector(parameter))
 
     @property
     def replaced(self) -> int:

@@ -104,7 +104,7 @@ class FeatureDriftDetector(_core.FeatureDriftDetector, Measure):
         try:
             self.learn_many(X)
         except BaseException:
-            self._load(before.to_bytes())
+            self._load(before)
             raise
         return self
 

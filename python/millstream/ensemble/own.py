@@ -104,9 +104,9 @@ class Ensemble(Predictor):
         return object.__new__, (type(self),), dict(self.__dict__)
 
     @classmethod
-    def _revive(cls, data: bytes) -> Any:
+    def _revive(cls, source: Any) -> Any:
         model = cls._native.__new__(cls._native)
-        model._load(data)
+        model._load(source)
         return model
 
     def _make(self, **parameters: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.evaluate.frames import frame, number, table
 
@@ -56,7 +57,7 @@ class Calibration:
         """From the sums of many narrow bins: rows, weight, weight times probability, weight that came true."""
         narrow = len(sums)
         if not isinstance(bins, int) or bins < 1 or narrow % bins:
-            raise InvalidValue(f"bins must be a whole number that divides {narrow}, got {bins!r}")
+            raise InvalidValue(f"bins must be a whole number that divides {narrow}, got {quoted(bins)}")
         rows, weights, predicted, observed = sums.reshape(bins, -1, 4).sum(axis=1).T
         with np.errstate(invalid="ignore", divide="ignore"):
             return cls(

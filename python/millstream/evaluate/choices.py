@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from millstream import _core
+from millstream._echo import quoted
 from millstream.drift.monitored import Monitored
 from millstream.errors import InvalidType, InvalidValue
 from millstream.registry import nearest
@@ -94,12 +95,12 @@ def _made(metric: Any, module: Any) -> Any:
         name = metric.removeprefix("metrics.")
         found = getattr(module, name, None) if name in getattr(module, "__all__", ()) else None
         if found is None:
-            raise InvalidValue(f"metrics: no metric named {metric!r}{nearest(name, module.__all__)}")
+            raise InvalidValue(f"metrics: no metric named {quoted(metric)}{nearest(name, module.__all__)}")
         metric = found
     if isinstance(metric, type):
         metric = metric()
     if not callable(getattr(metric, "update", None)) or not callable(getattr(metric, "get", None)):
-        raise InvalidType(f"a metric has update(y_true, y_pred) and get(), got {metric!r:.60}")
+        raise InvalidType(f"a metric has update(y_true, y_pred) and get(), got {quoted(metric)}")
     return metric
 
 

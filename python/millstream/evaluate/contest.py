@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core, registry
+from millstream._echo import plain, quoted
 from millstream.drift.base import checked_detector
 from millstream.drift.monitor import Monitor
 from millstream.errors import InvalidValue, MillstreamError
@@ -28,6 +29,7 @@ from millstream.evaluate.result import Confusion, Result, Results
 from millstream.evaluate.streams import GATHERED, Chunk, chunks, length
 from millstream.evaluate.times import Times
 from millstream.stream.base import Stream
+from millstream.stream.home import owned
 
 __all__ = ["prequential"]
 
@@ -161,14 +163,16 @@ def prequential(
         ("threads", threads, 1),
         ("passes", passes, 1),
     ):
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
-        ):
-            raise InvalidValue(f"{what} must be a whole number, at least {least}, got {value!r}")
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise InvalidValue(f"{what} must be a whole number, at least {least}, got {quoted(value)}")
+        if value >= 2**63:
+            raise InvalidValue(f"{what} must be below 2**63, got {quoted(value)}")
     if on_error not in ("raise", "skip"):
-        raise InvalidValue(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+        raise InvalidValue(f"on_error must be 'raise' or 'skip', got {quoted(on_error)}")
     if on_interrupt not in ("raise", "return"):
-        raise InvalidValue(f"on_interrupt must be 'raise' or 'return', got {on_interrupt!r}")
+        raise InvalidValue(f"on_interrupt must be 'raise' or 'return', got {quoted(on_interrupt)}")
     if passes > 1 and (isinstance(stream, Iterator) or not getattr(stream, "repeatable", True)):
         raise InvalidValue(f"{passes} passes need a stream that can be read again, got {type(stream).__name__}")
     total = length(stream, limit)
@@ -190,7 +194,7 @@ def prequential(
         contest.keep_predictions(predictions)
     first = next(iter(contest.names), "")
     if len(models) > 1:
-        first = f"{next(iter(models))[:24]}: {first}"
+        first = f"{plain(next(iter(models)), 24)}: {first}"
     begun = perf_counter()
     with Progress(progress, total, first, warmup) as bar, Interrupts(on_interrupt == "return") as interrupts:
         passing = (chunks(stream, times, limit, contest.gathered) for _ in range(passes))
@@ -244,7 +248,7 @@ class Contest:
             known = [metric for metric in own.values() if isinstance(metric, _core.Metric)]
             self.engines[native].add(
                 model if native else None,
-                [metric.to_bytes() for metric in known],
+                known,
                 json.dumps(watch.describe()) if native_detector and watch is not None else None,
                 numbers=role == "regressor",
                 window=settings.window,
@@ -284,7 +288,7 @@ class Contest:
             loop.keep_answers()
 
     def run(
-        self, passes: Iterable[Iterable[Chunk]], threads: int, bar: Progress, interrupts: Interrupts
+        self, passes: Iterable[Iterator[Chunk]], threads: int, bar: Progress, interrupts: Interrupts
     ) -> Exception | None:
         """Go through the stream, as often as there are passes. Returns what ended it too early, if any."""
         for engine in self.engines.values():
@@ -292,10 +296,12 @@ class Contest:
         tick = bar.tick if bar.wanted else None
         try:
             for stream in passes:
-                for chunk in interrupts.reading(stream):
-                    self._take(chunk, threads, tick, interrupts)
-                    if not self.any_native:
-                        bar.count(chunk.size, self.engines[False].status)
+                # An error that is returned holds this frame: without this it would keep the stream open.
+                with owned(stream):
+                    for chunk in interrupts.reading(stream):
+                        self._take(chunk, threads, tick, interrupts)
+                        if not self.any_native:
+                            bar.count(chunk.size, self.engines[False].status)
                 self.engines[True].finish(threads)
                 for loop in self.loops.values():
                     loop.finish()
@@ -311,8 +317,7 @@ class Contest:
             for name, metrics in self.metrics.items():
                 native, place = self.places[name]
                 known = [metric for metric in metrics.values() if isinstance(metric, _core.Metric)]
-                for metric, state in zip(known, self.engines[native].metrics(place), strict=True):
-                    metric._load(state)
+                self.engines[native].copy_metrics(place, known)
         return None
 
     def _stop(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 
 __all__ = ["amount", "frame", "number", "table"]
@@ -14,7 +15,7 @@ def frame(columns: Mapping[str, Any], kind: str | None) -> Any:
     """Columns as a frame of the library that is asked for, or else of the first that is installed."""
     kinds = ("pandas", "polars", "pyarrow")
     if kind is not None and kind not in kinds:
-        raise InvalidValue(f"kind must be one of {', '.join(kinds)}, got {kind!r}")
+        raise InvalidValue(f"kind must be one of {', '.join(kinds)}, got {quoted(kind)}")
     for library in kinds if kind is None else (kind,):
         try:
             if library == "pandas":

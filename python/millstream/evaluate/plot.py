@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from millstream._echo import quoted
+from millstream._files import write_figure
 from millstream.errors import InvalidValue
 from millstream.evaluate.frames import number
 
@@ -57,7 +59,7 @@ def save(results: Mapping[str, Result], path: str | PathLike[str], metric: str |
     results, metric, kind = _chosen(results, metric, kind)
     figure = Figure(figsize=_size(kind), layout="constrained")
     _draw(results, metric, figure.subplots(), kind)
-    figure.savefig(path, dpi=160)
+    write_figure(path, figure, dpi=160)
 
 
 def _size(kind: str) -> tuple[float, float]:
@@ -72,12 +74,14 @@ def _chosen(results: Mapping[str, Result], metric: str | None, kind: str) -> tup
     if metric in KINDS and metric not in first.values:
         metric, kind = None, str(metric)
     if kind not in KINDS:
-        raise InvalidValue(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        raise InvalidValue(f"kind must be one of {', '.join(KINDS)}, got {quoted(kind)}")
     metric = metric or next(iter(first.values))
     if metric not in first.values:
-        raise InvalidValue(f"metric must be one of {', '.join(first.values)}, got {metric!r}")
+        raise InvalidValue(f"metric must be one of {', '.join(first.values)}, got {quoted(metric)}")
     if kind in _ALONE and len(results) > 1:
-        raise InvalidValue(f"a plot of kind {kind!r} is of one model: results[{next(iter(results))!r}].plot(…)")
+        raise InvalidValue(
+            f"a plot of kind {quoted(kind)} is of one model: results[{quoted(next(iter(results)))}].plot(…)"
+        )
     missing = {
         "confusion": first.confusion,
         "calibration": next((r.calibration for r in results.values() if r.calibration is not None), None),
@@ -91,7 +95,7 @@ def _chosen(results: Mapping[str, Result], metric: str | None, kind: str) -> tup
             "residuals": "a classifier has none",
             "weights": "the model has no weights to tell",
         }
-        raise InvalidValue(f"there is nothing to draw of kind {kind!r}: {why[kind]}")
+        raise InvalidValue(f"there is nothing to draw of kind {quoted(kind)}: {why[kind]}")
     return results, metric, kind
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.frames import amount, frame, number, table
@@ -208,7 +209,7 @@ class Results(Mapping[str, Result]):
             return []
         metric = metric or next(iter(results[0].values))
         if metric not in results[0].values:
-            raise InvalidValue(f"metric must be one of {', '.join(results[0].values)}, got {metric!r}")
+            raise InvalidValue(f"metric must be one of {', '.join(results[0].values)}, got {quoted(metric)}")
         sign = -1.0 if results[0].bigger_is_better[metric] else 1.0
 
         def place(result: Result) -> float:

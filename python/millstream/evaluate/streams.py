@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _frames
+from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.times import Times
 from millstream.stream.base import Stream
@@ -125,7 +126,7 @@ def _column(name: Any, values: Sequence[Any]) -> tuple[Any, Any]:
         return _frames._object_column(name, values)
     if str in kinds:
         return _frames._object_column(name, values)
-    return np.array(values, dtype=np.float64), None
+    return _frames.floats(name, values), None
 
 
 def cut(parts: tuple[Any, ...], start: int, stop: int) -> tuple[Any, ...]:
@@ -219,7 +220,7 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
             break
         if not _is_pair(item):
             raise InvalidType(
-                f"a stream gives (x, y), (x, y, w) or chunks (X, y), got {type(item).__name__} {item!r:.60}"
+                f"a stream gives (x, y), (x, y, w) or chunks (X, y), got {type(item).__name__} {quoted(item)}"
             )
         if isinstance(item[0], Mapping) or not _is_rows(item[0]):
             x = item[0]
@@ -315,12 +316,14 @@ def _gathered(rows: list[Any], times: Times) -> Chunk:
 
 
 def _weight(w: Any) -> float:
-    """A weight, also in River's form {"w": 2.0}. What is no number is NaN, which is refused with its row."""
+    """A weight, also in River's form {"w": 2.0}. The model refuses NaN, for what is no number, with its row."""
     if isinstance(w, Mapping):
         w = w.get("w", 1.0)
     try:
         return 1.0 if w is None else float(w)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
         return math.nan
 
 
@@ -340,9 +343,9 @@ def take_column(X: Any, name: Any) -> tuple[Any, Any]:
                 raise KeyError(name)
             return X.select([other for other in X.column_names if other != name]), X.column(place)
     except (KeyError, IndexError) as error:
-        raise InvalidValue(f"there is no column {name!r} in the stream") from error
+        raise InvalidValue(f"there is no column {quoted(name)} in the stream") from error
     except Exception as error:
         if type(error).__name__ == "ColumnNotFoundError":
-            raise InvalidValue(f"there is no column {name!r} in the stream") from error
+            raise InvalidValue(f"there is no column {quoted(name)} in the stream") from error
         raise
-    raise InvalidType(f"{type(X).__name__} has no column {name!r}: give the column itself")
+    raise InvalidType(f"{type(X).__name__} has no column {quoted(name)}: give the column itself")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _frames
+from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["Times"]
@@ -49,7 +50,9 @@ class Times:
         if time is None and isinstance(delay, (datetime.timedelta, np.timedelta64)):
             raise InvalidValue("a delay by time needs time: the name of the column that holds it")
         if time is None and not self.per_example and delay is not None and not _is_count(delay):
-            raise InvalidValue(f"delay must be a whole number of rows, at least 0, got {delay!r}")
+            raise InvalidValue(f"delay must be a whole number of rows, at least 0, got {quoted(delay)}")
+        if time is None and _is_count(delay) and delay >= 2**63:
+            raise InvalidValue(f"delay must be below 2**63 rows, got {quoted(delay)}")
 
     @classmethod
     def of_stream(cls, stream: Any, time: Any, label_time: Any, delay: Any) -> Times:
@@ -95,7 +98,7 @@ class Times:
             return X, None, None
         if self.per_example and self.time is None:
             if isinstance(self.delay, str):
-                raise InvalidType(f"a delay by a column needs time, got {self.delay!r}{_FORMS}")
+                raise InvalidType(f"a delay by a column needs time, got {quoted(self.delay)}{_FORMS}")
             raise InvalidType("a delay for each example is for streams of dicts; give time and label_time columns")
         columns: list[Any] = []
         for source in (self.time, self.delay if isinstance(self.delay, str) else self.label_time):
@@ -149,7 +152,7 @@ class Times:
     def _delay_of(self, x: Any) -> Any:
         # A key may be missing here and there, but not one that is the text of a delay.
         if self.delay not in x and re.fullmatch(r"\s*\d[\d_.,]*\s*[a-z]*\s*", self.delay):
-            raise InvalidValue(f"there is no key {self.delay!r} in the stream{_FORMS}")
+            raise InvalidValue(f"there is no key {quoted(self.delay)} in the stream{_FORMS}")
         return x.get(self.delay)
 
     def _keys(self, now: Any, other: Any) -> tuple[Any, Any]:
@@ -216,7 +219,7 @@ def _from_objects(values: Sequence[Any]) -> Any:
         if any(isinstance(value, (datetime.timedelta, np.timedelta64)) for value in values):
             return np.array(values, dtype="timedelta64[ns]")
         if any(isinstance(value, (str, bytes)) for value in values):
-            raise TypeError(f"got {values[0]!r}")
+            raise TypeError(f"got {quoted(values[0])}")
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidType(f"times must be dates or numbers: {error}") from None
@@ -227,10 +230,10 @@ def _later(now: Any, delay: Any) -> Any:
         if isinstance(delay, datetime.timedelta):
             delay = np.timedelta64(delay)
         if getattr(getattr(delay, "dtype", None), "kind", "") != "m":
-            raise InvalidType(f"times are dates, so delay must be a timedelta, got {delay!r:.60}")
+            raise InvalidType(f"times are dates, so delay must be a timedelta, got {quoted(delay)}")
         return now + delay.astype("timedelta64[ns]")
     if isinstance(delay, (datetime.timedelta, np.timedelta64)):
-        raise InvalidType(f"times are numbers, so delay must be a number, got {delay!r}")
+        raise InvalidType(f"times are numbers, so delay must be a number, got {quoted(delay)}")
     return now + np.asarray(delay, dtype=np.float64)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from millstream import _core, losses
+from millstream._echo import quoted
 from millstream.base import Classifier, Features, Label, Part, Regressor, _to_json, describe, revive
 from millstream.errors import InvalidType, InvalidValue
 from millstream.kernel.texts import String
@@ -55,9 +56,9 @@ class Function(Part):
 
     def __init__(self, function: Callable[[Any, Any], Any], takes: str = "vectors") -> None:
         if not callable(function):
-            raise InvalidType(f"kernel.Function: function must be callable, got {function!r:.60}")
+            raise InvalidType(f"kernel.Function: function must be callable, got {quoted(function)}")
         if takes not in ("vectors", "dicts"):
-            raise InvalidValue(f"kernel.Function: takes must be one of vectors, dicts, got {takes!r:.60}")
+            raise InvalidValue(f"kernel.Function: takes must be one of vectors, dicts, got {quoted(takes)}")
         self.function = function
         self.takes = takes
 
@@ -140,11 +141,11 @@ class Machine(Part):
                 continue
             if isinstance(value, str):
                 raise InvalidType(
-                    f"the kernel takes vectors of numbers, feature {name!r} is {value!r:.40}; "
+                    f"the kernel takes vectors of numbers, feature {quoted(name)} is {quoted(value)}; "
                     "kernel.Function(…, takes='dicts') gives it examples as they are"
                 )
             if not math.isfinite(value):
-                raise InvalidValue(f"feature {name!r} must be finite, got {value}")
+                raise InvalidValue(f"feature {quoted(name)} must be finite, got {value}")
             if learning:
                 features.setdefault(name, len(features))
             if name in features:
@@ -363,7 +364,7 @@ class PythonKernelSGD(_Descent, Classifier):
     def _with(self, y: Any) -> list[Label | None]:
         """The labels by code with y among them."""
         if not isinstance(y, (bool, int, str, np.bool_, np.integer)):
-            raise InvalidType(f"{self.name}: the target must be a class label (bool, int or str), got {y!r:.40}")
+            raise InvalidType(f"{self.name}: the target must be a class label (bool, int or str), got {quoted(y)}")
         label = y.item() if isinstance(y, np.generic) else y
         if label in self.classes:
             return self._labels
@@ -444,7 +445,7 @@ class PythonKernelSGDRegressor(_Descent, Regressor):
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example."""
         if isinstance(y, (str, bytes)) or y is None or not math.isfinite(y):
-            raise InvalidValue(f"{self.name}: the target must be a finite number, got {y!r:.40}")
+            raise InvalidValue(f"{self.name}: the target must be a finite number, got {quoted(y)}")
         loss = self.loss
         if isinstance(loss, losses.Poisson) and y < 0:
             raise InvalidValue(f"{self.name}: the target of losses.Poisson must not be negative, got {y}")

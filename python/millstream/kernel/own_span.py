@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import quoted
 from millstream.base import Features, Regressor, Transformer
 from millstream.errors import InvalidValue
 from millstream.kernel.own import LEAST_SHARE, Machine
@@ -80,7 +81,7 @@ class PythonKernelRLS(_Span, Regressor):
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example."""
         if isinstance(y, (str, bytes)) or y is None or not math.isfinite(y):
-            raise InvalidValue(f"{self.name}: the target must be a finite number, got {y!r:.40}")
+            raise InvalidValue(f"{self.name}: the target must be a finite number, got {quoted(y)}")
         self._check_weight(w)
         if w == 0.0:
             return

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
+from millstream._echo import quoted
 from millstream.base import Features
 from millstream.errors import InvalidType, InvalidValue
 from millstream.kernel.kernels import Kernel
@@ -89,7 +90,7 @@ class String(Kernel):
     def row(self, x: str, points: list[str]) -> Any:
         """The kernel between a text and each of some texts."""
         if bad := [text for text in (x, *points) if not isinstance(text, str)]:
-            raise InvalidType(f"{self.name}: takes texts, got {bad[0]!r:.40}")
+            raise InvalidType(f"{self.name}: takes texts, got {quoted(bad[0])}")
         values = _core.texts(json.dumps(self.describe()), x, points)
         if self.normalized and points:
             lengths = np.array([self._itself(text) for text in points]) * self._itself(x)
@@ -116,5 +117,5 @@ class String(Kernel):
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return ""
         if not isinstance(value, str):
-            raise InvalidType(f"feature {self.feature!r} must be text, got {value!r:.40}")
+            raise InvalidType(f"feature {quoted(self.feature)} must be text, got {quoted(value)}")
         return value

@@ -55,7 +55,7 @@ class Metric(_core.Metric, Measure):
             try:
                 self.update(*outcome)
             except Exception as error:
-                self._copy_from(before)
+                self._load(before)
                 error.add_note(f"at row {row}")
                 raise
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from millstream import registry
+from millstream._echo import quoted
 from millstream.errors import InvalidNotation, InvalidType, MillstreamError
 from millstream.notation.read import read
 from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
@@ -66,7 +67,7 @@ def _article(role: str) -> str:
 def _what(built: Any) -> str:
     """What a thing is, for messages."""
     role = role_of(built)
-    return f"{type(built).__name__}, {_article(role)}" if role else f"the value {built!r:.40}"
+    return f"{type(built).__name__}, {_article(role)}" if role else f"the value {quoted(built, 40)}"
 
 
 class Vocabulary:
@@ -167,7 +168,7 @@ class _Builder:
             if base.role_of(built) not in ("transformer", "classifier", "regressor"):
                 hint = self.other(built, ("transformer", "classifier", "regressor"))
                 raise self.wrong(
-                    f"{node.sign!r} joins models, got {_what(built)}{hint}", member.start, member.stop
+                    f"{quoted(node.sign)} joins models, got {_what(built)}{hint}", member.start, member.stop
                 )
             members.append(built)
         kind: Any = compose.Pipeline if node.sign == "|" else compose.Union
@@ -224,7 +225,7 @@ class _Builder:
             if argument and not roles:
                 # The parameter takes no part at all.
                 hint = "; a text stands in quotes"
-            raise self.wrong(f"no part named {node.name!r}{hint}", node.at, stop)
+            raise self.wrong(f"no part named {quoted(node.name)}{hint}", node.at, stop)
         for rule in (
             lambda full: self.vocabulary.role(full) in roles,
             lambda full: full.rpartition(".")[0] == family,
@@ -232,7 +233,7 @@ class _Builder:
             if len(found) > 1 and any(map(rule, found)):
                 found = list(filter(rule, found))
         if len(found) > 1:
-            raise self.wrong(f"{node.name!r} may be {' or '.join(found)}: write it in full", node.at, stop)
+            raise self.wrong(f"{quoted(node.name)} may be {' or '.join(found)}: write it in full", node.at, stop)
         return found[0]
 
     def known(
@@ -247,7 +248,7 @@ class _Builder:
         if not hint:
             hint = f"; it has {', '.join(known)}" if known else "; it has none"
         raise self.wrong(
-            f"{name}: no parameter named {given!r}{hint}",
+            f"{name}: no parameter named {quoted(given)}{hint}",
             argument.start,
             argument.start + len(argument.name or ""),
         )
@@ -261,7 +262,7 @@ class _Builder:
         built = self.build(node.of, roles, family)
         stop = node.at + len(node.name)
         if node.name not in self.vocabulary.methods or not hasattr(built, node.name):
-            what = f"{type(built).__name__} has no method {node.name!r} that may stand here"
+            what = f"{type(built).__name__} has no method {quoted(node.name)} that may stand here"
             raise self.wrong(f"{what}{registry.nearest(node.name, self.vocabulary.methods)}", node.at, stop)
         positional = [self.build(each.value, (), "", True) for each in node.arguments if each.name is None]
         named = {

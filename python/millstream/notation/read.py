@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.errors import InvalidNotation
 from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
 
@@ -44,7 +45,7 @@ class _Reader:
 
     def unexpected(self, due: str) -> InvalidNotation:
         found = self.peek()
-        got = f"got {found!r}" if found else "but the text ends"
+        got = f"got {quoted(found)}" if found else "but the text ends"
         return self.wrong(f"expected {due}, {got}", self.at)
 
     def peek(self) -> str:
@@ -106,7 +107,7 @@ class _Reader:
         comma = False
         while not self.take(end):
             if items and not comma:
-                raise self.unexpected(f"',' or {end!r}")
+                raise self.unexpected(f"',' or {quoted(end)}")
             items.append(self.chain(depth + 1))
             comma = self.take(",")
         return items, comma or len(items) != 1
@@ -180,7 +181,7 @@ class _Reader:
             raise self.unexpected("a number")
         self.at = found.end()
         if re.match(r"[\w.]", self.text[self.at : self.at + 1]):
-            raise self.wrong(f"not a number: {self.text[start : self.at + 1]!r}", start, self.at + 1)
+            raise self.wrong(f"not a number: {quoted(self.text[start : self.at + 1])}", start, self.at + 1)
         try:
             whole = found[0].lstrip("+-").replace("_", "").isdigit()
             value: int | float = int(found[0]) if whole else float(found[0])

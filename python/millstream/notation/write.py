@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream import registry
+from millstream._echo import quoted
 from millstream.errors import InvalidType
 
 __all__ = ["text"]
@@ -20,7 +21,7 @@ def text(part: Any) -> str:
     """
     description = part if isinstance(part, dict) else part.describe() if hasattr(part, "describe") else None
     if not isinstance(description, dict) or "name" not in description:
-        raise InvalidType(f"notation: there is no text for {part!r:.60}, only for parts of millstream")
+        raise InvalidType(f"notation: there is no text for {quoted(part)}, only for parts of millstream")
     return _part(description)
 
 

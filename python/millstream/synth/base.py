@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
+from millstream._echo import quoted
 from millstream.base import Described
 from millstream.errors import InvalidType, InvalidValue
 from millstream.stream.base import ROWS, Stream
@@ -64,7 +65,7 @@ class Generator(Described, Stream):
         try:
             rows = operator.index(rows)
         except TypeError:
-            raise InvalidType(f"{self.name}: rows must be a whole number, got {rows!r}") from None
+            raise InvalidType(f"{self.name}: rows must be a whole number, got {quoted(rows)}") from None
         if rows < 1:
             raise InvalidValue(f"{self.name}: rows must be >= 1, got {rows}")
         return self._drawn(rows)
@@ -113,10 +114,10 @@ class Generator(Described, Stream):
         row = []
         for name, values in self._features:
             if name not in x:
-                raise InvalidValue(f"{self.name}: rule() needs the feature {name!r}")
+                raise InvalidValue(f"{self.name}: rule() needs the feature {quoted(name)}")
             value = x[name]
             if values is not None and value not in values:
-                raise InvalidValue(f"{self.name}: {name} must be one of {', '.join(values)}, got {value!r}")
+                raise InvalidValue(f"{self.name}: {name} must be one of {', '.join(values)}, got {quoted(value)}")
             row.append(float(value) if values is None else float(values.index(value)))
         ruled = self._start().rule(np.array([row]))[0]
         return int(ruled) if self._classes else float(ruled)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from millstream import _frames
+from millstream._echo import quoted
 from millstream._sparse import Sparse
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.streams import take_column
@@ -83,10 +85,10 @@ def data_of(given: Any, passes: int, order: str, buffer: int) -> Data:
     examples = list(given)
     for example in examples:
         if not _is_example(example):
-            raise InvalidType(f"train: an example is (x, y) or (x, y, w) with a dict x, got {example!r:.60}")
-    ws = [float(example[2]) if len(example) == 3 else 1.0 for example in examples]
+            raise InvalidType(f"train: an example is (x, y) or (x, y, w) with a dict x, got {quoted(example)}")
+    ws = [example[2] if len(example) == 3 else 1.0 for example in examples]
     xs, ys = [example[0] for example in examples], [example[1] for example in examples]
-    return Held(_chunk(xs, ys, None if all(w == 1.0 for w in ws) else ws))
+    return Held(_chunk(xs, ys, ws if any(len(example) == 3 for example in examples) else None))
 
 
 def _is_example(item: Any) -> bool:
@@ -123,6 +125,4 @@ def _chunk(X: Any, y: Any, w: Any) -> Chunk:
         raise InvalidType(f"train: y is a column of targets, got {type(y).__name__}")
     beside = [column if column is None or hasattr(column, "__getitem__") else list(column) for column in (y, w)]
     y, w = (list(column) if isinstance(column, tuple) else column for column in beside)
-    if w is not None:
-        w = np.asarray(w, dtype=np.float64)
-    return Chunk(X, y, w)
+    return Chunk(X, y, _frames.weights(w))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core, _frames
+from millstream._echo import quoted
 from millstream.base import _restore, role_of, teach, title_of
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.evaluate.interrupts import Interrupts
@@ -245,15 +246,15 @@ def _check(
         if not missing and (
             isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) < least
         ):
-            raise InvalidValue(f"train: {what} must be a whole number, at least {least}, got {value!r}")
+            raise InvalidValue(f"train: {what} must be a whole number, at least {least}, got {quoted(value)}")
     if order not in ORDERS:
-        raise InvalidValue(f"train: order must be one of {', '.join(ORDERS)}, got {order!r}")
+        raise InvalidValue(f"train: order must be one of {', '.join(ORDERS)}, got {quoted(order)}")
     if on_interrupt not in ("raise", "return"):
-        raise InvalidValue(f"train: on_interrupt must be 'raise' or 'return', got {on_interrupt!r}")
+        raise InvalidValue(f"train: on_interrupt must be 'raise' or 'return', got {quoted(on_interrupt)}")
     if tolerance is not None and not (
         isinstance(tolerance, (int, float, np.number)) and math.isfinite(tolerance) and tolerance >= 0
     ):
-        raise InvalidValue(f"train: tolerance must be a number, at least 0, got {tolerance!r}")
+        raise InvalidValue(f"train: tolerance must be a number, at least 0, got {quoted(tolerance)}")
     if batch_size is not None and not isinstance(model, _core.Model):
         raise InvalidType(
             f"train: {title_of(model)} learns from one example at a time; mini-batches are for native "

@@ -13,6 +13,8 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
+from millstream._echo import visible
+from millstream._files import write_whole
 from millstream.errors import InvalidValue
 from millstream.evaluate.plot import COLOURS
 from millstream.tree.grown import Branch, Grown, Node, amount, class_name, feature_name
@@ -53,7 +55,7 @@ class Drawing:
     @property
     def svg(self) -> str:
         """The tree as a picture."""
-        return _Picture(self._cut).svg()
+        return visible(_Picture(self._cut).svg())
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it to a file, by the suffix of its name: .svg, .html or .txt."""
@@ -66,13 +68,13 @@ class Drawing:
             # So high that the bar that scrolls it sideways is in sight; paper does not scroll.
             style += "@media screen{body>div{max-height:calc(100vh - 3rem)}}"
             style += "@media print{svg{max-width:100%;height:auto}}"
-            title = escape(self._cut.head())
+            title = visible(escape(self._cut.head()))
             text = (
                 f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
                 '<meta name="viewport" content="width=device-width, initial-scale=1">'
                 f"<style>{style}</style></head><body>{self.fragment()}</body></html>\n"
             )
-        Path(path).write_text(text, encoding="utf-8")
+        write_whole(path, text.encode())
 
     def fragment(self) -> str:
         """The picture as part of a page; what is wider than the page can be scrolled."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.errors import UnknownName
 from millstream.evaluate.frames import frame, table
 from millstream.tree.grown import Branch, Grown, Node, class_name, feature_name, plain, short
@@ -129,7 +130,7 @@ def _code(grown: Grown, label: Any) -> int | None:
         if known is not None and known == label and isinstance(known, bool) == isinstance(label, bool):
             return code
     known = ", ".join(repr(each) for each in grown.labels if each is not None)
-    raise UnknownName(f"{grown.title}: label must be one of the classes {known}, got {label!r:.60}")
+    raise UnknownName(f"{grown.title}: label must be one of the classes {known}, got {quoted(label)}")
 
 
 def _given(x: Mapping[Any, Any], feature: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
+from millstream._echo import quoted
 from millstream.base import Features, Native
 from millstream.errors import InvalidType
 from millstream.tree.drawing import Drawing
@@ -50,7 +51,7 @@ class ReadableTree(Native):
     def __init__(self, **parameters: Any) -> None:
         splitter = parameters.get("splitter", "")
         if not isinstance(splitter, str):
-            words = f"splitter must be a word, 'gaussian' or 'histogram', got {splitter!r:.60}"
+            words = f"splitter must be a word, 'gaussian' or 'histogram', got {quoted(splitter)}"
             raise InvalidType(f"{self.name}: {words}")
         super().__init__(**parameters)
 

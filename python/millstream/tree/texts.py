@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from millstream._echo import escaped, quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.tree.grown import Branch, Grown, Node, amount
 
@@ -84,7 +85,7 @@ class Cut:
 def count(name: str, value: object, least: int) -> int:
     """A whole number that was given by the user."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InvalidType(f"draw: {name} must be a whole number, got {value!r:.60}")
+        raise InvalidType(f"draw: {name} must be a whole number, got {quoted(value)}")
     number = int(value)
     if number < least:
         raise InvalidValue(f"draw: {name} must be at least {least}, got {number}")
@@ -93,7 +94,8 @@ def count(name: str, value: object, least: int) -> int:
 
 def text_of(cut: Cut) -> str:
     """The tree as lines, a branch for each."""
-    return "\n".join(_lines(cut))
+    # A name may hold line breaks, which must not forge nodes.
+    return "\n".join(map(escaped, _lines(cut)))
 
 
 def _lines(cut: Cut) -> Iterator[str]:

@@ -2,12 +2,14 @@
 //!
 //! It is certain of it: probability 1 for that class. `baseline.Prior` gives the frequencies instead.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::learner::Learner;
+use crate::part::Part;
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::pack;
+use crate::task::{ClassPrediction, Classes};
 
 use super::class_counts::ClassCounts;
 
@@ -45,8 +47,8 @@ impl Part for MajorityClass {
     }
 }
 
-impl Classifier for MajorityClass {
-    fn predict(&self, _x: Row<'_>, want: Want, out: &mut Prediction, _scratch: &mut Scratch) {
+impl Learner<Classes> for MajorityClass {
+    fn predict(&self, _x: Row<'_>, want: Want, out: &mut ClassPrediction, _scratch: &mut Scratch) {
         out.clear();
         out.class = self.counts.majority();
         if let (Want::Probabilities, Some(class)) = (want, out.class) {
@@ -59,7 +61,7 @@ impl Classifier for MajorityClass {
         self.counts.learn(NAME, y, w)
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
     }
 }
@@ -71,7 +73,7 @@ mod tests {
     #[test]
     fn weights_decide() {
         let mut model = MajorityClass::default();
-        let (mut out, mut scratch) = (Prediction::default(), Scratch::default());
+        let (mut out, mut scratch) = (ClassPrediction::default(), Scratch::default());
         for (y, w) in [(0, 1.0), (1, 2.5), (0, 1.0)] {
             model.learn(Row::Plain(&[]), y, w, &mut scratch).unwrap();
         }

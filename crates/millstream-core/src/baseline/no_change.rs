@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::learner::Learner;
+use crate::part::Part;
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::{ClassPrediction, Classes};
 
 const NAME: &str = "baseline.NoChange";
 
@@ -49,8 +51,8 @@ impl Part for NoChange {
     }
 }
 
-impl Classifier for NoChange {
-    fn predict(&self, _x: Row<'_>, want: Want, out: &mut Prediction, _scratch: &mut Scratch) {
+impl Learner<Classes> for NoChange {
+    fn predict(&self, _x: Row<'_>, want: Want, out: &mut ClassPrediction, _scratch: &mut Scratch) {
         out.clear();
         out.class = self.last;
         if let (Want::Probabilities, Some(last)) = (want, self.last) {
@@ -69,7 +71,7 @@ impl Classifier for NoChange {
         Ok(())
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
     }
 }
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn the_last_class() {
         let mut model = NoChange::default();
-        let (mut out, mut scratch) = (Prediction::default(), Scratch::default());
+        let (mut out, mut scratch) = (ClassPrediction::default(), Scratch::default());
         model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut scratch);
         assert_eq!(out.class, None);
         model.learn(Row::Plain(&[]), 1, 1.0, &mut scratch).unwrap();

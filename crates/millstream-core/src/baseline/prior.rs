@@ -1,11 +1,13 @@
 //! Each class with the share it had so far, whatever the features.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::learner::Learner;
+use crate::part::Part;
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::pack;
+use crate::task::{ClassPrediction, Classes};
 
 use super::class_counts::ClassCounts;
 
@@ -43,8 +45,8 @@ impl Part for Prior {
     }
 }
 
-impl Classifier for Prior {
-    fn predict(&self, _x: Row<'_>, want: Want, out: &mut Prediction, _scratch: &mut Scratch) {
+impl Learner<Classes> for Prior {
+    fn predict(&self, _x: Row<'_>, want: Want, out: &mut ClassPrediction, _scratch: &mut Scratch) {
         out.clear();
         out.class = self.counts.majority();
         if want == Want::Probabilities && out.class.is_some() {
@@ -56,7 +58,7 @@ impl Classifier for Prior {
         self.counts.learn(NAME, y, w)
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
     }
 }
@@ -68,7 +70,7 @@ mod tests {
     #[test]
     fn shares_by_hand() {
         let mut model = Prior::default();
-        let (mut out, mut scratch) = (Prediction::default(), Scratch::default());
+        let (mut out, mut scratch) = (ClassPrediction::default(), Scratch::default());
         for (y, w) in [(0, 1.0), (1, 2.0), (0, 1.0), (2, 1.0)] {
             model.learn(Row::Plain(&[]), y, w, &mut scratch).unwrap();
         }

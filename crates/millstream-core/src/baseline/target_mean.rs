@@ -5,12 +5,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{Row, Scratch};
+use crate::learner::Learner;
+use crate::part::Part;
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Numbers;
 
 const NAME: &str = "baseline.TargetMean";
 
@@ -50,9 +52,9 @@ impl Part for TargetMean {
     }
 }
 
-impl Regressor for TargetMean {
-    fn predict(&self, _x: Row<'_>, _scratch: &mut Scratch) -> f64 {
-        self.mean
+impl Learner<Numbers> for TargetMean {
+    fn predict(&self, _x: Row<'_>, _want: Want, out: &mut f64, _scratch: &mut Scratch) {
+        *out = self.mean;
     }
 
     fn learn(&mut self, _x: Row<'_>, y: f64, w: f64, _scratch: &mut Scratch) -> Result<()> {
@@ -65,7 +67,7 @@ impl Regressor for TargetMean {
         Ok(())
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }
@@ -73,6 +75,7 @@ impl Regressor for TargetMean {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
 
     #[test]
     fn a_weighted_mean_by_hand() {
@@ -81,7 +84,7 @@ mod tests {
         model.learn(Row::Plain(&[]), 4.0, 1.0, &mut scratch).unwrap();
         model.learn(Row::Plain(&[]), 10.0, 3.0, &mut scratch).unwrap();
         // (4 + 3 · 10) / 4
-        assert_eq!(model.predict(Row::Plain(&[]), &mut scratch), 8.5);
+        assert_eq!(model.number(Row::Plain(&[]), &mut scratch), 8.5);
         let mut far = TargetMean { count: 1.0, mean: 1e308 };
         assert!(far.learn(Row::Plain(&[]), -1e308, 1.0, &mut scratch).is_err());
         assert_eq!((far.count, far.mean), (1.0, 1e308));

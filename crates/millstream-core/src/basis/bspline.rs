@@ -3,9 +3,9 @@
 //! Knots lie evenly between the bounds, and degree + 1 of them on each bound, so that the functions add up to 1
 //! everywhere. A product of two is a polynomial on each interval, which Gauss's quadrature integrates exactly.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::parameters;
 use super::quadrature::gauss_legendre;

@@ -2,9 +2,9 @@
 //!
 //! 2 T_i T_j = T_{i+j} + T_{|i−j|}, and ∫ T_n over [−1, 1] is 2 / (1 − n²) for even n and 0 for odd.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::legendre::Orthonormal;
 use super::parameters::{self, MOST_ORDER};

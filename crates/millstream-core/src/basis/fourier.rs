@@ -3,9 +3,9 @@
 
 use std::f64::consts::TAU;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::parameters::{self, MOST_ORDER};
 use super::structure::{Constant, Structure};

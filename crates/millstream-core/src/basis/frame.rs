@@ -10,10 +10,12 @@ use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result, Shown};
 use crate::parameter::Arguments;
-use crate::role::{Part, Transformer};
+use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::{BasisFunctions, Transformer};
 
 use super::axis::Axis;
 use super::cloud::Cloud;
@@ -247,16 +249,12 @@ impl Part for Basis {
         std::mem::size_of::<Self>() + self.functions.memory()
     }
 
-    fn needs_names(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { needs_names: true, checks_rows: true, ..Abilities::default() }
     }
 
     fn bind(&mut self, schema: &Schema) {
         self.names = schema.names().map(|name| name.to_string()).collect();
-    }
-
-    fn checks(&self) -> bool {
-        true
     }
 
     fn check(&self, x: Row<'_>, _: &mut Scratch) -> Result<()> {
@@ -298,7 +296,7 @@ impl Transformer for Basis {
         }
     }
 
-    fn learn(&mut self, x: Row<'_>, _w: f64, _: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, _y: Truth, _w: f64, _: &mut Scratch) -> Result<()> {
         self.undo = self.state;
         if self.state.inputs == 0 {
             self.size(self.inputs(x.width()))?;
@@ -308,7 +306,7 @@ impl Transformer for Basis {
         Ok(())
     }
 
-    fn is_fixed(&self) -> bool {
+    fn is_frozen(&self) -> bool {
         self.state.inputs > 0
     }
 
@@ -330,12 +328,25 @@ impl Transformer for Basis {
         schema
     }
 
-    fn become_orthonormal(&mut self) -> bool {
-        self.orthonormal = true;
-        true
+    fn basis(&self) -> Option<&dyn BasisFunctions> {
+        Some(self)
     }
 
-    fn transition(&self) -> Result<Option<Vec<f64>>> {
+    fn basis_mut(&mut self) -> Option<&mut dyn BasisFunctions> {
+        Some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Transformer> {
+        Box::new(self.clone())
+    }
+}
+
+impl BasisFunctions for Basis {
+    fn set_orthonormal(&mut self, orthonormal: bool) {
+        self.orthonormal = orthonormal;
+    }
+
+    fn change(&self) -> Result<Option<Vec<f64>>> {
         let inputs = self.inputs(0);
         if !self.orthonormal || inputs == 0 {
             return Ok(None);
@@ -344,7 +355,7 @@ impl Transformer for Basis {
         Ok(Some(self.functions.transition(inputs)))
     }
 
-    fn gram(&self, inputs: Option<usize>) -> Result<Option<Vec<f64>>> {
+    fn gram(&self, inputs: Option<usize>) -> Result<Vec<f64>> {
         let known = Some(self.inputs(0)).filter(|&known| known > 0);
         let inputs = match (known, inputs) {
             (Some(known), Some(asked)) if known != asked => {
@@ -357,10 +368,6 @@ impl Transformer for Basis {
             return Err(Fault::value(format!("{}: inputs must be 1 or more, got 0", self.who)));
         }
         self.refuse_wide(self.size(inputs)?)?;
-        Ok(Some(self.functions.gram(inputs)))
-    }
-
-    fn duplicate(&self) -> Box<dyn Transformer> {
-        Box::new(self.clone())
+        Ok(self.functions.gram(inputs))
     }
 }

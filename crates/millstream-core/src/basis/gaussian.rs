@@ -9,9 +9,9 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::cloud::Cloud;
 use super::parameters::{self, table, Table, MOST_IN_TRIANGLE};

@@ -3,9 +3,9 @@
 //! A function is 1 at its point and falls to 0 at the points beside it. On an interval of length h, ∫ φ_i² = h/3 and
 //! ∫ φ_i φ_{i+1} = h/6.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::parameters;
 use super::structure::{Constant, Structure};

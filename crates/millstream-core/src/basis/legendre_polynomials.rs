@@ -1,9 +1,9 @@
 //! Legendre's polynomials P_0, …, P_order of the input moved to [−1, 1]: orthogonal on the bounds,
 //! ∫ P_k² = (high − low) / (2k + 1).
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::legendre::Orthonormal;
 use super::parameters::{self, MOST_ORDER};

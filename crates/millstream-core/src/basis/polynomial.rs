@@ -3,9 +3,9 @@
 //! A = ∫ x^(i + j) = (high^n − low^n) / n with n = i + j + 1. It is as good as singular for high orders, and nothing
 //! here is computed by way of it: ψ are Legendre's polynomials.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::legendre::Orthonormal;
 use super::parameters;

@@ -8,14 +8,17 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
-use crate::block::{ClassBlock, NumberBlock, Predictions};
+use crate::batch::{Batch, Rows};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::learner::{DecisionFunction, Interval, Learner, MiniBatch};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Member, Part, Regressor, Transformer};
-use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
+use crate::part::{Abilities, Extracted, Part};
+use crate::row::{Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::{Task, Truth};
+use crate::transformer::{BasisFunctions, Transformer};
 
 const NAME: &str = "compose.Pipeline";
 
@@ -47,18 +50,18 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
         }
     }
     let wants_orthonormal = match &last {
-        Built::Classifier(last) => last.wants_orthonormal(),
-        Built::Regressor(last) => last.wants_orthonormal(),
+        Built::Classifier(last) => last.abilities().wants_orthonormal,
+        Built::Regressor(last) => last.abilities().wants_orthonormal,
         _ => false,
     };
-    if let (true, Some(before)) = (wants_orthonormal, steps.last_mut()) {
-        before.become_orthonormal();
+    if let (true, Some(basis)) = (wants_orthonormal, steps.last_mut().and_then(|step| step.basis_mut())) {
+        basis.set_orthonormal(true);
     }
     let chain = Chain { steps, ..Chain::default() };
     Ok(match last {
-        Built::Classifier(last) => Built::Classifier(Box::new(Pipeline { chain, last, held: None })),
-        Built::Regressor(last) => Built::Regressor(Box::new(Pipeline { chain, last, held: None })),
-        Built::Transformer(last) => Built::Transformer(Box::new(Pipeline { chain, last, held: None })),
+        Built::Classifier(last) => Built::Classifier(Box::new(Pipeline::new(chain, last))),
+        Built::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
+        Built::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
         _ => return Err(Fault::wrong_type(format!("{NAME}: steps are transformers and learners"))),
     })
 }
@@ -100,10 +103,8 @@ fn through<R>(
 
 fn check_through(steps: &[Box<dyn Transformer>], x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
     let Some((first, rest)) = steps.split_first() else { return Ok(()) };
-    if first.checks() {
-        first.check(x, scratch)?;
-    }
-    if !rest.iter().any(|step| step.checks()) {
+    first.check(x, scratch)?;
+    if rest.is_empty() {
         return Ok(());
     }
     let mut buffer = scratch.take_row();
@@ -116,7 +117,8 @@ fn check_through(steps: &[Box<dyn Transformer>], x: Row<'_>, scratch: &mut Scrat
 type Last<'a> = dyn FnMut(Row<'_>, Option<&Schema>, &mut Scratch) -> Result<()> + 'a;
 
 /// What `learn_through` needs beside the row.
-struct Lesson<'a> {
+struct Example<'a> {
+    y: Truth,
     w: f64,
     scratch: &'a mut Scratch,
     /// Learn with the last step; a schema is given if its features have new names to bind.
@@ -131,18 +133,18 @@ fn learn_through(
     input: &dyn Fn() -> Schema,
     grown: bool,
     x: Row<'_>,
-    lesson: &mut Lesson<'_>,
+    example: &mut Example<'_>,
 ) -> Result<()> {
     let Some((first, rest)) = steps.split_first_mut() else {
         let schema = grown.then(input);
-        return (lesson.last)(x, schema.as_ref(), lesson.scratch);
+        return (example.last)(x, schema.as_ref(), example.scratch);
     };
     if grown {
         first.bind(&input());
     }
-    let mut buffer = lesson.scratch.take_row();
-    if let Err(fault) = first.learn_and_transform(x, lesson.w, &mut buffer, lesson.scratch) {
-        lesson.scratch.give_row(buffer);
+    let mut buffer = example.scratch.take_row();
+    if let Err(fault) = first.learn_and_transform(x, example.y, example.w, &mut buffer, example.scratch) {
+        example.scratch.give_row(buffer);
         return Err(fault);
     }
     let width = buffer.row().width();
@@ -152,8 +154,8 @@ fn learn_through(
     };
     let grown = known.is_some_and(|known| std::mem::replace(known, width) != width);
     let output = || first.output(&input());
-    let learned = learn_through(rest, others, &output, grown, buffer.row(), lesson);
-    lesson.scratch.give_row(buffer);
+    let learned = learn_through(rest, others, &output, grown, buffer.row(), example);
+    example.scratch.give_row(buffer);
     if learned.is_err() {
         first.undo();
     }
@@ -170,18 +172,9 @@ impl Chain {
         }
     }
 
-    /// The one transformer, if there is just one and it writes the same before and after it has learned.
-    #[inline]
-    fn fixed(&mut self) -> Option<&mut dyn Transformer> {
-        match self.steps.as_mut_slice() {
-            [only] if only.is_fixed() => Some(&mut **only),
-            _ => None,
-        }
-    }
-
-    /// Carry a row to every step that may refuse it.
-    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        check_through(&self.steps, x, scratch)
+    /// Whether learning changes nothing about what the steps write.
+    fn is_frozen(&self) -> bool {
+        self.steps.iter().all(|step| step.is_frozen())
     }
 
     /// The schema behind the steps.
@@ -194,14 +187,22 @@ impl Chain {
             step.undo();
         }
     }
+
+    fn each(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        self.steps.iter().for_each(|step| visit(&**step));
+    }
 }
+
+/// Fewer rows than this go one by one: a batch keeps a copy of the transformers.
+const FEWEST_ROWS: usize = 16;
 
 #[derive(Clone)]
 struct Pipeline<Last> {
     chain: Chain,
     last: Last,
-    /// The transformers as they were at `hold`.
-    held: Option<Chain>,
+    /// The transformers at the last savepoint.
+    at_savepoint: Option<Chain>,
+    abilities: Abilities,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -209,55 +210,75 @@ struct State {
     steps: Vec<ByteBuf>,
 }
 
-/// What the three kinds of pipeline share: the last step, whatever its role, as a part.
+/// What the kinds of pipelines share: the last step, whatever its role, as a component.
 trait AsPart {
-    fn part(&self) -> &dyn Part;
-    fn part_mut(&mut self) -> &mut dyn Part;
+    fn as_part(&self) -> &dyn Part;
+    fn as_part_mut(&mut self) -> &mut dyn Part;
 }
 
-macro_rules! as_part {
-    ($role:ident) => {
-        impl AsPart for Box<dyn $role> {
-            fn part(&self) -> &dyn Part {
-                &**self
-            }
-            fn part_mut(&mut self) -> &mut dyn Part {
-                &mut **self
-            }
-        }
-
-        impl Clone for Box<dyn $role> {
-            fn clone(&self) -> Self {
-                self.duplicate()
-            }
-        }
-    };
+impl<T: Task> AsPart for Box<dyn Learner<T>> {
+    fn as_part(&self) -> &dyn Part {
+        &**self
+    }
+    fn as_part_mut(&mut self) -> &mut dyn Part {
+        &mut **self
+    }
 }
-as_part!(Classifier);
-as_part!(Regressor);
-as_part!(Transformer);
+
+impl AsPart for Box<dyn Transformer> {
+    fn as_part(&self) -> &dyn Part {
+        &**self
+    }
+    fn as_part_mut(&mut self) -> &mut dyn Part {
+        &mut **self
+    }
+}
+
+/// What a pipeline can do: what its last step can, as far as the steps before it let that through.
+fn abilities(chain: &Chain, last: Abilities) -> Abilities {
+    let mut all = last;
+    for step in chain.steps.iter().rev().map(|step| step.abilities()) {
+        all = Abilities {
+            needs_names: all.needs_names || step.needs_names,
+            checks_rows: all.checks_rows || step.checks_rows,
+            missing_is_zero: step.missing_is_zero || (step.keeps_missing && all.missing_is_zero),
+            keeps_missing: step.keeps_missing && all.keeps_missing,
+            wants_orthonormal: false,
+            threads: all.threads.max(step.threads),
+            ..all
+        };
+    }
+    all
+}
 
 impl<Last: AsPart> Pipeline<Last> {
+    fn new(chain: Chain, last: Last) -> Self {
+        let abilities = abilities(&chain, last.as_part().abilities());
+        Pipeline { chain, last, at_savepoint: None, abilities }
+    }
+
     fn learn_all(
         &mut self,
         x: Row<'_>,
+        y: Truth,
         w: f64,
         scratch: &mut Scratch,
         mut last: impl FnMut(&mut Last, Row<'_>, &mut Scratch) -> Result<()>,
     ) -> Result<()> {
         let Pipeline { chain, last: learner, .. } = self;
         let input = || chain.input.clone();
-        let mut lesson = Lesson {
+        let mut example = Example {
+            y,
             w,
             scratch,
             last: &mut |z, schema, scratch| {
                 if let Some(schema) = schema {
-                    learner.part_mut().bind(schema);
+                    learner.as_part_mut().bind(schema);
                 }
                 last(learner, z, scratch)
             },
         };
-        let learned = learn_through(&mut chain.steps, &mut chain.widths, &input, false, x, &mut lesson);
+        let learned = learn_through(&mut chain.steps, &mut chain.widths, &input, false, x, &mut example);
         if learned.is_err() && !self.chain.widths.is_empty() {
             let input = std::mem::take(&mut self.chain.input);
             self.bind_all(&input);
@@ -273,26 +294,29 @@ impl<Last: AsPart> Pipeline<Last> {
             current = step.output(&current);
             self.chain.widths.push(current.len());
         }
-        self.last.part_mut().bind(&current);
+        self.last.as_part_mut().bind(&current);
         self.chain.input = schema.clone();
     }
 }
 
 impl<Last: AsPart + Clone> Pipeline<Last> {
-    /// The last step's state for the features that the step before it names, where it was given others that are
-    /// orthonormal.
-    fn expressed(&self) -> Result<Option<Vec<u8>>> {
-        match self.chain.steps.last().map(|step| step.transition()).transpose()?.flatten() {
-            Some(transition) => self.last.part().expressed(&transition),
-            None => Ok(None),
+    /// The last step for the features that the step before it names, where it was given others that are orthonormal.
+    fn last_in_named_features(&self) -> Result<Last> {
+        let mut last = self.last.clone();
+        let basis = self.chain.steps.last().and_then(|step| step.basis());
+        if let Some(change) = basis.map(|basis| basis.change()).transpose()?.flatten() {
+            if let Some(state) = last.as_part().change_basis(&change)? {
+                last.as_part_mut().load(&state)?;
+            }
         }
+        Ok(last)
     }
 }
 
-impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
+impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
     fn save(&self) -> Result<Vec<u8>> {
         let steps = self.chain.steps.iter().map(|step| step.save());
-        let steps = steps.chain(std::iter::once(self.last.part().save()));
+        let steps = steps.chain(std::iter::once(self.last.as_part().save()));
         pack(&State { steps: steps.map(|bytes| bytes.map(ByteBuf::from)).collect::<Result<_>>()? })
     }
 
@@ -302,53 +326,54 @@ impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
         for (step, bytes) in self.chain.steps.iter_mut().zip(&state.steps) {
             step.load(bytes)?;
         }
-        self.last.part_mut().load(&state.steps[state.steps.len() - 1])
+        self.last.as_part_mut().load(&state.steps[state.steps.len() - 1])
+    }
+
+    fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        self.chain.each(visit);
+        visit(self.last.as_part());
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn infallible(&self) -> bool {
+        self.chain.steps.iter().all(|step| step.infallible()) && self.last.as_part().infallible()
     }
 
     /// Of the transformers a copy is kept.
-    fn hold(&mut self) -> bool {
-        let holds = self.last.part_mut().hold();
-        self.held = holds.then(|| self.chain.clone());
-        holds
+    fn savepoint(&mut self) -> bool {
+        let records = self.last.as_part_mut().savepoint();
+        self.at_savepoint = records.then(|| self.chain.clone());
+        records
     }
 
-    fn restore(&mut self) {
-        if let Some(chain) = self.held.take() {
+    fn rollback(&mut self) {
+        if let Some(chain) = self.at_savepoint.take() {
             self.chain = chain;
-            self.last.part_mut().restore();
+            self.last.as_part_mut().rollback();
         }
     }
 
-    fn release(&mut self) {
-        self.held = None;
-        self.last.part_mut().release();
-    }
-
-    fn memory(&self) -> usize {
-        self.chain.steps.iter().map(|step| step.memory()).sum::<usize>() + self.last.part().memory()
-    }
-
-    fn needs_names(&self) -> bool {
-        self.chain.steps.iter().any(|step| step.needs_names()) || self.last.part().needs_names()
+    fn commit(&mut self) {
+        self.at_savepoint = None;
+        self.last.as_part_mut().commit();
     }
 
     fn bind(&mut self, schema: &Schema) {
         self.bind_all(schema);
     }
 
-    fn checks(&self) -> bool {
-        self.chain.steps.iter().any(|step| step.checks()) || self.last.part().checks()
-    }
-
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.chain.check(x, scratch)?;
-        match self.last.part().checks() {
-            true => through(&self.chain.steps, x, scratch, |z, scratch| self.last.part().check(z, scratch)),
+        check_through(&self.chain.steps, x, scratch)?;
+        match self.last.as_part().abilities().checks_rows {
+            true => through(&self.chain.steps, x, scratch, |z, scratch| self.last.as_part().check(z, scratch)),
             false => Ok(()),
         }
     }
 
-    fn fold_in(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
         let state: State = unpack(NAME, other)?;
         require(NAME, state.steps.len() == self.chain.steps.len() + 1, "steps are missing")?;
         let (mut theirs, mut ours) = (theirs.clone(), ours.clone());
@@ -358,12 +383,12 @@ impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
             twin.bind(&theirs);
             step.bind(&ours);
             // What a basis writes depends on which inputs it was given first, and in which order.
-            let fixed = twin.is_fixed() && theirs.names().eq(ours.names());
-            match (step.steady(), fixed && step.is_fixed()) {
-                (true, _) => step.fold_in(bytes, &theirs, &ours)?,
+            let fixed = twin.is_frozen() && theirs.names().eq(ours.names());
+            match (step.is_stateless(), fixed && step.is_frozen()) {
+                (true, _) => step.merge_state(bytes, &theirs, &ours)?,
                 (false, true) => {}
                 (false, false) if fixed => step.load(bytes)?,
-                (false, false) if twin.is_fixed() => return Err(Fault::value(
+                (false, false) if twin.is_frozen() => return Err(Fault::value(
                     "cannot be merged exactly: the features of the two halves differ, or came in another order, and \
                          what a step before the last writes depends on that",
                 )),
@@ -374,9 +399,9 @@ impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
             }
             (theirs, ours) = (twin.output(&theirs), step.output(&ours));
         }
-        let last = self.last.part_mut();
+        let last = self.last.as_part_mut();
         last.bind(&ours);
-        last.fold_in(&state.steps[state.steps.len() - 1], &theirs, &ours)
+        last.merge_state(&state.steps[state.steps.len() - 1], &theirs, &ours)
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -386,210 +411,317 @@ impl<Last: AsPart + Clone + Send + Sync> Part for Pipeline<Last> {
             steps.push(step.inspect(&current));
             current = step.output(&current);
         }
-        steps.push(match self.expressed() {
-            Ok(Some(state)) => {
-                let mut last = self.last.clone();
-                match last.part_mut().load(&state) {
-                    Ok(()) => last.part().inspect(&current),
-                    Err(_) => serde_json::Value::Null,
-                }
-            }
-            _ => self.last.part().inspect(&current),
+        steps.push(match self.last_in_named_features() {
+            Ok(last) => last.as_part().inspect(&current),
+            Err(_) => serde_json::Value::Null,
         });
         json!({ "steps": steps })
     }
 
-    fn member(&self, place: usize, input: &Schema) -> Result<Option<Member>> {
-        if place > self.chain.steps.len() {
+    fn member(&self, index: usize, input: &Schema) -> Result<Option<Extracted>> {
+        if index > self.chain.steps.len() {
             return Ok(None);
         }
-        let input = self.chain.steps[..place].iter().fold(input.clone(), |schema, step| step.output(&schema));
-        let state = match self.chain.steps.get(place) {
-            Some(step) => step.save()?,
-            None => match self.expressed()? {
-                Some(state) => state,
-                None => self.last.part().save()?,
-            },
+        let input = self.chain.steps[..index].iter().fold(input.clone(), |schema, step| step.output(&schema));
+        let part = match self.chain.steps.get(index) {
+            Some(step) => {
+                let mut step = step.clone();
+                if let Some(basis) = step.basis_mut() {
+                    basis.set_orthonormal(false);
+                }
+                Built::Transformer(step)
+            }
+            None => self.last_in_named_features()?.built(),
         };
-        Ok(Some(Member { state, input, learned: None }))
+        Ok(Some(Extracted { part, description: None, input, learned: None }))
     }
 }
 
-impl Classifier for Pipeline<Box<dyn Classifier>> {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+/// The last step as a component of its own.
+trait Boxed {
+    fn built(self) -> Built;
+}
+
+impl<T: Task> Boxed for Box<dyn Learner<T>> {
+    fn built(self) -> Built {
+        T::build(self)
+    }
+}
+
+impl Boxed for Box<dyn Transformer> {
+    fn built(self) -> Built {
+        Built::Transformer(self)
+    }
+}
+
+/// What became of a row in front of the last step.
+enum Passed {
+    Through,
+    /// A step has begun to write other features, so the next ones must be bound first: nothing was learned.
+    Grown,
+}
+
+impl Chain {
+    /// Let every step learn a row and transform it to `after`, and before that transform the asked row to `before`, if
+    /// that is wanted. After a fault nothing is learned.
+    #[allow(clippy::too_many_arguments)]
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        asked: Row<'_>,
+        (y, w): (Truth, f64),
+        before: Option<&mut RowBuffer>,
+        after: &mut RowBuffer,
+        scratch: &mut Scratch,
+    ) -> Result<Passed> {
+        if let Some(before) = before {
+            let copy = |row: Row<'_>, _: &mut Scratch| before.copy_from(row);
+            through(&self.steps, asked, scratch, copy);
+        }
+        let mut buffer = scratch.take_row();
+        let mut passed = Ok(Passed::Through);
+        for index in 0..self.steps.len() {
+            let step = &mut self.steps[index];
+            let learned = match index {
+                0 => step.learn_and_transform(x, y, w, after, scratch),
+                _ => {
+                    std::mem::swap(&mut *buffer, after);
+                    step.learn_and_transform(buffer.row(), y, w, after, scratch)
+                }
+            };
+            let grown = self.widths.get(index).is_some_and(|&width| width != after.row().width());
+            if learned.is_err() || grown {
+                let learners = if learned.is_err() { index } else { index + 1 };
+                self.steps[..learners].iter_mut().for_each(|step| step.undo());
+                passed = learned.map(|()| Passed::Grown);
+                break;
+            }
+        }
+        scratch.give_row(buffer);
+        passed
+    }
+}
+
+impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
+    /// Row by row.
+    fn step_each(
+        &mut self,
+        batch: &Batch<'_, T>,
+        want: Want,
+        out: &mut T::Predictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let mut prediction = T::take(scratch);
+        let mut done = 0;
+        for (row, &y) in batch.truths.iter().enumerate() {
+            let (x, w) = (batch.rows.at(row), batch.weight(row));
+            if self.abilities.checks_rows && check_through(&self.chain.steps, x, scratch).is_err() {
+                break;
+            }
+            let stepped = match batch.asked {
+                None => self.step(x, y, w, want, &mut prediction, scratch),
+                Some(asked) => {
+                    self.predict(asked.at(row), want, &mut prediction, scratch);
+                    self.learn(x, y, w, scratch)
+                }
+            };
+            if stepped.is_err() {
+                break;
+            }
+            T::push(&mut prediction, want, out);
+            done += 1;
+        }
+        T::give(prediction, scratch);
+        done
+    }
+
+    /// Transform the rows of a batch, then let the last step take them together. Returns how many were done before one
+    /// was refused or has features that steps must be bound to.
+    fn step_together(
+        &mut self,
+        batch: &Batch<'_, T>,
+        want: Want,
+        out: &mut T::Predictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let n = batch.len();
+        // Where learning does not change what the steps write, a row is predicted as it is learned.
+        let frozen = self.chain.is_frozen() && batch.asked.is_none();
+        let stateless = self.chain.steps.iter().all(|step| step.is_stateless());
+        let start = (!stateless).then(|| self.chain.clone());
+        let (mut before, mut after) = (scratch.take_rows(n), scratch.take_rows(n));
+        let mut reached = n;
+        for row in 0..n {
+            let example = (T::truth(batch.truths[row]), batch.weight(row));
+            let asked = (!frozen).then_some(&mut before[row]);
+            let (x, out) = (batch.rows.at(row), &mut after[row]);
+            if !matches!(
+                self.chain.step(x, batch.asked_at(row), example, asked, out, scratch),
+                Ok(Passed::Through)
+            ) {
+                reached = row;
+                break;
+            }
+        }
+        let together = Batch {
+            rows: Rows::Owned(&after[..reached]),
+            asked: (!frozen).then(|| Rows::Owned(&before[..reached])),
+            ..batch.slice(0, reached)
+        };
+        let done = match together.is_empty() {
+            true => 0,
+            false => self.last.step_batch(&together, want, out, scratch),
+        };
+        if let (true, Some(start)) = (done < reached, start) {
+            // The transformers have learned rows that the last step has not: back, and again up to there.
+            self.chain = start;
+            for (row, out) in after.iter_mut().enumerate().take(done) {
+                let example = (T::truth(batch.truths[row]), batch.weight(row));
+                let x = batch.rows.at(row);
+                let _ = self.chain.step(x, x, example, None, out, scratch);
+            }
+        }
+        scratch.give_rows(before);
+        scratch.give_rows(after);
+        done
+    }
+}
+
+impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch) {
         through(&self.chain.steps, x, scratch, |z, scratch| self.last.predict(z, want, out, scratch));
     }
 
-    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
-    }
-
-    fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
-        through(&self.chain.steps, x, scratch, |z, scratch| self.last.loss(z, y, scratch))
-    }
-
-    fn takes_batches(&self) -> bool {
-        self.last.takes_batches()
-    }
-
-    fn gather(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.learn_all(x, w, scratch, |last, z, scratch| last.gather(z, y, w, scratch))
-    }
-
-    fn descend(&mut self) -> Result<()> {
-        self.last.descend()
-    }
-
-    fn step_block(
-        &mut self,
-        block: &ClassBlock<'_>,
-        want: Want,
-        out: &mut Predictions,
-        scratch: &mut Scratch,
-    ) -> usize {
-        let mut prediction = scratch.take_prediction();
-        let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
-        let checks = self.checks();
-        let mut done = 0;
-        for (x, y, w) in block.rows() {
-            let x = Row::Plain(x);
-            let last = &mut self.last;
-            if let Some(first) = self.chain.fixed() {
-                let learned = first.learn_and_transform(x, w, &mut after, scratch).and_then(|()| {
-                    let stepped = last.step(after.row(), y, w, want, &mut prediction, scratch);
-                    stepped.inspect_err(|_| first.undo())
-                });
-                if learned.is_err() {
-                    break;
-                }
-                out.push(&mut prediction, block.labels, want);
-                done += 1;
-                continue;
-            }
-            if checks && self.chain.check(x, scratch).is_err() {
-                break;
-            }
-            let learned = match self.chain.alone() {
-                // The common pipeline, without the recursion.
-                Some(first) => first.step(x, w, &mut before, &mut after, scratch).and_then(|()| {
-                    last.predict(before.row(), want, &mut prediction, scratch);
-                    last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo())
-                }),
-                None => self.step(x, y, w, want, &mut prediction, scratch),
-            };
-            if learned.is_err() {
-                break;
-            }
-            out.push(&mut prediction, block.labels, want);
-            done += 1;
+    fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
+        if let Some(first) = self.chain.alone() {
+            // The common pipeline, without the recursion.
+            let (mut after, last) = (scratch.take_row(), &mut self.last);
+            let learned = first
+                .learn_and_transform(x, T::truth(y), w, &mut after, scratch)
+                .and_then(|()| last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo()));
+            scratch.give_row(after);
+            return learned;
         }
+        self.learn_all(x, T::truth(y), w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
+    }
+
+    /// The last step's own `step` where a row is transformed the same before and after it is learned.
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: T::Truth,
+        w: f64,
+        want: Want,
+        out: &mut T::Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let frozen = self.chain.is_frozen();
+        let Some(first) = self.chain.alone() else {
+            if frozen {
+                return self.learn_all(x, T::truth(y), w, scratch, |last, z, scratch| {
+                    last.step(z, y, w, want, out, scratch)
+                });
+            }
+            self.predict(x, want, out, scratch);
+            return self.learn(x, y, w, scratch);
+        };
+        let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
+        let last = &mut self.last;
+        let stepped = match frozen {
+            true => first
+                .learn_and_transform(x, T::truth(y), w, &mut after, scratch)
+                .and_then(|()| last.step(after.row(), y, w, want, out, scratch).inspect_err(|_| first.undo())),
+            false => first.step(x, T::truth(y), w, &mut before, &mut after, scratch).and_then(|()| {
+                last.predict(before.row(), want, out, scratch);
+                last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo())
+            }),
+        };
         scratch.give_row(before);
         scratch.give_row(after);
-        scratch.give_prediction(prediction);
+        stepped
+    }
+
+    fn step_batch(
+        &mut self,
+        batch: &Batch<'_, T>,
+        want: Want,
+        out: &mut T::Predictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        if self.chain.steps.is_empty() {
+            return self.last.step_batch(batch, want, out, scratch);
+        }
+        if !self.abilities.takes_batches || batch.len() < FEWEST_ROWS {
+            return self.step_each(batch, want, out, scratch);
+        }
+        let mut done = 0;
+        while done < batch.len() {
+            done += self.step_together(&batch.slice(done, batch.len()), want, out, scratch);
+            if done < batch.len() {
+                // The row that stopped it goes by itself.
+                let one = self.step_each(&batch.slice(done, done + 1), want, out, scratch);
+                if one == 0 {
+                    break;
+                }
+                done += 1;
+            }
+        }
         done
     }
 
-    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
-        through(&self.chain.steps, x, scratch, |z, scratch| self.last.score(z, scratch))
+    fn learn_batch(&mut self, batch: &Batch<'_, T>, buffer: &mut T::Predictions, scratch: &mut Scratch) -> usize {
+        if self.abilities.takes_batches {
+            return self.step_batch(&Batch { asked: None, ..*batch }, T::LEAST, buffer, scratch);
+        }
+        let rows = batch.truths.iter().enumerate();
+        rows.take_while(|&(row, &y)| self.learn(batch.rows.at(row), y, batch.weight(row), scratch).is_ok()).count()
     }
 
-    fn max_classes(&self) -> usize {
-        self.last.max_classes()
+    fn loss(&self, x: Row<'_>, y: T::Truth, scratch: &mut Scratch) -> Option<f64> {
+        through(&self.chain.steps, x, scratch, |z, scratch| self.last.loss(z, y, scratch))
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
+    fn decision_function(&self) -> Option<&dyn DecisionFunction> {
+        self.last.decision_function().map(|_| self as &dyn DecisionFunction)
+    }
+
+    fn interval(&self) -> Option<&dyn Interval> {
+        self.last.interval().map(|_| self as &dyn Interval)
+    }
+
+    fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<T>> {
+        self.abilities.mini_batches.then_some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Learner<T>> {
         Box::new(self.clone())
     }
 }
 
-impl Regressor for Pipeline<Box<dyn Regressor>> {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        through(&self.chain.steps, x, scratch, |z, scratch| self.last.predict(z, scratch))
+impl<T: Task> DecisionFunction for Pipeline<Box<dyn Learner<T>>> {
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
+        let last = self.last.decision_function()?;
+        through(&self.chain.steps, x, scratch, |z, scratch| last.score(z, scratch))
     }
+}
 
-    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
-    }
-
-    fn step_block(&mut self, block: &NumberBlock<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
-        let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
-        let checks = self.checks();
-        let mut done = 0;
-        for (x, y, w) in block.rows() {
-            let x = Row::Plain(x);
-            let last = &mut self.last;
-            if let Some(first) = self.chain.fixed() {
-                let predicted = first
-                    .learn_and_transform(x, w, &mut after, scratch)
-                    .and_then(|()| last.step(after.row(), y, w, scratch).inspect_err(|_| first.undo()));
-                let Ok(predicted) = predicted else { break };
-                out.push(predicted);
-                done += 1;
-                continue;
-            }
-            if checks && self.chain.check(x, scratch).is_err() {
-                break;
-            }
-            let predicted = match self.chain.alone() {
-                Some(first) => first.step(x, w, &mut before, &mut after, scratch).and_then(|()| {
-                    let predicted = last.predict(before.row(), scratch);
-                    let learned = last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo());
-                    learned.map(|()| predicted)
-                }),
-                None => self.step(x, y, w, scratch),
-            };
-            let Ok(predicted) = predicted else { break };
-            out.push(predicted);
-            done += 1;
-        }
-        scratch.give_row(before);
-        scratch.give_row(after);
-        done
-    }
-
-    fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
-        through(&self.chain.steps, x, scratch, |z, scratch| self.last.loss(z, y, scratch))
-    }
-
-    fn takes_batches(&self) -> bool {
-        self.last.takes_batches()
-    }
-
-    fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.learn_all(x, w, scratch, |last, z, scratch| last.gather(z, y, w, scratch))
-    }
-
-    fn descend(&mut self) -> Result<()> {
-        self.last.descend()
-    }
-
-    fn learn_block(&mut self, block: &NumberBlock<'_>, scratch: &mut Scratch) -> usize {
-        let mut after = scratch.take_row();
-        let mut done = 0;
-        for (x, y, w) in block.rows() {
-            let x = Row::Plain(x);
-            let last = &mut self.last;
-            let learned = match self.chain.alone() {
-                Some(first) => first
-                    .learn_and_transform(x, w, &mut after, scratch)
-                    .and_then(|()| last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo())),
-                None => self.learn(x, y, w, scratch),
-            };
-            if learned.is_err() {
-                break;
-            }
-            done += 1;
-        }
-        scratch.give_row(after);
-        done
-    }
-
+impl<T: Task> Interval for Pipeline<Box<dyn Learner<T>>> {
     fn interval(&self, x: Row<'_>, coverage: f64, scratch: &mut Scratch) -> Option<(f64, f64)> {
-        through(&self.chain.steps, x, scratch, |z, scratch| self.last.interval(z, coverage, scratch))
+        let last = self.last.interval()?;
+        through(&self.chain.steps, x, scratch, |z, scratch| last.interval(z, coverage, scratch))
+    }
+}
+
+impl<T: Task> MiniBatch<T> for Pipeline<Box<dyn Learner<T>>> {
+    fn accumulate(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn_all(x, T::truth(y), w, scratch, |last, z, scratch| match last.mini_batch() {
+            Some(last) => last.accumulate(z, y, w, scratch),
+            None => Err(Fault::wrong_type("learns from one example at a time")),
+        })
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
-        Box::new(self.clone())
+    fn apply(&mut self) -> Result<()> {
+        self.last.mini_batch().map_or(Ok(()), |last| last.apply())
     }
 }
 
@@ -598,18 +730,19 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
         through(&self.chain.steps, x, scratch, |z, scratch| self.last.transform(z, out, scratch));
     }
 
-    fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.learn_all(x, w, scratch, |last, z, scratch| last.learn(z, w, scratch))
+    fn learn(&mut self, x: Row<'_>, y: Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.learn_all(x, y, w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
     }
 
     fn learn_and_transform(
         &mut self,
         x: Row<'_>,
+        y: Truth,
         w: f64,
         out: &mut RowBuffer,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        self.learn_all(x, w, scratch, |last, z, scratch| last.learn_and_transform(z, w, out, scratch))
+        self.learn_all(x, y, w, scratch, |last, z, scratch| last.learn_and_transform(z, y, w, out, scratch))
     }
 
     fn undo(&mut self) {
@@ -625,16 +758,20 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
         self.last.output(&self.chain.output(input))
     }
 
-    fn become_orthonormal(&mut self) -> bool {
-        self.last.become_orthonormal()
+    fn basis(&self) -> Option<&dyn BasisFunctions> {
+        self.last.basis()
     }
 
-    fn transition(&self) -> Result<Option<Vec<f64>>> {
-        self.last.transition()
+    fn basis_mut(&mut self) -> Option<&mut dyn BasisFunctions> {
+        self.last.basis_mut()
     }
 
-    fn steady(&self) -> bool {
-        self.last.steady() && self.chain.steps.iter().all(|step| step.steady())
+    fn is_frozen(&self) -> bool {
+        self.last.is_frozen() && self.chain.is_frozen()
+    }
+
+    fn is_stateless(&self) -> bool {
+        self.last.is_stateless() && self.chain.steps.iter().all(|step| step.is_stateless())
     }
 
     fn duplicate(&self) -> Box<dyn Transformer> {

@@ -6,13 +6,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Transformer};
+use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 /// No place was given out.
 const NONE: u32 = u32::MAX;
@@ -188,6 +190,10 @@ impl Part for Selection {
         Ok(())
     }
 
+    fn infallible(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
         std::mem::size_of::<Self>()
             + (self.state.places.capacity() + self.chosen.capacity()) * 4
@@ -195,12 +201,13 @@ impl Part for Selection {
             + self.names.len() * 64
     }
 
-    fn needs_names(&self) -> bool {
-        !self.names.is_empty() || self.pattern.is_some()
+    fn abilities(&self) -> Abilities {
+        let needs_names = !self.names.is_empty() || self.pattern.is_some();
+        Abilities { needs_names, keeps_missing: true, ..Abilities::default() }
     }
 
     fn bind(&mut self, schema: &Schema) {
-        if !self.needs_names() {
+        if !self.abilities().needs_names {
             return;
         }
         let named = |name: Name| {
@@ -211,7 +218,7 @@ impl Part for Selection {
     }
 
     /// What it keeps goes by name and kind alone: there is nothing to fold in but places for features that are new.
-    fn fold_in(&mut self, _other: &[u8], _theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, ours: &Schema) -> Result<()> {
         self.bind(ours);
         let fresh: Vec<u32> = self.fresh(ours.len(), |slot| ours.kinds()[slot]).collect();
         self.state.places.resize(self.state.places.len().max(ours.len()), NONE);
@@ -270,7 +277,7 @@ impl Transformer for Selection {
         }
     }
 
-    fn learn(&mut self, x: Row<'_>, _w: f64, scratch: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, _y: Truth, _w: f64, scratch: &mut Scratch) -> Result<()> {
         self.undo = Undo { width: self.state.places.len(), chosen: self.chosen.len() };
         let mut fresh = scratch.take_indices();
         fresh.extend(self.fresh(x.width(), kind_in(x)));
@@ -292,7 +299,7 @@ impl Transformer for Selection {
         self.state.places.truncate(self.undo.width);
     }
 
-    fn steady(&self) -> bool {
+    fn is_stateless(&self) -> bool {
         true
     }
 
@@ -333,10 +340,12 @@ mod tests {
         };
         let mut scratch = Scratch::default();
         use FeatureKind::{Nominal, Number, Unknown};
-        select.learn(Row::Mixed(&[f64::NAN, 1.0, 0.0], &[Unknown, Number, Nominal]), 1.0, &mut scratch).unwrap();
+        select
+            .learn(Row::Mixed(&[f64::NAN, 1.0, 0.0], &[Unknown, Number, Nominal]), Truth::None, 1.0, &mut scratch)
+            .unwrap();
         let before = select.save().unwrap();
         let kinds = [Number, Number, Nominal];
-        select.learn(Row::Mixed(&[5.0, 2.0, 0.0], &kinds), 1.0, &mut scratch).unwrap();
+        select.learn(Row::Mixed(&[5.0, 2.0, 0.0], &kinds), Truth::None, 1.0, &mut scratch).unwrap();
         // Slot 1 was known first and has place 0, slot 0 has place 1.
         let mut out = RowBuffer::default();
         select.transform(Row::Mixed(&[5.0, 2.0, 0.0], &kinds), &mut out, &mut scratch);

@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Member, Part, Transformer};
+use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 const NAME: &str = "compose.Union";
 /// Unions narrower than this are written out in full, then seen to be plain; wider ones may become sparse.
@@ -231,25 +233,27 @@ impl Part for Union {
         Ok(())
     }
 
+    fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        self.parts.iter().for_each(|part| visit(&**part));
+    }
+
+    fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
+        self.parts.iter_mut().for_each(|part| visit(&mut **part));
+    }
+
+    fn abilities(&self) -> Abilities {
+        let all = self.parts.iter().map(|part| part.abilities()).reduce(Abilities::and).unwrap_or_default();
+        // Several components write what is missing to slots of their own, in an order that depends on what came first.
+        Abilities { keeps_missing: false, ..all }
+    }
+
+    fn infallible(&self) -> bool {
+        self.parts.iter().all(|part| part.infallible())
+    }
+
     fn memory(&self) -> usize {
         let places: usize = self.places.iter().map(|places| 24 + places.capacity() * 4).sum();
         std::mem::size_of::<Self>() + places + self.parts.iter().map(|part| part.memory()).sum::<usize>()
-    }
-
-    fn needs_names(&self) -> bool {
-        self.parts.iter().any(|part| part.needs_names())
-    }
-
-    fn bind(&mut self, schema: &Schema) {
-        self.parts.iter_mut().for_each(|part| part.bind(schema));
-    }
-
-    fn checks(&self) -> bool {
-        self.parts.iter().any(|part| part.checks())
-    }
-
-    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.parts.iter().try_for_each(|part| part.check(x, scratch))
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -258,9 +262,13 @@ impl Part for Union {
         json!({ "parts": parts, "output": names })
     }
 
-    fn member(&self, place: usize, input: &Schema) -> Result<Option<Member>> {
-        let Some(part) = self.parts.get(place) else { return Ok(None) };
-        Ok(Some(Member { state: part.save()?, input: input.clone(), learned: None }))
+    fn member(&self, index: usize, input: &Schema) -> Result<Option<Extracted>> {
+        Ok(self.parts.get(index).map(|part| Extracted {
+            part: Built::Transformer(part.clone()),
+            description: None,
+            input: input.clone(),
+            learned: None,
+        }))
     }
 }
 
@@ -271,9 +279,9 @@ impl Transformer for Union {
         }
     }
 
-    fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, y: Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
         for at in 0..self.parts.len() {
-            if let Err(fault) = self.parts[at].learn(x, w, scratch) {
+            if let Err(fault) = self.parts[at].learn(x, y, w, scratch) {
                 self.parts[..at].iter_mut().rev().for_each(|part| part.undo());
                 return Err(fault);
             }
@@ -292,12 +300,13 @@ impl Transformer for Union {
     fn learn_and_transform(
         &mut self,
         x: Row<'_>,
+        y: Truth,
         w: f64,
         out: &mut RowBuffer,
         scratch: &mut Scratch,
     ) -> Result<()> {
         if self.width as usize >= SPARSE_FROM {
-            self.learn(x, w, scratch)?;
+            self.learn(x, y, w, scratch)?;
             self.transform(x, out, scratch);
             return Ok(());
         }
@@ -306,7 +315,7 @@ impl Transformer for Union {
         out.mixed(self.width as usize);
         self.undo.clear();
         for at in 0..self.parts.len() {
-            if let Err(fault) = self.parts[at].learn_and_transform(x, w, &mut buffer, scratch) {
+            if let Err(fault) = self.parts[at].learn_and_transform(x, y, w, &mut buffer, scratch) {
                 scratch.give_row(buffer);
                 self.parts[..at].iter_mut().rev().for_each(|part| part.undo());
                 self.take_back_places();
@@ -325,6 +334,13 @@ impl Transformer for Union {
     fn undo(&mut self) {
         self.parts.iter_mut().rev().for_each(|part| part.undo());
         self.take_back_places();
+    }
+
+    /// Once the last row has brought no new features.
+    fn is_frozen(&self) -> bool {
+        let settled = self.undo.len() == self.parts.len()
+            && self.undo.iter().zip(&self.places).all(|(&before, places)| before == places.len());
+        settled && self.parts.iter().all(|part| part.is_frozen())
     }
 
     fn output(&self, input: &Schema) -> Schema {
@@ -374,10 +390,10 @@ mod tests {
             panic!()
         };
         let mut scratch = Scratch::default();
-        union.learn(Row::Plain(&[2.0]), 1.0, &mut scratch).unwrap();
-        union.learn(Row::Plain(&[6.0]), 1.0, &mut scratch).unwrap();
+        union.learn(Row::Plain(&[2.0]), Truth::None, 1.0, &mut scratch).unwrap();
+        union.learn(Row::Plain(&[6.0]), Truth::None, 1.0, &mut scratch).unwrap();
         let before = union.save().unwrap();
-        union.learn(Row::Plain(&[8.0, 5.0]), 1.0, &mut scratch).unwrap();
+        union.learn(Row::Plain(&[8.0, 5.0]), Truth::None, 1.0, &mut scratch).unwrap();
         union.undo();
         assert_eq!(union.save().unwrap(), before);
         // Extremes 2 and 6: 3 is a quarter of the way, and half of 6.
@@ -392,17 +408,17 @@ mod tests {
         // Learning and transforming at once is the same.
         let mut fused = union.duplicate();
         let (mut at_once, row) = (RowBuffer::default(), Row::Plain(&[7.0, 1.0]));
-        fused.learn_and_transform(row, 1.0, &mut at_once, &mut scratch).unwrap();
-        union.learn(row, 1.0, &mut scratch).unwrap();
+        fused.learn_and_transform(row, Truth::None, 1.0, &mut at_once, &mut scratch).unwrap();
+        union.learn(row, Truth::None, 1.0, &mut scratch).unwrap();
         union.transform(row, &mut out, &mut scratch);
         let (Row::Plain(a), Row::Plain(b)) = (at_once.row(), out.row()) else { panic!() };
         assert_eq!((a, fused.save().unwrap()), (b, union.save().unwrap()));
         fused.undo();
         assert_eq!(fused.save().unwrap(), before);
         // The first part overflows nothing, the range of the second example does.
-        union.learn(Row::Plain(&[f64::MAX]), 1.0, &mut scratch).unwrap();
+        union.learn(Row::Plain(&[f64::MAX]), Truth::None, 1.0, &mut scratch).unwrap();
         let before = union.save().unwrap();
-        assert!(union.learn(Row::Plain(&[f64::MIN]), 1.0, &mut scratch).is_err());
+        assert!(union.learn(Row::Plain(&[f64::MIN]), Truth::None, 1.0, &mut scratch).is_err());
         assert_eq!(union.save().unwrap(), before);
     }
 }

@@ -11,9 +11,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 use super::detector::{build, first_not, too_large, Direction, Many, Test, Verdict};
 use super::window::{Settings, Window, LARGEST};

@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
 use super::{deviations, warm_start};

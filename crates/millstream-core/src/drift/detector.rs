@@ -4,9 +4,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::declaration::Built;
+use crate::detector::DriftDetector;
 use crate::fault::{Fault, FaultKind, Result};
-use crate::registry::Built;
-use crate::role::{DriftDetector, Part};
+use crate::part::Part;
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 

@@ -10,8 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
 use super::{share, DRIFT_CONFIDENCE, TWO_SIDED, WARNING_CONFIDENCE};

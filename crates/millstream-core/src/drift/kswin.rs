@@ -10,10 +10,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
 use super::recent::Recent;

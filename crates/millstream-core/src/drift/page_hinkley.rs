@@ -8,9 +8,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 use super::detector::{build, too_large, Direction, Test, Verdict};
 use super::{min_instances, mode, Sides, DELTA, THRESHOLD, WARNING_SHARE};

@@ -6,9 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 use super::ddm::{Errors, Levels};
 use super::detector::{build, Direction, Test, Verdict};

@@ -15,15 +15,17 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
+use crate::batch::Batch;
+use crate::declaration::{Built, Declaration, Role};
 use crate::ensemble::bagged::Detector;
-use crate::ensemble::learner::Learner;
 use crate::fault::{Fault, Result};
+use crate::learner::{step_each, DecisionFunction, Interval, Learner};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Member, Part, Regressor, Watching};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::part::{Abilities, Extracted, InnerDetector, Part};
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
+use crate::task::Task;
 
 use super::advice::{Advice, Adviser};
 
@@ -65,43 +67,26 @@ pub static RETRAIN: Declaration = Declaration {
 fn build(arguments: &Arguments<'_>) -> Result<Built> {
     let adviser = Adviser::new(arguments)?;
     Ok(match arguments.part("model")? {
-        Built::Classifier(fresh) => Built::Classifier(Box::new(Retrain::new(fresh, adviser))),
-        Built::Regressor(fresh) => {
+        Built::Classifier(unlearned) => Built::Classifier(Box::new(Retrain::new(unlearned, adviser))),
+        Built::Regressor(unlearned) => {
             adviser.takes_any_size(NAME)?;
-            Built::Regressor(Box::new(Retrain::new(fresh, adviser)))
+            Built::Regressor(Box::new(Retrain::new(unlearned, adviser)))
         }
         _ => return Err(arguments.absent("model")),
     })
 }
 
-/// A learner that is taught row by row.
-trait Teachable: Learner {
-    fn teach(&mut self, x: Row<'_>, y: Self::Target, w: f64, scratch: &mut Scratch) -> Result<()>;
-}
-
-impl Teachable for Box<dyn Classifier> {
-    fn teach(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.learn(x, y, w, scratch)
-    }
-}
-
-impl Teachable for Box<dyn Regressor> {
-    fn teach(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.learn(x, y, w, scratch)
-    }
-}
-
 #[derive(Clone)]
-struct Retrain<L> {
+struct Retrain<T: Task> {
     /// A model that has learned nothing.
-    fresh: L,
-    now: L,
-    background: Option<L>,
+    unlearned: Box<dyn Learner<T>>,
+    now: Box<dyn Learner<T>>,
+    background: Option<Box<dyn Learner<T>>>,
     adviser: Adviser,
     replaced: u64,
     /// How many examples the model at work has learned; none if that was not saved.
     learned: Option<u64>,
-    /// And the one in the background.
+    /// And the background model.
     grown: u64,
 }
 
@@ -125,13 +110,15 @@ struct Counts {
     warner_told: u64,
 }
 
-impl<L: Teachable> Retrain<L> {
-    fn new(fresh: L, adviser: Adviser) -> Self {
-        Retrain { now: fresh.clone(), fresh, background: None, adviser, replaced: 0, learned: Some(0), grown: 0 }
+impl<T: Task> Retrain<T> {
+    fn new(unlearned: Box<dyn Learner<T>>, adviser: Adviser) -> Self {
+        let now = unlearned.clone();
+        Retrain { unlearned, now, background: None, adviser, replaced: 0, learned: Some(0), grown: 0 }
     }
 
-    /// What follows from an error, once the model has learned the example; nothing of it can be refused.
-    fn follow(&mut self, error: Option<f64>, x: Row<'_>, y: L::Target, w: f64, scratch: &mut Scratch) {
+    /// Act on an error, once the model has learned the example; nothing of it can be refused. True if the model was
+    /// replaced.
+    fn follow(&mut self, error: Option<f64>, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> bool {
         self.learned = self.learned.map(|learned| learned.saturating_add(1));
         let advice = error.map_or(Advice::Nothing, |error| self.adviser.tell(error));
         match advice {
@@ -143,44 +130,43 @@ impl<L: Teachable> Retrain<L> {
         if let Some(background) = &mut self.background {
             self.grown = self.grown.saturating_add(1);
             // What another model has learned need not be possible for this one; then it is of no use.
-            if background.teach(x, y, w, scratch).is_err() {
+            if background.learn(x, y, w, scratch).is_err() {
                 self.background = None;
             }
         }
-        if let Advice::Replace = advice {
-            (self.now, self.learned) = match self.background.take() {
-                Some(grown) => (grown, Some(self.grown)),
-                None => {
-                    let mut fresh = self.fresh.clone();
-                    match fresh.teach(x, y, w, scratch) {
-                        Ok(()) => (fresh, Some(1)),
-                        Err(_) => (self.fresh.clone(), Some(0)),
-                    }
+        let Advice::Replace = advice else { return false };
+        (self.now, self.learned) = match self.background.take() {
+            Some(grown) => (grown, Some(self.grown)),
+            None => {
+                let mut model = self.unlearned.clone();
+                match model.learn(x, y, w, scratch) {
+                    Ok(()) => (model, Some(1)),
+                    Err(_) => (self.unlearned.clone(), Some(0)),
                 }
-            };
-            self.replaced = self.replaced.saturating_add(1);
-        }
+            }
+        };
+        self.replaced = self.replaced.saturating_add(1);
+        true
     }
 
     fn grow(&mut self) {
-        (self.background, self.grown) = (Some(self.fresh.clone()), 0);
+        (self.background, self.grown) = (Some(self.unlearned.clone()), 0);
     }
 
-    fn loaded(&self, bytes: &[u8]) -> Result<L> {
-        let mut learner = self.fresh.clone();
-        learner.part_mut().load(bytes)?;
+    fn loaded(&self, bytes: &[u8]) -> Result<Box<dyn Learner<T>>> {
+        let mut learner = self.unlearned.clone();
+        learner.load(bytes)?;
         Ok(learner)
     }
 }
 
-impl<L: Teachable> Part for Retrain<L> {
+impl<T: Task> Part for Retrain<T> {
     fn save(&self) -> Result<Vec<u8>> {
         let warner = self.adviser.warner.as_ref().map(|warner| warner.0.save().map(ByteBuf::from)).transpose()?;
         let Adviser { told, warner_told, .. } = self.adviser;
-        let background =
-            self.background.as_ref().map(|model| model.part().save().map(ByteBuf::from)).transpose()?;
+        let background = self.background.as_ref().map(|model| model.save().map(ByteBuf::from)).transpose()?;
         pack(&State {
-            model: ByteBuf::from(self.now.part().save()?),
+            model: ByteBuf::from(self.now.save()?),
             background,
             detector: ByteBuf::from(self.adviser.detector.0.save()?),
             warning_detector: warner,
@@ -208,51 +194,40 @@ impl<L: Teachable> Part for Retrain<L> {
         Ok(())
     }
 
-    fn memory(&self) -> usize {
-        let models = [Some(&self.fresh), Some(&self.now), self.background.as_ref()];
-        std::mem::size_of::<Self>()
-            + models.into_iter().flatten().map(|model| model.part().memory()).sum::<usize>()
-            + self.adviser.detector.0.memory()
-            + self.adviser.warner.as_ref().map_or(0, |warner| warner.0.memory())
+    fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        visit(&*self.unlearned);
+        visit(&*self.now);
+        self.background.iter().for_each(|model| visit(&**model));
+        visit(&*self.adviser.detector.0);
+        self.adviser.warner.iter().for_each(|warner| visit(&*warner.0));
     }
 
-    fn needs_names(&self) -> bool {
-        self.fresh.part().needs_names()
+    fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
+        visit(&mut *self.unlearned);
+        visit(&mut *self.now);
+        self.background.iter_mut().for_each(|model| visit(&mut **model));
     }
 
-    fn bind(&mut self, schema: &Schema) {
-        self.fresh.part_mut().bind(schema);
-        self.now.part_mut().bind(schema);
-        if let Some(background) = &mut self.background {
-            background.part_mut().bind(schema);
-        }
-    }
-
-    fn missing_is_zero(&self) -> bool {
-        self.fresh.part().missing_is_zero()
-    }
-
-    fn checks(&self) -> bool {
-        self.fresh.part().checks()
+    fn abilities(&self) -> Abilities {
+        Abilities { mini_batches: false, ..self.unlearned.abilities() }
     }
 
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.now.part().check(x, scratch)
+        self.now.check(x, scratch)
     }
 
-    fn wants_orthonormal(&self) -> bool {
-        self.fresh.part().wants_orthonormal()
+    fn infallible(&self) -> bool {
+        self.unlearned.infallible() && self.now.infallible()
     }
 
-    fn expressed(&self, transition: &[f64]) -> Result<Option<Vec<u8>>> {
-        let of = |model: &L| match model.part().expressed(transition)? {
-            Some(state) => Ok(ByteBuf::from(state)),
-            None => model.part().save().map(ByteBuf::from),
-        };
-        let mut state: State = unpack(NAME, &self.save()?)?;
-        state.model = of(&self.now)?;
-        state.background = self.background.as_ref().map(of).transpose()?;
-        pack(&state).map(Some)
+    fn change_basis(&self, change: &[f64]) -> Result<Option<Vec<u8>>> {
+        let mut changed = self.clone();
+        for model in std::iter::once(&mut changed.now).chain(&mut changed.background) {
+            if let Some(state) = model.change_basis(change)? {
+                model.load(&state)?;
+            }
+        }
+        changed.save().map(Some)
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -260,102 +235,109 @@ impl<L: Teachable> Part for Retrain<L> {
             "replaced": self.replaced,
             "growing": self.background.is_some(),
             "estimated_error": self.adviser.detector.0.estimation(),
-            "model": self.now.part().inspect(schema),
+            "model": self.now.inspect(schema),
         })
     }
 
     /// The model at work, then the one in the background.
-    fn member(&self, place: usize, input: &Schema) -> Result<Option<Member>> {
-        let (model, learned) = match place {
+    fn member(&self, index: usize, input: &Schema) -> Result<Option<Extracted>> {
+        let (model, learned) = match index {
             0 => (Some(&self.now), self.learned),
             1 => (self.background.as_ref(), Some(self.grown)),
             _ => (None, None),
         };
-        let member = |model: &L| Ok(Member { state: model.part().save()?, input: input.clone(), learned });
-        model.map(member).transpose()
+        Ok(model.map(|model| Extracted {
+            part: T::build(model.clone()),
+            description: None,
+            input: input.clone(),
+            learned,
+        }))
     }
 
-    fn watching(&self, parameter: &str) -> Result<Option<Watching>> {
+    fn detector(&self, parameter: &str) -> Option<InnerDetector> {
         let (detector, updates) = match parameter {
             "detector" => (Some(&self.adviser.detector), self.adviser.told),
             "warning_detector" => (self.adviser.warner.as_ref(), self.adviser.warner_told),
             _ => (None, 0),
         };
-        detector.map(|Detector(detector)| Ok(Watching { state: detector.save()?, updates })).transpose()
+        detector.map(|Detector(detector)| InnerDetector { part: detector.duplicate(), updates })
     }
 }
 
-fn wrong(said: Option<u32>, y: u32) -> Option<f64> {
-    said.map(|said| f64::from(u8::from(said != y)))
-}
-
-impl Classifier for Retrain<Box<dyn Classifier>> {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+impl<T: Task> Learner<T> for Retrain<T> {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch) {
         self.now.predict(x, want, out, scratch);
     }
 
-    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let mut said = scratch.take_prediction();
-        let learned = self.step(x, y, w, Want::Class, &mut said, scratch);
-        scratch.give_prediction(said);
+    fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let mut prediction = T::take(scratch);
+        let learned = self.step(x, y, w, T::LEAST, &mut prediction, scratch);
+        T::give(prediction, scratch);
         learned
     }
 
     fn step(
         &mut self,
         x: Row<'_>,
-        y: u32,
+        y: T::Truth,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut T::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.now.step(x, y, w, want, out, scratch)?;
-        self.follow(wrong(out.class, y), x, y, w, scratch);
+        self.follow(T::error(out, y), x, y, w, scratch);
         Ok(())
     }
 
-    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
-        self.now.score(x, scratch)
+    /// The model at work goes through the whole batch as if it stayed, and the detectors follow its errors. What it did
+    /// after the row at which it is replaced is forgotten with it; the new model goes on from there.
+    fn step_batch(
+        &mut self,
+        batch: &Batch<'_, T>,
+        want: Want,
+        out: &mut T::Predictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        // Behind a transformer that learns, the errors are those on rows as they are learned, which a batch does not
+        // keep; and a class that has no label yet may be an error.
+        let simple = batch.asked.is_none() && T::are_whole(out);
+        if !simple || !self.now.abilities().takes_batches {
+            return step_each(self, batch, want, out, scratch);
+        }
+        let mut from = 0;
+        while from < batch.len() {
+            let rest = batch.slice(from, batch.len());
+            let start = T::count(out);
+            let done = self.now.step_batch(&rest, want, out, scratch);
+            let mut replaced = None;
+            for row in 0..done {
+                let (x, y, w) = (rest.rows.at(row), rest.truths[row], rest.weight(row));
+                if self.follow(T::error_at(out, start + row, y), x, y, w, scratch) {
+                    replaced = Some(row);
+                    break;
+                }
+            }
+            let Some(row) = replaced else { return from + done };
+            T::truncate(out, start + row + 1);
+            from += row + 1;
+        }
+        from
     }
 
-    fn max_classes(&self) -> usize {
-        self.fresh.max_classes()
-    }
-
-    fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
+    fn loss(&self, x: Row<'_>, y: T::Truth, scratch: &mut Scratch) -> Option<f64> {
         self.now.loss(x, y, scratch)
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
-        Box::new(self.clone())
-    }
-}
-
-impl Regressor for Retrain<Box<dyn Regressor>> {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        self.now.predict(x, scratch)
+    fn decision_function(&self) -> Option<&dyn DecisionFunction> {
+        self.now.decision_function()
     }
 
-    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.step(x, y, w, scratch).map(|_| ())
+    fn interval(&self) -> Option<&dyn Interval> {
+        self.now.interval()
     }
 
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        let said = self.now.step(x, y, w, scratch)?;
-        self.follow(Some((said - y).abs()), x, y, w, scratch);
-        Ok(said)
-    }
-
-    fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
-        self.now.loss(x, y, scratch)
-    }
-
-    fn interval(&self, x: Row<'_>, coverage: f64, scratch: &mut Scratch) -> Option<(f64, f64)> {
-        self.now.interval(x, coverage, scratch)
-    }
-
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<T>> {
         Box::new(self.clone())
     }
 }
@@ -364,16 +346,17 @@ impl Regressor for Retrain<Box<dyn Regressor>> {
 mod tests {
     use super::*;
     use crate::registry;
+    use crate::task::{ClassPrediction, Classes};
 
-    fn model(parameters: serde_json::Value) -> Box<dyn Classifier> {
+    fn model(parameters: serde_json::Value) -> Box<dyn Learner<Classes>> {
         let description = json!({ "name": NAME, "parameters": parameters });
         let description = registry::resolve(&description).expect("it resolves");
         let Ok(Built::Classifier(model)) = registry::build_resolved(&description) else { panic!("no classifier") };
         model
     }
 
-    fn shares(model: &dyn Classifier) -> Vec<f64> {
-        let mut out = Prediction::default();
+    fn shares(model: &dyn Learner<Classes>) -> Vec<f64> {
+        let mut out = ClassPrediction::default();
         model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut Scratch::default());
         out.probabilities
     }

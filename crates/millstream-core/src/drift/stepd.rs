@@ -11,9 +11,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::quantiles::outside_normal;
-use crate::registry::{Declaration, Role};
 
 use super::detector::{build, Direction, Test, Verdict};
 use super::recent::Recent;

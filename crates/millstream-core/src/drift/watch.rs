@@ -2,10 +2,11 @@
 
 use serde_json::Value as Json;
 
+use crate::declaration::Built;
+use crate::detector::DriftDetector;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
-use crate::registry::{self, Built};
-use crate::role::DriftDetector;
+use crate::registry;
 use crate::schema::Schema;
 use crate::state::{self, Saved};
 
@@ -33,12 +34,9 @@ impl Watch {
         Ok(Watch { description, detector, updates: 0 })
     }
 
-    /// One that was told so many numbers, and is in this state.
-    pub fn at_work(description: &Json, state: &[u8], updates: u64) -> Result<Self> {
-        let mut watch = Watch::new(description)?;
-        watch.detector.load(state)?;
-        watch.updates = updates;
-        Ok(watch)
+    /// Around a detector of a description that has received so many numbers.
+    pub fn around(description: &Json, detector: Box<dyn DriftDetector>, updates: u64) -> Result<Self> {
+        Ok(Watch { description: registry::resolve(description)?, detector, updates })
     }
 
     pub fn description(&self) -> &Json {
@@ -107,7 +105,13 @@ impl Watch {
     }
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved = state::open(bytes)?;
-        Watch::at_work(&state::description(&saved)?, &saved.state, saved.learned)
+        Self::from_saved(state::open(bytes)?)
+    }
+
+    pub fn from_saved(saved: Saved) -> Result<Self> {
+        let mut watch = Watch::new(&state::description(&saved)?)?;
+        watch.detector.load(&saved.state)?;
+        watch.updates = saved.learned;
+        Ok(watch)
     }
 }

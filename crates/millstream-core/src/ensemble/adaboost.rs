@@ -14,22 +14,25 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::block::Lesson;
+use crate::batch::{Batch, Votes};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
+use crate::part::Part;
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Classifier;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::{Classes, Task};
 
-use super::bagging::{classifier, CLASSIFIER, N_MODELS, SEED};
-use super::class_ensemble::{ClassEnsemble, Rule};
-use super::engine::{Coupling, Member, Page};
-use super::learner::Learner;
+use super::bagging::{CLASSIFIER, N_MODELS, SEED};
+use super::combined::{Ensemble, Rule};
+use super::engine::{Coupling, Member, MemberOutput};
+use super::learner::MemberLearner;
 use super::poisson::{count, LARGEST_MEAN};
 use super::record::Record;
 use super::threads::{self, N_THREADS};
+use super::vote_shares::VoteShares;
 
 const NAME: &str = "ensemble.AdaBoost";
 const PURPOSE: u64 = 0x626f_6f73_7400;
@@ -44,7 +47,7 @@ pub static DECLARATION: Declaration = Declaration {
     words: "Online boosting: rows that a member gets wrong count more for the next",
     parameters: &[CLASSIFIER, N_MODELS, SEED, N_THREADS],
     build: |arguments| {
-        let model = classifier(arguments)?;
+        let model = arguments.learner::<Classes>("model")?;
         let seed = arguments.integer("seed")? as u64;
         let member = |place: usize| Boosted {
             learner: model.clone(),
@@ -54,14 +57,14 @@ pub static DECLARATION: Declaration = Declaration {
             record: Record::default(),
         };
         let members = (0..arguments.size("n_models")?).map(member).collect();
-        let rule = Chain { max_classes: model.max_classes() };
-        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads::count(arguments)?))))
+        let threads = threads::count(arguments)?;
+        Ok(Built::Classifier(Box::new(Ensemble::new(members, Chain, VoteShares::default(), threads))))
     },
 };
 
 #[derive(Clone)]
 struct Boosted {
-    learner: Box<dyn Classifier>,
+    learner: Box<dyn Learner<Classes>>,
     random: Random,
     /// λˢᶜ and λˢʷ
     right: f64,
@@ -103,53 +106,53 @@ impl Boosted {
 }
 
 impl Member for Boosted {
-    type Target = u32;
+    type Task = Classes;
 
-    fn draw(&mut self, lesson: &Lesson<'_, u32>, page: &mut Page) {
-        page.draws.clear();
-        page.draws.extend((0..lesson.len()).map(|_| self.random.unit()));
-        page.passed.clear();
-        page.passed.resize(lesson.len(), 1.0);
+    fn draw(&mut self, batch: &Batch<'_, Classes>, output: &mut MemberOutput) {
+        output.draws.clear();
+        output.draws.extend((0..batch.len()).map(|_| self.random.unit()));
+        output.passed.clear();
+        output.passed.resize(batch.len(), 1.0);
     }
 
-    fn go(
+    fn process(
         &mut self,
-        lesson: &Lesson<'_, u32>,
+        batch: &Batch<'_, Classes>,
         from: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        self.go_to(lesson, from, lesson.len(), page, scratch)
+        self.process_to(batch, from, batch.len(), output, scratch)
     }
 
-    fn go_to(
+    fn process_to(
         &mut self,
-        lesson: &Lesson<'_, u32>,
+        batch: &Batch<'_, Classes>,
         from: usize,
         to: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
         let mut after = scratch.take_numbers();
-        after.resize(lesson.stride, 0.0);
+        after.resize(output.stride, 0.0);
         let mut refused = None;
         for row in from..to {
-            let (y, w, lambda) = (lesson.targets[row], lesson.weights[row], page.passed[row]);
-            page.trust[row] = self.trust();
-            let times = count(lambda.min(LARGEST_MEAN), page.draws[row]);
+            let (y, w, lambda) = (batch.truths[row], batch.weight(row), output.passed[row]);
+            output.trust[row] = self.trust();
+            let times = count(lambda.min(LARGEST_MEAN), output.draws[row]);
             let weights = [if times == 0.0 { 0.0 } else { times * w }];
-            let votes = &mut page.votes[row * lesson.stride..(row + 1) * lesson.stride];
-            let one = lesson.part(row, row + 1).weighted(&weights);
-            if let Some((_, fault)) = self.learner.member_block(&one, votes, scratch) {
+            let votes = Votes::between(&mut output.votes, &mut output.asked, output.stride, row, row + 1);
+            let one = batch.slice(row, row + 1).weighted(&weights);
+            if let Some((_, fault)) = self.learner.vote_batch(&one, votes, scratch) {
                 refused = Some((row, fault));
                 break;
             }
-            if let Some(error) = <Box<dyn Classifier>>::error(votes, y) {
+            if let Some(error) = Classes::vote_error(output.votes(row), y) {
                 self.record.add(error, w);
             }
-            self.learner.vote(lesson.rows.at(row), &mut after, scratch);
-            let right = <Box<dyn Classifier>>::error(&after, y) == Some(0.0);
-            page.passed[row] = self.pass_on(lambda, right, w);
+            self.learner.vote(batch.rows.at(row), &mut after, scratch);
+            let right = Classes::vote_error(&after, y) == Some(0.0);
+            output.passed[row] = self.pass_on(lambda, right, w);
         }
         scratch.give_numbers(after);
         refused
@@ -160,10 +163,12 @@ impl Member for Boosted {
         self.trust()
     }
 
-    fn never_refuses(&self) -> bool {
-        self.learner.never_refuses()
+    fn learner(&self) -> Box<dyn Learner<Classes>> {
+        self.learner.clone()
     }
+}
 
+impl Part for Boosted {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&State {
             learner: self.learner.save()?.into(),
@@ -185,24 +190,16 @@ impl Member for Boosted {
         Ok(())
     }
 
-    fn memory(&self) -> usize {
-        std::mem::size_of::<Self>() + self.learner.memory()
+    fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        visit(self.learner.part());
     }
 
-    fn needs_names(&self) -> bool {
-        self.learner.needs_names()
+    fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
+        visit(self.learner.part_mut());
     }
 
-    fn bind(&mut self, schema: &Schema) {
-        self.learner.bind(schema);
-    }
-
-    fn checks(&self) -> bool {
-        self.learner.checks()
-    }
-
-    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.learner.check(x, scratch)
+    fn infallible(&self) -> bool {
+        self.learner.infallible()
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -215,16 +212,10 @@ impl Member for Boosted {
             "model": self.learner.inspect(schema),
         })
     }
-
-    fn learner(&self) -> Result<Vec<u8>> {
-        self.learner.save()
-    }
 }
 
 #[derive(Clone)]
-struct Chain {
-    max_classes: usize,
-}
+struct Chain;
 
 impl Coupling<Boosted> for Chain {
     fn is_chain(&self) -> bool {
@@ -235,10 +226,6 @@ impl Coupling<Boosted> for Chain {
 impl Rule<Boosted> for Chain {
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn max_classes(&self) -> usize {
-        self.max_classes
     }
 }
 

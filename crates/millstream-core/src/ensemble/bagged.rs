@@ -14,19 +14,21 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::block::Lesson;
+use crate::batch::{Batch, Votes};
+use crate::declaration::Built;
+use crate::detector::DriftDetector;
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
 use crate::parameter::Arguments;
+use crate::part::{Abilities, Part};
 use crate::random::Random;
-use crate::registry::Built;
-use crate::role::DriftDetector;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 
-use super::class_ensemble::Rule;
-use super::engine::{Coupling, Member, Page, Slot};
-use super::learner::Learner;
+use super::combined::Rule;
+use super::engine::{Coupling, Member, MemberOutput, Slot};
+use super::learner::{MemberLearner, Truth};
 use super::poisson::Poisson;
 use super::record::Record;
 
@@ -117,7 +119,7 @@ pub struct Bag<L> {
 }
 
 /// The members of an ensemble, and their rule.
-pub fn members<L: Learner>(
+pub fn members<L: MemberLearner>(
     name: &'static str,
     arguments: &Arguments<'_>,
     learner: L,
@@ -138,18 +140,18 @@ pub fn members<L: Learner>(
     Ok((members, Bag { name, learner, detector, max_classes }))
 }
 
-impl<L: Learner> Bagged<L> {
+impl<L: MemberLearner> Bagged<L> {
     /// Begin anew, with the same random numbers to come.
     fn renew(&mut self, bag: &Bag<L>) {
-        self.learner.begin_anew(&bag.learner);
+        self.learner.restart(&bag.learner);
         self.detector = bag.detector.clone();
         self.record = Record::default();
         self.replaced = self.replaced.saturating_add(1);
     }
 
-    /// Hear how wrong the votes for a row were.
-    fn hear(&mut self, row: usize, votes: std::ops::Range<usize>, target: L::Target, w: f64, page: &mut Page) {
-        let error = L::error(&page.votes[votes], target);
+    /// Record the error of the votes for a row, and pass it to the detector.
+    fn record_error(&mut self, row: usize, truth: Truth<L>, w: f64, output: &mut MemberOutput) {
+        let error = L::error(output.votes(row), truth);
         if let Some(error) = error {
             self.record.add(error, w);
         }
@@ -157,75 +159,75 @@ impl<L: Learner> Bagged<L> {
         if let Some(error) = error {
             let before = detector.estimation();
             if detector.update(error).is_ok() && detector.verdict().drift && detector.estimation() > before {
-                page.calls.push(row);
+                output.calls.push(row);
             }
         }
-        page.errors[row] = detector.estimation();
+        output.errors[row] = detector.estimation();
     }
 
     /// Row by row, where a vote decides whether a row is learned.
-    fn go_by_mistakes(
+    fn process_by_mistakes(
         &mut self,
-        lesson: &Lesson<'_, L::Target>,
+        batch: &Batch<'_, L::Task>,
         from: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        for row in from..lesson.len() {
-            let (place, w) = (row * lesson.stride..(row + 1) * lesson.stride, lesson.weights[row]);
-            self.learner.vote(lesson.rows.at(row), &mut page.votes[place.clone()], scratch);
-            let wrong = L::error(&page.votes[place.clone()], lesson.targets[row]).is_none_or(|error| error > 0.0);
+        let stride = output.stride;
+        for row in from..batch.len() {
+            let (place, w) = (row * stride..(row + 1) * stride, batch.weight(row));
+            self.learner.vote(batch.rows.at(row), &mut output.votes[place], scratch);
+            let wrong = L::error(output.votes(row), batch.truths[row]).is_none_or(|error| error > 0.0);
             let error = self.detector.as_ref().map_or(0.0, |detector| detector.0.estimation());
-            let learned = wrong || page.draws[row] * (1.0 - error) < error;
-            let one = lesson.part(row, row + 1);
+            let learned = wrong || output.draws[row] * (1.0 - error) < error;
+            let one = batch.slice(row, row + 1);
             let weights = [if learned { w } else { 0.0 }];
-            let refused =
-                self.learner.member_block(&one.weighted(&weights), &mut page.votes[place.clone()], scratch);
-            if let Some((_, fault)) = refused {
+            let votes = Votes::between(&mut output.votes, &mut output.asked, stride, row, row + 1);
+            if let Some((_, fault)) = self.learner.vote_batch(&one.weighted(&weights), votes, scratch) {
                 return Some((row, fault));
             }
-            self.hear(row, place, lesson.targets[row], w, page);
+            self.record_error(row, batch.truths[row], w, output);
         }
         None
     }
 }
 
-impl<L: Learner> Member for Bagged<L> {
-    type Target = L::Target;
+impl<L: MemberLearner> Member for Bagged<L> {
+    type Task = L::Task;
 
-    fn draw(&mut self, lesson: &Lesson<'_, L::Target>, page: &mut Page) {
-        page.draws.clear();
-        page.draws.extend((0..lesson.len()).map(|_| self.random.unit()));
-        page.weights.clear();
-        let times = page.draws.iter().map(|&unit| self.resampling.times(unit));
-        page.weights
-            .extend(times.zip(lesson.weights).map(|(times, w)| if times == 0.0 { 0.0 } else { times * w }));
+    fn draw(&mut self, batch: &Batch<'_, L::Task>, output: &mut MemberOutput) {
+        output.draws.clear();
+        output.draws.extend((0..batch.len()).map(|_| self.random.unit()));
+        output.weights.clear();
+        let times = output.draws.iter().map(|&unit| self.resampling.times(unit)).enumerate();
+        output
+            .weights
+            .extend(times.map(|(row, times)| if times == 0.0 { 0.0 } else { times * batch.weight(row) }));
         if self.detector.is_some() {
-            page.errors.resize(lesson.len(), 0.0);
+            output.errors.resize(batch.len(), 0.0);
         }
     }
 
-    fn go(
+    fn process(
         &mut self,
-        lesson: &Lesson<'_, L::Target>,
+        batch: &Batch<'_, L::Task>,
         from: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
         if matches!(*self.resampling, Resampling::Mistakes) {
-            return self.go_by_mistakes(lesson, from, page, scratch);
+            return self.process_by_mistakes(batch, from, output, scratch);
         }
-        let stride = lesson.stride;
-        let rest = lesson.part(from, lesson.len()).weighted(&page.weights[from..lesson.len()]);
+        let rest = batch.slice(from, batch.len()).weighted(&output.weights[from..batch.len()]);
+        let votes = Votes::between(&mut output.votes, &mut output.asked, output.stride, from, batch.len());
         let refused = match rest.is_empty() {
             true => None,
-            false => self.learner.member_block(&rest, &mut page.votes[from * stride..], scratch),
+            false => self.learner.vote_batch(&rest, votes, scratch),
         };
         let refused = refused.map(|(row, fault)| (from + row, fault));
-        let done = refused.as_ref().map_or(lesson.len(), |(row, _)| *row);
+        let done = refused.as_ref().map_or(batch.len(), |(row, _)| *row);
         for row in from..done {
-            let votes = row * stride..(row + 1) * stride;
-            self.hear(row, votes, lesson.targets[row], lesson.weights[row], page);
+            self.record_error(row, batch.truths[row], batch.weight(row), output);
         }
         refused
     }
@@ -235,10 +237,12 @@ impl<L: Learner> Member for Bagged<L> {
         1.0
     }
 
-    fn never_refuses(&self) -> bool {
-        self.learner.part().never_refuses()
+    fn learner(&self) -> Box<dyn Learner<L::Task>> {
+        self.learner.alone()
     }
+}
 
+impl<L: MemberLearner> Part for Bagged<L> {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&State {
             learner: self.learner.part().save()?.into(),
@@ -262,25 +266,21 @@ impl<L: Learner> Member for Bagged<L> {
         Ok(())
     }
 
-    fn memory(&self) -> usize {
-        let detector = self.detector.as_ref().map_or(0, |detector| detector.0.memory());
-        std::mem::size_of::<Self>() + self.learner.part().memory() + detector
+    fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        visit(self.learner.part());
+        self.detector.iter().for_each(|detector| visit(&*detector.0));
     }
 
-    fn needs_names(&self) -> bool {
-        self.learner.part().needs_names()
+    fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
+        visit(self.learner.part_mut());
     }
 
-    fn bind(&mut self, schema: &Schema) {
-        self.learner.part_mut().bind(schema);
+    fn abilities(&self) -> Abilities {
+        self.learner.part().abilities()
     }
 
-    fn checks(&self) -> bool {
-        self.learner.part().checks()
-    }
-
-    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.learner.part().check(x, scratch)
+    fn infallible(&self) -> bool {
+        self.learner.part().infallible()
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -294,67 +294,62 @@ impl<L: Learner> Member for Bagged<L> {
         report.insert("model".into(), self.learner.part().inspect(schema));
         Json::Object(report)
     }
-
-    fn learner(&self) -> Result<Vec<u8>> {
-        self.learner.part().save()
-    }
 }
 
-impl<L: Learner> Coupling<Bagged<L>> for Bag<L> {
-    fn couple(&self, slots: &mut [Slot<Bagged<L>>], lesson: &Lesson<'_, L::Target>, scratch: &mut Scratch) {
+impl<L: MemberLearner> Coupling<Bagged<L>> for Bag<L> {
+    fn couple(&self, slots: &mut [Slot<Bagged<L>>], batch: &Batch<'_, L::Task>, scratch: &mut Scratch) {
         if self.detector.is_none() {
             return;
         }
         let mut from = 0;
         loop {
-            let calls = slots.iter().filter_map(|slot| slot.page.calls.iter().copied().find(|&row| row >= from));
-            let reached = slots.iter().map(|slot| slot.reached(lesson)).min().unwrap_or(0);
+            let calls = slots.iter().filter_map(|slot| slot.output.calls.iter().copied().find(|&row| row >= from));
+            let reached = slots.iter().map(|slot| slot.reached(batch)).min().unwrap_or(0);
             let Some(row) = calls.min().filter(|&row| row < reached) else { return };
             let mut worst = 0;
             for (place, slot) in slots.iter().enumerate() {
-                if slot.page.errors[row] > slots[worst].page.errors[row] {
+                if slot.output.errors[row] > slots[worst].output.errors[row] {
                     worst = place;
                 }
             }
             let slot = &mut slots[worst];
             slot.member.renew(self);
-            slot.page.calls.retain(|&call| call <= row);
-            slot.go(lesson, row + 1, scratch);
+            slot.output.calls.retain(|&call| call <= row);
+            slot.process(batch, row + 1, scratch);
             from = row + 1;
         }
     }
 }
 
-impl<L: Learner + 'static> Rule<Bagged<L>> for Bag<L> {
+impl<L: MemberLearner> Rule<Bagged<L>> for Bag<L> {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn bind(&mut self, schema: &Schema) {
-        self.learner.part_mut().bind(schema);
+    fn unlearned(&self) -> Option<&dyn Part> {
+        Some(self.learner.part())
     }
 
-    fn max_classes(&self) -> usize {
-        self.max_classes
+    fn unlearned_mut(&mut self) -> Option<&mut dyn Part> {
+        Some(self.learner.part_mut())
     }
 
-    fn missing_is_zero(&self) -> bool {
-        self.learner.part().missing_is_zero()
-    }
-
-    fn memory(&self) -> usize {
-        self.learner.part().memory()
+    fn abilities(&self, members: Abilities) -> Abilities {
+        Abilities { max_classes: self.max_classes, ..members }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::Rows;
+    use crate::batch::Rows;
+    use crate::declaration::Built;
     use crate::drift::{Direction, Verdict};
-    use crate::ensemble::engine::Team;
-    use crate::registry::{self, Built};
-    use crate::role::{Classifier, Part};
+    use crate::ensemble::engine::Members;
+    use crate::learner::Learner;
+    use crate::part::Part;
+    use crate::registry;
+    use crate::task::Classes;
 
     /// Finds a change at each third number; the estimate is the mean so far.
     #[derive(Clone, Default)]
@@ -396,14 +391,14 @@ mod tests {
         }
     }
 
-    fn built(name: &str) -> Box<dyn Classifier> {
+    fn built(name: &str) -> Box<dyn Learner<Classes>> {
         let description = registry::resolve(&json!({ "name": name })).unwrap();
         let Built::Classifier(learner) = registry::build_resolved(&description).unwrap() else { panic!() };
         learner
     }
 
     /// Two members that learn every row once: one says the last class, the other the most frequent one.
-    fn team() -> (Team<Bagged<Box<dyn Classifier>>>, Bag<Box<dyn Classifier>>) {
+    fn team() -> (Members<Bagged<Box<dyn Learner<Classes>>>>, Bag<Box<dyn Learner<Classes>>>) {
         let detector = Some(Detector(Box::new(Third::default())));
         let member = |name: &str| Bagged {
             learner: built(name),
@@ -415,7 +410,7 @@ mod tests {
         };
         let members = vec![member("baseline.NoChange"), member("baseline.MajorityClass")];
         let learner = built("baseline.MajorityClass");
-        (Team::new(members, 1), Bag { name: "", learner, detector, max_classes: usize::MAX })
+        (Members::new(members, 1), Bag { name: "", learner, detector, max_classes: usize::MAX })
     }
 
     #[test]
@@ -423,22 +418,22 @@ mod tests {
         // The first says nothing of row 0, then 0, 0, 1, 0: errors 0, 1, 1, at rows 1 to 3. The second says 0 of all:
         // errors 0, 1, 0. Both are told their third number at row 3, where the first's mean has grown from 1/2 to 2/3 and
         // the second's fell. So the first, with 2/3 against 1/3, begins anew: it says nothing of row 4, then 1.
-        let targets = [0, 0, 1, 0, 1, 1];
+        let truths = [0, 0, 1, 0, 1, 1];
         let weights = [1.0; 6];
         let (mut whole, bag) = team();
         let mut scratch = Scratch::default();
-        let rows: Vec<crate::row::RowBuffer> = targets.iter().map(|_| Default::default()).collect();
-        let lesson = Lesson { rows: Rows::Kept(&rows), targets: &targets, weights: &weights, stride: 2 };
-        assert_eq!(whole.go(&lesson, &bag, &mut scratch).0, 6);
-        let said: Vec<&[f64]> = (0..6).map(|row| whole.page(0).at(row, 2)).collect();
+        let rows: Vec<crate::row::RowBuffer> = truths.iter().map(|_| Default::default()).collect();
+        let batch = Batch::new(Rows::Owned(&rows), &truths, Some(&weights));
+        assert_eq!(whole.process(&batch, 2, &bag, &mut scratch).0, 6);
+        let said: Vec<&[f64]> = (0..6).map(|row| whole.output(0).votes(row)).collect();
         assert_eq!(said[..4], [[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]);
         assert_eq!(said[4..], [[0.0, 0.0], [0.0, 1.0]]);
-        assert_eq!(whole.members().map(|member| member.replaced).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(whole.iter().map(|member| member.replaced).collect::<Vec<_>>(), [1, 0]);
         let (mut parts, _) = team();
         for (from, to) in [(0, 1), (1, 4), (4, 6)] {
-            parts.go(&lesson.part(from, to), &bag, &mut scratch);
+            parts.process(&batch.slice(from, to), 2, &bag, &mut scratch);
         }
-        for (a, b) in whole.members().zip(parts.members()) {
+        for (a, b) in whole.iter().zip(parts.iter()) {
             assert_eq!(a.save().unwrap(), b.save().unwrap());
         }
     }

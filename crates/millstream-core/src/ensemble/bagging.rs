@@ -4,16 +4,17 @@
 //! Where the paper learns a row k times, here it is learned once with k times its weight: for learners of sums that is
 //! the same, and a member costs no more than it does alone.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Regressor};
+use crate::task::{Classes, Numbers};
 
+use super::aggregation::{Aggregation, AGGREGATION};
 use super::bagged::{members, Resampling};
-use super::class_ensemble::ClassEnsemble;
-use super::number_ensemble::{Aggregation, NumberEnsemble, AGGREGATION};
+use super::combined::Ensemble;
 use super::poisson::{Poisson, LARGEST_MEAN};
 use super::threads::{self, N_THREADS};
+use super::vote_shares::VoteShares;
 
 pub const N_MODELS: Parameter = Parameter::new(
     "n_models",
@@ -58,11 +59,11 @@ pub static BAGGING: Declaration = Declaration {
     words: "Online bagging: members that learn each row a random number of times, and vote",
     parameters: &[CLASSIFIER, N_MODELS, poisson_rate(1.0), SEED, N_THREADS],
     build: |arguments| {
-        let model = classifier(arguments)?;
-        let most = model.max_classes();
+        let model = arguments.learner::<Classes>("model")?;
+        let most = model.abilities().max_classes;
         let (members, rule) = members(BAGGING.name, arguments, model, resampling(arguments)?, None, most)?;
         let threads = threads::count(arguments)?;
-        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))))
+        Ok(Built::Classifier(Box::new(Ensemble::new(members, rule, VoteShares::default(), threads))))
     },
 };
 
@@ -72,12 +73,12 @@ pub static BAGGING_REGRESSOR: Declaration = Declaration {
     words: "Online bagging: members that learn each row a random number of times, averaged",
     parameters: &[REGRESSOR, N_MODELS, poisson_rate(1.0), AGGREGATION, SEED, N_THREADS],
     build: |arguments| {
-        let model = regressor(arguments)?;
+        let model = arguments.learner::<Numbers>("model")?;
         let (members, rule) =
             members(BAGGING_REGRESSOR.name, arguments, model, resampling(arguments)?, None, usize::MAX)?;
         let aggregation = Aggregation::named(arguments.text("aggregation")?);
         let threads = threads::count(arguments)?;
-        Ok(Built::Regressor(Box::new(NumberEnsemble::new(members, rule, aggregation, threads))))
+        Ok(Built::Regressor(Box::new(Ensemble::new(members, rule, aggregation, threads))))
     },
 };
 
@@ -85,26 +86,13 @@ fn resampling(arguments: &Arguments<'_>) -> Result<Resampling> {
     Ok(Resampling::Poisson(Poisson::new(arguments.float("poisson_rate")?)))
 }
 
-pub fn classifier(arguments: &Arguments<'_>) -> Result<Box<dyn Classifier>> {
-    match arguments.part("model")? {
-        Built::Classifier(part) => Ok(part),
-        _ => Err(arguments.absent("model")),
-    }
-}
-
-pub fn regressor(arguments: &Arguments<'_>) -> Result<Box<dyn Regressor>> {
-    match arguments.part("model")? {
-        Built::Regressor(part) => Ok(part),
-        _ => Err(arguments.absent("model")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::Random;
     use crate::registry;
-    use crate::row::{Prediction, Row, Scratch, Want};
+    use crate::row::{Row, Scratch, Want};
+    use crate::task::ClassPrediction;
     use serde_json::json;
 
     #[test]
@@ -112,7 +100,7 @@ mod tests {
         let parameters = json!({ "model": "baseline.Prior", "n_models": 2, "seed": 5 });
         let description = registry::resolve(&json!({ "name": BAGGING.name, "parameters": parameters })).unwrap();
         let Built::Classifier(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
-        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let (mut scratch, mut out) = (Scratch::default(), ClassPrediction::default());
         let classes = [0, 1, 1, 0, 1];
         for y in classes {
             model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();

@@ -1,45 +1,48 @@
-//! Classifiers and regressors as learners of ensembles: what differs between them, once.
+//! Learners as members of ensembles: boxed learners of any task, and those with output codes.
 
-use crate::block::{Lesson, Target};
+use crate::batch::{Batch, Votes};
 use crate::fault::Fault;
-use crate::role::{cast, Classifier, Part, Regressor};
-use crate::row::{most, Row, Scratch, Want};
-
-use super::record::Record;
+use crate::learner::Learner;
+use crate::part::Part;
+use crate::row::{Row, Scratch};
+use crate::task::Task;
 
 /// A learner that is one of many.
-pub trait Learner: Clone + Send + Sync {
-    type Target: Target;
-    /// Whether errors are 0 or 1.
-    const SHARES: bool;
+pub trait MemberLearner: Clone + Send + Sync + 'static {
+    type Task: Task;
     fn part(&self) -> &dyn Part;
     fn part_mut(&mut self) -> &mut dyn Part;
-    /// A copy for a place in an ensemble of a seed.
-    fn placed(&self, _seed: u64, _place: usize) -> Self {
+    /// A copy for an index in an ensemble of a seed.
+    fn placed(&self, _seed: u64, _index: usize) -> Self {
         self.clone()
     }
-    /// Have learned nothing, as `fresh` has.
-    fn begin_anew(&mut self, fresh: &Self) {
-        *self = fresh.clone();
+    /// Forget everything, and be what `unlearned` is.
+    fn restart(&mut self, unlearned: &Self) {
+        *self = unlearned.clone();
     }
-    /// See `Classifier::member_block`.
-    fn member_block(
+    /// See `Learner::vote_batch`.
+    fn vote_batch(
         &mut self,
-        lesson: &Lesson<'_, Self::Target>,
-        votes: &mut [f64],
+        batch: &Batch<'_, Self::Task>,
+        votes: Votes<'_>,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)>;
     /// The votes for a row, by class code, or the number.
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch);
-    /// How wrong the votes for a row are: 0 or 1, or how far the number is off; none if there are none.
-    fn error(votes: &[f64], target: Self::Target) -> Option<f64>;
-    /// What votes of a learner with such a record weigh.
-    fn trust(record: &Record) -> f64;
+    /// How wrong the votes for a row are; none if there are none.
+    #[inline]
+    fn error(votes: &[f64], truth: Truth<Self>) -> Option<f64> {
+        Self::Task::vote_error(votes, truth)
+    }
+    /// The learner as a component of its own.
+    fn alone(&self) -> Box<dyn Learner<Self::Task>>;
 }
 
-impl Learner for Box<dyn Classifier> {
-    type Target = u32;
-    const SHARES: bool = true;
+/// What a member is told of a row.
+pub type Truth<L> = <<L as MemberLearner>::Task as Task>::Truth;
+
+impl<T: Task> MemberLearner for Box<dyn Learner<T>> {
+    type Task = T;
 
     fn part(&self) -> &dyn Part {
         &**self
@@ -49,69 +52,23 @@ impl Learner for Box<dyn Classifier> {
         &mut **self
     }
 
-    fn member_block(
+    fn vote_batch(
         &mut self,
-        lesson: &Lesson<'_, u32>,
-        votes: &mut [f64],
+        batch: &Batch<'_, T>,
+        votes: Votes<'_>,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        (**self).member_block(lesson, votes, scratch)
+        (**self).vote_batch(batch, votes, scratch)
     }
 
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) {
-        let mut prediction = scratch.take_prediction();
-        self.predict(x, Want::Probabilities, &mut prediction, scratch);
-        cast(&prediction, votes);
-        scratch.give_prediction(prediction);
+        let mut prediction = T::take(scratch);
+        self.predict(x, T::ALL, &mut prediction, scratch);
+        T::vote(&prediction, votes);
+        T::give(prediction, scratch);
     }
 
-    #[inline]
-    fn error(votes: &[f64], target: u32) -> Option<f64> {
-        match votes {
-            [no, yes] if *no == 0.0 && *yes == 0.0 => None,
-            [no, yes] => Some(f64::from(u32::from(yes > no) != target)),
-            _ => most(votes)
-                .filter(|&said| votes[said as usize] > 0.0)
-                .map(|said| f64::from(u8::from(said != target))),
-        }
-    }
-
-    fn trust(record: &Record) -> f64 {
-        record.accuracy()
-    }
-}
-
-impl Learner for Box<dyn Regressor> {
-    type Target = f64;
-    const SHARES: bool = false;
-
-    fn part(&self) -> &dyn Part {
-        &**self
-    }
-
-    fn part_mut(&mut self) -> &mut dyn Part {
-        &mut **self
-    }
-
-    fn member_block(
-        &mut self,
-        lesson: &Lesson<'_, f64>,
-        votes: &mut [f64],
-        scratch: &mut Scratch,
-    ) -> Option<(usize, Fault)> {
-        (**self).member_block(lesson, votes, scratch)
-    }
-
-    fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) {
-        votes[0] = self.predict(x, scratch);
-    }
-
-    #[inline]
-    fn error(votes: &[f64], target: f64) -> Option<f64> {
-        Some(crate::row::bounded((votes[0] - target).abs()))
-    }
-
-    fn trust(record: &Record) -> f64 {
-        record.closeness()
+    fn alone(&self) -> Box<dyn Learner<T>> {
+        self.clone()
     }
 }

@@ -10,16 +10,19 @@
 //! not those after it, which are too good. And ADWIN keeps the newer side of a cut, as in its paper: a window that
 //! starts anew has an estimate from one row, and makes its member the best or the worst.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{self, Built, Declaration, Role};
+use crate::registry;
+use crate::task::Classes;
 
 use super::bagged::{members, Detector, Resampling};
-use super::bagging::{classifier, poisson_rate, CLASSIFIER, N_MODELS, SEED};
-use super::class_ensemble::ClassEnsemble;
+use super::bagging::{poisson_rate, CLASSIFIER, N_MODELS, SEED};
+use super::combined::Ensemble;
 use super::output_codes::Coded;
 use super::poisson::Poisson;
 use super::threads::{self, N_THREADS};
+use super::vote_shares::VoteShares;
 
 const DELTA: Parameter = Parameter::new(
     "delta",
@@ -76,15 +79,15 @@ pub static LEVERAGING_BAGGING: Declaration = Declaration {
 };
 
 fn build(name: &'static str, arguments: &Arguments<'_>, resampling: Resampling, codes: bool) -> Result<Built> {
-    let (model, threads) = (classifier(arguments)?, threads::count(arguments)?);
+    let (model, threads) = (arguments.learner::<Classes>("model")?, threads::count(arguments)?);
     let detector = Some(adwin(arguments.float("delta")?)?);
     if codes {
         let (members, rule) = members(name, arguments, Coded::new(model), resampling, detector, usize::MAX)?;
-        return Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))));
+        return Ok(Built::Classifier(Box::new(Ensemble::new(members, rule, VoteShares::default(), threads))));
     }
-    let most = model.max_classes();
+    let most = model.abilities().max_classes;
     let (members, rule) = members(name, arguments, model, resampling, detector, most)?;
-    Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))))
+    Ok(Built::Classifier(Box::new(Ensemble::new(members, rule, VoteShares::default(), threads))))
 }
 
 /// ADWIN as in its paper, with this chance of a false alarm.

@@ -5,27 +5,28 @@
 //! has a random bit and the other the opposite one. So the halves differ by one class at most, and both are there from
 //! the second class on. A member's vote for a bit is a vote for every class that has it.
 
-use crate::block::Lesson;
+use crate::batch::{Batch, Votes};
 use crate::fault::Fault;
+use crate::learner::Learner;
+use crate::part::Part;
 use crate::random::Random;
-use crate::role::{cast, Classifier, Part};
-use crate::row::{Row, Scratch, Want};
+use crate::row::{Row, Scratch};
+use crate::task::Classes;
 
-use super::learner::Learner;
-use super::record::Record;
+use super::learner::MemberLearner;
 
 /// Tells these bits from other random numbers of the same seed.
 const PURPOSE: u64 = 0x636f_6465_0000_0000;
 
 #[derive(Clone)]
 pub struct Coded {
-    learner: Box<dyn Classifier>,
+    learner: Box<dyn Learner<Classes>>,
     /// What the bits of this member come from.
     key: u64,
 }
 
 impl Coded {
-    pub fn new(learner: Box<dyn Classifier>) -> Self {
+    pub fn new(learner: Box<dyn Learner<Classes>>) -> Self {
         Coded { learner, key: 0 }
     }
 
@@ -35,9 +36,8 @@ impl Coded {
     }
 }
 
-impl Learner for Coded {
-    type Target = u32;
-    const SHARES: bool = true;
+impl MemberLearner for Coded {
+    type Task = Classes;
 
     fn part(&self) -> &dyn Part {
         &*self.learner
@@ -47,66 +47,70 @@ impl Learner for Coded {
         &mut *self.learner
     }
 
-    fn placed(&self, seed: u64, place: usize) -> Self {
-        let key = Random::new(seed, PURPOSE.wrapping_add(place as u64)).bits();
+    fn placed(&self, seed: u64, index: usize) -> Self {
+        let key = Random::new(seed, PURPOSE.wrapping_add(index as u64)).bits();
         Coded { learner: self.learner.clone(), key }
     }
 
-    fn begin_anew(&mut self, fresh: &Self) {
-        self.learner = fresh.learner.clone();
+    fn restart(&mut self, unlearned: &Self) {
+        self.learner = unlearned.learner.clone();
     }
 
-    fn member_block(
+    fn vote_batch(
         &mut self,
-        lesson: &Lesson<'_, u32>,
-        votes: &mut [f64],
+        batch: &Batch<'_, Classes>,
+        votes: Votes<'_>,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        let (mut bits, mut targets) = (scratch.take_indices(), scratch.take_indices());
-        let mut halves = scratch.take_numbers();
-        bits.extend((0..lesson.stride as u32).map(|class| self.bit(class)));
-        targets.extend(lesson.targets.iter().map(|&class| bits[class as usize]));
-        halves.resize(2 * lesson.len(), 0.0);
-        let coded = Lesson { rows: lesson.rows, targets: &targets, weights: lesson.weights, stride: 2 };
-        let refused = self.learner.member_block(&coded, &mut halves, scratch);
-        for (votes, halves) in votes.chunks_exact_mut(lesson.stride).zip(halves.chunks_exact(2)) {
-            for (vote, &bit) in votes.iter_mut().zip(&bits) {
-                *vote = halves[bit as usize];
+        let Votes { learned, asked, stride } = votes;
+        let (mut bits, mut truths) = (scratch.take_indices(), scratch.take_indices());
+        let (mut halves, mut asked_halves) = (scratch.take_numbers(), scratch.take_numbers());
+        bits.extend((0..stride as u32).map(|class| self.bit(class)));
+        truths.extend(batch.truths.iter().map(|&class| bits[class as usize]));
+        halves.resize(2 * batch.len(), 0.0);
+        asked_halves.resize(if asked.is_empty() { 0 } else { 2 * batch.len() }, 0.0);
+        let coded = Batch { truths: &truths, ..*batch };
+        let halved = Votes { learned: &mut halves, asked: &mut asked_halves, stride: 2 };
+        let refused = self.learner.vote_batch(&coded, halved, scratch);
+        for (votes, halves) in [(learned, &halves), (asked, &asked_halves)] {
+            for (votes, halves) in votes.chunks_exact_mut(stride).zip(halves.chunks_exact(2)) {
+                for (vote, &bit) in votes.iter_mut().zip(&bits) {
+                    *vote = halves[bit as usize];
+                }
             }
         }
         scratch.give_indices(bits);
-        scratch.give_indices(targets);
+        scratch.give_indices(truths);
         scratch.give_numbers(halves);
+        scratch.give_numbers(asked_halves);
         refused
     }
 
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) {
-        let mut prediction = scratch.take_prediction();
-        self.learner.predict(x, Want::Probabilities, &mut prediction, scratch);
         let mut halves = [0.0; 2];
-        cast(&prediction, &mut halves);
+        self.learner.vote(x, &mut halves, scratch);
         for (class, vote) in votes.iter_mut().enumerate() {
             *vote = halves[self.bit(class as u32) as usize];
         }
-        scratch.give_prediction(prediction);
     }
 
-    /// A class of the right half is right: the member can say no more.
-    fn error(votes: &[f64], target: u32) -> Option<f64> {
+    /// A class of the right half is right: the member can tell no more.
+    fn error(votes: &[f64], truth: u32) -> Option<f64> {
         let largest = votes.iter().fold(0.0, |a: f64, &b| a.max(b));
-        let own = votes.get(target as usize).copied().unwrap_or(0.0);
+        let own = votes.get(truth as usize).copied().unwrap_or(0.0);
         (largest > 0.0).then(|| f64::from(u8::from(own < largest)))
     }
 
-    fn trust(record: &Record) -> f64 {
-        record.accuracy()
+    fn alone(&self) -> Box<dyn Learner<Classes>> {
+        self.learner.clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{self, Built};
+    use crate::declaration::Built;
+    use crate::registry;
     use serde_json::json;
 
     #[test]
@@ -121,13 +125,10 @@ mod tests {
         // The prior of classes 0, 0, 3: a member gives 2/3 to the half of class 0 if class 3 is in the other, else 1.
         let (mut member, mut scratch, mut votes) = (coded.placed(3, 0), Scratch::default(), [0.0; 4]);
         for class in [0, 0, 3] {
-            let lesson = Lesson {
-                rows: crate::block::Rows::One(Row::Plain(&[])),
-                targets: &[class],
-                weights: &[1.0],
-                stride: 4,
-            };
-            assert!(member.member_block(&lesson, &mut votes, &mut scratch).is_none());
+            let truths = [class];
+            let batch = Batch::new(crate::batch::Rows::One(Row::Plain(&[])), &truths, None);
+            let votes = Votes { learned: &mut votes, asked: &mut [], stride: 4 };
+            assert!(member.vote_batch(&batch, votes, &mut scratch).is_none());
         }
         member.vote(Row::Plain(&[]), &mut votes, &mut scratch);
         let together = member.bit(0) == member.bit(3);

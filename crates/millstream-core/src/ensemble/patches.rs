@@ -18,17 +18,20 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::block::{Lesson, Rows};
+use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
+use crate::part::{Abilities, Part};
 use crate::random::Random;
-use crate::row::{Row, Scratch};
+use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Task;
 
 use super::bagged::{Detector, Resampling};
-use super::class_ensemble::Rule;
-use super::engine::{Coupling, Member, Page};
-use super::learner::Learner;
+use super::combined::Rule;
+use super::engine::{Coupling, Member, MemberOutput};
+use super::learner::MemberLearner;
 use super::record::{Record, Spread};
 use super::subspace::{Size, Subspace};
 
@@ -44,7 +47,6 @@ pub struct Plan<L> {
     pub drift: Option<Detector>,
     pub warning: Option<Detector>,
     pub weighted: bool,
-    pub max_classes: usize,
 }
 
 /// A learner with its features and its record.
@@ -97,7 +99,7 @@ struct State {
     warnings: u64,
 }
 
-impl<L: Learner> Side<L> {
+impl<L: MemberLearner> Side<L> {
     fn saved(&self) -> Result<SavedSide> {
         let learner = self.learner.part().save()?.into();
         Ok(SavedSide { learner, subspace: self.subspace.clone(), key: self.key, record: self.record })
@@ -124,7 +126,7 @@ impl<L: Learner> Side<L> {
     }
 
     fn bind(&mut self, size: Size, names: &Schema) {
-        if self.learner.part().needs_names() {
+        if self.learner.part().abilities().needs_names {
             match size {
                 Size::All => self.learner.part_mut().bind(names),
                 Size::Some(_) => self.learner.part_mut().bind(&self.subspace.schema(names)),
@@ -132,31 +134,25 @@ impl<L: Learner> Side<L> {
         }
     }
 
-    /// Go through the rows `from` to `to`, with the votes at their places in `votes`.
-    #[allow(clippy::too_many_arguments)]
-    fn go(
+    /// Process the rows of a batch with its own features; `rooms` are buffers for them.
+    fn process(
         &mut self,
-        lesson: &Lesson<'_, L::Target>,
-        weights: &[f64],
-        from: usize,
-        to: usize,
+        batch: &Batch<'_, L::Task>,
         size: Size,
-        votes: &mut [f64],
-        room: &mut (Vec<f64>, Vec<crate::row::RowBuffer>),
+        votes: Votes<'_>,
+        rooms: [&mut (Vec<f64>, Vec<RowBuffer>); 2],
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        if from >= to {
+        if batch.is_empty() {
             return None;
         }
-        let part = lesson.part(from, to).weighted(&weights[from..to]);
-        let rows = match size {
-            Size::All => part.rows,
-            Size::Some(_) => self.subspace.of(&part.rows, &mut room.0, &mut room.1),
-        };
-        let part = Lesson { rows, ..part };
-        let votes = &mut votes[from * lesson.stride..to * lesson.stride];
-        let refused = self.learner.member_block(&part, votes, scratch);
-        refused.map(|(row, fault)| (from + row, fault))
+        if size == Size::All {
+            return self.learner.vote_batch(batch, votes, scratch);
+        }
+        let [room, asked_room] = rooms;
+        let rows = self.subspace.of(&batch.rows, &mut room.0, &mut room.1);
+        let asked = batch.asked.map(|asked| self.subspace.of(&asked, &mut asked_room.0, &mut asked_room.1));
+        self.learner.vote_batch(&Batch { rows, asked, ..*batch }, votes, scratch)
     }
 
     fn memory(&self) -> usize {
@@ -164,7 +160,7 @@ impl<L: Learner> Side<L> {
     }
 }
 
-impl<L: Learner> Patch<L> {
+impl<L: MemberLearner> Patch<L> {
     pub fn new(plan: Arc<Plan<L>>, seed: u64, place: usize) -> Self {
         let identity = Random::new(seed, PURPOSE + 1 + 2 * place as u64).bits();
         let front = Side {
@@ -208,14 +204,14 @@ impl<L: Learner> Patch<L> {
 
     fn trust(&self) -> f64 {
         match self.plan.weighted {
-            true => L::trust(&self.front.record),
+            true => self.front.record.trust::<L::Task>(),
             false => 1.0,
         }
     }
 
     /// Tell the detectors of an error: whether there is a warning, and whether there is a change.
     fn detect(&mut self, error: f64) -> (bool, bool) {
-        let told = if L::SHARES { error } else { self.spread.place(error) };
+        let told = if L::Task::ERROR_RATE { error } else { self.spread.place(error) };
         let tell = |detector: &mut Option<Detector>| {
             let found = detector.as_mut().map(|Detector(it)| it.update(told).is_ok() && it.verdict().is_worse());
             found.unwrap_or(false)
@@ -223,25 +219,29 @@ impl<L: Learner> Patch<L> {
         (tell(&mut self.warning), tell(&mut self.drift))
     }
 
-    /// Let the learner in the background go through rows, and count its errors.
-    #[allow(clippy::too_many_arguments)]
+    /// Let the background learner process rows, and record its errors.
     fn catch_up(
         &mut self,
-        lesson: &Lesson<'_, L::Target>,
+        batch: &Batch<'_, L::Task>,
         from: usize,
         to: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
         let back = self.back.as_mut()?;
-        page.others.resize(lesson.len() * lesson.stride, 0.0);
-        let room = &mut page.room;
-        let refused = back.go(lesson, &page.weights, from, to, self.plan.size, &mut page.others, room, scratch);
+        let stride = output.stride;
+        output.others.resize(batch.len() * stride, 0.0);
+        // Nobody counts its votes yet, so it is not asked.
+        let part = Batch { asked: None, ..batch.slice(from, to) }.weighted(&output.weights[from..to]);
+        let votes = Votes::between(&mut output.others, &mut [], stride, from, to);
+        let rooms = [&mut output.room, &mut output.asked_room];
+        let refused = back.process(&part, self.plan.size, votes, rooms, scratch);
+        let refused = refused.map(|(row, fault)| (from + row, fault));
         let done = refused.as_ref().map_or(to, |(row, _)| *row);
         for row in from..done {
-            let votes = &page.others[row * lesson.stride..(row + 1) * lesson.stride];
-            if let Some(error) = L::error(votes, lesson.targets[row]) {
-                back.record.add(error, lesson.weights[row]);
+            let votes = &output.others[row * stride..(row + 1) * stride];
+            if let Some(error) = L::error(votes, batch.truths[row]) {
+                back.record.add(error, batch.weight(row));
             }
         }
         refused
@@ -250,14 +250,14 @@ impl<L: Learner> Patch<L> {
     /// Go through the rows `from` to `n`, which are of one width.
     fn through(
         &mut self,
-        lesson: &Lesson<'_, L::Target>,
+        batch: &Batch<'_, L::Task>,
         from: usize,
         n: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        let (stride, size) = (lesson.stride, self.plan.size);
-        let width = lesson.rows.at(from).width();
+        let (stride, size) = (output.stride, self.plan.size);
+        let width = batch.rows.at(from).width();
         self.front.grow(width, size, &self.names);
         if let Some(back) = &mut self.back {
             back.grow(width, size, &self.names);
@@ -265,14 +265,17 @@ impl<L: Learner> Patch<L> {
         // Where the learner at the front began, and the one in the back goes on.
         let (mut begun, mut behind) = (from, from);
         loop {
-            let (votes, room) = (&mut page.votes, &mut page.room);
-            let refused = self.front.go(lesson, &page.weights, begun, n, size, votes, room, scratch);
+            let part = batch.slice(begun, n).weighted(&output.weights[begun..n]);
+            let votes = Votes::between(&mut output.votes, &mut output.asked, stride, begun, n);
+            let rooms = [&mut output.room, &mut output.asked_room];
+            let refused = self.front.process(&part, size, votes, rooms, scratch);
+            let refused = refused.map(|(row, fault)| (begun + row, fault));
             let reached = refused.as_ref().map_or(n, |(row, _)| *row);
             let mut changed = None;
             for row in begun..reached {
-                page.trust[row] = self.trust();
-                let Some(error) = L::error(page.at(row, stride), lesson.targets[row]) else { continue };
-                self.front.record.add(error, lesson.weights[row]);
+                output.trust[row] = self.trust();
+                let Some(error) = L::error(output.votes(row), batch.truths[row]) else { continue };
+                self.front.record.add(error, batch.weight(row));
                 let (warning, drift) = self.detect(error);
                 if warning && !drift {
                     self.warnings = self.warnings.saturating_add(1);
@@ -286,7 +289,7 @@ impl<L: Learner> Patch<L> {
                 }
             }
             let end = changed.map_or(reached, |row| row + 1);
-            if let Some(refused) = self.catch_up(lesson, behind, end, page, scratch) {
+            if let Some(refused) = self.catch_up(batch, behind, end, output, scratch) {
                 return Some(refused);
             }
             behind = end;
@@ -307,14 +310,15 @@ impl<L: Learner> Patch<L> {
     }
 }
 
-impl<L: Learner> Member for Patch<L> {
-    type Target = L::Target;
+impl<L: MemberLearner> Member for Patch<L> {
+    type Task = L::Task;
 
-    fn draw(&mut self, lesson: &Lesson<'_, L::Target>, page: &mut Page) {
-        page.weights.clear();
+    fn draw(&mut self, batch: &Batch<'_, L::Task>, output: &mut MemberOutput) {
+        output.weights.clear();
+        let weights = (0..batch.len()).map(|row| batch.weight(row));
         match &self.plan.resampling {
-            None => page.weights.extend_from_slice(lesson.weights),
-            Some(resampling) => page.weights.extend(lesson.weights.iter().map(|w| {
+            None => output.weights.extend(weights),
+            Some(resampling) => output.weights.extend(weights.map(|w| {
                 let times = resampling.times(self.random.unit());
                 if times == 0.0 {
                     0.0
@@ -325,23 +329,23 @@ impl<L: Learner> Member for Patch<L> {
         }
     }
 
-    fn go(
+    fn process(
         &mut self,
-        lesson: &Lesson<'_, L::Target>,
+        batch: &Batch<'_, L::Task>,
         from: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        // Rows of a chunk are of one width; those that are gone through again may be of several.
+        // Rows of a batch are of one width; those that are processed again may be of several.
         let mut from = from;
-        while from < lesson.len() {
-            let width = lesson.rows.at(from).width();
-            let to = match lesson.rows {
-                Rows::Kept(rows) => (from..rows.len()).find(|&row| rows[row].row().width() != width),
+        while from < batch.len() {
+            let width = batch.rows.at(from).width();
+            let to = match batch.rows {
+                Rows::Owned(rows) => (from..rows.len()).find(|&row| rows[row].row().width() != width),
                 _ => None,
             };
-            let to = to.unwrap_or(lesson.len());
-            let refused = self.through(lesson, from, to, page, scratch);
+            let to = to.unwrap_or(batch.len());
+            let refused = self.through(batch, from, to, output, scratch);
             if refused.is_some() {
                 return refused;
             }
@@ -362,10 +366,23 @@ impl<L: Learner> Member for Patch<L> {
         self.trust()
     }
 
-    fn never_refuses(&self) -> bool {
-        let back = self.back.as_ref().is_none_or(|back| back.learner.part().never_refuses());
+    fn input(&self, schema: &Schema) -> Schema {
+        match self.plan.size {
+            Size::All => schema.clone(),
+            Size::Some(_) => self.front.subspace.schema(schema),
+        }
+    }
+
+    fn learner(&self) -> Box<dyn Learner<L::Task>> {
+        self.front.learner.alone()
+    }
+}
+
+impl<L: MemberLearner> Part for Patch<L> {
+    fn infallible(&self) -> bool {
+        let back = self.back.as_ref().is_none_or(|back| back.learner.part().infallible());
         // A learner that is yet to begin has learned nothing large.
-        back && self.front.learner.part().never_refuses() && self.plan.learner.part().never_refuses()
+        back && self.front.learner.part().infallible() && self.plan.learner.part().infallible()
     }
 
     fn save(&self) -> Result<Vec<u8>> {
@@ -411,8 +428,8 @@ impl<L: Learner> Member for Patch<L> {
         std::mem::size_of::<Self>() + self.front.memory() + back + detectors
     }
 
-    fn needs_names(&self) -> bool {
-        self.plan.learner.part().needs_names()
+    fn abilities(&self) -> Abilities {
+        self.plan.learner.part().abilities()
     }
 
     fn bind(&mut self, schema: &Schema) {
@@ -421,10 +438,6 @@ impl<L: Learner> Member for Patch<L> {
         if let Some(back) = &mut self.back {
             back.bind(self.plan.size, &self.names);
         }
-    }
-
-    fn checks(&self) -> bool {
-        self.plan.learner.part().checks()
     }
 
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
@@ -451,17 +464,6 @@ impl<L: Learner> Member for Patch<L> {
             "model": self.front.learner.part().inspect(&own),
         })
     }
-
-    fn input(&self, schema: &Schema) -> Schema {
-        match self.plan.size {
-            Size::All => schema.clone(),
-            Size::Some(_) => self.front.subspace.schema(schema),
-        }
-    }
-
-    fn learner(&self) -> Result<Vec<u8>> {
-        self.front.learner.part().save()
-    }
 }
 
 /// What the members have in common.
@@ -473,35 +475,29 @@ impl<L> Clone for Patches<L> {
     }
 }
 
-impl<L: Learner> Coupling<Patch<L>> for Patches<L> {}
+impl<L: MemberLearner> Coupling<Patch<L>> for Patches<L> {}
 
-impl<L: Learner + 'static> Rule<Patch<L>> for Patches<L> {
+impl<L: MemberLearner> Rule<Patch<L>> for Patches<L> {
     fn name(&self) -> &'static str {
         self.0.name
     }
 
-    fn max_classes(&self) -> usize {
-        self.0.max_classes
-    }
-
-    fn missing_is_zero(&self) -> bool {
-        self.0.learner.part().missing_is_zero()
-    }
-
-    fn memory(&self) -> usize {
-        self.0.learner.part().memory()
+    fn unlearned(&self) -> Option<&dyn Part> {
+        Some(self.0.learner.part())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::Rows;
+    use crate::batch::Rows;
+    use crate::declaration::Built;
     use crate::ensemble::leveraging_bagging::adwin;
-    use crate::registry::{self, Built};
-    use crate::role::Classifier;
+    use crate::learner::Learner;
+    use crate::registry;
+    use crate::task::Classes;
 
-    fn member(delta: f64) -> Patch<Box<dyn Classifier>> {
+    fn member(delta: f64) -> Patch<Box<dyn Learner<Classes>>> {
         let description = registry::resolve(&json!({ "name": "baseline.MajorityClass" })).unwrap();
         let Built::Classifier(learner) = registry::build_resolved(&description).unwrap() else { panic!() };
         let plan = Plan {
@@ -512,7 +508,6 @@ mod tests {
             drift: Some(adwin(delta).unwrap()),
             warning: Some(adwin(0.9).unwrap()),
             weighted: true,
-            max_classes: usize::MAX,
         };
         Patch::new(Arc::new(plan), 1, 0)
     }
@@ -523,23 +518,23 @@ mod tests {
         // an error, until a warning begins a learner that knows only what comes then, and a change puts it in front.
         let targets: Vec<u32> = (0..400).map(|row| u32::from(row >= 200)).collect();
         let (weights, rows) = (vec![1.0; 400], vec![crate::row::RowBuffer::default(); 400]);
-        let lesson = Lesson { rows: Rows::Kept(&rows), targets: &targets, weights: &weights, stride: 2 };
-        let (mut scratch, mut page) = (Scratch::default(), Page::for_rows(400, 2));
+        let batch = Batch::new(Rows::Owned(&rows), &targets, Some(&weights));
+        let (mut scratch, mut output) = (Scratch::default(), MemberOutput::for_rows(400, 2));
         let mut whole = member(1e-12);
-        whole.draw(&lesson, &mut page);
-        assert!(whole.go(&lesson, 0, &mut page, &mut scratch).is_none());
+        whole.draw(&batch, &mut output);
+        assert!(whole.process(&batch, 0, &mut output, &mut scratch).is_none());
         assert_eq!(whole.drifts, 1);
         assert!(whole.warnings >= 1 && whole.front.record.weight < 200.0 && whole.front.record.error == 0.0);
-        assert_eq!(page.at(399, 2), [0.0, 1.0]);
+        assert_eq!(output.votes(399), [0.0, 1.0]);
         // Its votes weigh its own accuracy, 1, and not that of the one before.
-        assert_eq!(page.trust[399], 1.0);
+        assert_eq!(output.trust[399], 1.0);
         // Row by row it is the same.
         let mut single = member(1e-12);
         for row in 0..400 {
-            let one = lesson.part(row, row + 1);
-            let mut page = Page::for_rows(1, 2);
-            single.draw(&one, &mut page);
-            assert!(single.go(&one, 0, &mut page, &mut scratch).is_none());
+            let one = batch.slice(row, row + 1);
+            let mut output = MemberOutput::for_rows(1, 2);
+            single.draw(&one, &mut output);
+            assert!(single.process(&one, 0, &mut output, &mut scratch).is_none());
         }
         assert_eq!(single.save().unwrap(), whole.save().unwrap());
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::task::Task;
+
 /// Of a classifier the share of wrong classes, of a regressor the mean absolute error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -36,6 +38,14 @@ impl Record {
             1.0 / self.error.max(f64::MIN_POSITIVE)
         } else {
             0.0
+        }
+    }
+
+    /// The weight of votes of a learner with this record.
+    pub fn trust<T: Task>(&self) -> f64 {
+        match T::ERROR_RATE {
+            true => self.accuracy(),
+            false => self.closeness(),
         }
     }
 

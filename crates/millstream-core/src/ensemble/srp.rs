@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
+use crate::task::{Classes, Numbers};
 
+use super::aggregation::{Aggregation, AGGREGATION};
 use super::bagged::{Detector, Resampling};
-use super::bagging::{classifier, poisson_rate, regressor, N_MODELS, SEED};
-use super::class_ensemble::ClassEnsemble;
-use super::learner::Learner;
+use super::bagging::{poisson_rate, N_MODELS, SEED};
+use super::combined::Ensemble;
+use super::learner::MemberLearner;
 use super::leveraging_bagging::adwin;
-use super::number_ensemble::{Aggregation, NumberEnsemble, AGGREGATION};
 use super::patches::{Patch, Patches, Plan};
 use super::poisson::Poisson;
 use super::subspace::Size;
 use super::threads::{self, N_THREADS};
+use super::vote_shares::VoteShares;
 
 /// Trees that split early: a member is replaced when it is wrong, and until then its vote is one of many (section IV of
 /// the paper).
@@ -96,11 +98,9 @@ pub static CLASSIFIER_PATCHES: Declaration = Declaration {
         N_THREADS,
     ],
     build: |arguments| {
-        let model = classifier(arguments)?;
-        let most = model.max_classes();
-        let plan = plan(CLASSIFIER_PATCHES.name, arguments, model, most)?;
+        let plan = plan(CLASSIFIER_PATCHES.name, arguments, arguments.learner::<Classes>("model")?)?;
         let (members, threads) = (members(arguments, &plan)?, threads::count(arguments)?);
-        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, Patches(plan), threads))))
+        Ok(Built::Classifier(Box::new(Ensemble::new(members, Patches(plan), VoteShares::default(), threads))))
     },
 };
 
@@ -123,24 +123,19 @@ pub static REGRESSOR_PATCHES: Declaration = Declaration {
         N_THREADS,
     ],
     build: |arguments| {
-        let plan = plan(REGRESSOR_PATCHES.name, arguments, regressor(arguments)?, usize::MAX)?;
+        let plan = plan(REGRESSOR_PATCHES.name, arguments, arguments.learner::<Numbers>("model")?)?;
         let (members, threads) = (members(arguments, &plan)?, threads::count(arguments)?);
         let aggregation = Aggregation::named(arguments.text("aggregation")?);
-        Ok(Built::Regressor(Box::new(NumberEnsemble::new(members, Patches(plan), aggregation, threads))))
+        Ok(Built::Regressor(Box::new(Ensemble::new(members, Patches(plan), aggregation, threads))))
     },
 };
 
-fn members<L: Learner>(arguments: &Arguments<'_>, plan: &Arc<Plan<L>>) -> Result<Vec<Patch<L>>> {
+fn members<L: MemberLearner>(arguments: &Arguments<'_>, plan: &Arc<Plan<L>>) -> Result<Vec<Patch<L>>> {
     let seed = arguments.integer("seed")? as u64;
     Ok((0..arguments.size("n_models")?).map(|place| Patch::new(plan.clone(), seed, place)).collect())
 }
 
-fn plan<L: Learner>(
-    name: &'static str,
-    arguments: &Arguments<'_>,
-    learner: L,
-    max_classes: usize,
-) -> Result<Arc<Plan<L>>> {
+fn plan<L: MemberLearner>(name: &'static str, arguments: &Arguments<'_>, learner: L) -> Result<Arc<Plan<L>>> {
     let method = arguments.text("training_method")?;
     let size = match method {
         "resampling" => Size::All,
@@ -164,5 +159,5 @@ fn plan<L: Learner>(
         _ => None,
     };
     let weighted = !arguments.boolean("disable_weighted_vote")?;
-    Ok(Arc::new(Plan { name, learner, size, resampling, drift, warning, weighted, max_classes }))
+    Ok(Arc::new(Plan { name, learner, size, resampling, drift, warning, weighted }))
 }

@@ -10,21 +10,23 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::block::{ClassBlock, ClassRows, Lesson, NumberBlock, NumberRows, Predictions, Rows};
+use crate::batch::{Batch, Rows, Votes};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
-use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Member as Extracted, Part, Regressor};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::learner::{vote_each, Learner};
+use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
+use crate::part::{Abilities, Extracted, Part};
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::{Classes, Numbers, Task, Truth};
 
-use super::class_ensemble::chunk;
-use super::engine::{Coupling, Member, Team};
+use super::combined::batch_rows;
+use super::engine::{Coupling, Member, Members};
 use super::layout::Layout;
-use super::learner::Learner;
+use super::learner::MemberLearner;
 use super::threads::{self, N_THREADS};
-use super::voting::{classifiers, most_classes, regressors, Trust, Voter, CLASSIFIERS, REGRESSORS};
+use super::voting::{models, Trust, Voter, CLASSIFIERS, REGRESSORS};
 
 const INCLUDE_FEATURES: Parameter = Parameter::new(
     "include_features",
@@ -48,15 +50,7 @@ pub static STACKING: Declaration = Declaration {
         INCLUDE_FEATURES,
         N_THREADS,
     ],
-    build: |arguments| match arguments.part("meta_model")? {
-        Built::Classifier(meta) => {
-            let models = classifiers(arguments)?;
-            let most = most_classes(&models).min(meta.max_classes());
-            let (with_features, threads) = (arguments.boolean("include_features")?, threads::count(arguments)?);
-            Ok(Built::Classifier(Box::new(Stack::new(STACKING.name, models, meta, with_features, threads, most))))
-        }
-        _ => Err(arguments.absent("meta_model")),
-    },
+    build: |arguments| build::<Classes>(STACKING.name, arguments),
 };
 
 pub static STACKING_REGRESSOR: Declaration = Declaration {
@@ -74,29 +68,36 @@ pub static STACKING_REGRESSOR: Declaration = Declaration {
         INCLUDE_FEATURES,
         N_THREADS,
     ],
-    build: |arguments| match arguments.part("meta_model")? {
-        Built::Regressor(meta) => {
-            let (with_features, threads) = (arguments.boolean("include_features")?, threads::count(arguments)?);
-            let (models, name) = (regressors(arguments)?, STACKING_REGRESSOR.name);
-            Ok(Built::Regressor(Box::new(Stack::new(name, models, meta, with_features, threads, usize::MAX))))
-        }
-        _ => Err(arguments.absent("meta_model")),
-    },
+    build: |arguments| build::<Numbers>(STACKING_REGRESSOR.name, arguments),
 };
+
+fn build<T: Task>(name: &'static str, arguments: &Arguments<'_>) -> Result<Built> {
+    let members = models::<T>(arguments)?.into_iter();
+    let members = members.map(|model| Voter::new(model, false, Trust::Fixed(1.0))).collect();
+    Ok(T::build(Box::new(Stack {
+        name,
+        members: Members::new(members, threads::count(arguments)?),
+        meta: arguments.learner::<T>("meta_model")?,
+        with_features: arguments.boolean("include_features")?,
+        layout: Layout::default(),
+        names: Schema::default(),
+    })))
+}
 
 /// The models do not act on each other.
 struct Free;
 
-impl<L: Learner> Coupling<Voter<L>> for Free {}
+impl<L: MemberLearner> Coupling<Voter<L>> for Free {}
+
+type Boxed<T> = Box<dyn Learner<T>>;
 
 #[derive(Clone)]
-struct Stack<L: Learner> {
+struct Stack<T: Task> {
     name: &'static str,
-    team: Team<Voter<L>>,
-    meta: L,
+    members: Members<Voter<Boxed<T>>>,
+    meta: Boxed<T>,
     with_features: bool,
     layout: Layout,
-    max_classes: usize,
     /// Names of the features, for a last learner that wants them.
     names: Schema,
 }
@@ -108,86 +109,94 @@ struct State {
     layout: Layout,
 }
 
-impl<L: Learner> Stack<L> {
-    fn new(
-        name: &'static str,
-        models: Vec<L>,
-        meta: L,
-        with_features: bool,
-        threads: usize,
-        max_classes: usize,
-    ) -> Self {
-        let members = models.into_iter().map(|model| Voter::new(model, false, Trust::Fixed(1.0))).collect();
-        let (team, layout, names) = (Team::new(members, threads), Layout::default(), Schema::default());
-        Stack { name, team, meta, with_features, layout, max_classes, names }
-    }
+/// What the last learner is given for a row: to predict, where that differs, and to learn.
+struct MetaRow<'a> {
+    asked: Option<Row<'a>>,
+    row: Row<'a>,
+    index: usize,
+}
 
-    /// How many classes there is room for, or one number.
-    fn stride(&self) -> usize {
-        match L::SHARES {
-            true => (self.layout.width_of_votes() / self.team.len()).max(2),
-            false => 1,
-        }
+impl<T: Task> Stack<T> {
+    /// How many votes a row has, when these truths come next.
+    fn stride(&self, truths: &[T::Truth]) -> usize {
+        let known = T::votes_per_row(self.layout.width_of_votes() / self.members.len());
+        let classes = truths.iter().map(|&truth| match T::truth(truth) {
+            Truth::Class(code) => code as usize + 1,
+            _ => 0,
+        });
+        known.max(classes.max().unwrap_or(0))
     }
 
     fn bind_meta(&mut self) {
-        if self.meta.part().needs_names() {
-            let schema = self.layout.schema(&self.names, self.team.len());
-            self.meta.part_mut().bind(&schema);
+        if self.meta.abilities().needs_names {
+            let schema = self.layout.schema(&self.names, self.members.len());
+            self.meta.bind(&schema);
         }
     }
 
-    /// The row for the last learner, of what the models say at this moment.
-    fn ask<R>(&self, x: Row<'_>, scratch: &mut Scratch, then: impl FnOnce(&L, Row<'_>, &mut Scratch) -> R) -> R {
-        let (models, stride) = (self.team.len(), self.stride());
+    /// The row for the last learner, of what the models predict now.
+    fn ask<R>(
+        &self,
+        x: Row<'_>,
+        scratch: &mut Scratch,
+        then: impl FnOnce(&Boxed<T>, Row<'_>, &mut Scratch) -> R,
+    ) -> R {
+        let (models, stride) = (self.members.len(), self.stride(&[]));
         let (mut votes, mut row) = (scratch.take_numbers(), scratch.take_row());
         votes.resize(models * stride, 0.0);
-        for (member, votes) in self.team.members().zip(votes.chunks_exact_mut(stride)) {
+        for (member, votes) in self.members.iter().zip(votes.chunks_exact_mut(stride)) {
             member.vote(x, votes, scratch);
         }
-        self.layout.write(x, |place| votes[place % models * stride + place / models], &mut row);
+        self.layout.write(x, |at| votes[at % models * stride + at / models], &mut row);
         let answer = then(&self.meta, row.row(), scratch);
         scratch.give_row(row);
         scratch.give_numbers(votes);
         answer
     }
 
-    /// Let the models go through rows, and `step` take the last learner through what they said. Gives how many rows
+    /// Let the models process rows, and `step` take the last learner through what they predicted. Returns how many rows
     /// were done before one was refused, and why.
-    fn go(
+    fn process(
         &mut self,
-        lesson: &Lesson<'_, L::Target>,
+        batch: &Batch<'_, T>,
         scratch: &mut Scratch,
-        mut step: impl FnMut(&mut L, Option<Row<'_>>, Row<'_>, usize, &mut Scratch) -> Result<()>,
+        mut step: impl FnMut(&mut Boxed<T>, MetaRow<'_>, &mut Scratch) -> Result<()>,
     ) -> (usize, Option<Fault>) {
-        // Numbers that models say have no bound, so a last learner that is given them may always refuse them.
-        let sure = L::SHARES && self.meta.part().never_refuses();
-        let refused = self.team.attempt(lesson, &Free, sure, scratch);
-        let reached = refused.as_ref().map_or(lesson.len(), |(row, _)| *row);
+        let stride = self.stride(batch.truths);
+        // Numbers that models predict have no bound, so a last learner that is given them may always refuse them.
+        let sure = T::ERROR_RATE && self.meta.infallible();
+        let refused = self.members.attempt(batch, stride, &Free, sure, scratch);
+        let reached = refused.as_ref().map_or(batch.len(), |(row, _)| *row);
         let (mut before, mut row) = (scratch.take_row(), scratch.take_row());
         let mut stopped = refused.map(|(row, fault)| (row, fault.by(self.name)));
-        for at in 0..reached {
-            let (x, models) = (lesson.rows.at(at), self.team.len());
+        for index in 0..reached {
+            let (x, models) = (batch.rows.at(index), self.members.len());
             let features = if self.with_features { x.width() } else { 0 };
-            let news = self.layout.lacks(features, models * lesson.stride);
-            let vote = |place: usize| self.team.page(place % models).at(at, lesson.stride)[place / models];
+            // As wide as the rows so far need: which rows come later in the batch must not show.
+            let width = models * self.stride(&batch.truths[index..=index]);
+            let news = self.layout.lacks(features, width);
+            let asked = news || batch.asked.is_some();
             let mut known = None;
-            if news {
-                self.layout.write(x, vote, &mut before);
-                known = Some(self.layout.clone());
-                self.layout.grow(features, models * lesson.stride);
+            if asked {
+                let vote = |at: usize| self.members.output(at % models).prediction(index)[at / models];
+                self.layout.write(batch.asked_at(index), vote, &mut before);
             }
+            if news {
+                known = Some(self.layout.clone());
+                self.layout.grow(features, width);
+            }
+            let vote = |at: usize| self.members.output(at % models).votes(index)[at / models];
             self.layout.write(x, vote, &mut row);
             if news {
                 self.bind_meta();
             }
-            let stepped = step(&mut self.meta, news.then(|| before.row()), row.row(), at, scratch);
-            if let Err(fault) = stepped {
+            let given = MetaRow { asked: asked.then(|| before.row()), row: row.row(), index };
+            if let Err(fault) = step(&mut self.meta, given, scratch) {
                 if let Some(known) = known {
                     self.layout = known;
                     self.bind_meta();
                 }
-                stopped = Some((at, fault.by(self.name)));
+                stopped = Some((index, fault.by(self.name)));
                 break;
             }
         }
@@ -195,165 +204,150 @@ impl<L: Learner> Stack<L> {
         scratch.give_row(row);
         match stopped {
             None => {
-                self.team.accept(lesson);
-                (lesson.len(), None)
+                self.members.accept(batch);
+                (batch.len(), None)
             }
             Some((row, fault)) => {
-                self.team.retreat(lesson, row, &Free, scratch);
+                self.members.retreat(batch, row, stride, &Free, scratch);
                 (row, Some(fault))
             }
         }
     }
 }
 
-impl<L: Learner + 'static> Part for Stack<L> {
+/// Predict with the last learner, then let it learn.
+fn step_meta<T: Task>(
+    meta: &mut Boxed<T>,
+    given: &MetaRow<'_>,
+    y: T::Truth,
+    w: f64,
+    want: Want,
+    out: &mut T::Prediction,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    match given.asked {
+        Some(asked) => {
+            meta.predict(asked, want, out, scratch);
+            meta.learn(given.row, y, w, scratch)
+        }
+        None => meta.step(given.row, y, w, want, out, scratch),
+    }
+}
+
+impl<T: Task> Part for Stack<T> {
     fn save(&self) -> Result<Vec<u8>> {
-        let members = self.team.members().map(|member| member.save().map(ByteBuf::from));
+        let members = self.members.iter().map(|member| member.save().map(ByteBuf::from));
         let members = members.collect::<Result<_>>()?;
-        pack(&State { members, meta: self.meta.part().save()?.into(), layout: self.layout.clone() })
+        pack(&State { members, meta: self.meta.save()?.into(), layout: self.layout.clone() })
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(self.name, bytes)?;
-        require(self.name, state.members.len() == self.team.len(), "models are missing")?;
-        let sound = state.layout.is_sound(self.team.len(), self.with_features);
+        require(self.name, state.members.len() == self.members.len(), "models are missing")?;
+        let sound = state.layout.is_sound(self.members.len(), self.with_features);
         require(self.name, sound, "the places of votes are not valid")?;
-        for (member, bytes) in self.team.members_mut().zip(&state.members) {
+        for (member, bytes) in self.members.iter_mut().zip(&state.members) {
             member.load(bytes)?;
         }
-        self.meta.part_mut().load(&state.meta)?;
+        self.meta.load(&state.meta)?;
         self.layout = state.layout;
         Ok(())
     }
 
-    fn memory(&self) -> usize {
-        self.team.memory() + self.meta.part().memory() + self.layout.memory()
+    fn abilities(&self) -> Abilities {
+        let all = self.members.iter().map(Part::abilities).fold(self.meta.abilities(), Abilities::and);
+        Abilities {
+            takes_batches: true,
+            mini_batches: false,
+            wants_orthonormal: false,
+            // The last learner sees the features too, if it is asked to.
+            missing_is_zero: false,
+            threads: self.members.threads().min(self.members.len()).max(all.threads),
+            ..all
+        }
     }
 
-    fn needs_names(&self) -> bool {
-        self.meta.part().needs_names() || self.team.members().any(|member| member.needs_names())
+    fn memory(&self) -> usize {
+        self.members.memory() + self.meta.memory() + self.layout.memory()
     }
 
     fn bind(&mut self, schema: &Schema) {
         self.names = schema.clone();
-        self.team.members_mut().for_each(|member| member.bind(schema));
+        self.members.iter_mut().for_each(|member| member.bind(schema));
         self.bind_meta();
     }
 
-    fn never_refuses(&self) -> bool {
-        L::SHARES && self.meta.part().never_refuses() && self.team.members().all(|member| member.never_refuses())
-    }
-
-    fn checks(&self) -> bool {
-        self.meta.part().checks() || self.team.members().any(|member| member.checks())
+    fn infallible(&self) -> bool {
+        T::ERROR_RATE && self.meta.infallible() && self.members.iter().all(|member| member.infallible())
     }
 
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.team.members().try_for_each(|member| member.check(x, scratch))?;
-        self.ask(x, scratch, |meta, row, scratch| meta.part().check(row, scratch))
+        self.members.iter().try_for_each(|member| member.check(x, scratch))?;
+        self.ask(x, scratch, |meta, row, scratch| meta.check(row, scratch))
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
-        let members: Vec<Json> = self.team.members().map(|member| member.inspect(schema)).collect();
-        let meta = self.meta.part().inspect(&self.layout.schema(schema, self.team.len()));
+        let members: Vec<Json> = self.members.iter().map(|member| member.inspect(schema)).collect();
+        let meta = self.meta.inspect(&self.layout.schema(schema, self.members.len()));
         json!({ "members": members, "meta_model": meta })
     }
 
-    fn member(&self, place: usize, input: &Schema) -> Result<Option<Extracted>> {
-        // After the models comes the last learner.
-        if place == self.team.len() {
-            let said = self.layout.schema(input, self.team.len());
-            return Ok(Some(Extracted { state: self.meta.part().save()?, input: said, learned: None }));
-        }
-        let member = self.team.members().nth(place);
-        member
-            .map(|member| Ok(Extracted { state: member.learner()?, input: input.clone(), learned: None }))
-            .transpose()
+    /// The models, then the last learner.
+    fn member(&self, index: usize, input: &Schema) -> Result<Option<Extracted>> {
+        let (learner, input) = match self.members.iter().nth(index) {
+            Some(member) => (member.learner(), input.clone()),
+            None if index == self.members.len() => {
+                (self.meta.clone(), self.layout.schema(input, self.members.len()))
+            }
+            None => return Ok(None),
+        };
+        Ok(Some(Extracted { part: T::build(learner), description: None, input, learned: None }))
     }
 }
 
-impl Stack<Box<dyn Classifier>> {
-    fn lesson<'a>(&self, rows: Rows<'a>, targets: &'a [u32], weights: &'a [f64]) -> Lesson<'a, u32> {
-        let largest = targets.iter().max().map_or(0, |&code| code as usize + 1);
-        Lesson { rows, targets, weights, stride: self.stride().max(largest) }
-    }
-}
-
-impl Classifier for Stack<Box<dyn Classifier>> {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+impl<T: Task> Learner<T> for Stack<T> {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch) {
         self.ask(x, scratch, |meta, row, scratch| meta.predict(row, want, out, scratch));
     }
 
-    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let lesson = self.lesson(Rows::One(x), std::slice::from_ref(&y), std::slice::from_ref(&w));
-        let learned = self.go(&lesson, scratch, |meta, _, row, _, scratch| meta.learn(row, y, w, scratch));
+    fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
+        let (truths, weights) = ([y], [w]);
+        let batch = Batch::new(Rows::One(x), &truths, Some(&weights));
+        let learned = self.process(&batch, scratch, |meta, given, scratch| meta.learn(given.row, y, w, scratch));
         learned.1.map_or(Ok(()), Err)
     }
 
     fn step(
         &mut self,
         x: Row<'_>,
-        y: u32,
+        y: T::Truth,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut T::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let lesson = self.lesson(Rows::One(x), std::slice::from_ref(&y), std::slice::from_ref(&w));
-        let stepped = self.go(&lesson, scratch, |meta, before, row, _, scratch| match before {
-            Some(before) => {
-                meta.predict(before, want, out, scratch);
-                meta.learn(row, y, w, scratch)
-            }
-            None => meta.step(row, y, w, want, out, scratch),
-        });
+        let (truths, weights) = ([y], [w]);
+        let batch = Batch::new(Rows::One(x), &truths, Some(&weights));
+        let stepped = self
+            .process(&batch, scratch, |meta, given, scratch| step_meta(meta, &given, y, w, want, out, scratch));
         stepped.1.map_or(Ok(()), Err)
     }
 
-    fn step_block(
+    fn step_batch(
         &mut self,
-        block: &ClassBlock<'_>,
+        batch: &Batch<'_, T>,
         want: Want,
-        out: &mut Predictions,
+        out: &mut T::Predictions,
         scratch: &mut Scratch,
     ) -> usize {
-        let rows = Rows::Plain { values: block.values, width: block.width };
-        let block = ClassRows { rows, classes: block.classes, weights: block.weights, labels: block.labels };
-        self.step_rows(&block, want, out, scratch)
-    }
-
-    fn takes_rows(&self) -> bool {
-        true
-    }
-
-    fn step_rows(
-        &mut self,
-        block: &ClassRows<'_>,
-        want: Want,
-        out: &mut Predictions,
-        scratch: &mut Scratch,
-    ) -> usize {
-        let n = block.classes.len();
-        let mut ones = scratch.take_numbers();
-        if block.weights.is_none() {
-            ones.resize(n, 1.0);
-        }
-        let weights = block.weights.unwrap_or(&ones);
-        let lesson = self.lesson(block.rows, block.classes, &weights[..n]);
-        let mut prediction = scratch.take_prediction();
-        let (mut from, size) = (0, chunk(self.team.len(), lesson.stride));
-        while from < n {
-            let part = lesson.part(from, (from + size).min(n));
-            let (done, stopped) = self.go(&part, scratch, |meta, before, row, at, scratch| {
-                let (y, w) = (part.targets[at], part.weights[at]);
-                match before {
-                    Some(before) => {
-                        meta.predict(before, want, &mut prediction, scratch);
-                        meta.learn(row, y, w, scratch)?;
-                    }
-                    None => meta.step(row, y, w, want, &mut prediction, scratch)?,
-                }
-                out.push(&mut prediction, block.labels, want);
+        let mut prediction = T::take(scratch);
+        let (mut from, size) = (0, batch_rows(self.members.len(), self.stride(batch.truths)));
+        while from < batch.len() {
+            let part = batch.slice(from, (from + size).min(batch.len()));
+            let (done, stopped) = self.process(&part, scratch, |meta, given, scratch| {
+                let (y, w) = (part.truths[given.index], part.weight(given.index));
+                step_meta(meta, &given, y, w, want, &mut prediction, scratch)?;
+                T::push(&mut prediction, want, out);
                 Ok(())
             });
             from += done;
@@ -361,100 +355,42 @@ impl Classifier for Stack<Box<dyn Classifier>> {
                 break;
             }
         }
-        self.team.put_away();
-        scratch.give_prediction(prediction);
-        scratch.give_numbers(ones);
+        self.members.release_buffers();
+        T::give(prediction, scratch);
         from
     }
 
-    fn max_classes(&self) -> usize {
-        self.max_classes
-    }
-
-    fn duplicate(&self) -> Box<dyn Classifier> {
-        Box::new(self.clone())
-    }
-}
-
-impl Regressor for Stack<Box<dyn Regressor>> {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        self.ask(x, scratch, |meta, row, scratch| meta.predict(row, scratch))
-    }
-
-    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.step(x, y, w, scratch).map(|_| ())
-    }
-
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        let lesson = Lesson { rows: Rows::One(x), targets: &[y], weights: &[w], stride: 1 };
-        let mut predicted = 0.0;
-        let stepped = self.go(&lesson, scratch, |meta, before, row, _, scratch| {
-            step_number(meta, before, row, y, w, scratch).map(|number| predicted = number)
+    /// As a member of an ensemble it takes rows together too, where each is predicted as it is learned.
+    fn vote_batch(
+        &mut self,
+        batch: &Batch<'_, T>,
+        votes: Votes<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        if batch.asked.is_some() || (0..batch.len()).any(|row| batch.weight(row) == 0.0) {
+            return vote_each(self, batch, votes, scratch);
+        }
+        let Votes { learned, stride, .. } = votes;
+        let mut prediction = T::take(scratch);
+        let (done, fault) = self.process(batch, scratch, |meta, given, scratch| {
+            let (y, w) = (batch.truths[given.index], batch.weight(given.index));
+            step_meta(meta, &given, y, w, T::ALL, &mut prediction, scratch)?;
+            T::vote(&prediction, &mut learned[given.index * stride..(given.index + 1) * stride]);
+            Ok(())
         });
-        stepped.1.map_or(Ok(predicted), Err)
+        T::give(prediction, scratch);
+        fault.map(|fault| (done, fault))
     }
 
-    fn step_block(&mut self, block: &NumberBlock<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
-        let rows = Rows::Plain { values: block.values, width: block.width };
-        let block = NumberRows { rows, targets: block.targets, weights: block.weights };
-        self.step_rows(&block, out, scratch)
-    }
-
-    fn takes_rows(&self) -> bool {
-        true
-    }
-
-    fn step_rows(&mut self, block: &NumberRows<'_>, out: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
-        let n = block.targets.len();
-        let mut ones = scratch.take_numbers();
-        if block.weights.is_none() {
-            ones.resize(n, 1.0);
-        }
-        let weights = block.weights.unwrap_or(&ones);
-        let lesson = Lesson { rows: block.rows, targets: block.targets, weights: &weights[..n], stride: 1 };
-        let (mut from, size) = (0, chunk(self.team.len(), 1));
-        while from < n {
-            let part = lesson.part(from, (from + size).min(n));
-            let (done, stopped) = self.go(&part, scratch, |meta, before, row, at, scratch| {
-                let (y, w) = (part.targets[at], part.weights[at]);
-                step_number(meta, before, row, y, w, scratch).map(|number| out.push(number))
-            });
-            from += done;
-            if stopped.is_some() {
-                break;
-            }
-        }
-        self.team.put_away();
-        scratch.give_numbers(ones);
-        from
-    }
-
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<T>> {
         Box::new(self.clone())
-    }
-}
-
-/// Predict and learn, from two rows where the second has slots that the first has not.
-fn step_number(
-    meta: &mut Box<dyn Regressor>,
-    before: Option<Row<'_>>,
-    row: Row<'_>,
-    y: f64,
-    w: f64,
-    scratch: &mut Scratch,
-) -> Result<f64> {
-    match before {
-        None => meta.step(row, y, w, scratch),
-        Some(before) => {
-            let predicted = meta.predict(before, scratch);
-            meta.learn(row, y, w, scratch).map(|()| predicted)
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
     use crate::registry;
 
     #[test]
@@ -473,9 +409,9 @@ mod tests {
         let Built::Regressor(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
         let mut scratch = Scratch::default();
         // The models say 0 of the first row, so nothing is learned from them; then both say 2.
-        assert_eq!(model.step(Row::Plain(&[5.0]), 2.0, 1.0, &mut scratch).unwrap(), 0.0);
-        assert_eq!(model.step(Row::Plain(&[5.0]), 1.0, 1.0, &mut scratch).unwrap(), 0.0);
+        assert_eq!(model.step_number(Row::Plain(&[5.0]), 2.0, 1.0, &mut scratch).unwrap(), 0.0);
+        assert_eq!(model.step_number(Row::Plain(&[5.0]), 1.0, 1.0, &mut scratch).unwrap(), 0.0);
         // The slope is 2 (0 - 1) = -2, and each weight moves by 0.125 · 2 · 2 = 0.5. Now the models say 1.5 each.
-        assert_eq!(model.predict(Row::Plain(&[5.0]), &mut scratch), 1.5);
+        assert_eq!(model.number(Row::Plain(&[5.0]), &mut scratch), 1.5);
     }
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::Rows;
+use crate::batch::Rows;
 use crate::random::Random;
 use crate::row::{Row, RowBuffer};
 use crate::schema::{Kind, Schema};
@@ -71,7 +71,7 @@ impl Subspace {
         for (row, out) in kept.iter_mut().enumerate().take(rows.len()) {
             self.cut(rows.at(row), out);
         }
-        Rows::Kept(&kept[..rows.len()])
+        Rows::Owned(&kept[..rows.len()])
     }
 
     /// The chosen features of one row.

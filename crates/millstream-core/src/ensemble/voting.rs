@@ -10,21 +10,24 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::block::Lesson;
+use crate::batch::{Batch, Votes};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Regressor};
+use crate::part::Part;
 use crate::row::{bounded, most, Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::{Classes, Numbers, Task};
 
-use super::class_ensemble::{ClassEnsemble, Rule};
-use super::engine::{Coupling, Member, Page};
-use super::learner::Learner;
-use super::number_ensemble::{Aggregation, NumberEnsemble, AGGREGATION};
+use super::aggregation::{Aggregation, AGGREGATION};
+use super::combined::{Ensemble, Rule};
+use super::engine::{Coupling, Member, MemberOutput};
+use super::learner::MemberLearner;
 use super::record::Record;
 use super::threads::{self, N_THREADS};
+use super::vote_shares::VoteShares;
 
 pub const CLASSIFIERS: Parameter = Parameter::new(
     "models",
@@ -64,13 +67,11 @@ pub static VOTING: Declaration = Declaration {
     ],
     build: |arguments| {
         let (hard, weights) = (!arguments.boolean("use_probabilities")?, weights(arguments)?);
-        let models = classifiers(arguments)?;
-        let most = most_classes(&models);
-        let members = models.into_iter().enumerate();
-        let members =
-            members.map(|(place, model)| Voter::new(model, hard, Trust::Fixed(weights[place]))).collect();
-        let (rule, threads) = (Parliament::new(VOTING.name, None, most), threads::count(arguments)?);
-        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))))
+        let members = models::<Classes>(arguments)?.into_iter().zip(weights);
+        let members = members.map(|(model, weight)| Voter::new(model, hard, Trust::Fixed(weight))).collect();
+        let rule = Parliament { name: VOTING.name, beta: None };
+        let threads = threads::count(arguments)?;
+        Ok(Built::Classifier(Box::new(Ensemble::new(members, rule, VoteShares::default(), threads))))
     },
 };
 
@@ -80,14 +81,12 @@ pub static VOTING_REGRESSOR: Declaration = Declaration {
     words: "Different regressors, averaged",
     parameters: &[REGRESSORS, WEIGHTS, AGGREGATION, N_THREADS],
     build: |arguments| {
-        let weights = weights(arguments)?;
-        let members = regressors(arguments)?.into_iter().enumerate();
-        let members =
-            members.map(|(place, model)| Voter::new(model, false, Trust::Fixed(weights[place]))).collect();
-        let rule = Parliament::new(VOTING_REGRESSOR.name, None, usize::MAX);
+        let members = models::<Numbers>(arguments)?.into_iter().zip(weights(arguments)?);
+        let members = members.map(|(model, weight)| Voter::new(model, false, Trust::Fixed(weight))).collect();
+        let rule = Parliament { name: VOTING_REGRESSOR.name, beta: None };
         let aggregation = Aggregation::named(arguments.text("aggregation")?);
         let threads = threads::count(arguments)?;
-        Ok(Built::Regressor(Box::new(NumberEnsemble::new(members, rule, aggregation, threads))))
+        Ok(Built::Regressor(Box::new(Ensemble::new(members, rule, aggregation, threads))))
     },
 };
 
@@ -113,40 +112,21 @@ pub static WEIGHTED_MAJORITY: Declaration = Declaration {
     ],
     build: |arguments| {
         let trust = Trust::Mistakes { forgetting: arguments.float("forgetting")? };
-        let models = classifiers(arguments)?;
-        let most = most_classes(&models);
-        let members = models.into_iter().map(|model| Voter::new(model, true, trust)).collect();
-        let rule = Parliament::new(WEIGHTED_MAJORITY.name, Some(arguments.float("beta")?), most);
+        let members = models::<Classes>(arguments)?;
+        let members = members.into_iter().map(|model| Voter::new(model, true, trust)).collect();
+        let rule = Parliament { name: WEIGHTED_MAJORITY.name, beta: Some(arguments.float("beta")?) };
         let threads = threads::count(arguments)?;
-        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, rule, threads))))
+        Ok(Built::Classifier(Box::new(Ensemble::new(members, rule, VoteShares::default(), threads))))
     },
 };
 
-pub fn classifiers(arguments: &Arguments<'_>) -> Result<Vec<Box<dyn Classifier>>> {
-    some(arguments, |built| match built {
-        Built::Classifier(part) => Some(part),
-        _ => None,
-    })
-}
-
-pub fn regressors(arguments: &Arguments<'_>) -> Result<Vec<Box<dyn Regressor>>> {
-    some(arguments, |built| match built {
-        Built::Regressor(part) => Some(part),
-        _ => None,
-    })
-}
-
-fn some<T>(arguments: &Arguments<'_>, of: impl Fn(Built) -> Option<T>) -> Result<Vec<T>> {
+/// The learners that the parameter `models` describes.
+pub fn models<T: Task>(arguments: &Arguments<'_>) -> Result<Vec<Box<dyn Learner<T>>>> {
     let parts = arguments.parts("models")?;
     if parts.is_empty() {
         return Err(Fault::value(format!("{}: models must name one model at least, got []", arguments.who)));
     }
-    parts.into_iter().map(|part| of(part).ok_or_else(|| arguments.absent("models"))).collect()
-}
-
-/// The most classes that all of them can tell apart.
-pub fn most_classes(models: &[Box<dyn Classifier>]) -> usize {
-    models.iter().map(|model| model.max_classes()).min().unwrap_or(usize::MAX)
+    parts.into_iter().map(|part| T::unbuild(part).ok_or_else(|| arguments.absent("models"))).collect()
 }
 
 fn weights(arguments: &Arguments<'_>) -> Result<Vec<f64>> {
@@ -191,7 +171,7 @@ struct State {
     mistakes: f64,
 }
 
-impl<L: Learner> Voter<L> {
+impl<L: MemberLearner> Voter<L> {
     pub fn new(learner: L, hard: bool, trust: Trust) -> Self {
         Voter { learner, hard, trust, record: Record::default(), mistakes: 0.0 }
     }
@@ -212,34 +192,36 @@ fn harden(votes: &mut [f64]) {
     }
 }
 
-impl<L: Learner> Member for Voter<L> {
-    type Target = L::Target;
+impl<L: MemberLearner> Member for Voter<L> {
+    type Task = L::Task;
 
-    fn go(
+    fn process(
         &mut self,
-        lesson: &Lesson<'_, L::Target>,
+        batch: &Batch<'_, L::Task>,
         from: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        let stride = lesson.stride;
-        let rest = lesson.part(from, lesson.len());
-        let refused = self.learner.member_block(&rest, &mut page.votes[from * stride..], scratch);
+        let stride = output.stride;
+        let votes = Votes::between(&mut output.votes, &mut output.asked, stride, from, batch.len());
+        let refused = self.learner.vote_batch(&batch.slice(from, batch.len()), votes, scratch);
         let refused = refused.map(|(row, fault)| (from + row, fault));
-        let done = refused.as_ref().map_or(lesson.len(), |(row, _)| *row);
+        let done = refused.as_ref().map_or(batch.len(), |(row, _)| *row);
         for row in from..done {
-            page.trust[row] = self.weight();
-            let votes = &mut page.votes[row * stride..(row + 1) * stride];
-            let error = L::error(votes, lesson.targets[row]);
+            output.trust[row] = self.weight();
+            let error = L::error(output.votes(row), batch.truths[row]);
             if self.hard {
-                harden(votes);
+                harden(&mut output.votes[row * stride..(row + 1) * stride]);
+                if let Some(votes) = output.asked(row) {
+                    harden(votes);
+                }
             }
             if let Some(error) = error {
-                self.record.add(error, lesson.weights[row]);
+                self.record.add(error, batch.weight(row));
             }
             if let Trust::Mistakes { forgetting } = self.trust {
-                // A member that says nothing is not right either.
-                let mistake = error.unwrap_or(1.0) * lesson.weights[row];
+                // A member that predicts nothing is not right either.
+                let mistake = error.unwrap_or(1.0) * batch.weight(row);
                 self.mistakes = bounded(self.mistakes * forgetting + mistake);
             }
         }
@@ -254,10 +236,12 @@ impl<L: Learner> Member for Voter<L> {
         self.weight()
     }
 
-    fn never_refuses(&self) -> bool {
-        self.learner.part().never_refuses()
+    fn learner(&self) -> Box<dyn Learner<L::Task>> {
+        self.learner.alone()
     }
+}
 
+impl<L: MemberLearner> Part for Voter<L> {
     fn save(&self) -> Result<Vec<u8>> {
         let learner = self.learner.part().save()?.into();
         pack(&State { learner, record: self.record, mistakes: self.mistakes })
@@ -273,24 +257,16 @@ impl<L: Learner> Member for Voter<L> {
         Ok(())
     }
 
-    fn memory(&self) -> usize {
-        std::mem::size_of::<Self>() + self.learner.part().memory()
+    fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        visit(self.learner.part());
     }
 
-    fn needs_names(&self) -> bool {
-        self.learner.part().needs_names()
+    fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
+        visit(self.learner.part_mut());
     }
 
-    fn bind(&mut self, schema: &Schema) {
-        self.learner.part_mut().bind(schema);
-    }
-
-    fn checks(&self) -> bool {
-        self.learner.part().checks()
-    }
-
-    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.learner.part().check(x, scratch)
+    fn infallible(&self) -> bool {
+        self.learner.part().infallible()
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -301,10 +277,6 @@ impl<L: Learner> Member for Voter<L> {
             "model": self.learner.part().inspect(schema),
         })
     }
-
-    fn learner(&self) -> Result<Vec<u8>> {
-        self.learner.part().save()
-    }
 }
 
 /// What voters have in common.
@@ -313,18 +285,11 @@ struct Parliament {
     name: &'static str,
     /// What a mistake multiplies a weight by.
     beta: Option<f64>,
-    max_classes: usize,
 }
 
-impl Parliament {
-    fn new(name: &'static str, beta: Option<f64>, max_classes: usize) -> Self {
-        Parliament { name, beta, max_classes }
-    }
-}
+impl<L: MemberLearner> Coupling<Voter<L>> for Parliament {}
 
-impl<L: Learner> Coupling<Voter<L>> for Parliament {}
-
-impl<L: Learner + 'static> Rule<Voter<L>> for Parliament {
+impl<L: MemberLearner> Rule<Voter<L>> for Parliament {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -334,19 +299,16 @@ impl<L: Learner + 'static> Rule<Voter<L>> for Parliament {
         let fewest = trust.iter().fold(f64::INFINITY, |a, &b| a.min(b));
         trust.iter_mut().for_each(|mistakes| *mistakes = beta.powf(*mistakes - fewest));
     }
-
-    fn max_classes(&self) -> usize {
-        self.max_classes
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::registry;
-    use crate::row::{Prediction, Want};
+    use crate::row::Want;
+    use crate::task::ClassPrediction;
 
-    fn model(name: &str, parameters: Json) -> Box<dyn Classifier> {
+    fn model(name: &str, parameters: Json) -> Box<dyn Learner<Classes>> {
         let description = registry::resolve(&json!({ "name": name, "parameters": parameters })).unwrap();
         let Built::Classifier(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
@@ -356,7 +318,7 @@ mod tests {
     fn mistakes_by_hand() {
         let models = ["baseline.NoChange", "baseline.MajorityClass", "baseline.MajorityClass"];
         let mut model = model("ensemble.WeightedMajority", json!({ "models": models, "beta": 0.25 }));
-        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let (mut scratch, mut out) = (Scratch::default(), ClassPrediction::default());
         for y in [0, 0, 1] {
             model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
         }
@@ -375,7 +337,7 @@ mod tests {
         let models = ["baseline.NoChange", "baseline.Prior"];
         let parameters = json!({ "models": models, "weights": [1.0, 3.0] });
         let mut model = model("ensemble.Voting", parameters);
-        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let (mut scratch, mut out) = (Scratch::default(), ClassPrediction::default());
         for y in [0, 0, 0, 1] {
             model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
         }

@@ -79,10 +79,10 @@ fn count(bins: &mut [Bin], probability: f64, came_true: bool, w: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::Prediction;
+    use crate::task::ClassPrediction;
 
-    fn said(probabilities: &[f64]) -> Prediction {
-        let mut prediction = Prediction { class: None, probabilities: probabilities.to_vec() };
+    fn said(probabilities: &[f64]) -> ClassPrediction {
+        let mut prediction = ClassPrediction { class: None, probabilities: probabilities.to_vec() };
         prediction.decide();
         prediction
     }

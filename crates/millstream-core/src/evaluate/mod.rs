@@ -14,9 +14,10 @@ pub mod scores;
 
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
-use crate::model::{Answer, Job, Known, Model, Sink, TableRow, Target, Targets};
+use crate::model::{Job, Model, Sink, TableRow};
 use crate::row::{Scratch, Want};
 use crate::table::{each_raw, Reader, Table};
+use crate::task::{Answer, Outcomes, Target, Targets};
 use pending::{Due, Pending, Waiting};
 use record::{Answers, Record};
 use scores::{Instruments, Scores};
@@ -35,6 +36,7 @@ pub enum Arrival {
 pub const NO_TIME: i64 = i64::MIN;
 
 /// Rows of a stream with what should have been predicted.
+#[derive(Clone, Copy)]
 pub struct Chunk<'a> {
     pub table: &'a dyn Table,
     pub from: usize,
@@ -52,7 +54,7 @@ pub struct Evaluation {
     scores: Scores,
     pending: Pending,
     arrival: Arrival,
-    set_aside: bool,
+    skip: bool,
     /// Rows of the stream so far.
     rows: u64,
     /// Where answers are kept, if that is asked for.
@@ -80,9 +82,9 @@ impl Instruments for ModelInstruments<'_> {
 }
 
 impl Evaluation {
-    /// `set_aside`: whether rows that are refused are counted, or stop the run.
-    pub fn new(scores: Scores, arrival: Arrival, set_aside: bool) -> Self {
-        Evaluation { scores, pending: Pending::default(), arrival, set_aside, rows: 0, record: None }
+    /// `skip`: whether rows that are refused are counted, or stop the run.
+    pub fn new(scores: Scores, arrival: Arrival, skip: bool) -> Self {
+        Evaluation { scores, pending: Pending::default(), arrival, skip, rows: 0, record: None }
     }
 
     /// Keep each answer, until `answers` fetches it.
@@ -134,7 +136,7 @@ impl Evaluation {
     }
 
     fn refuse(&mut self, row: u64, fault: Fault) -> Result<()> {
-        if !self.set_aside {
+        if !self.skip {
             return Err(stopped(row, &fault));
         }
         self.scores.set_aside(row, fault);
@@ -172,7 +174,7 @@ impl Evaluation {
             weights: chunk.weights,
             predicting: Some(self.want()),
             learning: true,
-            set_aside: self.set_aside,
+            skip: self.skip,
         };
         let mut scorer = Scorer {
             scores: &mut self.scores,
@@ -190,7 +192,7 @@ impl Evaluation {
             self.refuse(row, fault)?;
         }
         let tally = done.map_err(|fault| stopped(global(fault.row().unwrap_or(chunk.from)), &fault))?;
-        for (row, fault) in tally.set_aside {
+        for (row, fault) in tally.skipped {
             self.scores.set_aside(global(row), fault);
         }
         Ok(())
@@ -353,17 +355,17 @@ impl Scorer<'_> {
 }
 
 impl Sink for Scorer<'_> {
-    fn answers(&mut self, model: &Model, row: usize, known: &Known<'_>) -> bool {
+    fn answers(&mut self, model: &Model, row: usize, outcomes: &Outcomes<'_>) -> bool {
         if self.record.is_some() || self.chunk.weights.is_some() {
             return false;
         }
         let number = self.offset + (row - self.chunk.from) as u64;
         let instruments = ModelInstruments { model, clock: self.clock, pending: None };
-        let taken = match known {
-            Known::Classes { truths, predictions } => {
+        let taken = match outcomes {
+            Outcomes::Classes { truths, predictions } => {
                 self.scores.classes(number, model.labels(), truths, predictions, &instruments)
             }
-            Known::Numbers { truths, predictions } => {
+            Outcomes::Numbers { truths, predictions } => {
                 self.scores.numbers(number, truths, predictions, &instruments)
             }
         };
@@ -382,8 +384,8 @@ impl Sink for Scorer<'_> {
         let w = self.chunk.weights.map_or(1.0, |weights| weights[row]);
         let instruments = ModelInstruments { model, clock: self.clock, pending: None };
         let done = match self.chunk.targets {
-            Targets::Classes { distinct, places } => {
-                match self.truth(model.labels(), distinct, places[row] as usize) {
+            Targets::Classes { distinct, indices } => {
+                match self.truth(model.labels(), distinct, indices[row] as usize) {
                     Some(truth) => {
                         self.scores.class(number, model.labels(), truth, &answer.class, w, &instruments)
                     }
@@ -445,7 +447,7 @@ mod tests {
         let mut scratch = Scratch::default();
         let mut from = 0;
         for &to in cuts {
-            let targets = Targets::Classes { distinct: &distinct, places: &places };
+            let targets = Targets::Classes { distinct: &distinct, indices: &places };
             let chunk = Chunk { table: &table, from, to, targets, weights: None, times };
             evaluation.feed(&mut model, &chunk, &mut scratch, &|| 0.0).expect("good rows");
             from = to;
@@ -488,7 +490,7 @@ mod tests {
             let panel = Panel::new(meters.to_vec(), false, window, every).expect("for classes");
             let scores = Scores::new(panel, None, warmup, Every::Rows(every));
             let mut evaluation = Evaluation::new(scores, Arrival::AtOnce, false);
-            let targets = Targets::Classes { distinct: &distinct, places: &places };
+            let targets = Targets::Classes { distinct: &distinct, indices: &places };
             let mut scratch = Scratch::default();
             for (from, to) in [(0, 100), (100, 600)] {
                 let chunk = Chunk { table: &table, from, to, targets, weights, times: None };

@@ -5,12 +5,12 @@
 //! up. Where points are dense, outcomes go in and out, and the sums are made anew from the ring each time it
 //! has gone round.
 
-use crate::block::Predictions;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
+use crate::metric::{Metric, Outcome};
 use crate::metrics::Meter;
-use crate::role::{Metric, Outcome};
-use crate::row::{Prediction, Want};
+use crate::row::Want;
+use crate::task::{ClassPrediction, ClassPredictions};
 
 pub struct Panel {
     meters: Vec<Meter>,
@@ -53,7 +53,7 @@ impl Panel {
 
     /// Score a class; codes are those of `labels`. A metric that refuses is named; those before it have taken it.
     #[inline]
-    pub fn class(&mut self, labels: &Labels, truth: u32, predicted: &Prediction, w: f64) -> Result<()> {
+    pub fn class(&mut self, labels: &Labels, truth: u32, predicted: &ClassPrediction, w: f64) -> Result<()> {
         for (meter, window) in self.meters.iter_mut().zip(&mut self.windows) {
             if let Some(outcome) = meter.observe(labels, truth, predicted, w)? {
                 window.push(outcome, w, meter.labels())?;
@@ -69,7 +69,7 @@ impl Panel {
 
     /// Score consecutive rows of weight 1 which all have a prediction, the first of them at `from` of the
     /// predictions. Metric by metric: each sees the rows in their order.
-    pub fn classes(&mut self, truths: &[u32], predictions: &Predictions, from: usize) -> Result<()> {
+    pub fn classes(&mut self, truths: &[u32], predictions: &ClassPredictions, from: usize) -> Result<()> {
         for (meter, window) in self.meters.iter_mut().zip(&mut self.windows) {
             meter.observe_block(truths, predictions, from, &mut self.outcomes)?;
             window.push_all(&self.outcomes, meter.labels())?;
@@ -235,7 +235,7 @@ mod tests {
         labels.intern(&crate::labels::Label::Int(0));
         labels.intern(&crate::labels::Label::Int(1));
         for row in 0..100u32 {
-            let predicted = Prediction { class: Some(row % 2), probabilities: Vec::new() };
+            let predicted = ClassPrediction { class: Some(row % 2), probabilities: Vec::new() };
             for panel in [&mut flowing, &mut replayed] {
                 panel.class(&labels, u32::from(row % 3 == 0), &predicted, 1.0).expect("good input");
             }

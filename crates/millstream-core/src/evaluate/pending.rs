@@ -9,9 +9,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use crate::labels::Label;
-use crate::model::Answer;
 use crate::row::Sparse;
 use crate::table::{Column, Raw, Table};
+use crate::task::Answer;
 
 /// The columns of a table that has gone, for reading the rows that are left of it.
 pub struct Layout {

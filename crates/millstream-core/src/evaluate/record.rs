@@ -1,6 +1,6 @@
 //! What a model answered, kept until it is fetched: for those who want each prediction and not only the scores.
 
-use crate::model::Answer;
+use crate::task::Answer;
 
 /// Answers in the order of the stream. Rows that were refused have none.
 #[derive(Debug, Default)]
@@ -52,13 +52,13 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::Prediction;
+    use crate::task::ClassPrediction;
 
     #[test]
     fn rows_without_an_answer_are_left_empty() {
         let mut record = Record::new(false);
         let sure =
-            Answer { class: Prediction { class: Some(1), probabilities: vec![0.2, 0.8] }, number: f64::NAN };
+            Answer { class: ClassPrediction { class: Some(1), probabilities: vec![0.2, 0.8] }, number: f64::NAN };
         record.put(0, &Answer::default());
         record.put(3, &sure);
         let taken = record.take(5);

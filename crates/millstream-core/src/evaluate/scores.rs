@@ -1,13 +1,14 @@
 //! What an evaluation keeps of a run: metrics, the curve, the confusion matrix, drift marks, counts.
 
-use crate::block::Predictions;
+use crate::detector::DriftDetector;
 use crate::evaluate::calibration::Calibration;
 use crate::evaluate::panel::Panel;
 use crate::evaluate::sample::Sample;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
-use crate::role::{DriftDetector, SURE_NUMBER};
-use crate::row::{Prediction, Want};
+use crate::metric::SURE_NUMBER;
+use crate::row::Want;
+use crate::task::{ClassPrediction, ClassPredictions};
 
 /// How many points a curve of unknown length may have before every second one is dropped.
 const MOST_POINTS: usize = 400;
@@ -173,7 +174,7 @@ impl Scores {
         row: u64,
         labels: &Labels,
         truth: u32,
-        predicted: &Prediction,
+        predicted: &ClassPrediction,
         w: f64,
         instruments: &dyn Instruments,
     ) -> Result<()> {
@@ -196,7 +197,7 @@ impl Scores {
         row: u64,
         labels: &Labels,
         truths: &[u32],
-        predictions: &Predictions,
+        predictions: &ClassPredictions,
         instruments: &dyn Instruments,
     ) -> Result<bool> {
         let answered = predictions.classes.get(..truths.len()).is_some_and(|all| all.iter().all(Option::is_some));
@@ -264,7 +265,12 @@ impl Scores {
     }
 
     /// The label of `row` has come, which has no weight and is of a class that the model does not know.
-    pub fn weightless(&mut self, row: u64, predicted: &Prediction, instruments: &dyn Instruments) -> Result<()> {
+    pub fn weightless(
+        &mut self,
+        row: u64,
+        predicted: &ClassPrediction,
+        instruments: &dyn Instruments,
+    ) -> Result<()> {
         if self.is_due(row, predicted.class.is_some()) {
             self.counts.scored += 1;
         }

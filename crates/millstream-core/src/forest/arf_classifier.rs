@@ -17,13 +17,14 @@ use std::sync::Arc;
 
 use serde_json::{json, Map, Value as Json};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::ensemble::bagging::{poisson_rate, N_MODELS, SEED};
-use crate::ensemble::class_ensemble::{ClassEnsemble, Rule};
+use crate::ensemble::combined::{Ensemble, Rule};
 use crate::ensemble::engine::Coupling;
 use crate::ensemble::threads::{self, N_THREADS};
+use crate::ensemble::vote_shares::VoteShares;
 use crate::fault::Result;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 use crate::tree::{hoeffding_tree_classifier, regression_settings, settings, Leaf, Settings, TreeLeaf};
 
 use super::max_features::MAX_FEATURES;
@@ -85,7 +86,12 @@ pub static DECLARATION: Declaration = Declaration {
         let members = Plan::<Leaf>::new(NAME, arguments, Settings::new(arguments)?)?.members(arguments)?;
         let forest =
             Forest { name: NAME, tree: Arc::new(tree(arguments, &hoeffding_tree_classifier::DECLARATION)?) };
-        Ok(Built::Classifier(Box::new(ClassEnsemble::new(members, forest, threads::count(arguments)?))))
+        Ok(Built::Classifier(Box::new(Ensemble::new(
+            members,
+            forest,
+            VoteShares::default(),
+            threads::count(arguments)?,
+        ))))
     },
 };
 
@@ -111,7 +117,7 @@ impl<L: TreeLeaf> Rule<ForestMember<L>> for Forest {
         self.name
     }
 
-    fn described(&self) -> Option<Json> {
+    fn member_description(&self) -> Option<Json> {
         Some((*self.tree).clone())
     }
 }

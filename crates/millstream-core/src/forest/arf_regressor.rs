@@ -10,11 +10,12 @@
 
 use std::sync::Arc;
 
+use crate::declaration::{Built, Declaration, Role};
+use crate::ensemble::aggregation::{Aggregation, AGGREGATION};
 use crate::ensemble::bagging::{poisson_rate, N_MODELS, SEED};
-use crate::ensemble::number_ensemble::{Aggregation, NumberEnsemble, AGGREGATION};
+use crate::ensemble::combined::Ensemble;
 use crate::ensemble::threads::{self, N_THREADS};
 use crate::parameter::Default as DefaultValue;
-use crate::registry::{Built, Declaration, Role};
 use crate::tree::{hoeffding_tree_regressor, regression_settings, settings, RegressionLeaf, RegressionSettings};
 
 use super::arf_classifier::{tree, Forest, DISABLE_WEIGHTED_VOTE, DRIFT_DETECTOR, WARNING_DETECTOR};
@@ -54,7 +55,7 @@ pub static DECLARATION: Declaration = Declaration {
         let members = Plan::<RegressionLeaf>::new(NAME, arguments, settings)?.members(arguments)?;
         let tree = Arc::new(tree(arguments, &hoeffding_tree_regressor::DECLARATION)?);
         let aggregation = Aggregation::named(arguments.text("aggregation")?);
-        let forest = NumberEnsemble::new(members, Forest { name: NAME, tree }, aggregation, threads::count(arguments)?);
+        let forest = Ensemble::new(members, Forest { name: NAME, tree }, aggregation, threads::count(arguments)?);
         Ok(Built::Regressor(Box::new(forest)))
     },
 };

@@ -11,19 +11,21 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::{json, Value as Json};
 
-use crate::block::Lesson;
+use crate::batch::Batch;
 use crate::ensemble::bagged::Detector;
-use crate::ensemble::engine::{Member, Page};
+use crate::ensemble::engine::{Member, MemberOutput};
 use crate::ensemble::poisson::Poisson;
 use crate::ensemble::record::{Record, Spread};
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
 use crate::parameter::Arguments;
+use crate::part::Part;
 use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 use crate::tree::subspace::Subspace;
-use crate::tree::{Answer, Target, Tree, TreeLeaf, Want};
+use crate::tree::{Answer, Target, TaskOf, Tree, TreeLeaf, TreeModel, Want};
 
 use super::max_features::{self, Size};
 
@@ -178,16 +180,16 @@ impl<L: TreeLeaf> ForestMember<L> {
     fn trust(&self) -> f64 {
         match self.grown.tree.learned {
             0 => 0.0,
-            _ if self.plan.weighted => L::Answer::trust(&self.grown.record),
+            _ if self.plan.weighted => self.grown.record.trust::<TaskOf<L>>(),
             _ => 1.0,
         }
     }
 
-    /// Tell the detectors of an error, and act on what they find.
+    /// Pass an error to the detectors, and act on what they find.
     #[inline(always)]
-    fn hear(&mut self, error: f64) {
+    fn detect(&mut self, error: f64) {
         let (mut warned, mut drifted) = (false, false);
-        let error = if L::Answer::SHARES { error } else { self.spread.place(error) };
+        let error = if L::Answer::ERROR_RATE { error } else { self.spread.place(error) };
         if let Some(Detector(detector)) = &mut self.warning {
             warned = detector.update(error).is_ok() && detector.verdict().is_worse();
         }
@@ -239,46 +241,51 @@ impl<L: TreeLeaf> ForestMember<L> {
 }
 
 impl<L: TreeLeaf> Member for ForestMember<L> {
-    type Target = Target<L>;
+    type Task = TaskOf<L>;
 
-    fn draw(&mut self, lesson: &Lesson<'_, Target<L>>, page: &mut Page) {
-        page.weights.clear();
+    fn draw(&mut self, batch: &Batch<'_, TaskOf<L>>, output: &mut MemberOutput) {
+        output.weights.clear();
         let poisson = &self.plan.poisson;
-        page.weights.extend(lesson.weights.iter().map(|w| match poisson.at(self.random.unit()) {
+        output.weights.extend((0..batch.len()).map(|row| match poisson.at(self.random.unit()) {
             0.0 => 0.0,
-            k => k * w,
+            k => k * batch.weight(row),
         }));
     }
 
-    fn go(
+    fn process(
         &mut self,
-        lesson: &Lesson<'_, Target<L>>,
+        batch: &Batch<'_, TaskOf<L>>,
         from: usize,
-        page: &mut Page,
+        output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
         let (mut out, mut dense) = (L::Answer::take(scratch), scratch.take_numbers());
         let mut refused = None;
-        for row in from..lesson.len() {
-            let (x, y, w) = (lesson.rows.at(row).dense(&mut dense), lesson.targets[row], lesson.weights[row]);
-            let k = page.weights[row];
-            page.trust[row] = self.trust();
+        for row in from..batch.len() {
+            output.trust[row] = self.trust();
+            if let (Some(asked), Some(votes)) = (batch.asked, output.asked(row)) {
+                let x = asked.at(row).dense(&mut dense);
+                self.grown.tree.predict(x, L::Answer::ALL, &mut out, scratch);
+                out.vote(votes);
+            }
+            let (x, y, w) = (batch.rows.at(row).dense(&mut dense), batch.truths[row], batch.weight(row));
+            let k = output.weights[row];
             let stepped = self.grown.step(x, y, w, k, L::Answer::ALL, &mut out, scratch);
-            out.cast(&mut page.votes[row * lesson.stride..(row + 1) * lesson.stride]);
+            out.vote(&mut output.votes[row * output.stride..(row + 1) * output.stride]);
             let behind = match &mut self.background {
                 Some(grown) => grown.step(x, y, w, k, L::Answer::LEAST, &mut out, scratch),
                 None => Ok(None),
             };
             match stepped.and_then(|error| behind.map(|_| error)) {
-                Ok(Some(error)) => self.hear(error),
+                Ok(Some(error)) => self.detect(error),
                 Ok(None) => {}
                 Err(fault) => {
                     refused = Some((row, fault));
                     break;
                 }
             }
-            // What a tree of numbers says while it knows nothing is a number like any other: it begins with this row.
-            if !L::Answer::SHARES && self.grown.tree.learned == 0 {
+            // A regression tree that has learned nothing predicts a number like any other: it starts with this row.
+            if !L::Answer::ERROR_RATE && self.grown.tree.learned == 0 {
                 if let Err(fault) = self.grown.tree.learn(x, y, w, scratch) {
                     refused = Some((row, fault));
                     break;
@@ -291,15 +298,23 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
     }
 
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
-        let mut out = L::Answer::take(scratch);
+        let (mut out, mut dense) = (L::Answer::take(scratch), scratch.take_numbers());
+        let x = if L::Answer::DENSE { x.dense(&mut dense) } else { x };
         self.grown.tree.predict(x, L::Answer::ALL, &mut out, scratch);
-        out.cast(votes);
+        out.vote(votes);
         out.give(scratch);
+        scratch.give_numbers(dense);
         self.trust()
     }
 
-    fn never_refuses(&self) -> bool {
-        self.grown.tree.never_refuses() && self.background.as_ref().is_none_or(|grown| grown.tree.never_refuses())
+    fn learner(&self) -> Box<dyn Learner<TaskOf<L>>> {
+        Box::new(TreeModel(self.grown.tree.alone()))
+    }
+}
+
+impl<L: TreeLeaf> Part for ForestMember<L> {
+    fn infallible(&self) -> bool {
+        self.grown.tree.infallible() && self.background.as_ref().is_none_or(|grown| grown.tree.infallible())
     }
 
     fn save(&self) -> Result<Vec<u8>> {
@@ -313,7 +328,7 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
             background: self.background.as_deref().map(behind).transpose()?,
             warning: detector(&self.warning)?,
             drift: detector(&self.drift)?,
-            spread: (!L::Answer::SHARES).then_some(self.spread),
+            spread: (!L::Answer::ERROR_RATE).then_some(self.spread),
             random: self.random.clone(),
             trees: self.trees,
             warnings: self.warnings,
@@ -333,7 +348,7 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
                 detector.load(bytes)?;
             }
         }
-        require(who, state.spread.is_some() != L::Answer::SHARES, "errors without a spread")?;
+        require(who, state.spread.is_some() != L::Answer::ERROR_RATE, "errors without a spread")?;
         require(who, state.spread.is_none_or(|spread| spread.is_sound()), "a spread that cannot be")?;
         self.spread = state.spread.unwrap_or_default();
         [self.warning, self.drift] = detectors;
@@ -349,8 +364,8 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
-        let known = if L::Answer::SHARES { "accuracy" } else { "error" };
-        let record = |grown: &Grown<L>| match L::Answer::SHARES {
+        let known = if L::Answer::ERROR_RATE { "accuracy" } else { "error" };
+        let record = |grown: &Grown<L>| match L::Answer::ERROR_RATE {
             true => grown.record.accuracy(),
             false => grown.record.error,
         };
@@ -366,18 +381,16 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
             "model": L::shown(&self.grown.tree, schema),
         })
     }
-
-    fn learner(&self) -> Result<Vec<u8>> {
-        pack(&L::saved_alone(&self.grown.tree))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::Rows;
+    use crate::batch::Rows;
+    use crate::declaration::Built;
     use crate::parameter::Arguments;
-    use crate::registry::{self, Built};
+    use crate::part::Part;
+    use crate::registry;
     use crate::tree::{Leaf, RegressionLeaf, RegressionSettings, Settings};
 
     fn page_hinkley(threshold: f64) -> Json {
@@ -412,25 +425,19 @@ mod tests {
 
     #[test]
     fn a_warning_a_drift_and_a_tree_from_the_background_by_hand() {
-        let (mut member, mut scratch, mut page) = (member(), Scratch::default(), Page::default());
-        let (values, targets) = ([0.5; 5], [0, 0, 0, 1, 1]);
+        let (mut member, mut scratch) = (member(), Scratch::default());
+        let mut output = MemberOutput::for_rows(5, 2);
+        let (values, truths) = ([0.5; 5], [0, 0, 0, 1, 1]);
         // Light enough that the majority stays with class 0.
         let weights = [1.0, 1.0, 1.0, 0.01, 0.01];
-        let lesson = Lesson {
-            rows: Rows::Plain { values: &values, width: 1 },
-            targets: &targets,
-            weights: &weights,
-            stride: 2,
-        };
-        member.draw(&lesson, &mut page);
-        assert!(page.weights.iter().all(|&weight| weight > 0.0));
-        page.votes.resize(10, 0.0);
-        page.trust.resize(5, 0.0);
-        let part = lesson.part(0, 4);
-        assert!(member.go(&part, 0, &mut page, &mut scratch).is_none());
+        let batch = Batch::new(Rows::Plain { values: &values, width: 1 }, &truths, Some(&weights));
+        member.draw(&batch, &mut output);
+        assert!(output.weights.iter().all(|&weight| weight > 0.0));
+        let part = batch.slice(0, 4);
+        assert!(member.process(&part, 0, &mut output, &mut scratch).is_none());
         // The first row has no vote. Two are right and the fourth is wrong: accuracy 2 / 2.01.
-        assert_eq!(page.votes[..4], [0.0, 0.0, 1.0, 0.0]);
-        assert_eq!(page.trust[..4], [0.0, 0.0, 1.0, 1.0]);
+        assert_eq!(output.votes[..4], [0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(output.trust[..4], [0.0, 0.0, 1.0, 1.0]);
         assert!((member.trust() - 2.0 / 2.01).abs() < 1e-15);
         // Page-Hinkley of 0, 0, 1: the mean is 1/3, the sum of deviations 2/3, above 0.5 and not above 1.
         assert_eq!((member.warnings, member.drifts, member.trees), (1, 0, 2));
@@ -440,8 +447,8 @@ mod tests {
         other.load(&saved).expect("it is loaded");
         assert_eq!(other.save().expect("it is saved"), saved);
         // Another 1: the mean is 1/2 and the sum 2/3 + 1/2, above 1. The tree from the background has learned the row.
-        assert!(member.go(&lesson, 4, &mut page, &mut scratch).is_none());
-        assert!((page.trust[4] - 2.0 / 2.01).abs() < 1e-15);
+        assert!(member.process(&batch, 4, &mut output, &mut scratch).is_none());
+        assert!((output.trust[4] - 2.0 / 2.01).abs() < 1e-15);
         assert_eq!((member.warnings, member.drifts, member.trees), (1, 1, 2));
         assert!(member.background.is_none());
         assert_eq!((member.grown.tree.learned, member.trust()), (1, 0.0));
@@ -456,7 +463,7 @@ mod tests {
         for (errors, warnings) in [([0.0, 0.0, 1.0], 1), ([1.0, 1.0, 0.0], 0)] {
             let mut member = member();
             member.warning = None;
-            errors.iter().for_each(|&error| member.hear(error));
+            errors.iter().for_each(|&error| member.detect(error));
             let warns = member.drift.as_ref().is_some_and(|detector| detector.0.verdict().warning);
             assert_eq!((member.warnings, warns), (warnings, true));
         }
@@ -478,19 +485,14 @@ mod tests {
             weighted: true,
         };
         let mut member = ForestMember::new(Arc::new(plan), 0);
-        let (mut scratch, mut page) = (Scratch::default(), Page::for_rows(4, 1));
-        let lesson = Lesson {
-            rows: Rows::Plain { values: &[0.5; 4], width: 1 },
-            targets: &[5.0, 5.0, 5.0, 7.0],
-            weights: &[1.0; 4],
-            stride: 1,
-        };
-        member.draw(&lesson, &mut page);
-        assert!(page.weights.iter().all(|&weight| weight > 0.0));
-        assert!(member.go(&lesson, 0, &mut page, &mut scratch).is_none());
+        let (mut scratch, mut output) = (Scratch::default(), MemberOutput::for_rows(4, 1));
+        let batch = Batch::new(Rows::Plain { values: &[0.5; 4], width: 1 }, &[5.0, 5.0, 5.0, 7.0], None);
+        member.draw(&batch, &mut output);
+        assert!(output.weights.iter().all(|&weight| weight > 0.0));
+        assert!(member.process(&batch, 0, &mut output, &mut scratch).is_none());
         // Nothing is known of the first row, and of the tree's errors before the second.
-        assert_eq!(page.votes, [0.0, 5.0, 5.0, 5.0]);
-        assert_eq!(page.trust[..2], [0.0, 0.0]);
+        assert_eq!(output.votes, [0.0, 5.0, 5.0, 5.0]);
+        assert_eq!(output.trust[..2], [0.0, 0.0]);
         // Errors of 0, 0 and 2: their mean is 2/3, so that the tree weighs 3/2.
         assert_eq!(member.trust(), 1.5);
         // The first two lie at 1/2. The variance of the three is 8/9, and the last lies at 1/2 + (4/3) / (6 √(8/9)) =

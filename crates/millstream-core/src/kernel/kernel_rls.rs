@@ -14,14 +14,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
 use crate::optim::{dot, Features};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{all_finite, finite, Row, Scratch};
+use crate::part::{Abilities, Part};
+use crate::row::{all_finite, finite, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Numbers;
 
 use super::dictionary::{Dictionary, Located};
 use super::factor::{Factor, LEAST_SHARE};
@@ -247,8 +249,8 @@ impl Part for KernelRls {
             + 16 * turns.capacity()
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 
     /// `{"examples": …, "points": [{"coefficients": [c], "features": {…}}, …]}`, with f(x) = Σ c k(point, x)
@@ -261,8 +263,8 @@ impl Part for KernelRls {
     }
 }
 
-impl Regressor for KernelRls {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+impl KernelRls {
+    fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         let State { dictionary, factor, squares, .. } = &self.state;
         let located = Located::new(dictionary, &self.kernel, x, scratch);
         let mut u = scratch.take_numbers();
@@ -272,22 +274,36 @@ impl Regressor for KernelRls {
         located.release(scratch);
         predicted
     }
+}
+
+impl Learner<Numbers> for KernelRls {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.predicted(x, scratch);
+    }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, _scratch: &mut Scratch) -> Result<()> {
         self.take(x, y, w).map(drop)
     }
 
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        _want: Want,
+        out: &mut f64,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         if !self.state.dictionary.knows(x) {
             // A new feature must not be seen before it is learned.
-            let predicted = self.predict(x, scratch);
-            self.take(x, y, w)?;
-            return Ok(predicted);
+            *out = self.predicted(x, scratch);
+            return self.take(x, y, w).map(drop);
         }
-        self.take(x, y, w)
+        *out = self.take(x, y, w)?;
+        Ok(())
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }
@@ -295,9 +311,10 @@ impl Regressor for KernelRls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
     use crate::registry;
 
-    fn build(parameters: Json) -> Box<dyn Regressor> {
+    fn build(parameters: Json) -> Box<dyn Learner<Numbers>> {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
@@ -309,9 +326,9 @@ mod tests {
     fn two_steps_by_hand() {
         let mut model = build(json!({"kernel": "kernel.Linear", "l2": 1.0}));
         let mut scratch = Scratch::default();
-        assert_eq!(model.step(Row::Plain(&[2.0]), 4.0, 1.0, &mut scratch).unwrap(), 0.0);
-        assert!((model.step(Row::Plain(&[1.0]), 1.0, 3.0, &mut scratch).unwrap() - 1.6).abs() < 1e-15);
-        assert!((model.predict(Row::Plain(&[2.0]), &mut scratch) - 2.75).abs() < 1e-15);
+        assert_eq!(model.step_number(Row::Plain(&[2.0]), 4.0, 1.0, &mut scratch).unwrap(), 0.0);
+        assert!((model.step_number(Row::Plain(&[1.0]), 1.0, 3.0, &mut scratch).unwrap() - 1.6).abs() < 1e-15);
+        assert!((model.number(Row::Plain(&[2.0]), &mut scratch) - 2.75).abs() < 1e-15);
     }
 
     /// Engel, Mannor and Meir, eq. 14: without l2 a new point is fitted exactly. γ = ln 2: k(0, 1) = 1/2. (0, 1) gives

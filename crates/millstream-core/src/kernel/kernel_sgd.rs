@@ -7,14 +7,16 @@
 //! class takes one half of the step and its rival the other, with the opposite sign. So the margin moves by what it
 //! would move by with two classes, and when a third one comes, f becomes f/2 and −f/2 and nothing is lost.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
+use crate::learner::{DecisionFunction, Learner};
 use crate::linear_model::softmax_regression::softmax;
 use crate::losses::Loss;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part, Regressor};
-use crate::row::{finite, most, Prediction, Row, Scratch, Want};
+use crate::part::{Abilities, Part};
+use crate::row::{finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
+use crate::task::{ClassPrediction, Classes, Numbers};
 
 use super::kernels::KERNEL;
 use super::machine::Machine;
@@ -116,7 +118,7 @@ struct KernelSgdRegressor(KernelSgd);
 
 impl KernelSgd {
     /// What to predict from the scores of all outputs.
-    fn write(&self, scores: &[f64], want: Want, out: &mut Prediction) {
+    fn write(&self, scores: &[f64], want: Want, out: &mut ClassPrediction) {
         out.clear();
         match scores {
             [] => {}
@@ -177,7 +179,7 @@ impl KernelSgd {
         work.step[rival] = -0.5 * slope;
     }
 
-    fn take(&mut self, x: Row<'_>, y: usize, w: f64, answer: Option<(Want, &mut Prediction)>) -> Result<()> {
+    fn take(&mut self, x: Row<'_>, y: usize, w: f64, answer: Option<(Want, &mut ClassPrediction)>) -> Result<()> {
         // A new class is rare; then the coefficients before are kept, for the case that the example is refused.
         let state = &self.machine.state;
         let before = (y >= self.classes()).then(|| (state.coefficients.clone(), state.intercepts.clone()));
@@ -220,8 +222,8 @@ impl Part for KernelSgd {
         self.machine.memory()
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -229,8 +231,8 @@ impl Part for KernelSgd {
     }
 }
 
-impl Classifier for KernelSgd {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+impl Learner<Classes> for KernelSgd {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         let mut scores = scratch.take_numbers();
         self.machine.predict(x, &mut scores, scratch);
         self.write(&scores, want, out);
@@ -247,7 +249,7 @@ impl Classifier for KernelSgd {
         y: u32,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         if y as usize >= self.classes() || !self.machine.state.dictionary.knows(x) {
@@ -258,6 +260,16 @@ impl Classifier for KernelSgd {
         self.take(x, y as usize, w, Some((want, out)))
     }
 
+    fn decision_function(&self) -> Option<&dyn DecisionFunction> {
+        Some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
+        Box::new(self.clone())
+    }
+}
+
+impl DecisionFunction for KernelSgd {
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
         let mut scores = scratch.take_numbers();
         self.machine.predict(x, &mut scores, scratch);
@@ -268,10 +280,6 @@ impl Classifier for KernelSgd {
         };
         scratch.give_numbers(scores);
         score
-    }
-
-    fn duplicate(&self) -> Box<dyn Classifier> {
-        Box::new(self.clone())
     }
 }
 
@@ -325,8 +333,8 @@ impl Part for KernelSgdRegressor {
         self.0.machine.memory()
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -334,31 +342,45 @@ impl Part for KernelSgdRegressor {
     }
 }
 
-impl Regressor for KernelSgdRegressor {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+impl KernelSgdRegressor {
+    fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         let mut scores = scratch.take_numbers();
         self.0.machine.predict(x, &mut scores, scratch);
         let predicted = self.mean(scores.first().copied().unwrap_or(0.0));
         scratch.give_numbers(scores);
         predicted
     }
+}
+
+impl Learner<Numbers> for KernelSgdRegressor {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.predicted(x, scratch);
+    }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, _scratch: &mut Scratch) -> Result<()> {
         self.take(x, y, w).map(drop)
     }
 
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        _want: Want,
+        out: &mut f64,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         if !self.0.machine.state.dictionary.knows(x) {
             // A new feature must not be seen before it is learned.
-            let predicted = self.predict(x, scratch);
-            self.take(x, y, w)?;
-            return Ok(predicted);
+            *out = self.predicted(x, scratch);
+            return self.take(x, y, w).map(drop);
         }
         let score = self.take(x, y, w)?;
-        Ok(self.mean(score))
+        *out = self.mean(score);
+        Ok(())
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }
@@ -366,16 +388,17 @@ impl Regressor for KernelSgdRegressor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
     use crate::registry;
     use serde_json::json;
 
-    fn classifier(parameters: serde_json::Value) -> Box<dyn Classifier> {
+    fn classifier(parameters: serde_json::Value) -> Box<dyn Learner<Classes>> {
         let description = registry::resolve(&json!({ "name": CLASSES, "parameters": parameters })).unwrap();
         let Built::Classifier(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
     }
 
-    fn regressor(parameters: serde_json::Value) -> Box<dyn Regressor> {
+    fn regressor(parameters: serde_json::Value) -> Box<dyn Learner<Numbers>> {
         let description = registry::resolve(&json!({ "name": NUMBERS, "parameters": parameters })).unwrap();
         let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
@@ -388,11 +411,11 @@ mod tests {
         let mut model = regressor(json!({
             "kernel": {"name": "kernel.RBF", "parameters": {"gamma": 1.0}}, "learning_rate": 0.25, "l2": 1.0}));
         let mut scratch = Scratch::default();
-        assert_eq!(model.step(Row::Plain(&[0.0]), 2.0, 1.0, &mut scratch).unwrap(), 0.0);
+        assert_eq!(model.step_number(Row::Plain(&[0.0]), 2.0, 1.0, &mut scratch).unwrap(), 0.0);
         let e = 1f64.exp();
-        assert!((model.step(Row::Plain(&[1.0]), 0.0, 1.0, &mut scratch).unwrap() - 1.0 / e).abs() < 1e-15);
+        assert!((model.step_number(Row::Plain(&[1.0]), 0.0, 1.0, &mut scratch).unwrap() - 1.0 / e).abs() < 1e-15);
         let wanted = 0.75 - 0.5 / (e * e);
-        assert!((model.predict(Row::Plain(&[0.0]), &mut scratch) - wanted).abs() < 1e-15);
+        assert!((model.number(Row::Plain(&[0.0]), &mut scratch) - wanted).abs() < 1e-15);
     }
 
     /// A budget of two, linear kernel, squared loss, η = 1/4. x = (1, 0), y = 2: c = 1, size 1 · 1. x = (0, 2), y = 8:
@@ -406,7 +429,7 @@ mod tests {
             [([1.0, 0.0], 2.0, 1.0), ([0.0, 2.0], 8.0, 1.0), ([1.0, 1.0], 10.0, 1.0), ([1.0, 1.0], 13.0, 2.0)]
         {
             model.learn(Row::Plain(&x), y, 1.0, &mut scratch).unwrap();
-            assert_eq!(model.predict(Row::Plain(&[1.0, 0.0]), &mut scratch), f);
+            assert_eq!(model.number(Row::Plain(&[1.0, 0.0]), &mut scratch), f);
         }
     }
 
@@ -415,9 +438,9 @@ mod tests {
     #[test]
     fn a_third_class_by_hand() {
         let mut model = classifier(json!({"kernel": "kernel.Linear", "learning_rate": 1.0}));
-        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let (mut scratch, mut out) = (Scratch::default(), ClassPrediction::default());
         model.learn(Row::Plain(&[1.0]), 1, 1.0, &mut scratch).unwrap();
-        assert_eq!(model.score(Row::Plain(&[3.0]), &mut scratch), Some(3.0));
+        assert_eq!(model.decision_function().unwrap().score(Row::Plain(&[3.0]), &mut scratch), Some(3.0));
         model.learn(Row::Plain(&[2.0]), 2, 1.0, &mut scratch).unwrap();
         model.predict(Row::Plain(&[1.0]), Want::Probabilities, &mut out, &mut scratch);
         let sum = 2.0 * (-0.5f64).exp() + 1f64.exp();

@@ -15,9 +15,10 @@
 //! scikit-learn's gamma="scale" needs all data before the first example. The default of 0.1 suits about ten features of
 //! unit variance; 1 / (number of features) is a good first try.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
-use crate::registry::{self, Built, Declaration, Role};
+use crate::registry;
 
 use super::lanes::exp_each;
 use super::points::{Points, Vector, WIDE};

@@ -13,13 +13,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Transformer};
+use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 use super::dictionary::{Dictionary, Located};
 use super::factor::{Factor, LEAST_SHARE};
@@ -102,8 +104,8 @@ impl Part for Nystroem {
         std::mem::size_of::<Self>() + self.state.landmarks.memory() + self.state.factor.memory()
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -125,7 +127,7 @@ impl Transformer for Nystroem {
         located.release(scratch);
     }
 
-    fn learn(&mut self, x: Row<'_>, _w: f64, scratch: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, _y: Truth, _w: f64, scratch: &mut Scratch) -> Result<()> {
         self.undo = None;
         if self.settled(x) {
             return Ok(());
@@ -158,6 +160,7 @@ impl Transformer for Nystroem {
     fn step(
         &mut self,
         x: Row<'_>,
+        y: Truth,
         w: f64,
         before: &mut RowBuffer,
         after: &mut RowBuffer,
@@ -169,7 +172,7 @@ impl Transformer for Nystroem {
             after.copy_from(before.row());
             return Ok(());
         }
-        self.learn_and_transform(x, w, after, scratch)
+        self.learn_and_transform(x, y, w, after, scratch)
     }
 
     fn undo(&mut self) {
@@ -210,18 +213,18 @@ mod tests {
         let description = registry::resolve(&described).unwrap();
         let Built::Transformer(mut map) = registry::build_resolved(&description).unwrap() else { panic!() };
         let mut scratch = Scratch::default();
-        map.learn(Row::Plain(&[0.0]), 1.0, &mut scratch).unwrap();
+        map.learn(Row::Plain(&[0.0]), Truth::None, 1.0, &mut scratch).unwrap();
         let first = map.save().unwrap();
-        map.learn(Row::Plain(&[1.0]), 1.0, &mut scratch).unwrap();
+        map.learn(Row::Plain(&[1.0]), Truth::None, 1.0, &mut scratch).unwrap();
         let second = map.save().unwrap();
-        map.learn(Row::Plain(&[0.0]), 1.0, &mut scratch).unwrap();
+        map.learn(Row::Plain(&[0.0]), Truth::None, 1.0, &mut scratch).unwrap();
         assert_eq!(map.save().unwrap(), second);
         let mut out = RowBuffer::default();
         map.transform(Row::Plain(&[1.0]), &mut out, &mut scratch);
         let Row::Plain(u) = out.row() else { panic!() };
         assert!((u[0] - 0.5).abs() < 1e-15 && (u[1] - 0.75f64.sqrt()).abs() < 1e-15 && u[2] == 0.0, "{u:?}");
         map.undo();
-        map.learn(Row::Plain(&[5.0]), 1.0, &mut scratch).unwrap();
+        map.learn(Row::Plain(&[5.0]), Truth::None, 1.0, &mut scratch).unwrap();
         map.undo();
         assert_eq!(map.save().unwrap(), second);
         assert_ne!(first, second);

@@ -12,14 +12,16 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::part::{Abilities, Part};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Transformer};
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
 use crate::state::{pack, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 use super::lanes::cos_each;
 
@@ -125,8 +127,8 @@ impl Part for RandomFourierFeatures {
         std::mem::size_of::<Self>() + 8 * self.phases.len() * (1 + kept) + KEPT * 24
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 }
 
@@ -142,6 +144,7 @@ impl Transformer for RandomFourierFeatures {
     fn step(
         &mut self,
         x: Row<'_>,
+        _y: Truth,
         _w: f64,
         before: &mut RowBuffer,
         after: &mut RowBuffer,

@@ -13,8 +13,8 @@
 //! as nearly every new one is, has none. So learners with this kernel are in Python and keep the texts of their
 //! points themselves; what takes time, the kernel, is here.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::kernels::Kernel;
 

@@ -6,11 +6,11 @@
 //! B = √8 / α and C = √2 are those of the paper's theorem 3: after finitely many steps over separable data the margin is
 //! at least 1 − α times the best. A sample weight multiplies η.
 
+use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, Rule, Seen};
 use crate::linear_model::plane::{Move, Spread};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Alma::NAME,

@@ -9,12 +9,12 @@
 //! The covariance is Σ⁻¹ ← Σ⁻¹ + x xᵀ / r; of a diagonal covariance only the diagonal of that is kept. A sample weight divides r,
 //! as if the example had been seen so often.
 
+use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
 use crate::linear_model::plane::Move;
 use crate::linear_model::residual::{self, Missed, Rule as _};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 pub const R: Parameter = Parameter::new(
     "r",
@@ -82,6 +82,7 @@ impl residual::Rule for ArowRegressor {
 
 #[cfg(test)]
 mod tests {
+    use crate::learner::testing::Numeric;
     use crate::linear_model::margin::tests::{classifier, score};
     use crate::linear_model::residual::tests::regressor;
     use crate::row::{Row, Scratch};
@@ -117,7 +118,7 @@ mod tests {
             for (x, y) in [(2.0, 5.0), (1.0, 3.0)] {
                 model.learn(Row::Plain(&[x]), y, 1.0, &mut scratch).unwrap();
             }
-            assert!((model.predict(Row::Plain(&[1.0]), &mut scratch) - 13.0 / 6.0).abs() < 1e-15);
+            assert!((model.number(Row::Plain(&[1.0]), &mut scratch) - 13.0 / 6.0).abs() < 1e-15);
         }
     }
 }

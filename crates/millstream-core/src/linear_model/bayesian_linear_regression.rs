@@ -17,14 +17,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::learner::{Interval, Learner};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::part::Part;
 use crate::quantiles;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{all_finite, finite, Row, Scratch, Value};
+use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Numbers;
 
 use super::recursion::{self, Recursion};
 use super::triangle::dot;
@@ -146,7 +148,7 @@ impl Part for Bayesian {
         std::mem::size_of::<Self>() + self.recursion.memory() + 8 * self.noise.pulls.capacity()
     }
 
-    fn fold_in(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
         let other: State = unpack(NAME, other)?;
         let more = self.recursion.merge(other.recursion, theirs, ours)?;
         self.noise.weight = (self.noise.weight + other.noise.weight).min(f64::MAX);
@@ -161,19 +163,38 @@ impl Part for Bayesian {
     }
 }
 
-impl Regressor for Bayesian {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        self.recursion.predict(x, scratch)
+impl Learner<Numbers> for Bayesian {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.recursion.predict(x, scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, _scratch: &mut Scratch) -> Result<()> {
         self.take(x, y, w).map(drop)
     }
 
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, _scratch: &mut Scratch) -> Result<f64> {
-        self.take(x, y, w)
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        _want: Want,
+        out: &mut f64,
+        _scratch: &mut Scratch,
+    ) -> Result<()> {
+        *out = self.take(x, y, w)?;
+        Ok(())
     }
 
+    fn interval(&self) -> Option<&dyn Interval> {
+        Some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
+        Box::new(self.clone())
+    }
+}
+
+impl Interval for Bayesian {
     fn interval(&self, x: Row<'_>, coverage: f64, scratch: &mut Scratch) -> Option<(f64, f64)> {
         let Some((noise, degrees)) = self.noise() else { return Some((f64::MIN, f64::MAX)) };
         let recursion::State { weights, covariance, .. } = &self.recursion.state;
@@ -193,14 +214,11 @@ impl Regressor for Bayesian {
         let reach = finite(spread.sqrt() * quantile);
         Some((finite(middle - reach), finite(middle + reach)))
     }
-
-    fn duplicate(&self) -> Box<dyn Regressor> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::learner::testing::Numeric;
     use crate::linear_model::residual::tests::regressor;
     use crate::row::{Row, Scratch};
     use serde_json::json;
@@ -213,8 +231,8 @@ mod tests {
         let mut model = regressor("linear_model.BayesianLinearRegression", parameters);
         let mut scratch = Scratch::default();
         model.learn(Row::Plain(&[1.0]), 3.0, 1.0, &mut scratch).unwrap();
-        assert!((model.predict(Row::Plain(&[3.0]), &mut scratch) - 6.0).abs() < 1e-14);
-        let (lower, upper) = model.interval(Row::Plain(&[3.0]), 0.9, &mut scratch).unwrap();
+        assert!((model.number(Row::Plain(&[3.0]), &mut scratch) - 6.0).abs() < 1e-14);
+        let (lower, upper) = model.interval().unwrap().interval(Row::Plain(&[3.0]), 0.9, &mut scratch).unwrap();
         let reach = 1.64485362695147 * 3.5f64.sqrt();
         assert!((lower - (6.0 - reach)).abs() < 1e-12 && (upper - (6.0 + reach)).abs() < 1e-12);
     }
@@ -226,13 +244,16 @@ mod tests {
         let parameters = json!({ "intercept": false });
         let mut model = regressor("linear_model.BayesianLinearRegression", parameters);
         let mut scratch = Scratch::default();
-        assert_eq!(model.interval(Row::Plain(&[1.0]), 0.9, &mut scratch), Some((f64::MIN, f64::MAX)));
+        assert_eq!(
+            model.interval().unwrap().interval(Row::Plain(&[1.0]), 0.9, &mut scratch),
+            Some((f64::MIN, f64::MAX))
+        );
         for y in [1.0, 3.0] {
             model.learn(Row::Plain(&[1.0]), y, 1.0, &mut scratch).unwrap();
         }
         let shown = model.inspect(&crate::schema::Schema::default());
         assert!((shown["noise"].as_f64().unwrap() - 13.0 / 6.0).abs() < 1e-12, "{shown}");
-        let (lower, upper) = model.interval(Row::Plain(&[1.0]), 0.5, &mut scratch).unwrap();
+        let (lower, upper) = model.interval().unwrap().interval(Row::Plain(&[1.0]), 0.5, &mut scratch).unwrap();
         let reach = crate::quantiles::student(0.5, 4.0 / 3.0) * (13.0f64 / 6.0 * (1.0 + 1.0 / 3.0)).sqrt();
         assert!((lower - (4.0 / 3.0 - reach)).abs() < 1e-12 && (upper - (4.0 / 3.0 + reach)).abs() < 1e-12);
     }

@@ -21,7 +21,7 @@ pub struct Cells {
     undo: Undo,
 }
 
-/// The way back to the cells at `hold`.
+/// The way back to the cells at `savepoint`.
 #[derive(Clone, Debug, Default)]
 enum Undo {
     #[default]
@@ -207,17 +207,17 @@ impl Cells {
     }
 
     /// From now on, keep what is overwritten.
-    pub fn hold(&mut self) {
+    pub fn savepoint(&mut self) {
         self.undo = Undo::Listed { width: self.len(), cells: Vec::new() };
     }
 
     /// Keep nothing more.
-    pub fn release(&mut self) {
+    pub fn discard_savepoint(&mut self) {
         self.undo = Undo::None;
     }
 
-    /// Back to the cells at `hold`.
-    pub fn restore(&mut self) {
+    /// Back to the cells at `savepoint`.
+    pub fn rollback(&mut self) {
         match std::mem::take(&mut self.undo) {
             Undo::None => {}
             Undo::Copy(before) => *self = *before,
@@ -249,7 +249,7 @@ impl Cells {
         }
         let mut before = Box::new(self.clone());
         before.undo = undo;
-        before.restore();
+        before.rollback();
         self.undo = Undo::Copy(before);
     }
 
@@ -356,13 +356,13 @@ mod tests {
         assert_eq!(one.variances, two.variances);
         one.weights.iter_mut().for_each(|w| *w += 1.0);
         for cells in [&mut apart, &mut together] {
-            cells.hold();
+            cells.savepoint();
             cells.write(&indices, &one);
             cells.grow(width + 4, Some(1.0));
             assert_ne!(cells.weight(indices[3] as usize), Some(weights[indices[3] as usize]));
             cells.write(&indices, &two);
             cells.multiply(3.0);
-            cells.restore();
+            cells.rollback();
             assert_eq!(cells.clone().into_parts(), (weights.clone(), vec![0.5; width]));
         }
     }

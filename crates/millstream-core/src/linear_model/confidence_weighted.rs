@@ -15,6 +15,7 @@
 //! ```
 //! A sample weight multiplies C, and in CW the step itself, which is held to the step that is exact.
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
@@ -22,7 +23,6 @@ use crate::linear_model::passive_aggressive::C;
 use crate::linear_model::plane::Move;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::quantiles;
-use crate::registry::{Declaration, Role};
 
 pub const ETA: Parameter = Parameter::new(
     "eta",

@@ -19,11 +19,11 @@
 //! As Σ⁻¹ ← (Σ⁻¹ + p x xᵀ) / δ both have p = σ / ((1 − σ) v); of a diagonal the diagonal of that is kept. Of several
 //! classes the examples of all planes are one long vector. A sample weight above 0 changes nothing: a cut is made or not.
 
+use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
 use crate::linear_model::plane::Move;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 const BELOW_ONE: Bounds = Bounds { low: 0.0, low_included: true, high: 1.0, high_included: false };
 

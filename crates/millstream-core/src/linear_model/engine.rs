@@ -3,10 +3,10 @@
 
 use serde_json::Value as Json;
 
+use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::losses::Loss;
 use crate::parameter::Arguments;
-use crate::registry::Built;
 use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
 
@@ -23,15 +23,15 @@ pub trait Engine: Clone + Send + Sync + 'static {
     /// Whether there are steps of mini-batches.
     fn takes_batches(&self) -> bool;
     /// Add the gradient at (x, y), at the weights as they are, to those of a mini-batch.
-    fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
+    fn accumulate(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
     /// One step down the mean of the gradients that were gathered.
-    fn descend_gathered(&mut self) -> Result<()>;
-    /// See `Part::foresee`.
-    fn foresee(&mut self, _x: Sparse<'_>) {}
-    /// See `Part::hold`; likewise `restore` and `release`.
-    fn hold(&mut self) -> bool;
-    fn restore(&mut self);
-    fn release(&mut self);
+    fn apply(&mut self) -> Result<()>;
+    /// See `Part::prefetch`.
+    fn prefetch(&mut self, _x: Sparse<'_>) {}
+    /// See `Part::savepoint`; likewise `rollback` and `commit`.
+    fn savepoint(&mut self) -> bool;
+    fn rollback(&mut self);
+    fn commit(&mut self);
     fn save(&self) -> Result<Vec<u8>>;
     fn load(&mut self, bytes: &[u8]) -> Result<()>;
     fn memory(&self) -> usize;

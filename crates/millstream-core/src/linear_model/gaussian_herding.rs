@@ -6,11 +6,11 @@
 //! which is Σ⁻¹ ← Σ⁻¹ + (2 C + C² v) x xᵀ; of a diagonal covariance the diagonal of that is kept (the paper's "exact"
 //! diagonal form). A sample weight multiplies C.
 
+use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
 use crate::linear_model::passive_aggressive::C;
 use crate::linear_model::plane::Move;
-use crate::registry::{Declaration, Role};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Herding::NAME,

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
 use crate::optim::{Features, Optimizer, Penalty, Rule, Schedule, Step, Weights};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Role};
 use crate::row::{all_finite, finite, Value};
 use crate::schema::Schema;
 use crate::state::require;
@@ -117,7 +117,7 @@ pub struct Hyperplane {
     /// Like `lag` in `Weights`.
     intercept_lag: f64,
     pub weights: Weights,
-    /// The numbers above as they were at `hold`.
+    /// The numbers above as they were at `savepoint`.
     #[serde(skip)]
     held: [f64; 3],
 }
@@ -127,15 +127,15 @@ impl Hyperplane {
         Hyperplane { intercept, ..Hyperplane::default() }
     }
 
-    /// See `Part::hold`; likewise `restore`.
-    pub fn hold(&mut self) {
+    /// See `Part::savepoint`; likewise `rollback`.
+    pub fn savepoint(&mut self) {
         self.held = [self.t, self.intercept, self.intercept_lag];
-        self.weights.hold();
+        self.weights.savepoint();
     }
 
-    pub fn restore(&mut self) {
+    pub fn rollback(&mut self) {
         [self.t, self.intercept, self.intercept_lag] = self.held;
-        self.weights.restore();
+        self.weights.rollback();
     }
 
     /// The score to predict with.

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::basis::Factor;
+use crate::declaration::Built;
 use crate::fault::{Fault, Result, Shown};
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::Built;
 use crate::row::{all_finite, Row, Scratch, Value};
 use crate::schema::Schema;
 use crate::state::require;
@@ -273,10 +273,10 @@ impl Ground {
     }
 
     /// The same for features φ in front of which this ground had ψ = C φ.
-    pub fn expressed(&self, transition: &[f64]) -> GroundState {
+    pub fn change_basis(&self, change: &[f64]) -> GroundState {
         let mut state = self.state.clone();
         if self.triangle().is_empty() {
-            state.transition = transition.to_vec();
+            state.transition = change.to_vec();
         }
         state
     }

@@ -12,15 +12,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
+use crate::learner::Learner;
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{all_finite, finite, Row, Scratch};
+use crate::part::{Abilities, Part};
+use crate::row::{all_finite, finite, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Numbers;
 
 use super::incremental_risk::{self as risk, Ground, GroundState, Stiffness};
 use super::proximal;
@@ -150,16 +152,16 @@ impl Part for Irma {
         std::mem::size_of::<Self>() + buffers + self.ground.memory()
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            missing_is_zero: true,
+            wants_orthonormal: self.ground.wants_orthonormal(),
+            ..Abilities::default()
+        }
     }
 
-    fn wants_orthonormal(&self) -> bool {
-        self.ground.wants_orthonormal()
-    }
-
-    fn expressed(&self, transition: &[f64]) -> Result<Option<Vec<u8>>> {
-        self.state(self.ground.expressed(transition)).map(Some)
+    fn change_basis(&self, change: &[f64]) -> Result<Option<Vec<u8>>> {
+        self.state(self.ground.change_basis(change)).map(Some)
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -167,29 +169,45 @@ impl Part for Irma {
     }
 }
 
-impl Regressor for Irma {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+impl Irma {
+    fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         self.ground.with(x, scratch, |features, _| self.answer(risk::score_and_square(&self.weights, features).0))
+    }
+}
+
+impl Learner<Numbers> for Irma {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.predicted(x, scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         self.take(x, y, w, scratch).map(drop)
     }
 
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        _want: Want,
+        out: &mut f64,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         match x {
             Row::Plain(values) if self.ground.is_plain(values) => {
                 self.check_target(y)?;
-                self.descend(Features::Dense(values), y, w).map(|score| self.answer(score))
+                let score = self.descend(Features::Dense(values), y, w)?;
+                *out = self.answer(score);
+                Ok(())
             }
             _ => {
-                let predicted = self.predict(x, scratch);
-                self.take(x, y, w, scratch).map(|_| predicted)
+                *out = self.predicted(x, scratch);
+                self.take(x, y, w, scratch).map(drop)
             }
         }
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }
@@ -197,9 +215,10 @@ impl Regressor for Irma {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
     use crate::registry;
 
-    fn build(parameters: Json) -> Box<dyn Regressor> {
+    fn build(parameters: Json) -> Box<dyn Learner<Numbers>> {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
@@ -212,11 +231,11 @@ mod tests {
         let mut model = build(json!({ "gram": [[4.0, 2.0], [2.0, 5.0]], "stiffness": 3.0, "growth": 2.0 }));
         let mut scratch = Scratch::default();
         let x = Row::Plain(&[2.0, 1.0]);
-        assert_eq!(model.step(x, 8.0, 1.0, &mut scratch).unwrap(), 0.0);
-        assert!((model.predict(x, &mut scratch) - 2.0).abs() < 1e-15);
-        assert!(model.predict(Row::Plain(&[0.0, 1.0]), &mut scratch).abs() < 1e-15);
+        assert_eq!(model.step_number(x, 8.0, 1.0, &mut scratch).unwrap(), 0.0);
+        assert!((model.number(x, &mut scratch) - 2.0).abs() < 1e-15);
+        assert!(model.number(Row::Plain(&[0.0, 1.0]), &mut scratch).abs() < 1e-15);
         model.learn(x, 8.0, 1.0, &mut scratch).unwrap();
-        assert!((model.predict(x, &mut scratch) - (2.0 + 6.0 / 7.0)).abs() < 1e-14);
+        assert!((model.number(x, &mut scratch) - (2.0 + 6.0 / 7.0)).abs() < 1e-14);
     }
 
     /// 1.05^100000 is beyond what a number can hold.
@@ -230,6 +249,6 @@ mod tests {
         let mut schema = Schema::default();
         schema.widen(2);
         assert_eq!(model.inspect(&schema)["stiffness"], json!(1e9));
-        assert!((model.predict(Row::Plain(&[0.0, 1.0]), &mut scratch) - 1.0).abs() < 0.1);
+        assert!((model.number(Row::Plain(&[0.0, 1.0]), &mut scratch) - 1.0).abs() < 0.1);
     }
 }

@@ -9,15 +9,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::learner::{DecisionFunction, Learner};
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{all_finite, finite, most, Prediction, Row, Scratch, Want};
+use crate::part::{Abilities, Part};
+use crate::row::{all_finite, finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::{ClassPrediction, Classes};
 
 use super::incremental_risk::{self as risk, Ground, GroundState, Stiffness};
 use super::softmax_regression::softmax;
@@ -154,7 +156,7 @@ impl IrmaClassifier {
         Ok(())
     }
 
-    fn write(&self, scores: &[f64], want: Want, out: &mut Prediction) {
+    fn write(&self, scores: &[f64], want: Want, out: &mut ClassPrediction) {
         out.clear();
         match scores {
             [] => {}
@@ -211,16 +213,16 @@ impl Part for IrmaClassifier {
         std::mem::size_of::<Self>() + vectors.sum::<usize>() + self.ground.memory()
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            missing_is_zero: true,
+            wants_orthonormal: self.ground.wants_orthonormal(),
+            ..Abilities::default()
+        }
     }
 
-    fn wants_orthonormal(&self) -> bool {
-        self.ground.wants_orthonormal()
-    }
-
-    fn expressed(&self, transition: &[f64]) -> Result<Option<Vec<u8>>> {
-        self.state(self.ground.expressed(transition)).map(Some)
+    fn change_basis(&self, change: &[f64]) -> Result<Option<Vec<u8>>> {
+        self.state(self.ground.change_basis(change)).map(Some)
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -229,8 +231,8 @@ impl Part for IrmaClassifier {
     }
 }
 
-impl Classifier for IrmaClassifier {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+impl Learner<Classes> for IrmaClassifier {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         self.ground.with(x, scratch, |features, scratch| {
             let mut scores = scratch.take_numbers();
             self.scores(features, &mut scores);
@@ -263,6 +265,16 @@ impl Classifier for IrmaClassifier {
         learned
     }
 
+    fn decision_function(&self) -> Option<&dyn DecisionFunction> {
+        Some(self)
+    }
+
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
+        Box::new(self.clone())
+    }
+}
+
+impl DecisionFunction for IrmaClassifier {
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
         if self.functions.len() > 1 {
             return None;
@@ -272,10 +284,6 @@ impl Classifier for IrmaClassifier {
             None => 0.0,
         }))
     }
-
-    fn duplicate(&self) -> Box<dyn Classifier> {
-        Box::new(self.clone())
-    }
 }
 
 #[cfg(test)]
@@ -283,7 +291,7 @@ mod tests {
     use super::*;
     use crate::registry;
 
-    fn build(parameters: Json) -> Box<dyn Classifier> {
+    fn build(parameters: Json) -> Box<dyn Learner<Classes>> {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let Built::Classifier(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
@@ -297,9 +305,9 @@ mod tests {
         let mut scratch = Scratch::default();
         let x = Row::Plain(&[2.0, 0.0]);
         model.learn(x, 1, 1.0, &mut scratch).unwrap();
-        assert_eq!(model.score(x, &mut scratch), Some(1.0));
+        assert_eq!(model.decision_function().unwrap().score(x, &mut scratch), Some(1.0));
         model.learn(x, 0, 1.0, &mut scratch).unwrap();
-        assert_eq!(model.score(x, &mut scratch), Some(0.0));
+        assert_eq!(model.decision_function().unwrap().score(x, &mut scratch), Some(0.0));
     }
 
     #[test]
@@ -311,7 +319,7 @@ mod tests {
         assert!(model.learn(Row::Plain(&[1e200, 1e308]), 2, 1.0, &mut scratch).is_err());
         assert_eq!(model.save().unwrap(), before);
         model.learn(Row::Plain(&[1.0, 2.0]), 2, 1.0, &mut scratch).unwrap();
-        let mut out = Prediction::default();
+        let mut out = ClassPrediction::default();
         model.predict(Row::Plain(&[1.0, 2.0]), Want::Probabilities, &mut out, &mut scratch);
         assert_eq!(out.class, Some(2));
         assert!((out.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12);

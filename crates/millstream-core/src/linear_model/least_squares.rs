@@ -16,13 +16,15 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
-use crate::block::NumberBlock;
+use crate::batch::Batch;
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{all_finite, finite, Row, Scratch, Value};
+use crate::learner::Learner;
+use crate::part::Part;
+use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Numbers;
 
 use super::cholesky::Cholesky;
 use super::plane::MOST_COORDINATES;
@@ -171,7 +173,7 @@ impl Part for LeastSquares {
         std::mem::size_of::<Self>() + coordinates.memory() + scatter.memory() + solution
     }
 
-    fn fold_in(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
         let other: State = unpack(NAME, other)?;
         if other.scatter.width() == 0 {
             return Ok(());
@@ -197,13 +199,19 @@ impl Part for LeastSquares {
     }
 }
 
-impl Regressor for LeastSquares {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+impl LeastSquares {
+    fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         let mut vector = scratch.take_numbers();
         self.vector(x, 1.0, &mut vector);
         let score = dot(self.solution(), &vector);
         scratch.give_numbers(vector);
         finite(score)
+    }
+}
+
+impl Learner<Numbers> for LeastSquares {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.predicted(x, scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -226,17 +234,21 @@ impl Regressor for LeastSquares {
         Ok(())
     }
 
-    fn learn_block(&mut self, block: &NumberBlock<'_>, scratch: &mut Scratch) -> usize {
-        block.rows().take_while(|&(x, y, w)| self.learn(Row::Plain(x), y, w, scratch).is_ok()).count()
+    fn learn_batch(&mut self, batch: &Batch<'_, Numbers>, _buffer: &mut Vec<f64>, scratch: &mut Scratch) -> usize {
+        let rows = batch.truths.iter().enumerate();
+        let learned =
+            |&(row, &y): &(usize, &f64)| self.learn(batch.rows.at(row), y, batch.weight(row), scratch).is_ok();
+        rows.take_while(learned).count()
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::learner::testing::Numeric;
     use crate::linear_model::residual::tests::regressor;
     use crate::row::{Row, Scratch};
     use serde_json::json;
@@ -247,11 +259,11 @@ mod tests {
     fn one_solution_by_hand() {
         let mut model = regressor("linear_model.LeastSquares", json!({}));
         let mut scratch = Scratch::default();
-        assert_eq!(model.predict(Row::Plain(&[10.0]), &mut scratch), 0.0);
+        assert_eq!(model.number(Row::Plain(&[10.0]), &mut scratch), 0.0);
         for (x, y) in [(1.0, 3.0), (2.0, 5.0), (4.0, 9.0)] {
             model.learn(Row::Plain(&[x]), y, 1.0, &mut scratch).unwrap();
         }
-        assert!((model.predict(Row::Plain(&[10.0]), &mut scratch) - 21.0).abs() < 1e-12);
+        assert!((model.number(Row::Plain(&[10.0]), &mut scratch) - 21.0).abs() < 1e-12);
     }
 
     /// l2 = 2, x = 2, y = 6 without a constant term: w = 2 · 6 / (2² + 2) = 2. With one, which l2 holds too:
@@ -262,7 +274,7 @@ mod tests {
         for (intercept, expected) in [(false, 2.0), (true, 12.0 / 7.0 + 6.0 / 7.0)] {
             let mut model = regressor("linear_model.LeastSquares", json!({ "l2": 2.0, "intercept": intercept }));
             model.learn(Row::Plain(&[2.0]), 6.0, 1.0, &mut scratch).unwrap();
-            let predicted = model.predict(Row::Plain(&[1.0]), &mut scratch);
+            let predicted = model.number(Row::Plain(&[1.0]), &mut scratch);
             assert!((predicted - expected).abs() < 1e-12, "{predicted}");
         }
     }

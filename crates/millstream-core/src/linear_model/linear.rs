@@ -21,7 +21,7 @@ pub struct Linear {
     loss: Loss,
     state: State,
     spare: Hyperplane,
-    /// The coordinates as they were at `hold`.
+    /// The coordinates as they were at `savepoint`.
     held: Option<Coordinates>,
     gathered: Gathered,
 }
@@ -146,7 +146,7 @@ impl Engine for Linear {
         true
     }
 
-    fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+    fn accumulate(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         let before = self.state.coordinates.width();
         if self.state.coordinates.may_grow(x) {
             self.state.coordinates.grow(x);
@@ -165,7 +165,7 @@ impl Engine for Linear {
         Ok(())
     }
 
-    fn descend_gathered(&mut self) -> Result<()> {
+    fn apply(&mut self) -> Result<()> {
         if self.gathered.examples == 0.0 {
             return Ok(());
         }
@@ -184,27 +184,27 @@ impl Engine for Linear {
     }
 
     #[inline]
-    fn foresee(&mut self, x: Sparse<'_>) {
-        self.state.hyperplane.weights.foresee(x.indices);
+    fn prefetch(&mut self, x: Sparse<'_>) {
+        self.state.hyperplane.weights.prefetch(x.indices);
     }
 
-    fn hold(&mut self) -> bool {
+    fn savepoint(&mut self) -> bool {
         self.held = Some(self.state.coordinates.clone());
-        self.state.hyperplane.hold();
+        self.state.hyperplane.savepoint();
         true
     }
 
-    fn restore(&mut self) {
+    fn rollback(&mut self) {
         self.gathered.clear();
         if let Some(coordinates) = self.held.take() {
             self.state.coordinates = coordinates;
-            self.state.hyperplane.restore();
+            self.state.hyperplane.rollback();
         }
     }
 
-    fn release(&mut self) {
+    fn commit(&mut self) {
         self.held = None;
-        self.state.hyperplane.weights.release();
+        self.state.hyperplane.weights.discard_savepoint();
     }
 
     fn save(&self) -> Result<Vec<u8>> {

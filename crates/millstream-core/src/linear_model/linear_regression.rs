@@ -3,14 +3,16 @@
 //! Any loss for numbers may be followed: squared for the mean, absolute or quantile for the median and other
 //! quantiles, Huber against outliers.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
+use crate::learner::{Learner, MiniBatch};
 use crate::linear_model::whole::{self, Build as _};
 use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{Row, Scratch, Sparse};
+use crate::part::{Abilities, Part};
+use crate::row::{Row, Scratch, Sparse, Want};
 use crate::schema::Schema;
+use crate::task::Numbers;
 
 const NAME: &str = "linear_model.LinearRegression";
 
@@ -85,24 +87,24 @@ impl<E: Engine> Part for LinearRegression<E> {
         self.engine.memory()
     }
 
-    fn foresee(&mut self, x: Sparse<'_>) {
-        self.engine.foresee(x);
+    fn prefetch(&mut self, x: Sparse<'_>) {
+        self.engine.prefetch(x);
     }
 
-    fn hold(&mut self) -> bool {
-        self.engine.hold()
+    fn savepoint(&mut self) -> bool {
+        self.engine.savepoint()
     }
 
-    fn restore(&mut self) {
-        self.engine.restore();
+    fn rollback(&mut self) {
+        self.engine.rollback();
     }
 
-    fn release(&mut self) {
-        self.engine.release();
+    fn commit(&mut self) {
+        self.engine.commit();
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, mini_batches: self.engine.takes_batches(), ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -110,9 +112,9 @@ impl<E: Engine> Part for LinearRegression<E> {
     }
 }
 
-impl<E: Engine> Regressor for LinearRegression<E> {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        self.predict_score(self.engine.score(x, scratch))
+impl<E: Engine> Learner<Numbers> for LinearRegression<E> {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.predict_score(self.engine.score(x, scratch));
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -120,41 +122,53 @@ impl<E: Engine> Regressor for LinearRegression<E> {
         self.engine.learn(x, y, w, scratch)
     }
 
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        _want: Want,
+        out: &mut f64,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         self.check(y)?;
         let score = self.engine.step(x, y, w, scratch)?;
-        Ok(self.predict_score(score))
+        *out = self.predict_score(score);
+        Ok(())
     }
 
     fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
         Some(self.engine.loss().value(y, self.engine.score(x, scratch)))
     }
 
-    fn takes_batches(&self) -> bool {
-        self.engine.takes_batches()
+    fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<Numbers>> {
+        self.engine.takes_batches().then_some(self)
     }
 
-    fn gather(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.check(y)?;
-        self.engine.gather(x, y, w, scratch)
-    }
-
-    fn descend(&mut self) -> Result<()> {
-        self.engine.descend_gathered()
-    }
-
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
+    }
+}
+
+impl<E: Engine> MiniBatch<Numbers> for LinearRegression<E> {
+    fn accumulate(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.check(y)?;
+        self.engine.accumulate(x, y, w, scratch)
+    }
+
+    fn apply(&mut self) -> Result<()> {
+        self.engine.apply()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
     use crate::registry;
     use serde_json::json;
 
-    fn build(parameters: serde_json::Value) -> Box<dyn Regressor> {
+    fn build(parameters: serde_json::Value) -> Box<dyn Learner<Numbers>> {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
@@ -168,8 +182,8 @@ mod tests {
         let mut scratch = Scratch::default();
         let x = Row::Plain(&[2.0, -1.0]);
         // z = 0, y = 3: slope 2 (0 − 3) = −6; w = 0.25 · 6 · (2, −1) = (3, −1.5), b = 0.125 · 6 = 0.75.
-        assert_eq!(model.step(x, 3.0, 1.0, &mut scratch).unwrap(), 0.0);
-        assert_eq!(model.predict(x, &mut scratch), 3.0 * 2.0 + 1.5 + 0.75);
+        assert_eq!(model.step_number(x, 3.0, 1.0, &mut scratch).unwrap(), 0.0);
+        assert_eq!(model.number(x, &mut scratch), 3.0 * 2.0 + 1.5 + 0.75);
     }
 
     #[test]
@@ -179,9 +193,9 @@ mod tests {
             "loss": "losses.Poisson", "intercept": false}));
         let mut scratch = Scratch::default();
         // z = 0 predicts e⁰ = 1; slope 1 − 3 = −2; w = 0.5 · 2 = 1, which predicts e.
-        assert_eq!(model.step(Row::Plain(&[1.0]), 3.0, 1.0, &mut scratch).unwrap(), 1.0);
-        assert_eq!(model.predict(Row::Plain(&[1.0]), &mut scratch), 1f64.exp());
-        assert_eq!(model.predict(Row::Plain(&[1e308]), &mut scratch), f64::MAX);
+        assert_eq!(model.step_number(Row::Plain(&[1.0]), 3.0, 1.0, &mut scratch).unwrap(), 1.0);
+        assert_eq!(model.number(Row::Plain(&[1.0]), &mut scratch), 1f64.exp());
+        assert_eq!(model.number(Row::Plain(&[1e308]), &mut scratch), f64::MAX);
         assert!(model.learn(Row::Plain(&[1.0]), -1.0, 1.0, &mut scratch).is_err());
     }
 }

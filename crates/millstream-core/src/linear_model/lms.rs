@@ -2,12 +2,12 @@
 //! divided by ε + |x|², and is then stable for every μ below 2 whatever the scale of the features. The constant term is
 //! a feature that is always 1. A sample weight multiplies μ.
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Shown};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::plane::{Move, Spread};
 use crate::linear_model::residual::{build, Missed, Rule};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 /// Keeps an example without features from dividing by 0.
 const EPSILON: f64 = 1e-12;
@@ -71,6 +71,7 @@ impl Rule for Lms {
 
 #[cfg(test)]
 mod tests {
+    use crate::learner::testing::Numeric;
     use crate::linear_model::residual::tests::regressor;
     use crate::row::{Row, Scratch};
     use serde_json::json;
@@ -83,8 +84,8 @@ mod tests {
             let parameters = json!({ "learning_rate": rate, "normalized": normalized });
             let mut model = regressor("linear_model.LMS", parameters);
             let mut scratch = Scratch::default();
-            assert_eq!(model.step(Row::Plain(&[1.0, 2.0]), 3.0, 1.0, &mut scratch).unwrap(), 0.0);
-            assert!((model.predict(Row::Plain(&[1.0, 2.0]), &mut scratch) - expected).abs() < 1e-11);
+            assert_eq!(model.step_number(Row::Plain(&[1.0, 2.0]), 3.0, 1.0, &mut scratch).unwrap(), 0.0);
+            assert!((model.number(Row::Plain(&[1.0, 2.0]), &mut scratch) - expected).abs() < 1e-11);
         }
     }
 }

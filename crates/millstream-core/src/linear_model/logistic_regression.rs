@@ -2,14 +2,16 @@
 //!
 //! Two classes; code 1 is the positive one. Any loss for classes may stand in for the logistic one.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::learner::{DecisionFunction, Learner, MiniBatch};
 use crate::linear_model::whole::{self, Build as _};
 use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Sparse, Want};
+use crate::part::{Abilities, Part};
+use crate::row::{Row, Scratch, Sparse, Want};
 use crate::schema::Schema;
+use crate::task::{ClassPrediction, Classes};
 
 const NAME: &str = "linear_model.LogisticRegression";
 
@@ -65,7 +67,7 @@ fn sign(y: u32) -> f64 {
 
 impl<E: Engine> LogisticRegression<E> {
     #[inline]
-    fn predict_score(&self, score: f64, want: Want, out: &mut Prediction) {
+    fn predict_score(&self, score: f64, want: Want, out: &mut ClassPrediction) {
         out.clear();
         if !self.started {
             return;
@@ -94,25 +96,30 @@ impl<E: Engine> Part for LogisticRegression<E> {
         self.engine.memory()
     }
 
-    fn foresee(&mut self, x: Sparse<'_>) {
-        self.engine.foresee(x);
+    fn prefetch(&mut self, x: Sparse<'_>) {
+        self.engine.prefetch(x);
     }
 
-    fn hold(&mut self) -> bool {
-        self.engine.hold()
+    fn savepoint(&mut self) -> bool {
+        self.engine.savepoint()
     }
 
-    fn restore(&mut self) {
-        self.engine.restore();
+    fn rollback(&mut self) {
+        self.engine.rollback();
         self.started = self.engine.steps() > 0.0;
     }
 
-    fn release(&mut self) {
-        self.engine.release();
+    fn commit(&mut self) {
+        self.engine.commit();
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            missing_is_zero: true,
+            mini_batches: self.engine.takes_batches(),
+            max_classes: 2,
+            ..Abilities::default()
+        }
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -120,8 +127,8 @@ impl<E: Engine> Part for LogisticRegression<E> {
     }
 }
 
-impl<E: Engine> Classifier for LogisticRegression<E> {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+impl<E: Engine> Learner<Classes> for LogisticRegression<E> {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         self.predict_score(self.engine.score(x, scratch), want, out);
     }
 
@@ -138,7 +145,7 @@ impl<E: Engine> Classifier for LogisticRegression<E> {
         y: u32,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let score = self.engine.step(x, sign(y), w, scratch)?;
@@ -147,34 +154,38 @@ impl<E: Engine> Classifier for LogisticRegression<E> {
         Ok(())
     }
 
-    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
-        Some(self.engine.score(x, scratch))
+    fn decision_function(&self) -> Option<&dyn DecisionFunction> {
+        Some(self)
+    }
+
+    fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<Classes>> {
+        self.engine.takes_batches().then_some(self)
     }
 
     fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
         Some(self.engine.loss().value(sign(y), self.engine.score(x, scratch)))
     }
 
-    fn takes_batches(&self) -> bool {
-        self.engine.takes_batches()
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
+        Box::new(self.clone())
+    }
+}
+
+impl<E: Engine> DecisionFunction for LogisticRegression<E> {
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
+        Some(self.engine.score(x, scratch))
+    }
+}
+
+impl<E: Engine> MiniBatch<Classes> for LogisticRegression<E> {
+    fn accumulate(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.engine.accumulate(x, sign(y), w, scratch)
     }
 
-    fn gather(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.engine.gather(x, sign(y), w, scratch)
-    }
-
-    fn descend(&mut self) -> Result<()> {
-        self.engine.descend_gathered()?;
+    fn apply(&mut self) -> Result<()> {
+        self.engine.apply()?;
         self.started = self.engine.steps() > 0.0;
         Ok(())
-    }
-
-    fn max_classes(&self) -> usize {
-        2
-    }
-
-    fn duplicate(&self) -> Box<dyn Classifier> {
-        Box::new(self.clone())
     }
 }
 
@@ -195,7 +206,7 @@ mod tests {
         let x = [2.0, -1.0];
         model.learn(Row::Plain(&x), 1, 1.0, &mut scratch).unwrap();
         // z = 0, so p = 1/2 and ∂ℓ/∂z = −1/2: w = 0.5 · 0.5 · (2, −1) = (0.5, −0.25), b = 0.1 · 0.5 = 0.05.
-        let score = model.score(Row::Plain(&x), &mut scratch).unwrap();
+        let score = model.decision_function().unwrap().score(Row::Plain(&x), &mut scratch).unwrap();
         assert!((score - (0.5 * 2.0 + 0.25 + 0.05)).abs() < 1e-15);
     }
 }

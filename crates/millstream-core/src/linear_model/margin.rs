@@ -8,15 +8,18 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
-use crate::block::{ClassBlock, Predictions};
+use crate::batch::{Batch, Rows};
+
+use crate::declaration::Built;
 use crate::fault::{Fault, Result};
+use crate::learner::{DecisionFunction, Learner};
 use crate::optim::Features;
 use crate::parameter::{Arguments, Kind, Parameter};
-use crate::registry::Built;
-use crate::role::{Classifier, Part};
-use crate::row::{finite, most, Prediction, Row, Scratch, Want};
+use crate::part::{Abilities, Part};
+use crate::row::{finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
 use super::plane::{check_width, Move, Plane, Proposal, Spread};
 use super::softmax_regression::softmax;
@@ -91,7 +94,7 @@ struct Margin<R: Rule> {
     held: Held,
 }
 
-/// The way back to the state at `hold`.
+/// The way back to the state at `savepoint`.
 #[derive(Clone, Debug, Default)]
 enum Held {
     #[default]
@@ -115,11 +118,11 @@ struct State {
 
 impl State {
     /// Back to where it was held, while the planes that were held are still there.
-    fn restore(&mut self, held: &Held) {
+    fn rollback(&mut self, held: &Held) {
         if let Held::Rest { coordinates, counts } = held {
             self.coordinates = coordinates.clone();
             [self.t, self.moves, self.length] = *counts;
-            self.planes.iter_mut().for_each(Plane::restore);
+            self.planes.iter_mut().for_each(Plane::rollback);
         }
     }
 }
@@ -127,7 +130,7 @@ impl State {
 impl<R: Rule> Margin<R> {
     /// What to predict from the scores of all planes.
     #[inline]
-    fn write(&self, scores: &[f64], want: Want, out: &mut Prediction) {
+    fn write(&self, scores: &[f64], want: Want, out: &mut ClassPrediction) {
         out.clear();
         match scores {
             [] => {}
@@ -148,7 +151,13 @@ impl<R: Rule> Margin<R> {
         }
     }
 
-    fn predict_features(&self, features: Features<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+    fn predict_features(
+        &self,
+        features: Features<'_>,
+        want: Want,
+        out: &mut ClassPrediction,
+        scratch: &mut Scratch,
+    ) {
         if let [plane] = &self.state.planes[..] {
             return self.write(&[finite(plane.score(features))], want, out);
         }
@@ -170,8 +179,8 @@ impl<R: Rule> Margin<R> {
     fn admit(&mut self, y: usize) {
         if let Held::Rest { .. } = self.held {
             let mut whole = Box::new(self.state.clone());
-            whole.restore(&self.held);
-            self.state.planes.iter_mut().for_each(Plane::release);
+            whole.rollback(&self.held);
+            self.state.planes.iter_mut().for_each(Plane::discard_savepoint);
             self.held = Held::Whole(whole);
         }
         let State { coordinates, planes, length, .. } = &mut self.state;
@@ -218,7 +227,7 @@ impl<R: Rule> Margin<R> {
         features: Features<'_>,
         y: usize,
         w: f64,
-        answer: Option<(Want, &mut Prediction)>,
+        answer: Option<(Want, &mut ClassPrediction)>,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let (spread, intercept) = (self.spread, self.intercept);
@@ -255,7 +264,7 @@ impl<R: Rule> Margin<R> {
         features: Features<'_>,
         y: usize,
         w: f64,
-        answer: Option<(Want, &mut Prediction)>,
+        answer: Option<(Want, &mut ClassPrediction)>,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let (spread, intercept) = (self.spread, self.intercept);
@@ -340,7 +349,7 @@ impl<R: Rule> Margin<R> {
         x: Row<'_>,
         y: usize,
         w: f64,
-        answer: Option<(Want, &mut Prediction)>,
+        answer: Option<(Want, &mut ClassPrediction)>,
         scratch: &mut Scratch,
     ) -> Result<()> {
         match self.state.coordinates.lying(x) {
@@ -355,7 +364,7 @@ impl<R: Rule> Margin<R> {
         x: Row<'_>,
         y: usize,
         w: f64,
-        answer: Option<(Want, &mut Prediction)>,
+        answer: Option<(Want, &mut ClassPrediction)>,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let width = self.state.coordinates.width();
@@ -414,31 +423,31 @@ impl<R: Rule> Part for Margin<R> {
             + self.state.coordinates.memory()
     }
 
-    fn hold(&mut self) -> bool {
+    fn savepoint(&mut self) -> bool {
         // A step of a full covariance costs what a copy of it does.
         if let Spread::Full(_) = self.spread {
             return false;
         }
         let State { coordinates, planes, t, moves, length } = &mut self.state;
         self.held = Held::Rest { coordinates: coordinates.clone(), counts: [*t, *moves, *length] };
-        planes.iter_mut().for_each(Plane::hold);
+        planes.iter_mut().for_each(Plane::savepoint);
         true
     }
 
-    fn restore(&mut self) {
+    fn rollback(&mut self) {
         match std::mem::take(&mut self.held) {
             Held::Whole(state) => self.state = *state,
-            held => self.state.restore(&held),
+            held => self.state.rollback(&held),
         }
     }
 
-    fn release(&mut self) {
+    fn commit(&mut self) {
         self.held = Held::Nothing;
-        self.state.planes.iter_mut().for_each(Plane::release);
+        self.state.planes.iter_mut().for_each(Plane::discard_savepoint);
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -447,8 +456,8 @@ impl<R: Rule> Part for Margin<R> {
     }
 }
 
-impl<R: Rule> Classifier for Margin<R> {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+impl<R: Rule> Learner<Classes> for Margin<R> {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         let located = self.state.coordinates.locate(x, scratch);
         self.predict_features(located.features(), want, out, scratch);
         located.release(scratch);
@@ -465,46 +474,52 @@ impl<R: Rule> Classifier for Margin<R> {
         y: u32,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.take(x, y as usize, w, Some((want, out)), scratch)
     }
 
-    /// What is the same for all rows of a block is looked at once.
-    fn step_block(
+    /// What is the same for all rows of a batch is looked at once.
+    fn step_batch(
         &mut self,
-        block: &ClassBlock<'_>,
+        batch: &Batch<'_, Classes>,
         want: Want,
-        out: &mut Predictions,
+        out: &mut ClassPredictions,
         scratch: &mut Scratch,
     ) -> usize {
         let State { coordinates, planes, .. } = &self.state;
-        let settled = block.width == coordinates.width() && !coordinates.mapped() && planes.len() == 1;
+        let width = match batch.rows {
+            Rows::Plain { width, .. } => width,
+            _ => usize::MAX,
+        };
+        let settled = width == coordinates.width() && !coordinates.mapped() && planes.len() == 1;
         let mut prediction = scratch.take_prediction();
         let mut done = 0;
-        for (x, y, w) in block.rows() {
-            let answer = Some((want, &mut prediction));
-            let learned = match settled && y < 2 {
-                true => self.step_features(Features::Dense(x), y as usize, w, answer, scratch),
-                false => self.take(Row::Plain(x), y as usize, w, answer, scratch),
+        for (row, &y) in batch.truths.iter().enumerate() {
+            let (x, w) = (batch.rows.at(row), batch.weight(row));
+            if let Some(asked) = batch.asked {
+                self.predict(asked.at(row), want, &mut prediction, scratch);
+            }
+            let answer = batch.asked.is_none().then_some((want, &mut prediction));
+            let learned = match x {
+                Row::Plain(values) if settled && y < 2 => {
+                    self.step_features(Features::Dense(values), y as usize, w, answer, scratch)
+                }
+                x => self.take(x, y as usize, w, answer, scratch),
             };
             if learned.is_err() {
                 break;
             }
-            out.push(&mut prediction, block.labels, want);
+            Classes::push(&mut prediction, want, out);
             done += 1;
         }
         scratch.give_prediction(prediction);
         done
     }
 
-    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
-        let [plane] = &self.state.planes[..] else { return None };
-        let located = self.state.coordinates.locate(x, scratch);
-        let score = finite(plane.score(located.features()));
-        located.release(scratch);
-        Some(score)
+    fn decision_function(&self) -> Option<&dyn DecisionFunction> {
+        Some(self)
     }
 
     /// The hinge loss.
@@ -524,8 +539,18 @@ impl<R: Rule> Classifier for Margin<R> {
         margin.map(|margin| (R::WANTED - margin).max(0.0))
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
+    }
+}
+
+impl<R: Rule> DecisionFunction for Margin<R> {
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
+        let [plane] = &self.state.planes[..] else { return None };
+        let located = self.state.coordinates.locate(x, scratch);
+        let score = finite(plane.score(located.features()));
+        located.release(scratch);
+        Some(score)
     }
 }
 
@@ -534,16 +559,17 @@ pub mod tests {
     use super::*;
     use crate::registry;
 
-    pub fn classifier(name: &str, parameters: Json) -> Box<dyn Classifier> {
+    pub fn classifier(name: &str, parameters: Json) -> Box<dyn Learner<Classes>> {
         let description =
             registry::resolve(&json!({ "name": name, "parameters": parameters })).expect("it resolves");
         let Ok(Built::Classifier(model)) = registry::build_resolved(&description) else { panic!("no classifier") };
         model
     }
 
-    pub fn score(model: &dyn Classifier, x: &[f64]) -> f64 {
+    pub fn score(model: &dyn Learner<Classes>, x: &[f64]) -> f64 {
         let scratch = &mut Scratch::default();
         let none = vec![0.0; x.len()];
-        model.score(Row::Plain(x), scratch).unwrap() - model.score(Row::Plain(&none), scratch).unwrap()
+        model.decision_function().unwrap().score(Row::Plain(x), scratch).unwrap()
+            - model.decision_function().unwrap().score(Row::Plain(&none), scratch).unwrap()
     }
 }

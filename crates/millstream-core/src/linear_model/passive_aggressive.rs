@@ -8,13 +8,13 @@
 //!
 //! A sample weight multiplies C, as it multiplies the slack that C weighs; PA has none, and ignores it.
 
+use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, Rule, Seen};
 use crate::linear_model::plane::{Move, Spread};
 use crate::linear_model::residual::{self, Missed, Rule as _};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 pub const C: Parameter = Parameter::new(
     "C",
@@ -134,6 +134,7 @@ impl residual::Rule for Tube {
 
 #[cfg(test)]
 mod tests {
+    use crate::learner::testing::Numeric;
     use crate::linear_model::margin::tests::{classifier, score};
     use crate::linear_model::residual::tests::regressor;
     use crate::row::{Row, Scratch};
@@ -160,7 +161,7 @@ mod tests {
         let mut scratch = Scratch::default();
         // All scores are 0: ℓ = 1, τ = 1 / (2 · 4) = 1/8, so class 2 gets 0.25 x and class 0, its rival, −0.25 x.
         model.learn(Row::Plain(&[2.0]), 2, 1.0, &mut scratch).unwrap();
-        let mut found = crate::row::Prediction::default();
+        let mut found = crate::task::ClassPrediction::default();
         model.predict(Row::Plain(&[1.0]), crate::row::Want::Probabilities, &mut found, &mut scratch);
         assert_eq!(found.class, Some(2));
         let ratio = found.probabilities[2] / found.probabilities[0];
@@ -176,7 +177,7 @@ mod tests {
             let mut model = regressor("linear_model.PARegressor", parameters);
             let mut scratch = Scratch::default();
             model.learn(Row::Plain(&[1.0, 2.0]), -3.0, 1.0, &mut scratch).unwrap();
-            assert!((model.predict(Row::Plain(&[1.0, 2.0]), &mut scratch) - expected).abs() < 1e-15);
+            assert!((model.number(Row::Plain(&[1.0, 2.0]), &mut scratch) - expected).abs() < 1e-15);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The perceptron: at a mistake, w ← w + y x (Rosenblatt, 1958). A sample weight multiplies the step.
 
+use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, Rule, Seen};
 use crate::linear_model::plane::{Move, Spread};
-use crate::registry::{Declaration, Role};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Perceptron::NAME,

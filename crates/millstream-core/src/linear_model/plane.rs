@@ -80,7 +80,7 @@ pub struct Plane {
     covariance: Covariance,
     /// Σ is so many times what is kept of it.
     inflation: f64,
-    /// The numbers above as they were at `hold`.
+    /// The numbers above as they were at `savepoint`.
     held: [f64; 4],
 }
 
@@ -153,7 +153,7 @@ impl Plane {
     /// Half of this plane, or its negative: two such planes have its score as the difference of theirs.
     pub fn half(&self, sign: f64) -> Self {
         let mut half = self.clone();
-        half.cells.release();
+        half.cells.discard_savepoint();
         half.scale *= 0.5 * sign;
         half.cells.multiply_variances(0.5);
         half.constant_spread *= 0.5;
@@ -184,19 +184,19 @@ impl Plane {
         self.covariance.shrink(width + usize::from(intercept));
     }
 
-    /// See `Part::hold`; likewise `restore` and `release`. A full covariance is not held.
-    pub fn hold(&mut self) {
+    /// See `Part::savepoint`; likewise `rollback` and `commit`. A full covariance is not held.
+    pub fn savepoint(&mut self) {
         self.held = [self.scale, self.constant, self.constant_spread, self.inflation];
-        self.cells.hold();
+        self.cells.savepoint();
     }
 
-    pub fn restore(&mut self) {
+    pub fn rollback(&mut self) {
         [self.scale, self.constant, self.constant_spread, self.inflation] = self.held;
-        self.cells.restore();
+        self.cells.rollback();
     }
 
-    pub fn release(&mut self) {
-        self.cells.release();
+    pub fn discard_savepoint(&mut self) {
+        self.cells.discard_savepoint();
     }
 
     /// What a step does to a plane that the example does not concern.

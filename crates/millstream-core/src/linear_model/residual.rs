@@ -3,13 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::Built;
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
 use crate::optim::Features;
-use crate::registry::Built;
-use crate::role::{Part, Regressor};
-use crate::row::{finite, Row, Scratch};
+use crate::part::{Abilities, Part};
+use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Numbers;
 
 use super::plane::{check_width, Move, Plane, Proposal, Spread};
 use super::Coordinates;
@@ -86,7 +88,7 @@ impl<R: Rule> Residual<R> {
         let (width, fresh) = (self.state.coordinates.width(), self.state.plane.is_none());
         let wider = matches!(x, Row::Plain(values) if values.len() > width);
         // A dense sum over more coordinates is added up in another order: predict before there are more.
-        let before = wider.then(|| self.predict(x, scratch));
+        let before = wider.then(|| self.predicted(x, scratch));
         if fresh || self.state.coordinates.may_grow(x) {
             self.grow(x)?;
         }
@@ -172,33 +174,33 @@ impl<R: Rule> Part for Residual<R> {
         std::mem::size_of::<Self>() + plane + self.next.memory() + self.state.coordinates.memory()
     }
 
-    fn hold(&mut self) -> bool {
+    fn savepoint(&mut self) -> bool {
         // A step of a full covariance costs what a copy of it does.
         if let Spread::Full(_) = self.spread {
             return false;
         }
         let State { coordinates, plane, t } = &mut self.state;
         self.held = Some((coordinates.clone(), *t, plane.is_some()));
-        plane.iter_mut().for_each(Plane::hold);
+        plane.iter_mut().for_each(Plane::savepoint);
         true
     }
 
-    fn restore(&mut self) {
+    fn rollback(&mut self) {
         if let Some((coordinates, t, known)) = self.held.take() {
             self.state.coordinates = coordinates;
             self.state.t = t;
             self.state.plane = self.state.plane.take().filter(|_| known);
-            self.state.plane.iter_mut().for_each(Plane::restore);
+            self.state.plane.iter_mut().for_each(Plane::rollback);
         }
     }
 
-    fn release(&mut self) {
+    fn commit(&mut self) {
         self.held = None;
-        self.state.plane.iter_mut().for_each(Plane::release);
+        self.state.plane.iter_mut().for_each(Plane::discard_savepoint);
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -209,12 +211,18 @@ impl<R: Rule> Part for Residual<R> {
     }
 }
 
-impl<R: Rule> Regressor for Residual<R> {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+impl<R: Rule> Residual<R> {
+    fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         let located = self.state.coordinates.locate(x, scratch);
         let score = self.score(located.features());
         located.release(scratch);
         finite(score)
+    }
+}
+
+impl<R: Rule> Learner<Numbers> for Residual<R> {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.predicted(x, scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -222,15 +230,24 @@ impl<R: Rule> Regressor for Residual<R> {
     }
 
     #[inline]
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        self.take(x, y, w, scratch)
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        _want: Want,
+        out: &mut f64,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        *out = self.take(x, y, w, scratch)?;
+        Ok(())
     }
 
     fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
-        Some(self.rule.loss(y - self.predict(x, scratch)))
+        Some(self.rule.loss(y - self.predicted(x, scratch)))
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }
@@ -240,7 +257,7 @@ pub mod tests {
     use super::*;
     use crate::registry;
 
-    pub fn regressor(name: &str, parameters: Json) -> Box<dyn Regressor> {
+    pub fn regressor(name: &str, parameters: Json) -> Box<dyn Learner<Numbers>> {
         let description =
             registry::resolve(&json!({ "name": name, "parameters": parameters })).expect("it resolves");
         let Ok(Built::Regressor(model)) = registry::build_resolved(&description) else { panic!("no regressor") };

@@ -6,13 +6,15 @@
 
 use serde_json::Value as Json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::learner::Learner;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{finite, Row, Scratch};
+use crate::part::Part;
+use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
+use crate::task::Numbers;
 
 use super::hyperplane;
 use super::recursion::{Recursion, State};
@@ -70,25 +72,34 @@ impl Part for Rls {
         self.recursion.inspect(schema)
     }
 
-    fn fold_in(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
+    fn merge_state(&mut self, other: &[u8], theirs: &Schema, ours: &Schema) -> Result<()> {
         self.recursion.merge(unpack(NAME, other)?, theirs, ours).map(drop)
     }
 }
 
-impl Regressor for Rls {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        self.recursion.predict(x, scratch)
+impl Learner<Numbers> for Rls {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.recursion.predict(x, scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, _scratch: &mut Scratch) -> Result<()> {
         self.recursion.take(x, y, w).map(drop)
     }
 
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, _scratch: &mut Scratch) -> Result<f64> {
-        self.recursion.take(x, y, w).map(|taken| finite(taken.score))
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        _want: Want,
+        out: &mut f64,
+        _scratch: &mut Scratch,
+    ) -> Result<()> {
+        *out = finite(self.recursion.take(x, y, w)?.score);
+        Ok(())
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }
@@ -96,10 +107,11 @@ impl Regressor for Rls {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
     use crate::registry;
     use serde_json::json;
 
-    fn build(parameters: Json) -> Box<dyn Regressor> {
+    fn build(parameters: Json) -> Box<dyn Learner<Numbers>> {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
@@ -111,8 +123,8 @@ mod tests {
     fn one_step_by_hand() {
         let mut model = build(json!({ "l2": 2.0, "intercept": false }));
         let mut scratch = Scratch::default();
-        assert_eq!(model.step(Row::Plain(&[2.0]), 6.0, 1.0, &mut scratch).unwrap(), 0.0);
-        assert!((model.predict(Row::Plain(&[1.0]), &mut scratch) - 2.0).abs() < 1e-15);
+        assert_eq!(model.step_number(Row::Plain(&[2.0]), 6.0, 1.0, &mut scratch).unwrap(), 0.0);
+        assert!((model.number(Row::Plain(&[1.0]), &mut scratch) - 2.0).abs() < 1e-15);
     }
 
     /// Two features that differ by 1e-8 of their size, one of them a million times the other: the textbook's P has a
@@ -126,7 +138,7 @@ mod tests {
             let t = f64::from(i % 1013) / 100.0;
             let x = [t, 1e6 * t + 1e-2 * f64::from(i % 7), 1e-6 * f64::from(i % 31)];
             let y = 3.0 * t - 1.0;
-            let predicted = model.step(Row::Plain(&x), y, 1.0, &mut scratch).unwrap();
+            let predicted = model.step_number(Row::Plain(&x), y, 1.0, &mut scratch).unwrap();
             if i > 10_000 {
                 worst = worst.max((predicted - y).abs());
             }
@@ -142,7 +154,7 @@ mod tests {
             model.learn(Row::Plain(&[1.0, 0.0]), 1.0, 1.0, &mut scratch).unwrap();
         }
         model.learn(Row::Plain(&[1.0, 1.0]), 2.0, 1.0, &mut scratch).unwrap();
-        let predicted = model.predict(Row::Plain(&[1.0, 0.0]), &mut scratch);
+        let predicted = model.number(Row::Plain(&[1.0, 0.0]), &mut scratch);
         assert!((predicted - 1.0).abs() < 1e-3, "{predicted}");
     }
 }

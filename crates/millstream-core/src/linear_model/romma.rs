@@ -7,11 +7,11 @@
 //! the example lies along w the two constraints are one, and y x / |x|² satisfies it. A sample weight above 0 changes
 //! nothing: a constraint holds or does not.
 
+use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, Rule, Seen};
 use crate::linear_model::plane::{Move, Spread};
 use crate::parameter::{Default, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Romma::NAME,

@@ -8,15 +8,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
 use crate::linear_model::hyperplane::{self, Hyperplane, Settings};
 use crate::linear_model::Coordinates;
 use crate::optim::Features;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{most, Prediction, Row, Scratch, Want};
+use crate::part::{Abilities, Part};
+use crate::row::{most, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::{ClassPrediction, Classes};
 
 const NAME: &str = "linear_model.SoftmaxRegression";
 
@@ -48,7 +50,7 @@ struct SoftmaxRegression {
     settings: Settings,
     state: State,
     spare: Vec<Hyperplane>,
-    /// The coordinates and the number of classes as they were at `hold`.
+    /// The coordinates and the number of classes as they were at `savepoint`.
     held: Option<(Coordinates, usize)>,
 }
 
@@ -77,7 +79,7 @@ pub(crate) fn softmax(scores: &mut [f64]) {
 }
 
 impl SoftmaxRegression {
-    fn write(&self, scores: &[f64], want: Want, out: &mut Prediction) {
+    fn write(&self, scores: &[f64], want: Want, out: &mut ClassPrediction) {
         out.clear();
         if !self.state.classes.iter().any(met) {
             return;
@@ -89,7 +91,13 @@ impl SoftmaxRegression {
         }
     }
 
-    fn predict_features(&self, features: Features<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+    fn predict_features(
+        &self,
+        features: Features<'_>,
+        want: Want,
+        out: &mut ClassPrediction,
+        scratch: &mut Scratch,
+    ) {
         let mut scores = scratch.take_numbers();
         scores.extend(self.state.classes.iter().map(|class| match met(class) {
             true => class.score(features),
@@ -106,7 +114,7 @@ impl SoftmaxRegression {
         features: Features<'_>,
         y: usize,
         w: f64,
-        answer: Option<(Want, &mut Prediction)>,
+        answer: Option<(Want, &mut ClassPrediction)>,
         scratch: &mut Scratch,
     ) -> bool {
         let mut slopes = scratch.take_numbers();
@@ -141,7 +149,7 @@ impl SoftmaxRegression {
         features: Features<'_>,
         y: usize,
         w: f64,
-        answer: Option<(Want, &mut Prediction)>,
+        answer: Option<(Want, &mut ClassPrediction)>,
         scratch: &mut Scratch,
     ) -> Result<()> {
         if !self.propose(features, y, w, answer, scratch) {
@@ -178,7 +186,7 @@ impl SoftmaxRegression {
         x: Row<'_>,
         y: usize,
         w: f64,
-        answer: Option<(Want, &mut Prediction)>,
+        answer: Option<(Want, &mut ClassPrediction)>,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let (width, known) = (self.state.coordinates.width(), self.state.classes.len());
@@ -222,27 +230,27 @@ impl Part for SoftmaxRegression {
             + self.state.coordinates.memory()
     }
 
-    fn hold(&mut self) -> bool {
+    fn savepoint(&mut self) -> bool {
         self.held = Some((self.state.coordinates.clone(), self.state.classes.len()));
-        self.state.classes.iter_mut().for_each(Hyperplane::hold);
+        self.state.classes.iter_mut().for_each(Hyperplane::savepoint);
         true
     }
 
-    fn restore(&mut self) {
+    fn rollback(&mut self) {
         if let Some((coordinates, known)) = self.held.take() {
             self.state.coordinates = coordinates;
             self.state.classes.truncate(known);
-            self.state.classes.iter_mut().for_each(Hyperplane::restore);
+            self.state.classes.iter_mut().for_each(Hyperplane::rollback);
         }
     }
 
-    fn release(&mut self) {
+    fn commit(&mut self) {
         self.held = None;
-        self.state.classes.iter_mut().for_each(|class| class.weights.release());
+        self.state.classes.iter_mut().for_each(|class| class.weights.discard_savepoint());
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -251,8 +259,8 @@ impl Part for SoftmaxRegression {
     }
 }
 
-impl Classifier for SoftmaxRegression {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+impl Learner<Classes> for SoftmaxRegression {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         let located = self.state.coordinates.locate(x, scratch);
         self.predict_features(located.features(), want, out, scratch);
         located.release(scratch);
@@ -268,7 +276,7 @@ impl Classifier for SoftmaxRegression {
         y: u32,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         // Predict apart where the gradient is taken elsewhere, before there is one class more, and before
@@ -293,7 +301,7 @@ impl Classifier for SoftmaxRegression {
         Some(most - truth + sum.ln())
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
     }
 }
@@ -309,7 +317,7 @@ mod tests {
             "optimizer": {"name": "optim.SGD", "parameters": {"learning_rate": 0.5}}, "intercept": false}}))
         .unwrap();
         let Built::Classifier(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
-        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let (mut scratch, mut out) = (Scratch::default(), ClassPrediction::default());
         let x = Row::Plain(&[2.0]);
         model.predict(x, Want::Probabilities, &mut out, &mut scratch);
         assert_eq!((out.class, out.probabilities.len()), (None, 0));

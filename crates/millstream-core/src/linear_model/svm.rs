@@ -8,11 +8,11 @@
 //!
 //! A sample weight multiplies the loss.
 
+use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, Rule, Seen};
 use crate::linear_model::plane::{Move, Spread};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::registry::{Declaration, Role};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Svm::NAME,

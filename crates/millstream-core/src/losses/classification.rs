@@ -1,7 +1,7 @@
 //! The declarations of the losses for classes.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::Loss;
 

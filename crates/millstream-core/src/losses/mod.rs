@@ -11,8 +11,9 @@ mod regression;
 pub use classification::{FOCAL, FOCAL_STAR, HINGE, LOGISTIC, MODIFIED_HUBER, SQUARED_HINGE};
 pub use regression::{ABSOLUTE, EPSILON_INSENSITIVE, HUBER, POISSON, QUANTILE, SQUARED};
 
+use crate::declaration::Built;
 use crate::fault::{Fault, Result};
-use crate::registry::{self, Built};
+use crate::registry;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {

@@ -13,11 +13,12 @@ use super::confusion::Positive;
 use super::scores::{bin, Scores, BINS};
 use super::sums::share;
 use super::wants_labels;
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::labels::Labels;
+use crate::metric::{Metric, Outcome};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Metric, Outcome, Part};
+use crate::part::Part;
 use crate::row::Want;
 use crate::state::{pack, require, unpack};
 
@@ -195,8 +196,8 @@ impl Metric for Area {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::role::ClassOutcome;
-    use crate::row::Prediction;
+    use crate::metric::ClassOutcome;
+    use crate::task::ClassPrediction;
 
     #[test]
     fn worked_by_hand() {
@@ -206,7 +207,7 @@ mod tests {
             let mut metric =
                 Area { name: "metrics.Test", roc, positive: Positive::new(None), scores: Scores::default() };
             for (truth, p) in [(1, 0.8), (1, 0.4), (0, 0.6), (0, 0.1)] {
-                let prediction = Prediction { class: Some(1), probabilities: vec![1.0 - p, p] };
+                let prediction = ClassPrediction { class: Some(1), probabilities: vec![1.0 - p, p] };
                 let outcome = Outcome::Class(ClassOutcome::new(truth, &prediction, None, 1));
                 metric.update(&outcome, 1.0).expect("a good outcome");
             }

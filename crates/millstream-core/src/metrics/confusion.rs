@@ -16,11 +16,12 @@ use serde_json::json;
 
 use super::sums::{share, Sum};
 use super::wants_labels;
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
+use crate::metric::{ClassOutcome, Metric, Outcome};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{ClassOutcome, Metric, Outcome, Part};
+use crate::part::Part;
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
 

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::sums::{share, Sum};
 use super::wants_labels;
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Metric, Outcome, Part};
+use crate::metric::{Metric, Outcome};
+use crate::part::Part;
 use crate::state::{pack, require, unpack};
 
 const NAME: &str = "metrics.KappaTemporal";
@@ -100,8 +101,8 @@ impl Metric for KappaTemporal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::role::ClassOutcome;
-    use crate::row::Prediction;
+    use crate::metric::ClassOutcome;
+    use crate::task::ClassPrediction;
 
     #[test]
     fn worked_by_hand() {
@@ -110,7 +111,7 @@ mod tests {
         let mut metric = KappaTemporal::default();
         let mut previous = None;
         for (truth, class) in [(0, 0), (0, 0), (1, 1), (1, 0)] {
-            let prediction = Prediction { class: Some(class), probabilities: Vec::new() };
+            let prediction = ClassPrediction { class: Some(class), probabilities: Vec::new() };
             let outcome = ClassOutcome::new(truth, &prediction, previous, 1);
             metric.update(&Outcome::Class(outcome), 1.0).expect("a good outcome");
             previous = Some(truth);

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use super::sums::{share, Sum, LIMIT};
 use super::{overflow, wants_labels, wants_numbers};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::metric::{Metric, Outcome};
 use crate::parameter::Arguments;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Metric, Outcome, Part};
+use crate::part::Part;
 use crate::row::Want;
 use crate::state::{pack, require, unpack};
 

@@ -6,14 +6,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::block::Predictions;
+use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
-use crate::registry::{self, Built};
-use crate::role::{ClassOutcome, Metric, Outcome};
-use crate::row::{Prediction, Want};
+use crate::metric::{ClassOutcome, Metric, Outcome};
+use crate::registry;
+use crate::row::Want;
 use crate::schema::Schema;
 use crate::state::{self, pack, require, unpack, Saved};
+use crate::task::{ClassPrediction, ClassPredictions};
 
 pub struct Meter {
     description: Json,
@@ -141,7 +142,10 @@ impl Meter {
     }
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved = state::open(bytes)?;
+        Self::from_saved(state::open(bytes)?)
+    }
+
+    pub fn from_saved(saved: Saved) -> Result<Self> {
         let mut meter = Meter::new(&state::description(&saved)?)?;
         let state: State = unpack(meter.name(), &saved.state)?;
         let known = state.previous.is_none_or(|code| saved.labels.get(code).is_some());
@@ -221,7 +225,7 @@ impl Meter {
         &mut self,
         labels: &Labels,
         truth: u32,
-        prediction: &Prediction,
+        prediction: &ClassPrediction,
         w: f64,
     ) -> Result<Option<Outcome>> {
         if self.numeric || !(w > 0.0 && w < f64::INFINITY) {
@@ -270,7 +274,7 @@ impl Meter {
     pub fn observe_block(
         &mut self,
         truths: &[u32],
-        predictions: &Predictions,
+        predictions: &ClassPredictions,
         from: usize,
         outcomes: &mut Vec<(Outcome, f64)>,
     ) -> Result<()> {
@@ -296,7 +300,13 @@ impl Meter {
 
     /// `observe` where classes are named that it has not met; it forgets them again if it refuses.
     #[cold]
-    fn observe_new(&mut self, labels: &Labels, truth: u32, prediction: &Prediction, w: f64) -> Result<Outcome> {
+    fn observe_new(
+        &mut self,
+        labels: &Labels,
+        truth: u32,
+        prediction: &ClassPrediction,
+        w: f64,
+    ) -> Result<Outcome> {
         let before = (self.labels.clone(), self.translation.clone());
         self.translation.resize(labels.len(), UNKNOWN);
         self.admit(labels, truth)?;
@@ -315,7 +325,7 @@ impl Meter {
     }
 
     #[inline]
-    fn observe_known(&mut self, truth: u32, prediction: &Prediction, w: f64) -> Result<Outcome> {
+    fn observe_known(&mut self, truth: u32, prediction: &ClassPrediction, w: f64) -> Result<Outcome> {
         // The codes are the model's own where the meter has watched it from the start.
         let code = self.code_of(truth).unwrap_or(truth);
         let its_positive = if prediction.probabilities.is_empty() {
@@ -474,7 +484,7 @@ mod tests {
                 let known: Vec<(Label, f64)> =
                     labels.entries().iter().flatten().cloned().zip([0.7, 0.3]).collect();
                 let mut prediction =
-                    Prediction { class: None, probabilities: known.iter().map(|(_, p)| *p).collect() };
+                    ClassPrediction { class: None, probabilities: known.iter().map(|(_, p)| *p).collect() };
                 prediction.decide();
                 told.update_label(truth, Given::Probabilities(&known), 1.0).expect("good input");
                 let code = labels.intern(truth);

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::sums::{Sum, LIMIT};
 use super::{overflow, wants_numbers};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Metric, Outcome, Part, SURE_NUMBER};
+use crate::metric::{Metric, Outcome, SURE_NUMBER};
+use crate::part::Part;
 use crate::state::{pack, require, unpack};
 
 const NAME: &str = "metrics.R2";

@@ -6,11 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
+use crate::metric::{Metric, Outcome};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Metric, Outcome, Part};
+use crate::part::Part;
 use crate::row::Want;
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};

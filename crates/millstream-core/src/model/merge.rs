@@ -18,11 +18,12 @@ impl Model {
         let mut merged = self.clone();
         let done = join(&mut merged.schema, &other.schema).and_then(|()| {
             merged.bind();
-            merged.root.part_mut().fold_in(&other.state()?, &other.schema, &merged.schema)
+            merged.root.part_mut().merge_state(&other.state()?, &other.schema, &merged.schema)
         });
         done.map_err(|fault| fault.by(&self.title))?;
         merged.bind();
         merged.schema.mark();
+        merged.steady = false;
         merged.learned = self.learned.saturating_add(other.learned);
         *self = merged;
         Ok(())

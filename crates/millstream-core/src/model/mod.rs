@@ -5,52 +5,32 @@
 
 use serde_json::Value as Json;
 
-use crate::block::among_known;
+use crate::batch::MODERATE;
+use crate::declaration::Role;
 use crate::drift::Watch;
 use crate::fault::{Fault, Result, Shown};
-use crate::labels::{Label, Labels};
-use crate::registry::{self, Built, Role};
-use crate::role::{Classifier, Part, Regressor, Transformer, Watching};
-use crate::row::{Prediction, Row, RowBuffer, Scratch, Want};
+use crate::labels::Labels;
+use crate::part::{Abilities, Extracted, InnerDetector};
+use crate::registry;
+use crate::row::{Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{self, Saved};
+use crate::task::{Answer, Target, Truth};
 
-mod batches;
-mod hold;
-mod kept;
 mod merge;
+mod mini_batches;
+mod root;
 mod run;
+mod savepoint;
 mod source;
+mod tables;
 
-pub use batches::Risk;
-pub use hold::Before;
-pub use run::{Job, Known, NoSink, Sink, Tally};
-pub use source::{Source, TableRow, Target, Targets};
+use root::{for_task, Root, RootTask};
 
-#[derive(Clone)]
-enum Root {
-    Classifier(Box<dyn Classifier>),
-    Regressor(Box<dyn Regressor>),
-    Transformer(Box<dyn Transformer>),
-}
-
-impl Root {
-    fn part(&self) -> &dyn Part {
-        match self {
-            Root::Classifier(part) => &**part,
-            Root::Regressor(part) => &**part,
-            Root::Transformer(part) => &**part,
-        }
-    }
-
-    fn part_mut(&mut self) -> &mut dyn Part {
-        match self {
-            Root::Classifier(part) => &mut **part,
-            Root::Regressor(part) => &mut **part,
-            Root::Transformer(part) => &mut **part,
-        }
-    }
-}
+pub use mini_batches::Risk;
+pub use run::{Job, NoSink, Sink, Tally};
+pub use savepoint::Before;
+pub use source::{Source, TableRow};
 
 #[derive(Clone)]
 pub struct Model {
@@ -60,35 +40,29 @@ pub struct Model {
     labels: Labels,
     root: Root,
     learned: u64,
-    /// See `Part::checks`.
-    checks: bool,
-}
-
-/// What a model predicted. Kept by the caller and reused.
-#[derive(Clone, Debug, Default)]
-pub struct Answer {
-    pub class: Prediction,
-    pub number: f64,
+    /// Of the root, read once.
+    abilities: Abilities,
+    /// Whether the root was found infallible, and only moderate rows were learned since.
+    steady: bool,
 }
 
 impl Model {
     /// Build from a description, which need not be canonical.
     pub fn new(description: &Json) -> Result<Self> {
         let description = registry::resolve(description)?;
-        let root = match registry::build_resolved(&description)? {
-            Built::Classifier(part) => Root::Classifier(part),
-            Built::Regressor(part) => Root::Regressor(part),
-            Built::Transformer(part) => Root::Transformer(part),
-            _ => {
-                let name = description["name"].as_str().unwrap_or_default();
-                let role = registry::find(name)?.role.word();
-                return Err(Fault::wrong_type(format!("{name}: a {role} is not a model")));
-            }
+        let Some(root) = Root::new(registry::build_resolved(&description)?) else {
+            let name = description["name"].as_str().unwrap_or_default();
+            let role = registry::find(name)?.role.word();
+            return Err(Fault::wrong_type(format!("{name}: a {role} is not a model")));
         };
+        Ok(Model::around(description, root))
+    }
+
+    fn around(description: Json, root: Root) -> Self {
         let title = title(&description);
-        let checks = root.part().checks();
+        let abilities = root.part().abilities();
         let (schema, labels) = (Schema::default(), Labels::default());
-        Ok(Model { description, title, schema, labels, root, learned: 0, checks })
+        Model { description, title, schema, labels, root, learned: 0, abilities, steady: false }
     }
 
     pub fn description(&self) -> &Json {
@@ -101,11 +75,11 @@ impl Model {
     }
 
     pub fn role(&self) -> Role {
-        match self.root {
-            Root::Classifier(_) => Role::Classifier,
-            Root::Regressor(_) => Role::Regressor,
-            Root::Transformer(_) => Role::Transformer,
-        }
+        self.root.role()
+    }
+
+    pub fn abilities(&self) -> Abilities {
+        self.abilities
     }
 
     pub fn schema(&self) -> &Schema {
@@ -118,10 +92,7 @@ impl Model {
 
     /// The most classes it can tell apart; None where no number is set.
     pub fn max_classes(&self) -> Option<usize> {
-        match &self.root {
-            Root::Classifier(part) => Some(part.max_classes()).filter(|&most| most < usize::MAX),
-            _ => None,
-        }
+        Some(self.abilities.max_classes).filter(|&most| most < usize::MAX)
     }
 
     /// Examples learned.
@@ -141,17 +112,19 @@ impl Model {
     pub fn output(&self) -> Result<Schema> {
         match &self.root {
             Root::Transformer(part) => Ok(part.output(&self.schema)),
-            _ => Err(self.cannot("transform")),
+            Root::Classifier(_) | Root::Regressor(_) => Err(self.cannot("transform")),
         }
     }
 
     /// The integral of the products of a basis's functions, by rows.
     pub fn gram(&self, inputs: Option<usize>) -> Result<Vec<f64>> {
-        let found = match &self.root {
-            Root::Transformer(part) => part.gram(inputs)?,
-            _ => None,
+        let basis = match &self.root {
+            Root::Transformer(part) => part.basis(),
+            Root::Classifier(_) | Root::Regressor(_) => None,
         };
-        found.ok_or_else(|| Fault::wrong_type(format!("{}: only a basis has a Gram matrix", self.title)))
+        let basis =
+            basis.ok_or_else(|| Fault::wrong_type(format!("{}: only a basis has a Gram matrix", self.title)));
+        basis?.gram(inputs)
     }
 
     fn cannot(&self, verb: &str) -> Fault {
@@ -170,39 +143,41 @@ impl Model {
     }
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved = state::open(bytes)?;
+        Self::from_saved(state::open(bytes)?)
+    }
+
+    pub fn from_saved(saved: Saved) -> Result<Self> {
         let mut model = Model::new(&state::description(&saved)?)?;
         model.adopt(&saved.schema, &saved.labels, &saved.state, saved.learned)?;
         Ok(model)
     }
 
-    /// The step of a pipeline or the part of a union at a place, as a model of its own that has learned what
+    /// The step of a pipeline or the member of an ensemble at an index, as a model of its own that has learned what
     /// it has learned here.
-    pub fn member(&self, place: usize) -> Result<Self> {
+    pub fn member(&self, index: usize) -> Result<Self> {
+        let absent = || Fault::key(format!("{}: there is no step {index}", self.title));
+        let Extracted { part, description, input, learned } =
+            self.root.part().member(index, &self.schema)?.ok_or_else(absent)?;
         let parameters = &self.description["parameters"];
-        let listed = ["steps", "parts", "models"].iter().find_map(|members| parameters[members].get(place));
+        let listed = ["steps", "parts", "models"].iter().find_map(|members| parameters[members].get(index));
         // The members of an ensemble may all be of one kind.
-        let described =
-            listed.or_else(|| parameters.get("model")).or_else(|| parameters.get("meta_model")).cloned();
-        let described = described.or_else(|| self.root.part().member_description());
-        match (described, self.root.part().member(place, &self.schema)?) {
-            (Some(description), Some(member)) => {
-                let mut model = Model::new(&description)?;
-                let labels =
-                    if model.role() == Role::Classifier { self.labels.clone() } else { Labels::default() };
-                let learned = member.learned.unwrap_or(self.learned);
-                model.adopt(&member.input, &labels, &member.state, learned)?;
-                Ok(model)
-            }
-            _ => Err(Fault::key(format!("{}: there is no step {place}", self.title))),
+        let listed = listed.or_else(|| parameters.get("model")).or_else(|| parameters.get("meta_model"));
+        let description = listed.cloned().or(description).ok_or_else(absent)?;
+        let mut model = Model::around(registry::resolve(&description)?, Root::new(part).ok_or_else(absent)?);
+        model.schema = input;
+        model.learned = learned.unwrap_or(self.learned);
+        if model.role() == Role::Classifier {
+            model.labels = self.labels.clone();
         }
+        model.bind();
+        Ok(model)
     }
 
-    /// The detector of change that a parameter describes, as it is now.
+    /// A copy of the drift detector that a parameter describes, as it is now.
     pub fn watch(&self, parameter: &str) -> Result<Watch> {
-        match self.root.part().watching(parameter)? {
-            Some(Watching { state, updates }) => {
-                Watch::at_work(&self.description["parameters"][parameter], &state, updates)
+        match self.root.part().detector(parameter) {
+            Some(InnerDetector { part, updates }) => {
+                Watch::around(&self.description["parameters"][parameter], part, updates)
             }
             None => Err(Fault::key(format!("{}: there is no {parameter}", self.title))),
         }
@@ -222,14 +197,14 @@ impl Model {
         Ok(())
     }
 
-    /// See `Part::missing_is_zero`.
+    /// See `Abilities::missing_is_zero`.
     #[inline]
     pub fn missing_is_zero(&self) -> bool {
-        self.root.part().missing_is_zero()
+        self.abilities.missing_is_zero
     }
 
     fn bind(&mut self) {
-        if self.root.part().needs_names() {
+        if self.abilities.needs_names {
             self.root.part_mut().bind(&self.schema);
         }
     }
@@ -242,34 +217,12 @@ impl Model {
     /// Take over names, labels and a learner's state.
     pub fn adopt(&mut self, schema: &Schema, labels: &Labels, state: &[u8], learned: u64) -> Result<()> {
         self.root.part_mut().load(state)?;
+        self.steady = false;
         self.schema = schema.clone();
         self.labels = labels.clone();
         self.learned = learned;
         self.bind();
         Ok(())
-    }
-
-    /// The answer to a row, with the class among those that are known.
-    fn answer(
-        root: &Root,
-        labels: &Labels,
-        x: Row<'_>,
-        want: Want,
-        answer: &mut Answer,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        match root {
-            Root::Classifier(part) => {
-                part.predict(x, want, &mut answer.class, scratch);
-                among_known(&mut answer.class, labels, want);
-                Ok(())
-            }
-            Root::Regressor(part) => {
-                answer.number = part.predict(x, scratch);
-                Ok(())
-            }
-            Root::Transformer(_) => Err(Fault::wrong_type("a transformer cannot predict")),
-        }
     }
 
     pub fn predict<S: Source>(
@@ -281,16 +234,30 @@ impl Model {
     ) -> Result<()> {
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
         self.check_row(x, scratch)?;
-        Self::answer(&self.root, &self.labels, x, want, answer, scratch).map_err(|fault| fault.by(&self.title))
+        for_task!(self.root, T => self.predict_row::<T>(x, want, answer, scratch),
+            transformer => Err(self.cannot("predict")))
     }
 
+    #[inline]
+    fn predict_row<T: RootTask>(
+        &self,
+        x: Row<'_>,
+        want: Want,
+        answer: &mut Answer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let prediction = T::prediction(answer);
+        T::learner(&self.root)?.predict(x, want, prediction, scratch);
+        T::keep_known(prediction, self.labels.known_classes(), want);
+        Ok(())
+    }
+
+    /// The signed distance to the decision boundary.
     pub fn score<S: Source>(&self, source: &mut S, scratch: &mut Scratch) -> Result<f64> {
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
         self.check_row(x, scratch)?;
-        match &self.root {
-            Root::Classifier(part) => part.score(x, scratch).ok_or_else(|| self.cannot("score")),
-            _ => Err(self.cannot("score")),
-        }
+        let function = for_task!(self.root, T => T::learner(&self.root)?.decision_function(), transformer => None);
+        function.and_then(|function| function.score(x, scratch)).ok_or_else(|| self.cannot("score"))
     }
 
     /// Two numbers between which the target lies with probability `coverage`.
@@ -299,10 +266,13 @@ impl Model {
             return Err(Fault::value(format!("{}: coverage must be in (0, 1), got {coverage}", self.title)));
         }
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
-        let Root::Regressor(part) = &self.root else { return Err(self.cannot("predict an interval")) };
-        part.interval(x, coverage, scratch).ok_or_else(|| {
+        if self.role() != Role::Regressor {
+            return Err(self.cannot("predict an interval"));
+        }
+        let interval = for_task!(self.root, T => T::learner(&self.root)?.interval(), transformer => None);
+        interval.and_then(|interval| interval.interval(x, coverage, scratch)).ok_or_else(|| {
             Fault::wrong_type(format!(
-                "{}: does not say how sure it is; linear_model.BayesianLinearRegression does",
+                "{}: does not predict intervals; linear_model.BayesianLinearRegression does",
                 self.title
             ))
         })
@@ -316,7 +286,7 @@ impl Model {
                 part.transform(x, out, scratch);
                 Ok(())
             }
-            _ => Err(self.cannot("transform")),
+            Root::Classifier(_) | Root::Regressor(_) => Err(self.cannot("transform")),
         }
     }
 
@@ -328,50 +298,90 @@ impl Model {
         w: f64,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        self.take_in(source, target, w, |root, x, code| match (root, target) {
-            (Root::Classifier(part), _) => part.learn(x, code, w, scratch),
-            (Root::Regressor(part), Target::Number(y)) => part.learn(x, y, w, scratch),
-            (Root::Transformer(part), _) => part.learn(x, w, scratch),
-            _ => Ok(()),
+        for_task!(self.root,
+            T => self.admit::<T, S>(source, target, w, |root, x, y| T::learner_mut(root)?.learn(x, y, w, scratch)),
+            transformer => self.learn_transformer(source, w, scratch))
+    }
+
+    fn learn_transformer<S: Source>(&mut self, source: &mut S, w: f64, scratch: &mut Scratch) -> Result<()> {
+        self.check_weight(w)?;
+        self.admit_row(source, w, (self.labels.mark(), 0), |root, x| match root {
+            Root::Transformer(part) => part.learn(x, Truth::None, w, scratch),
+            Root::Classifier(_) | Root::Regressor(_) => Ok(()),
         })
     }
 
-    /// Admit the names and the label of an example and hand it to `lesson`; on a fault all is as it was.
+    /// Admit the names and the target of an example and hand it to `learn`; after a fault everything is as it was.
     #[inline]
-    fn take_in<S: Source>(
+    fn admit<T: RootTask, S: Source>(
         &mut self,
         source: &mut S,
         target: Target<'_>,
         w: f64,
-        lesson: impl FnOnce(&mut Root, Row<'_>, u32) -> Result<()>,
+        learn: impl FnOnce(&mut Root, Row<'_>, T::Truth) -> Result<()>,
     ) -> Result<()> {
-        self.check(target, w)?;
+        self.check_weight(w)?;
+        let mark = self.labels.mark();
+        let y = match T::known(target, &self.labels) {
+            Some(y) => y,
+            None => {
+                self.check_target::<T>(target)?;
+                match w > 0.0 {
+                    true => T::admit(target, &mut self.labels),
+                    false => T::Truth::default(),
+                }
+            }
+        };
+        let code = match T::truth(y) {
+            Truth::Class(code) => code,
+            Truth::Number(_) | Truth::None => 0,
+        };
+        self.steady = self.steady && T::is_moderate(y);
+        self.admit_row(source, w, (mark, code), |root, x| learn(root, x, y))
+    }
+
+    #[inline]
+    fn admit_row<S: Source>(
+        &mut self,
+        source: &mut S,
+        w: f64,
+        (mark, code): (crate::labels::LabelsMark, u32),
+        learn: impl FnOnce(&mut Root, Row<'_>) -> Result<()>,
+    ) -> Result<()> {
         if w == 0.0 {
             source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
             return Ok(());
         }
         self.schema.mark();
-        let label = self.admit_label(target)?;
-        if let Err(fault) = source.admit(&mut self.schema) {
-            self.take_back(source, label);
-            return Err(fault.by(&self.title));
-        }
-        if self.schema.changed() {
-            self.bind();
-        }
-        let learned = match source.row(&self.schema) {
-            Ok(x) => lesson(&mut self.root, x, label.code),
+        let learned = match source.admit(&mut self.schema) {
+            Ok(()) => {
+                if self.schema.changed() {
+                    self.bind();
+                }
+                match source.row(&self.schema) {
+                    Ok(x) => {
+                        self.steady = self.steady && w <= MODERATE && x.is_moderate();
+                        learn(&mut self.root, x)
+                    }
+                    Err(fault) => Err(fault.by(&self.title)),
+                }
+            }
             Err(fault) => Err(fault.by(&self.title)),
         };
         if let Err(fault) = learned {
-            self.take_back(source, label);
+            self.labels.rollback(mark, code);
+            if self.schema.changed() {
+                self.schema.rollback();
+                source.forget();
+                self.bind();
+            }
             return Err(fault);
         }
         self.learned += 1;
         Ok(())
     }
 
-    /// Predict, then learn. On a fault nothing is learned and the answer means nothing.
+    /// Predict, then learn. After a fault nothing is learned and the answer means nothing.
     pub fn step<S: Source>(
         &mut self,
         source: &mut S,
@@ -381,89 +391,58 @@ impl Model {
         answer: &mut Answer,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let new_label = matches!(target, Target::Class(label) if self.labels.code(label).is_none());
-        if w == 0.0 || new_label || source.has_news(&self.schema) || matches!(self.root, Root::Transformer(_)) {
-            self.check(target, w)?;
+        for_task!(self.root, T => self.step_row::<T, S>(source, target, w, want, answer, scratch),
+            transformer => Err(self.cannot("predict")))
+    }
+
+    fn step_row<T: RootTask, S: Source>(
+        &mut self,
+        source: &mut S,
+        target: Target<'_>,
+        w: f64,
+        want: Want,
+        answer: &mut Answer,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.check_weight(w)?;
+        let known = T::known(target, &self.labels);
+        if known.is_none() {
+            self.check_target::<T>(target)?;
+        }
+        let Some(y) = known.filter(|_| w > 0.0 && !source.has_news(&self.schema)) else {
             self.predict(source, want, answer, scratch)?;
             return self.learn(source, target, w, scratch);
-        }
-        self.check(target, w)?;
+        };
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
         self.check_row(x, scratch)?;
-        match (&mut self.root, target) {
-            (Root::Classifier(part), Target::Class(label)) => {
-                let code = self.labels.code(label).unwrap_or_default();
-                part.step(x, code, w, want, &mut answer.class, scratch)?;
-                among_known(&mut answer.class, &self.labels, want);
-            }
-            (Root::Regressor(part), Target::Number(y)) => answer.number = part.step(x, y, w, scratch)?,
-            _ => return Ok(()),
-        }
+        self.steady = self.steady && x.is_moderate() && T::is_moderate(y) && w <= MODERATE;
+        let prediction = T::prediction(answer);
+        T::learner_mut(&mut self.root)?.step(x, y, w, want, prediction, scratch)?;
+        T::keep_known(prediction, self.labels.known_classes(), want);
         self.learned += 1;
         Ok(())
     }
 
-    /// Whether a row can be predicted or transformed at all.
+    /// Refuse a row that cannot be predicted or transformed.
     #[inline]
     fn check_row(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        match self.checks {
+        match self.abilities.checks_rows {
             true => self.root.part().check(x, scratch),
             false => Ok(()),
         }
     }
 
-    /// Whether `target` and weight are of the right kind and finite.
-    fn check(&self, target: Target<'_>, w: f64) -> Result<()> {
-        let refuse = |kind: fn(String) -> Fault, message: String| Err(kind(format!("{}: {message}", self.title)));
-        if !(w.is_finite() && w >= 0.0) {
-            return refuse(Fault::value, format!("the weight must be finite and not negative, got {}", Shown(w)));
+    #[inline]
+    fn check_weight(&self, w: f64) -> Result<()> {
+        if (0.0..f64::INFINITY).contains(&w) {
+            return Ok(());
         }
-        match (&self.root, target) {
-            (Root::Classifier(part), Target::Class(label)) => {
-                let most = part.max_classes();
-                let known = self.labels.len();
-                if known >= most && self.labels.code(label).is_none() && self.labels.get(0).is_some() {
-                    return refuse(
-                        Fault::value,
-                        format!(
-                            "learns {most} classes, got {label} beside {}; use multiclass.OneVsRest or linear_model.SoftmaxRegression",
-                            self.labels.entries().iter().flatten().map(Label::to_string).collect::<Vec<_>>().join(", ")
-                        ),
-                    );
-                }
-                Ok(())
-            }
-            (Root::Regressor(_), Target::Number(y)) if y.is_finite() => Ok(()),
-            (Root::Regressor(_), Target::Number(y)) => {
-                refuse(Fault::value, format!("the target must be finite, got {y}"))
-            }
-            (Root::Transformer(_), _) => Ok(()),
-            (Root::Classifier(_), _) => {
-                refuse(Fault::wrong_type, "the target must be a class label (bool, int or str)".into())
-            }
-            (Root::Regressor(_), Target::Class(label)) => {
-                refuse(Fault::wrong_type, format!("the target must be a number, got the label {label}"))
-            }
-            (Root::Regressor(_), Target::None) => refuse(Fault::wrong_type, "the target is missing".into()),
-        }
+        let got = Shown(w);
+        Err(Fault::value(format!("{}: the weight must be finite and not negative, got {got}", self.title)))
     }
 
-    fn admit_label(&mut self, target: Target<'_>) -> Result<AdmittedLabel> {
-        let mark = self.labels.mark();
-        let code = match target {
-            Target::Class(label) if matches!(self.root, Root::Classifier(_)) => self.labels.intern(label),
-            _ => 0,
-        };
-        Ok(AdmittedLabel { mark, code })
-    }
-
-    fn take_back<S: Source>(&mut self, source: &mut S, label: AdmittedLabel) {
-        self.labels.rollback(label.mark, label.code);
-        if self.schema.changed() {
-            self.schema.rollback();
-            source.forget();
-            self.bind();
-        }
+    fn check_target<T: RootTask>(&self, target: Target<'_>) -> Result<()> {
+        T::check(target, &self.labels, &self.abilities).map_err(|fault| fault.by(&self.title))
     }
 
     /// A copy that knows every feature and value of a source, for `transform` of what was never learned.
@@ -474,12 +453,6 @@ impl Model {
         copy.bind();
         Ok(copy)
     }
-}
-
-#[derive(Clone, Copy)]
-struct AdmittedLabel {
-    mark: crate::labels::LabelsMark,
-    code: u32,
 }
 
 /// `linear_model.LogisticRegression`, or `StandardScaler | LogisticRegression`.

@@ -1,21 +1,26 @@
 //! A model through the rows of a table.
 //!
-//! Rows that hold nothing but known numbers and known targets go to the learner in blocks; any other row
-//! goes the long way, by itself. Both give the same.
+//! Rows that hold nothing new, with known targets, go to the learner in batches; any other row goes by itself. Both give
+//! the same.
 
-use crate::block::{ClassBlock, NumberBlock, Predictions};
+use crate::batch::{Batch, Rows};
 use crate::fault::{Fault, Result};
-use crate::labels::{Label, Labels};
-use crate::row::{all_finite, Row, RowBuffer, Scratch, Want};
-use crate::table::{each_raw, raw_block, Raw, RawBlock, Reader, SparseTable, Table, BLOCK};
+use crate::row::{all_finite, RowBuffer, Scratch, Want};
+use crate::table::{raw_block, Raw, RawBlock, Reader, SparseTable, Table, BLOCK};
+use crate::task::{Answer, Answers, Outcomes, Targets, Truths};
 
-use super::kept::CHUNK;
-use super::{Answer, Model, Root, TableRow, Targets};
+use super::root::{for_task, RootTask};
+use super::{Model, Source, TableRow};
 
-/// So many rows before it is learned, a sparse row is fetched from where it lies. Two to thirty-two do as well, one not.
+/// A sparse row is fetched so many rows before it is learned. Two to thirty-two do as well, one does not.
 const AHEAD: usize = 8;
 
+/// How many rows go together to learners that take batches. Of 256 to 4096 rows, the time of an ensemble's member changes
+/// by a few in a hundred only.
+pub const BATCH: usize = 1024;
+
 /// What to do with the rows of a table.
+#[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub table: &'a dyn Table,
     pub from: usize,
@@ -24,32 +29,32 @@ pub struct Job<'a> {
     pub weights: Option<&'a [f64]>,
     pub predicting: Option<Want>,
     pub learning: bool,
-    /// Whether rows that cannot be learned are set aside and counted, or stop the job.
-    pub set_aside: bool,
+    /// Whether rows that cannot be learned are skipped and counted, or stop the job.
+    pub skip: bool,
 }
 
-/// How it went.
+impl Job<'_> {
+    fn weight(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[row])
+    }
+}
+
+/// The result of a job.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub done: usize,
-    pub set_aside: Vec<(usize, Fault)>,
+    pub skipped: Vec<(usize, Fault)>,
 }
 
-/// Rows that went the short way, with the codes of their classes or their numbers.
-pub enum Known<'a> {
-    Classes { truths: &'a [u32], predictions: &'a Predictions },
-    Numbers { truths: &'a [f64], predictions: &'a [f64] },
-}
-
-/// Takes answers row by row.
+/// Receives answers row by row.
 pub trait Sink {
     fn answer(&mut self, model: &Model, row: usize, answer: &Answer);
-    /// Takes the rows from `row` on at once, with the same effect; false if it would rather have them one by one.
-    fn answers(&mut self, _model: &Model, _row: usize, _known: &Known<'_>) -> bool {
+    /// Receives the rows from `row` on at once, with the same effect; false if it needs them one by one.
+    fn answers(&mut self, _model: &Model, _row: usize, _outcomes: &Outcomes<'_>) -> bool {
         false
     }
-    /// The row was set aside.
-    fn nothing(&mut self, _row: usize) {}
+    /// The row was skipped.
+    fn skipped(&mut self, _row: usize) {}
 }
 
 /// For learning alone.
@@ -60,338 +65,271 @@ impl Sink for NoSink {
 }
 
 impl Model {
-    /// Go through rows of a table, in order; `sink` is given each row's answer. A fault stops there, with
-    /// the rows before it learned, unless bad rows are set aside.
+    /// Process rows of a table, in order; `sink` receives each row's answer. A fault stops there, with the rows before it
+    /// learned, unless bad rows are skipped.
     pub fn run(&mut self, job: &Job<'_>, scratch: &mut Scratch, sink: &mut dyn Sink) -> Result<Tally> {
-        let mut reader = Reader::new(job.table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        let mut answer = Answer::default();
+        let reader = Reader::new(job.table, &self.schema).map_err(|fault| fault.by(&self.title))?;
+        for_task!(self.root,
+            T => Run::<T>::new(self, job, reader, scratch).rows(sink),
+            transformer => self.run_transformer(job, reader, scratch))
+    }
+
+    fn run_transformer(&mut self, job: &Job<'_>, mut reader: Reader<'_>, scratch: &mut Scratch) -> Result<Tally> {
+        if job.predicting.is_some() {
+            return Err(self.cannot("predict"));
+        }
         let mut tally = Tally::default();
-        let mut known = KnownRows::default();
-        let mut row = job.from;
-        let mut buffer = Vec::new();
-        let takes_rows = self.takes_rows();
-        let size = if takes_rows { CHUNK } else { BLOCK };
+        crate::table::each_raw(job.table, job.from, job.to, |row, raw| {
+            let mut source = TableRow { reader: &mut reader, raw };
+            match self.learn_transformer(&mut source, job.weight(row), scratch) {
+                Ok(()) => tally.done += 1,
+                Err(fault) if job.skip => tally.skipped.push((row, fault)),
+                Err(fault) => return Err(fault.at_row(row)),
+            }
+            Ok(())
+        })?;
+        Ok(tally)
+    }
+}
+
+/// A job on its way.
+struct Run<'r, 'j, T: RootTask> {
+    model: &'r mut Model,
+    job: &'r Job<'j>,
+    reader: Reader<'j>,
+    scratch: &'r mut Scratch,
+    truths: Truths,
+    answer: Answer,
+    answers: Answers,
+    /// Rows that are not plain, for learners that take batches of them.
+    rows: Vec<RowBuffer>,
+    tally: Tally,
+    task: std::marker::PhantomData<T>,
+}
+
+/// The rows of a table from `first` to `end`, as they lie there.
+struct Block<'b> {
+    raw: RawBlock<'b>,
+    first: usize,
+    end: usize,
+    /// Whether all numbers are known to be finite and all weights are 1. Looked at once: a block with gaps must not be
+    /// searched again at each of them.
+    clean: bool,
+}
+
+impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
+    fn new(model: &'r mut Model, job: &'r Job<'j>, reader: Reader<'j>, scratch: &'r mut Scratch) -> Self {
+        Run {
+            model,
+            job,
+            reader,
+            scratch,
+            truths: Truths::default(),
+            answer: Answer::default(),
+            answers: Answers::default(),
+            rows: Vec::new(),
+            tally: Tally::default(),
+            task: std::marker::PhantomData,
+        }
+    }
+
+    fn rows(mut self, sink: &mut dyn Sink) -> Result<Tally> {
+        let job = self.job;
+        let takes_batches = self.model.abilities.takes_batches;
+        let size = if takes_batches { BATCH } else { BLOCK };
+        let (mut row, mut buffer) = (job.from, Vec::new());
         while row < job.to {
             let end = (row + size).min(job.to);
-            let block = raw_block(job.table, row, end, &mut buffer);
-            let first = row;
-            // Found out once: a block with gaps must not be searched again at each of them.
+            let raw = raw_block(job.table, row, end, &mut buffer);
             let clean = job.learning
                 && job.weights.is_none()
-                && matches!(block, RawBlock::Dense { values, .. } if all_finite(values));
+                && matches!(raw, RawBlock::Dense { values, .. } if all_finite(values));
+            let block = Block { raw, first: row, end, clean };
             while row < end {
-                let mut fast = match block {
-                    RawBlock::Sparse { table, .. } if !takes_rows => {
-                        self.step_sparse(job, &mut reader, table, row, end, &mut known, scratch)
-                    }
-                    _ => self.step_known(job, &reader, &block, clean, first, row, end, &mut known, scratch),
+                let mut done = match block.raw {
+                    _ if !job.learning => 0,
+                    RawBlock::Sparse { table, .. } if !takes_batches => self.step_sparse(table, row, end),
+                    _ => self.step_plain(&block, row),
                 };
-                if fast == 0 && takes_rows {
-                    fast = self.step_kept(job, &mut reader, &block, first, row, end, &mut known, scratch);
+                if done == 0 && takes_batches && job.learning {
+                    done = self.step_owned(&block, row);
                 }
-                if fast > 0 && !(job.predicting.is_some() && sink.answers(self, row, &known.rows(job, row, fast)))
-                {
-                    for place in 0..fast {
-                        known.answer(place, job.predicting, &mut answer);
-                        sink.answer(self, row + place, &answer);
-                    }
+                if done > 0 {
+                    self.deliver(row, done, sink);
                 }
-                row += fast;
-                tally.done += fast;
+                row += done;
+                self.tally.done += done;
                 if row < end {
-                    let mut source = TableRow { reader: &mut reader, raw: block.row(row - first) };
-                    self.run_row(job, row, &mut source, &mut answer, &mut tally, scratch, sink)?;
+                    self.step_one(&block, row, sink)?;
                     row += 1;
                 }
             }
         }
-        Ok(tally)
+        Ok(self.tally)
     }
 
-    /// The long way, which any row can go.
-    #[allow(clippy::too_many_arguments)]
-    fn run_row(
-        &mut self,
-        job: &Job<'_>,
-        row: usize,
-        source: &mut TableRow<'_, '_>,
-        answer: &mut Answer,
-        tally: &mut Tally,
-        scratch: &mut Scratch,
-        sink: &mut dyn Sink,
-    ) -> Result<()> {
-        let w = job.weights.map_or(1.0, |weights| weights[row]);
-        let done = job.targets.at(row).map_err(|fault| fault.by(&self.title)).and_then(|target| {
+    /// Give the answers of a batch to the sink.
+    fn deliver(&mut self, row: usize, count: usize, sink: &mut dyn Sink) {
+        let Some(want) = self.job.predicting else { return };
+        let truths = T::known_truths(self.job.targets, row, row + count, &self.model.labels, &mut self.truths);
+        let outcomes = T::outcomes(truths, T::predictions(&mut self.answers));
+        if sink.answers(self.model, row, &outcomes) {
+            return;
+        }
+        for at in 0..count {
+            T::get(T::predictions(&mut self.answers), at, want, T::prediction(&mut self.answer));
+            sink.answer(self.model, row + at, &self.answer);
+        }
+    }
+
+    /// Any row, by itself.
+    fn step_one(&mut self, block: &Block<'_>, row: usize, sink: &mut dyn Sink) -> Result<()> {
+        let Run { model, job, reader, scratch, answer, tally, .. } = self;
+        let mut source = TableRow { reader, raw: block.raw.row(row - block.first) };
+        let w = job.weight(row);
+        let done = job.targets.at(row).map_err(|fault| fault.by(&model.title)).and_then(|target| {
             match (job.predicting, job.learning) {
-                (Some(want), true) => self.step(source, target, w, want, answer, scratch),
-                (Some(want), false) => self.predict(source, want, answer, scratch),
-                (None, _) => self.learn(source, target, w, scratch),
+                (Some(want), true) => model.step(&mut source, target, w, want, answer, scratch),
+                (Some(want), false) => model.predict(&mut source, want, answer, scratch),
+                (None, _) => model.learn(&mut source, target, w, scratch),
             }
         });
         match done {
             Ok(()) => {
                 tally.done += 1;
-                sink.answer(self, row, answer);
+                sink.answer(model, row, answer);
                 Ok(())
             }
-            Err(fault) if job.set_aside => {
-                tally.set_aside.push((row, fault));
-                sink.nothing(row);
+            Err(fault) if job.skip => {
+                tally.skipped.push((row, fault));
+                sink.skipped(row);
                 Ok(())
             }
             Err(fault) => Err(fault.at_row(row)),
         }
     }
 
-    /// The short way for rows that hold nothing but known numbers and known targets: from `row` on, as many
-    /// as there are before `end`. Returns how many were stepped; the row after them goes the long way, which
-    /// finds out what there is to say of it.
-    #[allow(clippy::too_many_arguments)]
-    fn step_known(
-        &mut self,
-        job: &Job<'_>,
-        reader: &Reader<'_>,
-        block: &RawBlock<'_>,
-        clean: bool,
-        first: usize,
-        row: usize,
-        end: usize,
-        known: &mut KnownRows,
-        scratch: &mut Scratch,
-    ) -> usize {
-        let RawBlock::Dense { values, width } = *block else { return 0 };
-        if !job.learning || width == 0 || !reader.settled(&self.schema) {
+    /// A batch of rows that hold nothing but known numbers and known targets: from `row` on, as many as there are before
+    /// the end of the block. Returns how many were learned; the row after them goes by itself, which finds out what there
+    /// is to say of it.
+    fn step_plain(&mut self, block: &Block<'_>, row: usize) -> usize {
+        let (job, end) = (self.job, block.end);
+        let RawBlock::Dense { values, width } = block.raw else { return 0 };
+        if width == 0 || !self.reader.is_direct(&self.model.schema) {
             return 0;
         }
-        let sound =
-            |x: &[f64], row: usize| all_finite(x) && job.weights.is_none_or(|weights| positive(weights[row]));
-        let values = &values[(row - first) * width..(end - first) * width];
-        let weights = job.weights.map(|weights| &weights[row..end]);
-        let plain = match clean {
+        let values = &values[(row - block.first) * width..(end - block.first) * width];
+        let sound = |x: &[f64], row: usize| all_finite(x) && is_positive(job.weight(row));
+        let plain = match block.clean {
             true => end - row,
             false => values.chunks_exact(width).zip(row..).take_while(|(x, row)| sound(x, *row)).count(),
         };
         if plain == 0 {
             return 0;
         }
-        let want = job.predicting.unwrap_or(Want::Class);
-        let done = match (&mut self.root, job.targets) {
-            (Root::Classifier(part), Targets::Classes { distinct, places }) => {
-                known.look_up(distinct, &places[row..row + plain], &self.labels);
-                let n = known.classes.len();
-                let block = ClassBlock {
-                    values: &values[..n * width],
-                    width,
-                    classes: &known.classes,
-                    weights,
-                    labels: &self.labels,
-                };
-                known.predictions.clear(&self.labels);
-                part.step_block(&block, want, &mut known.predictions, scratch)
-            }
-            (Root::Regressor(part), Targets::Numbers(numbers)) => {
-                let targets = &numbers[row..row + plain];
-                let n = if all_finite(targets) {
-                    plain
-                } else {
-                    targets.iter().take_while(|target| target.is_finite()).count()
-                };
-                known.numbers.clear();
-                let block = NumberBlock { values: &values[..n * width], width, targets: &targets[..n], weights };
-                match job.predicting {
-                    Some(_) => part.step_block(&block, &mut known.numbers, scratch),
-                    None => part.learn_block(&block, scratch),
-                }
-            }
-            _ => 0,
-        };
-        self.learned += done as u64;
-        done
+        let truths = T::known_truths(job.targets, row, row + plain, &self.model.labels, &mut self.truths);
+        let n = truths.len();
+        let rows = Rows::Plain { values: &values[..n * width], width };
+        let batch = Batch::<T>::new(rows, truths, job.weights.map(|weights| &weights[row..row + n]));
+        step_batch(self.model, &batch, job.predicting, T::predictions(&mut self.answers), self.scratch)
     }
 
-    /// The same for sparse rows, which learners take one by one: what is looked up, and how answers are scored, is
-    /// shared.
-    #[allow(clippy::too_many_arguments)]
-    fn step_sparse(
-        &mut self,
-        job: &Job<'_>,
-        reader: &mut Reader<'_>,
-        table: SparseTable<'_>,
-        row: usize,
-        end: usize,
-        known: &mut KnownRows,
-        scratch: &mut Scratch,
-    ) -> usize {
-        let Some(want) = job.predicting.filter(|_| job.learning && !self.checks) else { return 0 };
+    /// The same for rows of any form that hold nothing new, which are read and kept first.
+    fn step_owned(&mut self, block: &Block<'_>, row: usize) -> usize {
+        let job = self.job;
+        let truths = T::known_truths(job.targets, row, block.end, &self.model.labels, &mut self.truths);
+        let mut n = 0;
+        while n < truths.len() && is_positive(job.weight(row + n)) {
+            let mut source = TableRow { reader: &mut self.reader, raw: block.raw.row(row + n - block.first) };
+            if !self.model.keep(&mut source, n, &mut self.rows, self.scratch) {
+                break;
+            }
+            n += 1;
+        }
+        let weights = job.weights.map(|weights| &weights[row..row + n]);
+        let batch = Batch::<T>::new(Rows::Owned(&self.rows[..n]), &truths[..n], weights);
+        step_batch(self.model, &batch, job.predicting, T::predictions(&mut self.answers), self.scratch)
+    }
+
+    /// The same for sparse rows, which learners take one by one: look-ups are shared, and answers are scored together.
+    fn step_sparse(&mut self, table: SparseTable<'_>, row: usize, end: usize) -> usize {
+        let Run { model, job, reader, scratch, truths, answers, answer, .. } = self;
+        let Some(want) = job.predicting.filter(|_| !model.abilities.checks_rows) else { return 0 };
         let first = Raw::Sparse(table.row(row));
-        if reader.has_news(&self.schema, first) || reader.row(&self.schema, first).is_err() {
+        if reader.has_news(&model.schema, first) || reader.row(&model.schema, first).is_err() {
             return 0;
         }
-        let weight = |row: usize| job.weights.map_or(1.0, |weights| weights[row]);
+        let truths = T::known_truths(job.targets, row, end, &model.labels, truths);
+        let predictions = T::predictions(answers);
+        T::clear(predictions, model.labels.known_classes());
+        model.steady = false;
+        let Ok(learner) = T::learner_mut(&mut model.root) else { return 0 };
+        let prediction = T::prediction(answer);
         let mut done = 0;
-        match (&mut self.root, job.targets) {
-            (Root::Classifier(part), Targets::Classes { distinct, places }) => {
-                known.look_up(distinct, &places[row..end], &self.labels);
-                known.predictions.clear(&self.labels);
-                let mut prediction = scratch.take_prediction();
-                for (row, &code) in (row..).zip(&known.classes) {
-                    table.foresee(row + AHEAD);
-                    if row + 1 < job.to {
-                        part.foresee(table.row(row + 1));
-                    }
-                    let (w, Some(x)) = (weight(row), table.next_row(row, &self.schema)) else {
-                        break;
-                    };
-                    if !positive(w) || part.step(x, code, w, want, &mut prediction, scratch).is_err() {
-                        break;
-                    }
-                    known.predictions.push(&mut prediction, &self.labels, want);
-                    done += 1;
-                }
-                scratch.give_prediction(prediction);
+        for (row, &y) in (row..).zip(truths) {
+            table.prefetch(row + AHEAD);
+            if row + 1 < job.to {
+                learner.prefetch(table.row(row + 1));
             }
-            (Root::Regressor(part), Targets::Numbers(numbers)) => {
-                known.numbers.clear();
-                for (row, &y) in (row..).zip(&numbers[row..end]) {
-                    table.foresee(row + AHEAD);
-                    if row + 1 < job.to {
-                        part.foresee(table.row(row + 1));
-                    }
-                    let (w, Some(x)) = (weight(row), table.next_row(row, &self.schema)) else {
-                        break;
-                    };
-                    if !positive(w) || !y.is_finite() {
-                        break;
-                    }
-                    let Ok(predicted) = part.step(x, y, w, scratch) else { break };
-                    known.numbers.push(predicted);
-                    done += 1;
-                }
+            let (w, Some(x)) = (job.weight(row), table.next_row(row, &model.schema)) else { break };
+            if !is_positive(w) || learner.step(x, y, w, want, prediction, scratch).is_err() {
+                break;
             }
-            _ => {}
+            T::push(prediction, want, predictions);
+            done += 1;
         }
-        self.learned += done as u64;
+        model.learned += done as u64;
         done
     }
+}
 
-    /// Predict the rows of a table; `&self`, so that many threads may.
-    pub fn predict_table(
+/// Learn a batch, predicting each row first if that is wanted; returns how many rows were done.
+fn step_batch<T: RootTask>(
+    model: &mut Model,
+    batch: &Batch<'_, T>,
+    predicting: Option<Want>,
+    predictions: &mut T::Predictions,
+    scratch: &mut Scratch,
+) -> usize {
+    if batch.is_empty() {
+        return 0;
+    }
+    T::clear(predictions, model.labels.known_classes());
+    model.steady = model.steady && batch.is_moderate();
+    let Ok(learner) = T::learner_mut(&mut model.root) else { return 0 };
+    let done = match predicting {
+        Some(want) => learner.step_batch(batch, want, predictions, scratch),
+        None => learner.learn_batch(batch, predictions, scratch),
+    };
+    model.learned += done as u64;
+    done
+}
+
+impl Model {
+    /// Read one row and keep it at an index; false if it must go by itself.
+    fn keep(
         &self,
-        table: &dyn Table,
-        want: Want,
+        source: &mut TableRow<'_, '_>,
+        index: usize,
+        rows: &mut Vec<RowBuffer>,
         scratch: &mut Scratch,
-        sink: &mut dyn Sink,
-    ) -> Result<()> {
-        if self.takes_rows() {
-            return self.predict_kept(table, want, scratch, sink);
+    ) -> bool {
+        if source.has_news(&self.schema) {
+            return false;
         }
-        let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        let mut answer = Answer::default();
-        each_raw(table, 0, table.height(), |row, raw| {
-            let mut source = TableRow { reader: &mut reader, raw };
-            self.predict(&mut source, want, &mut answer, scratch).map_err(|fault| fault.at_row(row))?;
-            sink.answer(self, row, &answer);
-            Ok(())
-        })
-    }
-
-    /// Intervals for the rows of a table: lower, upper, lower, upper, ….
-    pub fn interval_table(&self, table: &dyn Table, coverage: f64, scratch: &mut Scratch) -> Result<Vec<f64>> {
-        let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        let mut bounds = Vec::new();
-        each_raw(table, 0, table.height(), |row, raw| {
-            let mut source = TableRow { reader: &mut reader, raw };
-            let (lower, upper) =
-                self.interval(&mut source, coverage, scratch).map_err(|fault| fault.at_row(row))?;
-            bounds.extend([lower, upper]);
-            Ok(())
-        })?;
-        Ok(bounds)
-    }
-
-    /// Transform the rows of a table, row-major. Features and values that were never learned come out too:
-    /// the model that is returned has heard of them, and names what is in the rows.
-    pub fn transform_all(&self, table: &dyn Table, scratch: &mut Scratch) -> Result<(Self, Vec<f64>)> {
-        let mut copy = self.clone();
-        let mut reader = Reader::new(table, &copy.schema).map_err(|fault| fault.by(&self.title))?;
-        copy.schema.mark();
-        each_raw(table, 0, table.height(), |row, raw| {
-            reader.admit(&mut copy.schema, raw).map_err(|fault| fault.by(&self.title).at_row(row))
-        })?;
-        copy.bind();
-        let width = copy.output()?.len();
-        let mut values = Vec::with_capacity(width.saturating_mul(table.height()).min(1 << 28));
-        let mut out = RowBuffer::default();
-        each_raw(table, 0, table.height(), |row, raw| {
-            let mut source = TableRow { reader: &mut reader, raw };
-            copy.transform(&mut source, &mut out, scratch).map_err(|fault| fault.at_row(row))?;
-            let start = values.len();
-            match out.row() {
-                Row::Plain(numbers) | Row::Mixed(numbers, _) => values.extend_from_slice(numbers),
-                Row::Sparse(sparse) => {
-                    values.resize(start + sparse.width, 0.0);
-                    for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
-                        values[start + slot as usize] = value;
-                    }
-                }
-            }
-            values.resize(start + width, f64::NAN);
-            Ok(())
-        })?;
-        Ok((copy, values))
+        let Ok(x) = source.row(&self.schema) else { return false };
+        if self.check_row(x, scratch).is_err() {
+            return false;
+        }
+        if index == rows.len() {
+            rows.push(RowBuffer::default());
+        }
+        rows[index].copy_from(x);
+        true
     }
 }
 
-/// Whether a weight is one that rows go the short way with.
-fn positive(w: f64) -> bool {
+/// Whether rows of this weight may go in batches.
+fn is_positive(w: f64) -> bool {
     w > 0.0 && w < f64::INFINITY
-}
-
-/// Rows that go the short way: the codes of their labels, and what was predicted.
-#[derive(Default)]
-pub(super) struct KnownRows {
-    /// The code of each distinct label, looked up once.
-    codes: Vec<u32>,
-    pub(super) classes: Vec<u32>,
-    pub(super) predictions: Predictions,
-    pub(super) numbers: Vec<f64>,
-    /// Rows that are not plain, where a learner takes them so.
-    pub(super) rows: Vec<RowBuffer>,
-}
-
-impl KnownRows {
-    /// Codes of rows, up to the first whose label is not known.
-    pub(super) fn look_up(&mut self, distinct: &[Label], places: &[u32], labels: &Labels) {
-        self.codes.resize(distinct.len(), u32::MAX);
-        self.classes.clear();
-        for &place in places {
-            let Some(code) = self.codes.get_mut(place as usize) else { return };
-            if *code == u32::MAX {
-                match labels.code(&distinct[place as usize]) {
-                    Some(found) => *code = found,
-                    None => return,
-                }
-            }
-            self.classes.push(*code);
-        }
-    }
-
-    /// The first `count` rows, which begin at `row` of the job's table.
-    fn rows<'a>(&'a self, job: &Job<'a>, row: usize, count: usize) -> Known<'a> {
-        match job.targets {
-            Targets::Numbers(numbers) => {
-                Known::Numbers { truths: &numbers[row..row + count], predictions: &self.numbers[..count] }
-            }
-            _ => Known::Classes { truths: &self.classes[..count], predictions: &self.predictions },
-        }
-    }
-
-    #[inline]
-    fn answer(&self, place: usize, want: Option<Want>, answer: &mut Answer) {
-        match want {
-            Some(want) if self.numbers.is_empty() => self.predictions.get(place, want, &mut answer.class),
-            Some(_) => answer.number = self.numbers[place],
-            None => {}
-        }
-    }
 }

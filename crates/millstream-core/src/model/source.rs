@@ -1,44 +1,10 @@
-//! Where examples and targets come from: dicts, and rows of tables.
+//! Where examples come from: dicts, and rows of tables.
 
 use crate::draft::Draft;
-use crate::fault::{Fault, Result};
-use crate::labels::Label;
+use crate::fault::Result;
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::table::{Raw, Reader};
-
-/// What an example should have been predicted as.
-#[derive(Clone, Copy, Debug)]
-pub enum Target<'a> {
-    None,
-    Class(&'a Label),
-    Number(f64),
-}
-
-/// The targets of a table.
-#[derive(Clone, Copy)]
-pub enum Targets<'a> {
-    None,
-    Numbers(&'a [f64]),
-    /// A label for each row, by its place in `distinct`; a place beyond the end is a missing label.
-    Classes {
-        distinct: &'a [Label],
-        places: &'a [u32],
-    },
-}
-
-impl<'a> Targets<'a> {
-    pub fn at(&self, row: usize) -> Result<Target<'a>> {
-        match *self {
-            Targets::None => Ok(Target::None),
-            Targets::Numbers(numbers) => Ok(Target::Number(numbers[row])),
-            Targets::Classes { distinct, places } => match distinct.get(places[row] as usize) {
-                Some(label) => Ok(Target::Class(label)),
-                None => Err(Fault::value("the label is missing")),
-            },
-        }
-    }
-}
 
 /// Where an example comes from: a dict or a row of a table.
 pub trait Source {

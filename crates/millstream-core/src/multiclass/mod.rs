@@ -1,4 +1,3 @@
 //! Learners of many classes made of learners of two.
 
-mod members;
 pub mod one_vs_rest;

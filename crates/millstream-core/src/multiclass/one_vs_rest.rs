@@ -8,41 +8,139 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use serde_json::json;
 
-use crate::fault::Result;
+use crate::batch::{Batch, Rows, Votes};
+use crate::declaration::{Built, Declaration, Role};
+use crate::ensemble::engine::{Coupling, Member, MemberOutput, Members};
+use crate::ensemble::learner::MemberLearner;
+use crate::fault::{Fault, Result};
+use crate::learner::Learner;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::part::{Abilities, Extracted, Part};
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
-
-use super::members::Members;
+use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
 const NAME: &str = "multiclass.OneVsRest";
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "Many classes by one learner of two classes for each",
+    words: "Many classes by one classifier of two classes for each",
     parameters: &[Parameter::new(
         "model",
         Kind::Part(&[Role::Classifier]),
         DefaultValue::Required,
         "the classifier that tells one class from the rest",
     )],
-    build: |arguments| match arguments.part("model")? {
-        Built::Classifier(fresh) => {
-            Ok(Built::Classifier(Box::new(OneVsRest { fresh, members: Members::default() })))
-        }
-        _ => Err(arguments.absent("model")),
+    build: |arguments| {
+        let unlearned = arguments.learner::<Classes>("model")?;
+        let members = Members::new(Vec::new(), 1);
+        Ok(Built::Classifier(Box::new(OneVsRest { unlearned, members, at_savepoint: Vec::new() })))
     },
 };
+
+/// The classifier that tells one class from the rest.
+#[derive(Clone)]
+struct OneClass {
+    code: u32,
+    learner: Box<dyn Learner<Classes>>,
+}
+
+/// The members do not act on each other.
+struct Free;
+
+impl Coupling<OneClass> for Free {}
+
+impl Member for OneClass {
+    type Task = Classes;
+
+    /// One vote for each row: the probability of the class.
+    fn process(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        from: usize,
+        output: &mut MemberOutput,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        let (mut truths, mut halves) = (scratch.take_indices(), scratch.take_numbers());
+        let mut asked_halves = scratch.take_numbers();
+        truths.extend(batch.truths[from..].iter().map(|&code| u32::from(code == self.code)));
+        halves.resize(2 * truths.len(), 0.0);
+        asked_halves.resize(if batch.asked.is_some() { 2 * truths.len() } else { 0 }, 0.0);
+        let binary = Batch { truths: &truths, ..batch.slice(from, batch.len()) };
+        let votes = Votes { learned: &mut halves, asked: &mut asked_halves, stride: 2 };
+        let refused = self.learner.vote_batch(&binary, votes, scratch);
+        for (vote, half) in output.votes[from..].iter_mut().zip(halves.chunks_exact(2)) {
+            *vote = half[1];
+        }
+        for (vote, half) in output.asked.iter_mut().skip(from).zip(asked_halves.chunks_exact(2)) {
+            *vote = half[1];
+        }
+        scratch.give_indices(truths);
+        scratch.give_numbers(halves);
+        scratch.give_numbers(asked_halves);
+        refused.map(|(row, fault)| (from + row, fault))
+    }
+
+    fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
+        let mut halves = [0.0; 2];
+        self.learner.vote(x, &mut halves, scratch);
+        votes[0] = halves[1];
+        1.0
+    }
+
+    fn learner(&self) -> Box<dyn Learner<Classes>> {
+        self.learner.clone()
+    }
+}
+
+impl Part for OneClass {
+    fn save(&self) -> Result<Vec<u8>> {
+        self.learner.save()
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        self.learner.load(bytes)
+    }
+
+    fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        visit(self.learner.part());
+    }
+
+    fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
+        visit(self.learner.part_mut());
+    }
+
+    fn savepoint(&mut self) -> bool {
+        self.learner.savepoint()
+    }
+
+    fn rollback(&mut self) {
+        self.learner.rollback();
+    }
+
+    fn commit(&mut self) {
+        self.learner.commit();
+    }
+
+    fn infallible(&self) -> bool {
+        self.learner.infallible()
+    }
+
+    fn inspect(&self, schema: &Schema) -> serde_json::Value {
+        self.learner.inspect(schema)
+    }
+}
 
 #[derive(Clone)]
 struct OneVsRest {
     /// A member that has learned nothing, for classes to come.
-    fresh: Box<dyn Classifier>,
-    members: Members,
+    unlearned: Box<dyn Learner<Classes>>,
+    /// By class code; a class that has not come has none.
+    members: Members<OneClass>,
+    /// The class codes at the last savepoint.
+    at_savepoint: Vec<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -50,145 +148,247 @@ struct State {
     members: Vec<Option<ByteBuf>>,
 }
 
+impl OneVsRest {
+    fn codes(&self) -> usize {
+        self.members.iter().last().map_or(0, |member| member.code as usize + 1)
+    }
+
+    /// Make room for a class; gives its index if it is new.
+    fn admit(&mut self, code: u32) -> Option<usize> {
+        let index = self.members.iter().take_while(|member| member.code < code).count();
+        if self.members.iter().nth(index).is_some_and(|member| member.code == code) {
+            return None;
+        }
+        self.members.insert(index, OneClass { code, learner: self.unlearned.clone() });
+        Some(index)
+    }
+
+    /// Learn one row, and predict it first if that is wanted.
+    fn one(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        out: Option<(Want, &mut ClassPrediction)>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (truths, weights) = ([y], [w]);
+        let batch = Batch::new(Rows::One(x), &truths, Some(&weights));
+        // A class that is new has no say in the prediction.
+        let known = self.codes();
+        let admitted = self.admit(y);
+        if let (_, Some(fault)) = self.members.process(&batch, 1, &Free, scratch) {
+            if let Some(index) = admitted {
+                self.members.remove(index);
+            }
+            return Err(fault);
+        }
+        if let Some((want, out)) = out {
+            let votes = self.members.iter().zip(self.members.outputs());
+            let votes = votes.filter(|(member, _)| admitted.is_none() || member.code != y);
+            let votes = votes.map(|(member, output)| (member.code, output.prediction(0)[0]));
+            combine(votes, known, want, out);
+        }
+        Ok(())
+    }
+}
+
+/// Divide the probabilities that members give to their classes by their sum.
+fn combine(votes: impl Iterator<Item = (u32, f64)>, codes: usize, want: Want, out: &mut ClassPrediction) {
+    out.clear();
+    let (mut sum, mut known, mut best) = (0.0, 0.0, f64::NEG_INFINITY);
+    // NaN marks a class without a member.
+    out.probabilities.resize(codes, f64::NAN);
+    for (code, probability) in votes {
+        known += 1.0;
+        if probability > best {
+            best = probability;
+            out.class = Some(code);
+        }
+        sum += probability;
+        out.probabilities[code as usize] = probability;
+    }
+    if want == Want::Class {
+        out.probabilities.clear();
+    }
+    for probability in &mut out.probabilities {
+        *probability = match (probability.is_nan(), sum > 0.0) {
+            (true, _) => 0.0,
+            (false, true) => *probability / sum,
+            (false, false) => 1.0 / known,
+        };
+    }
+}
+
 impl Part for OneVsRest {
     fn save(&self) -> Result<Vec<u8>> {
-        let saved = |member: &Option<Box<dyn Classifier>>| {
-            member.as_ref().map(|member| member.save().map(ByteBuf::from)).transpose()
-        };
-        pack(&State { members: self.members.team().iter().map(saved).collect::<Result<_>>()? })
+        let mut members = Vec::new();
+        members.resize_with(self.codes(), || None);
+        for member in self.members.iter() {
+            members[member.code as usize] = Some(ByteBuf::from(member.save()?));
+        }
+        pack(&State { members })
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(NAME, bytes)?;
         require(NAME, state.members.last().is_none_or(|last| last.is_some()), "the last class has no member")?;
-        let mut team = Vec::new();
-        for saved in &state.members {
-            let mut member = saved.as_ref().map(|_| self.fresh.duplicate());
-            if let (Some(member), Some(bytes)) = (&mut member, saved) {
-                member.load(bytes)?;
+        let mut members = Vec::new();
+        for (code, saved) in state.members.iter().enumerate() {
+            if let Some(bytes) = saved {
+                let mut learner = self.unlearned.clone();
+                learner.load(bytes)?;
+                members.push(OneClass { code: code as u32, learner });
             }
-            team.push(member);
         }
-        self.members = Members::new(team);
+        self.members = Members::new(members, 1);
         Ok(())
     }
 
-    fn memory(&self) -> usize {
-        std::mem::size_of::<Self>() + self.fresh.memory() + self.members.memory()
+    fn each_part(&self, visit: &mut dyn FnMut(&dyn Part)) {
+        visit(self.unlearned.part());
+        self.members.iter().for_each(|member| visit(member));
     }
 
-    fn hold(&mut self) -> bool {
-        self.members.hold()
+    fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
+        visit(self.unlearned.part_mut());
+        self.members.iter_mut().for_each(|member| visit(member));
     }
 
-    fn restore(&mut self) {
-        self.members.come_back();
-    }
-
-    fn release(&mut self) {
-        self.members.release();
-    }
-
-    fn needs_names(&self) -> bool {
-        self.fresh.needs_names()
-    }
-
-    fn bind(&mut self, schema: &Schema) {
-        self.fresh.bind(schema);
-        for member in self.members.team_mut().iter_mut().flatten() {
-            member.bind(schema);
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            takes_batches: true,
+            mini_batches: false,
+            max_classes: usize::MAX,
+            ..self.unlearned.abilities()
         }
     }
 
-    fn checks(&self) -> bool {
-        self.fresh.checks()
+    fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.unlearned.memory() + self.members.memory()
     }
 
+    /// Before any class has come, no row can be refused.
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        self.members.team().iter().flatten().try_for_each(|member| member.check(x, scratch))
+        self.members.iter().try_for_each(|member| member.check(x, scratch))
     }
 
-    fn wants_orthonormal(&self) -> bool {
-        self.fresh.wants_orthonormal()
+    fn savepoint(&mut self) -> bool {
+        self.at_savepoint = self.members.iter().map(|member| member.code).collect();
+        self.members.savepoint()
     }
 
-    fn expressed(&self, transition: &[f64]) -> Result<Option<Vec<u8>>> {
-        let expressed = |member: &Option<Box<dyn Classifier>>| match member {
-            Some(member) => match member.expressed(transition)? {
-                Some(state) => Ok(Some(ByteBuf::from(state))),
-                None => member.save().map(|state| Some(ByteBuf::from(state))),
-            },
-            None => Ok(None),
-        };
-        pack(&State { members: self.members.team().iter().map(expressed).collect::<Result<_>>()? }).map(Some)
+    fn rollback(&mut self) {
+        let codes: Vec<u32> = self.members.iter().map(|member| member.code).collect();
+        for (index, code) in codes.iter().enumerate().rev() {
+            if !self.at_savepoint.contains(code) {
+                self.members.remove(index);
+            }
+        }
+        self.members.rollback();
+    }
+
+    fn commit(&mut self) {
+        self.members.commit();
+    }
+
+    fn infallible(&self) -> bool {
+        self.unlearned.infallible() && self.members.iter().all(|member| member.infallible())
+    }
+
+    fn change_basis(&self, change: &[f64]) -> Result<Option<Vec<u8>>> {
+        let mut changed = self.clone();
+        for member in changed.members.iter_mut() {
+            if let Some(state) = member.learner.change_basis(change)? {
+                member.learner.load(&state)?;
+            }
+        }
+        changed.save().map(Some)
     }
 
     /// Members in the order of `classes`.
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
-        let members = self.members.team().iter().flatten();
-        json!({ "members": members.map(|member| member.inspect(schema)).collect::<Vec<_>>() })
+        json!({ "members": self.members.iter().map(|member| member.inspect(schema)).collect::<Vec<_>>() })
+    }
+
+    fn member(&self, index: usize, input: &Schema) -> Result<Option<Extracted>> {
+        let member = self.members.iter().nth(index);
+        Ok(member.map(|member| Extracted {
+            part: Built::Classifier(member.learner.clone()),
+            description: None,
+            input: input.clone(),
+            learned: None,
+        }))
     }
 }
 
-/// The probability that a member gives to its class.
-fn vote(answer: &Prediction) -> f64 {
-    match (answer.probabilities.get(1), answer.class) {
-        (Some(&probability), _) => probability,
-        (None, Some(1)) if answer.probabilities.is_empty() => 1.0,
-        _ => 0.0,
-    }
-}
-
-impl Classifier for OneVsRest {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
-        out.clear();
-        let mut answer = scratch.take_prediction();
-        let (mut sum, mut known, mut best) = (0.0, 0.0, f64::NEG_INFINITY);
-        for (code, member) in self.members.team().iter().enumerate() {
-            let mut probability = 0.0;
-            if let Some(member) = member {
-                member.predict(x, Want::Probabilities, &mut answer, scratch);
-                probability = vote(&answer);
-                known += 1.0;
-                if probability > best {
-                    best = probability;
-                    out.class = Some(code as u32);
-                }
-            }
-            sum += probability;
-            if want == Want::Probabilities {
-                out.probabilities.push(probability);
-            }
-        }
-        scratch.give_prediction(answer);
-        if want == Want::Probabilities {
-            for (probability, member) in out.probabilities.iter_mut().zip(self.members.team()) {
-                *probability = match member {
-                    Some(_) if sum > 0.0 => *probability / sum,
-                    Some(_) => 1.0 / known,
-                    None => 0.0,
-                };
-            }
-        }
+impl Learner<Classes> for OneVsRest {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
+        let votes = self.members.iter().map(|member| {
+            let mut vote = [0.0];
+            member.vote(x, &mut vote, scratch);
+            (member.code, vote[0])
+        });
+        combine(votes, self.codes(), want, out);
     }
 
     fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let code = y as usize;
-        let known = self.members.team().len();
-        if !self.members.team().get(code).is_some_and(Option::is_some) {
-            let team = self.members.team_mut();
-            team.resize_with(known.max(code + 1), || None);
-            team[code] = Some(self.fresh.duplicate());
-            return self.members.learn(x, y, w, scratch).inspect_err(|_| {
-                let team = self.members.team_mut();
-                team[code] = None;
-                team.truncate(known);
-            });
-        }
-        self.members.learn(x, y, w, scratch)
+        self.one(x, y, w, None, scratch)
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut ClassPrediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.one(x, y, w, Some((want, out)), scratch)
+    }
+
+    fn step_batch(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        want: Want,
+        out: &mut ClassPredictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        let mut prediction = scratch.take_prediction();
+        let mut from = 0;
+        while from < batch.len() {
+            // Rows of classes that have a member go together; the first row of a new class goes by itself.
+            let new = |&code: &u32| self.members.iter().all(|member| member.code != code);
+            let to = batch.truths[from..].iter().position(new).map_or(batch.len(), |row| from + row);
+            if to == from {
+                let (x, y, w) = (batch.rows.at(from), batch.truths[from], batch.weight(from));
+                self.predict(batch.asked_at(from), want, &mut prediction, scratch);
+                if self.one(x, y, w, None, scratch).is_err() {
+                    break;
+                }
+                Classes::push(&mut prediction, want, out);
+                from += 1;
+                continue;
+            }
+            let (done, refused) = self.members.process(&batch.slice(from, to), 1, &Free, scratch);
+            for row in 0..done {
+                let votes = self.members.iter().zip(self.members.outputs());
+                let votes = votes.map(|(member, output)| (member.code, output.prediction(row)[0]));
+                combine(votes, self.codes(), want, &mut prediction);
+                Classes::push(&mut prediction, want, out);
+            }
+            from += done;
+            if refused.is_some() {
+                break;
+            }
+        }
+        self.members.release_buffers();
+        scratch.give_prediction(prediction);
+        from
+    }
+
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
     }
 }
@@ -198,7 +398,7 @@ mod tests {
     use super::*;
     use crate::registry;
 
-    fn model(member: &str) -> Box<dyn Classifier> {
+    fn model(member: &str) -> Box<dyn Learner<Classes>> {
         let description = json!({ "name": NAME, "parameters": { "model": { "name": member } } });
         let description = registry::resolve(&description).unwrap();
         let Built::Classifier(model) = registry::build_resolved(&description).unwrap() else { panic!() };
@@ -213,7 +413,7 @@ mod tests {
             model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
         }
         // Member 0 has seen 2 of 4; member 1 came second and has seen 1 of 3; member 2 has seen 1 of 1.
-        let mut out = Prediction::default();
+        let mut out = ClassPrediction::default();
         model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut scratch);
         let sum = 0.5 + 1.0 / 3.0 + 1.0;
         assert_eq!(out.class, Some(2));

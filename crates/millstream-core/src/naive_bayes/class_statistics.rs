@@ -10,7 +10,7 @@ use std::f64::consts::TAU;
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::MODERATE;
+use crate::batch::MODERATE;
 use crate::fault::Result;
 use crate::row::{all_finite, Row, Scratch, Sparse, Value};
 use crate::state::require;

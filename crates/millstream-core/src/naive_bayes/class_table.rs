@@ -7,7 +7,8 @@
 //! The class alone needs no exponential, and learning takes one logarithm.
 
 use crate::fault::Result;
-use crate::row::{Prediction, Row, Scratch, Sparse, Want};
+use crate::row::{Row, Scratch, Sparse, Want};
+use crate::task::ClassPrediction;
 
 use super::class_statistics::{ClassStatistics, Estimate, Fit, SavedClass, THIN};
 use super::gaussians::{Gaussians, Pairs, Step};
@@ -43,7 +44,7 @@ impl Default for ClassTable {
 fn decide(
     classes: &[ClassStatistics],
     want: Want,
-    out: &mut Prediction,
+    out: &mut ClassPrediction,
     fit: impl Fn(usize, &ClassStatistics) -> Fit,
 ) {
     out.clear();
@@ -120,7 +121,7 @@ impl ClassTable {
     }
 
     /// Predict a wide sparse row as it is; false if a class has seen other rows.
-    fn predict_thin(&self, x: Sparse<'_>, want: Want, out: &mut Prediction) -> bool {
+    fn predict_thin(&self, x: Sparse<'_>, want: Want, out: &mut ClassPrediction) -> bool {
         let thin = |class: &ClassStatistics| class.count == 0.0 || class.is_thin();
         let suits = x.width == self.plain_width && self.classes.iter().all(thin);
         if suits {
@@ -181,7 +182,7 @@ impl ClassTable {
         y: u32,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         estimate: Estimate,
         spare: &mut Spare,
     ) -> Option<bool> {
@@ -205,7 +206,7 @@ impl ClassTable {
 
     /// Predict a row that is not sparse.
     #[inline]
-    pub fn predict_dense(&self, x: Row<'_>, want: Want, out: &mut Prediction, alpha: f64) {
+    pub fn predict_dense(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, alpha: f64) {
         match x {
             Row::Plain(values) if values.len() == self.plain_width => {
                 let pairs = Pairs::new(values);
@@ -215,7 +216,7 @@ impl ClassTable {
         }
     }
 
-    pub fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, alpha: f64, scratch: &mut Scratch) {
+    pub fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, alpha: f64, scratch: &mut Scratch) {
         let Row::Sparse(sparse) = x else { return self.predict_dense(x, want, out, alpha) };
         if self.predict_thin(sparse, want, out) {
             return;

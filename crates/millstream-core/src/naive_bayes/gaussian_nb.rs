@@ -10,18 +10,22 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Map, Value as Json};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::learner::Learner;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Classifier, Part};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::part::Part;
+use crate::row::{Row, Scratch, Want};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, unpack};
+use crate::task::{ClassPrediction, Classes};
 
 use super::class_statistics::{ClassStatistics, Estimate, SavedClass, THIN};
 use super::class_table::{ClassTable, Spare};
 
 const NAME: &str = "naive_bayes.GaussianNB";
+/// Sums up to this leave room for any number of moderate rows.
+const ROOMY: f64 = 1e250;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -95,6 +99,10 @@ impl Part for GaussianNB {
         Ok(())
     }
 
+    fn infallible(&self) -> bool {
+        self.table.is_roomy(ROOMY)
+    }
+
     fn memory(&self) -> usize {
         std::mem::size_of::<Self>() + self.table.memory() + self.spare.memory()
     }
@@ -113,8 +121,8 @@ fn learned(sound: bool) -> Result<()> {
     }
 }
 
-impl Classifier for GaussianNB {
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+impl Learner<Classes> for GaussianNB {
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         self.table.predict(x, want, out, self.estimate.alpha, scratch);
     }
 
@@ -128,7 +136,7 @@ impl Classifier for GaussianNB {
         y: u32,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let Self { estimate, table, spare } = self;
@@ -146,7 +154,7 @@ impl Classifier for GaussianNB {
         learned(sound)
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
+    fn duplicate(&self) -> Box<dyn Learner<Classes>> {
         Box::new(self.clone())
     }
 }
@@ -156,14 +164,14 @@ mod tests {
     use super::*;
     use crate::registry;
 
-    fn model(parameters: Json) -> Box<dyn Classifier> {
+    fn model(parameters: Json) -> Box<dyn Learner<Classes>> {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let Built::Classifier(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
     }
 
-    fn probabilities(model: &dyn Classifier, x: Row<'_>) -> Vec<f64> {
-        let mut out = Prediction::default();
+    fn probabilities(model: &dyn Learner<Classes>, x: Row<'_>) -> Vec<f64> {
+        let mut out = ClassPrediction::default();
         model.predict(x, Want::Probabilities, &mut out, &mut Scratch::default());
         out.probabilities
     }

@@ -11,15 +11,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::basis::{outside, Outside, Region, BOUNDS, OUTSIDE};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
+use crate::learner::Learner;
 use crate::linear_model::{Coordinates, Stiffness, GROWTH, SCHEDULE, STIFFNESS};
 use crate::optim::Features;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{all_finite, finite, Row, Scratch, Value};
+use crate::part::{Abilities, Part};
+use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Numbers;
 
 use super::functional::{Example, Functional, Work};
 use super::network::{Network, HIDDEN_UNITS, SEED};
@@ -266,16 +268,12 @@ impl Part for IrmaRegressor {
         std::mem::size_of::<Self>() + self.state.coordinates.memory() + self.work.memory() + buffers
     }
 
-    fn needs_names(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { needs_names: true, checks_rows: true, ..Abilities::default() }
     }
 
     fn bind(&mut self, schema: &Schema) {
         self.names = schema.names().map(|name| name.to_string()).collect();
-    }
-
-    fn checks(&self) -> bool {
-        true
     }
 
     fn check(&self, x: Row<'_>, _scratch: &mut Scratch) -> Result<()> {
@@ -291,8 +289,8 @@ impl Part for IrmaRegressor {
     }
 }
 
-impl Regressor for IrmaRegressor {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+impl IrmaRegressor {
+    fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         if self.state.parameters.is_empty() {
             return 0.0;
         }
@@ -305,6 +303,12 @@ impl Regressor for IrmaRegressor {
         scratch.give_numbers(buffer);
         finite(said)
     }
+}
+
+impl Learner<Numbers> for IrmaRegressor {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.predicted(x, scratch);
+    }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         let mut buffer = scratch.take_numbers();
@@ -313,7 +317,7 @@ impl Regressor for IrmaRegressor {
         learned
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }

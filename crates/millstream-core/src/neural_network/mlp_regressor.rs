@@ -5,16 +5,18 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
+use crate::learner::Learner;
 use crate::linear_model::Coordinates;
 use crate::losses::Loss;
 use crate::optim::{Features, Optimizer, Penalty, Rule, Step, Weights};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Regressor};
-use crate::row::{finite, Row, Scratch};
+use crate::part::{Abilities, Part};
+use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Numbers;
 
 use super::network::{Network, HIDDEN_UNITS, SEED};
 
@@ -212,8 +214,8 @@ impl Part for MlpRegressor {
         std::mem::size_of::<Self>() + coordinates.memory() + weights.memory() + self.spare.memory()
     }
 
-    fn missing_is_zero(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { missing_is_zero: true, ..Abilities::default() }
     }
 
     fn inspect(&self, _schema: &Schema) -> Json {
@@ -225,12 +227,18 @@ impl Part for MlpRegressor {
     }
 }
 
-impl Regressor for MlpRegressor {
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+impl MlpRegressor {
+    fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         let located = self.state.coordinates.locate(x, scratch);
         let said = self.say(located.features(), scratch);
         located.release(scratch);
         said
+    }
+}
+
+impl Learner<Numbers> for MlpRegressor {
+    fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
+        *out = self.predicted(x, scratch);
     }
 
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
@@ -248,7 +256,7 @@ impl Regressor for MlpRegressor {
         learned.inspect_err(|_| self.shrink(before, fresh))
     }
 
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<Numbers>> {
         Box::new(self.clone())
     }
 }
@@ -256,9 +264,10 @@ impl Regressor for MlpRegressor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
     use crate::registry;
 
-    fn build(parameters: Json) -> Box<dyn Regressor> {
+    fn build(parameters: Json) -> Box<dyn Learner<Numbers>> {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let Built::Regressor(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
@@ -278,14 +287,14 @@ mod tests {
         let (b, w) = (begun[2], begun[3]);
         let a = (b + 2.0 * w).tanh();
         let x = Row::Plain(&[2.0]);
-        assert_eq!(model.step(x, 3.0, 1.0, &mut scratch).unwrap(), 0.0);
-        let f = model.step(x, 3.0, 1.0, &mut scratch).unwrap();
+        assert_eq!(model.step_number(x, 3.0, 1.0, &mut scratch).unwrap(), 0.0);
+        let f = model.step_number(x, 3.0, 1.0, &mut scratch).unwrap();
         assert!((f - (0.6 + 0.6 * a * a)).abs() < 1e-15);
         let s = 2.0 * (f - 3.0);
         let u = 0.6 * a * (1.0 - a * a);
         let (c, v, b, w) = (0.6 - 0.1 * s, 0.6 * a - 0.1 * s * a, b - 0.1 * s * u, w - 0.2 * s * u);
         let wanted = c + v * (b + 2.0 * w).tanh();
-        assert!((model.predict(x, &mut scratch) - wanted).abs() < 1e-14);
+        assert!((model.number(x, &mut scratch) - wanted).abs() < 1e-14);
     }
 
     #[test]
@@ -297,7 +306,7 @@ mod tests {
         let before = model.save().unwrap();
         assert!(model.learn(Row::Plain(&[1e308, 1e308]), 1e308, 1e9, &mut scratch).is_err());
         assert_eq!(model.save().unwrap(), before);
-        assert!(model.predict(Row::Plain(&[1e308, -1e308]), &mut scratch).is_finite());
+        assert!(model.number(Row::Plain(&[1e308, -1e308]), &mut scratch).is_finite());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The declarations of the optimisers: parameters, bounds, defaults. The defaults are River's.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::{Optimizer, Rule, Schedule, Whole};
 

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
-use crate::registry::{build_resolved, resolve, Built, Declaration, Role};
+use crate::registry::{build_resolved, resolve};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {

@@ -45,7 +45,7 @@ pub struct Weights {
     undo: Undo,
 }
 
-/// The way back to the state at `hold`.
+/// The way back to the state at `savepoint`.
 #[derive(Clone, Debug, Default)]
 enum Undo {
     #[default]
@@ -195,7 +195,7 @@ impl Weights {
 
     /// The columns of the row after the next one to be learned: its step asks for them, where weights lie in pairs.
     #[inline]
-    pub fn foresee(&mut self, indices: &[u32]) {
+    pub fn prefetch(&mut self, indices: &[u32]) {
         if !self.pairs.is_empty() {
             self.coming.clear();
             self.coming.extend_from_slice(indices);
@@ -270,17 +270,17 @@ impl Weights {
     }
 
     /// From now on, keep what is overwritten.
-    pub fn hold(&mut self) {
+    pub fn savepoint(&mut self) {
         self.undo = Undo::Cells { width: self.len(), cells: Vec::new() };
     }
 
     /// Keep nothing more.
-    pub fn release(&mut self) {
+    pub fn discard_savepoint(&mut self) {
         self.undo = Undo::None;
     }
 
-    /// Back to the state at `hold`.
-    pub fn restore(&mut self) {
+    /// Back to the state at `savepoint`.
+    pub fn rollback(&mut self) {
         match std::mem::take(&mut self.undo) {
             Undo::None => {}
             Undo::Copy(before) => *self = *before,
@@ -309,7 +309,7 @@ impl Weights {
         }
         let mut before = Box::new(self.clone());
         before.undo = undo;
-        before.restore();
+        before.rollback();
         self.undo = Undo::Copy(before);
     }
 
@@ -631,7 +631,7 @@ mod tests {
                     } else {
                         weights.grow(width, rule, false);
                     }
-                    weights.foresee(&coming);
+                    weights.prefetch(&coming);
                     assert!(!weights.propose(&optimizer, features, Step { slope: 1e308, ..step }, &mut next));
                     assert!(weights.propose(&optimizer, features, step, &mut next));
                     weights.commit(features, &mut next);

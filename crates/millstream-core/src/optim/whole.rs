@@ -4,8 +4,8 @@
 //! They are not a rule for one coordinate, so the kernel of `weights.rs` cannot carry them; their arithmetic is in
 //! linear_model/whole, one file each. The constant term is a coordinate like the others to them.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::Schedule;
 

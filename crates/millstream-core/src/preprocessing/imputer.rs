@@ -12,13 +12,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Transformer};
+use crate::part::{Abilities, Part};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Schema, UNSEEN};
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 const NAME: &str = "preprocessing.Imputer";
 
@@ -254,12 +256,12 @@ impl Part for Imputer {
             + self.constants.capacity() * 8
     }
 
-    fn needs_names(&self) -> bool {
-        self.nominals == Strategy::Constant
+    fn abilities(&self) -> Abilities {
+        Abilities { needs_names: self.nominals == Strategy::Constant, ..Abilities::default() }
     }
 
     fn bind(&mut self, schema: &Schema) {
-        if self.needs_names() {
+        if self.abilities().needs_names {
             let code = |slot: usize| schema.code(slot as u32, &self.nominal_fill_value);
             self.constants = (0..schema.len()).map(code).collect();
         }
@@ -311,7 +313,7 @@ impl Transformer for Imputer {
         }
     }
 
-    fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, _y: Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
         let mut dense = scratch.take_numbers();
         let sound = self.learn_dense(x.dense(&mut dense), w);
         scratch.give_numbers(dense);
@@ -373,10 +375,10 @@ mod tests {
         let Built::Transformer(mut imputer) = registry::build_resolved(&description).unwrap() else { panic!() };
         let mut scratch = Scratch::default();
         let kinds = [Number, Nominal];
-        imputer.learn(Row::Mixed(&[1.0, 0.0], &kinds), 1.0, &mut scratch).unwrap();
-        imputer.learn(Row::Mixed(&[4.0, 1.0], &kinds), 2.0, &mut scratch).unwrap();
+        imputer.learn(Row::Mixed(&[1.0, 0.0], &kinds), Truth::None, 1.0, &mut scratch).unwrap();
+        imputer.learn(Row::Mixed(&[4.0, 1.0], &kinds), Truth::None, 2.0, &mut scratch).unwrap();
         let before = imputer.save().unwrap();
-        imputer.learn(Row::Mixed(&[9.0, 3.0], &kinds), 9.0, &mut scratch).unwrap();
+        imputer.learn(Row::Mixed(&[9.0, 3.0], &kinds), Truth::None, 9.0, &mut scratch).unwrap();
         imputer.undo();
         assert_eq!(imputer.save().unwrap(), before);
         // The mean is (1 + 2 · 4) / 3 = 3; code 1 weighs 2, code 0 weighs 1.
@@ -386,9 +388,9 @@ mod tests {
         assert_eq!(z, [3.0, 1.0]);
         // x − mean overflows, so nothing is learned.
         let huge = |x: f64| [x, f64::NAN];
-        imputer.learn(Row::Mixed(&huge(f64::MAX), &kinds), 3.0, &mut scratch).unwrap();
+        imputer.learn(Row::Mixed(&huge(f64::MAX), &kinds), Truth::None, 3.0, &mut scratch).unwrap();
         let before = imputer.save().unwrap();
-        assert!(imputer.learn(Row::Mixed(&huge(f64::MIN), &kinds), 1.0, &mut scratch).is_err());
+        assert!(imputer.learn(Row::Mixed(&huge(f64::MIN), &kinds), Truth::None, 1.0, &mut scratch).is_err());
         assert_eq!(imputer.save().unwrap(), before);
     }
 }

@@ -5,12 +5,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Transformer};
+use crate::part::Part;
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 const NAME: &str = "preprocessing.MaxAbsScaler";
 
@@ -67,6 +69,10 @@ impl Part for MaxAbsScaler {
         Ok(())
     }
 
+    fn infallible(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
         std::mem::size_of::<Self>() + self.state.greatest.capacity() * 8 + self.undo.changed.capacity() * 16
     }
@@ -88,7 +94,7 @@ impl Transformer for MaxAbsScaler {
         out.map(x, |slot, value| self.scaled(slot, value));
     }
 
-    fn learn(&mut self, x: Row<'_>, _w: f64, _: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, _y: Truth, _w: f64, _: &mut Scratch) -> Result<()> {
         self.undo.width = self.state.greatest.len();
         self.undo.changed.clear();
         if x.width() > self.undo.width {
@@ -132,10 +138,10 @@ mod tests {
     fn steps_by_hand_dense_and_sparse() {
         let mut scaler = MaxAbsScaler::default();
         let mut scratch = Scratch::default();
-        scaler.learn(Row::Plain(&[1.0, 0.0, -4.0]), 1.0, &mut scratch).unwrap();
+        scaler.learn(Row::Plain(&[1.0, 0.0, -4.0]), Truth::None, 1.0, &mut scratch).unwrap();
         let before = scaler.save().unwrap();
         let wide = Sparse { indices: &[1, 3], values: &[-8.0, 2.0], width: 4 };
-        scaler.learn(Row::Sparse(wide), 1.0, &mut scratch).unwrap();
+        scaler.learn(Row::Sparse(wide), Truth::None, 1.0, &mut scratch).unwrap();
         // Greatest: 1, 8, 4, 2.
         let mut out = RowBuffer::default();
         let x = Sparse { indices: &[1, 2], values: &[2.0, -4.0], width: 4 };

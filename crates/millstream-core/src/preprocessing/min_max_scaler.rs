@@ -6,13 +6,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::batch::MODERATE;
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Transformer};
+use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 const NAME: &str = "preprocessing.MinMaxScaler";
 
@@ -155,6 +158,13 @@ impl Part for MinMaxScaler {
         Ok(())
     }
 
+    fn infallible(&self) -> bool {
+        let Extremes { least, greatest } = &self.extremes;
+        let mut known = least.iter().zip(greatest).filter(|(least, greatest)| least <= greatest);
+        let bounds = self.low.abs().max(self.high.abs()) <= MODERATE;
+        bounds && known.all(|(least, greatest)| least.abs().max(greatest.abs()) <= MODERATE)
+    }
+
     fn memory(&self) -> usize {
         std::mem::size_of::<Self>()
             + (self.extremes.least.capacity() + self.extremes.greatest.capacity()) * 8
@@ -179,7 +189,7 @@ impl Transformer for MinMaxScaler {
         scratch.give_numbers(dense);
     }
 
-    fn learn(&mut self, x: Row<'_>, _w: f64, scratch: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, _y: Truth, _w: f64, scratch: &mut Scratch) -> Result<()> {
         let mut dense = scratch.take_numbers();
         let sound = self.learn_dense(x.dense(&mut dense));
         scratch.give_numbers(dense);
@@ -220,14 +230,14 @@ mod tests {
         let Built::Transformer(mut scaler) = registry::build_resolved(&description).unwrap() else { panic!() };
         let mut scratch = Scratch::default();
         for x in [2.0, 6.0, 5.0] {
-            scaler.learn(Row::Plain(&[x]), 1.0, &mut scratch).unwrap();
+            scaler.learn(Row::Plain(&[x]), Truth::None, 1.0, &mut scratch).unwrap();
         }
         let before = scaler.save().unwrap();
-        scaler.learn(Row::Plain(&[9.0, 1.0]), 1.0, &mut scratch).unwrap();
+        scaler.learn(Row::Plain(&[9.0, 1.0]), Truth::None, 1.0, &mut scratch).unwrap();
         scaler.undo();
         assert_eq!(scaler.save().unwrap(), before);
-        assert!(scaler.learn(Row::Plain(&[f64::MAX, f64::MIN]), 1.0, &mut scratch).is_ok());
-        assert!(scaler.learn(Row::Plain(&[f64::MIN, f64::MIN]), 1.0, &mut scratch).is_err());
+        assert!(scaler.learn(Row::Plain(&[f64::MAX, f64::MIN]), Truth::None, 1.0, &mut scratch).is_ok());
+        assert!(scaler.learn(Row::Plain(&[f64::MIN, f64::MIN]), Truth::None, 1.0, &mut scratch).is_err());
         scaler.load(&before).unwrap();
         // Least 2, greatest 6: 5 is 3/4 of the way from −1 to 3.
         let mut out = RowBuffer::default();

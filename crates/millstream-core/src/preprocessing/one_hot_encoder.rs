@@ -7,13 +7,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Transformer};
+use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 const NAME: &str = "preprocessing.OneHotEncoder";
 /// No place was given out.
@@ -168,6 +170,10 @@ impl Part for OneHotEncoder {
         Ok(())
     }
 
+    fn infallible(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
         let nominals: usize = self.places.nominals.iter().map(|cells| 24 + cells.capacity() * 4).sum();
         std::mem::size_of::<Self>() + self.places.numbers.capacity() * 4 + nominals + self.undo.0.capacity() * 12
@@ -243,7 +249,7 @@ impl Transformer for OneHotEncoder {
         scratch.give_numbers(dense);
     }
 
-    fn learn(&mut self, x: Row<'_>, _w: f64, _: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, _y: Truth, _w: f64, _: &mut Scratch) -> Result<()> {
         self.undo.0.clear();
         let OneHotEncoder { drop_first, places, undo, .. } = self;
         let mut give = |slot: usize, code: Option<u32>| {
@@ -314,9 +320,9 @@ mod tests {
         };
         let mut scratch = Scratch::default();
         let kinds = [Nominal, Number];
-        encoder.learn(Row::Mixed(&[0.0, 7.0], &kinds), 1.0, &mut scratch).unwrap();
+        encoder.learn(Row::Mixed(&[0.0, 7.0], &kinds), Truth::None, 1.0, &mut scratch).unwrap();
         let before = encoder.save().unwrap();
-        encoder.learn(Row::Mixed(&[1.0, f64::NAN], &kinds), 1.0, &mut scratch).unwrap();
+        encoder.learn(Row::Mixed(&[1.0, f64::NAN], &kinds), Truth::None, 1.0, &mut scratch).unwrap();
         // Places: value 0, the number, value 1.
         let mut out = RowBuffer::default();
         encoder.transform(Row::Mixed(&[1.0, 5.0], &kinds), &mut out, &mut scratch);

@@ -11,15 +11,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Transformer};
+use crate::part::Part;
 use crate::row::{all_finite, bounded, Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Schema};
 use crate::state::{pack, require, unpack};
+use crate::task::Truth;
+use crate::transformer::Transformer;
 
 const NAME: &str = "preprocessing.StandardScaler";
+/// Sums up to this are far from overflowing, whatever moderate rows follow.
+const LARGEST: f64 = 1e250;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
@@ -296,6 +300,13 @@ impl Part for StandardScaler {
         Ok(())
     }
 
+    fn infallible(&self) -> bool {
+        let Moments { shared_count, counts, means, squares, .. } = &self.moments;
+        let counts = std::iter::once(shared_count).chain(counts);
+        // NaN says that the counts differ.
+        !counts.chain(means).any(|number| number.abs() > LARGEST) && squares.iter().all(|&sum| sum <= LARGEST)
+    }
+
     fn memory(&self) -> usize {
         std::mem::size_of::<Self>() + self.moments.memory() + self.spare.memory()
     }
@@ -344,6 +355,7 @@ impl Transformer for StandardScaler {
     fn step(
         &mut self,
         x: Row<'_>,
+        y: Truth,
         w: f64,
         before: &mut RowBuffer,
         after: &mut RowBuffer,
@@ -359,12 +371,12 @@ impl Transformer for StandardScaler {
             }
             _ => {
                 self.transform(x, before, scratch);
-                self.learn_and_transform(x, w, after, scratch)
+                self.learn_and_transform(x, y, w, after, scratch)
             }
         }
     }
 
-    fn learn(&mut self, x: Row<'_>, w: f64, scratch: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, _y: Truth, w: f64, scratch: &mut Scratch) -> Result<()> {
         let fresh = self.moments.means.is_empty();
         let sound = match x {
             Row::Plain(values) => {
@@ -391,7 +403,7 @@ impl Transformer for StandardScaler {
             Row::Mixed(..) => self.learn_mixed(x, w),
             Row::Sparse(_) => {
                 let mut dense = scratch.take_numbers();
-                let learned = self.learn(x.dense(&mut dense), w, scratch);
+                let learned = self.learn(x.dense(&mut dense), Truth::None, w, scratch);
                 scratch.give_numbers(dense);
                 return learned;
             }
@@ -434,7 +446,7 @@ mod tests {
         let Built::Transformer(mut scaler) = registry::build_resolved(&description).unwrap() else { panic!() };
         let mut scratch = Scratch::default();
         for x in [1.0, 2.0, 6.0] {
-            scaler.learn(Row::Plain(&[x]), 1.0, &mut scratch).unwrap();
+            scaler.learn(Row::Plain(&[x]), Truth::None, 1.0, &mut scratch).unwrap();
         }
         // Mean 3, variance (4 + 1 + 9) / 3 = 14/3.
         let mut out = RowBuffer::default();

@@ -1,10 +1,11 @@
 //! The smallest and the largest number so far.
 
 use super::never_told;
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Statistic};
+use crate::part::Part;
 use crate::state::{pack, require, unpack};
+use crate::statistic::Statistic;
 
 pub static MIN: Declaration = Declaration {
     name: "stats.Min",

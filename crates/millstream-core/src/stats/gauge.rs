@@ -2,12 +2,13 @@
 
 use serde_json::Value as Json;
 
+use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
-use crate::registry::{self, Built};
-use crate::role::Statistic;
+use crate::registry;
 use crate::schema::Schema;
 use crate::state::{self, Saved};
+use crate::statistic::Statistic;
 
 pub struct Gauge {
     description: Json,
@@ -109,7 +110,10 @@ impl Gauge {
     }
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved = state::open(bytes)?;
+        Self::from_saved(state::open(bytes)?)
+    }
+
+    pub fn from_saved(saved: Saved) -> Result<Self> {
         let mut gauge = Gauge::new(&state::description(&saved)?)?;
         gauge.statistic.load(&saved.state)?;
         gauge.updates = saved.learned;

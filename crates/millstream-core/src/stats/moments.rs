@@ -14,11 +14,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{never_told, overflow};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Statistic};
+use crate::part::Part;
 use crate::state::{pack, require, unpack};
+use crate::statistic::Statistic;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Which {

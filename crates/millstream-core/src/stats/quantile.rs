@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::overflow;
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Statistic};
+use crate::part::Part;
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
+use crate::statistic::Statistic;
 
 const NAME: &str = "stats.Quantile";
 /// Numbers in a buffer; even.

@@ -6,11 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Statistic};
+use crate::part::Part;
 use crate::state::{pack, require, unpack};
+use crate::statistic::Statistic;
 
 const NAME: &str = "stats.Rolling";
 

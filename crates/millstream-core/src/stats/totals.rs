@@ -6,10 +6,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{never_told, overflow};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::{Part, Statistic};
+use crate::part::Part;
 use crate::state::{pack, require, unpack};
+use crate::statistic::Statistic;
 
 pub static COUNT: Declaration = Declaration {
     name: "stats.Count",

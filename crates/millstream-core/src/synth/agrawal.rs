@@ -21,10 +21,10 @@
 
 use super::balance::Balance;
 use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
+use crate::declaration::{Built, Declaration, Role};
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Agrawal",

@@ -14,11 +14,11 @@
 use std::f64::consts::PI;
 
 use super::{generator, seed, Form, SAMPLE, SEED};
+use crate::declaration::{Built, Declaration, Role};
 use crate::elementary::{cos, exp, sin};
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Drift",

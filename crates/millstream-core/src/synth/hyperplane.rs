@@ -6,10 +6,10 @@
 //! `sigma` a direction is reversed. Weights begin uniform in [0, 1].
 
 use super::{seed, Form, MODEL, NOISE_PERCENTAGE, N_FEATURES, SAMPLE, SEED};
+use crate::declaration::{Built, Declaration, Role};
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Hyperplane",

@@ -4,11 +4,11 @@
 //! comes. So the features of each class are those of the stream; a stream that moves goes on with those passed over.
 
 use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::{Choice, Random};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 /// After so many examples without the wanted class, one of another is let through: the class may not exist.
 const TRIES: usize = 100_000;

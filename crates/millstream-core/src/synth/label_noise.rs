@@ -1,11 +1,11 @@
 //! LabelNoise: some examples get a wrong class.
 
 use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.LabelNoise",

@@ -6,11 +6,11 @@
 //! or 1 by chance. To drift, some of the seven change places with some of the seventeen.
 
 use super::{seed, Form, MODEL, SAMPLE, SEED};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 /// Top, upper left, upper right, middle, lower left, lower right, bottom.
 const SEGMENTS: [[u8; 7]; 10] = [

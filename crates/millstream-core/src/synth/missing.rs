@@ -1,10 +1,10 @@
 //! Missing: some values are not there, each by the same chance (missing completely at random; Rubin, 1976).
 
 use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
+use crate::declaration::{Built, Declaration, Role};
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Missing",

@@ -31,10 +31,10 @@ pub mod waveform;
 
 pub use form::Form;
 
+use crate::declaration::{Built, Role};
 use crate::fault::Result;
+use crate::generator::Generator;
 use crate::parameter::{Arguments, Default, Kind, Parameter};
-use crate::registry::{Built, Role};
-use crate::role::Generator;
 
 /// The purposes of one seed: what is fixed before the first example, and the examples.
 const MODEL: u64 = 0;
@@ -117,8 +117,9 @@ fn seed_model(arguments: &Arguments<'_>) -> Result<u64> {
 
 #[cfg(test)]
 pub mod tests {
-    use crate::registry::{build_resolved, resolve, Built};
-    use crate::role::Generator;
+    use crate::declaration::Built;
+    use crate::generator::Generator;
+    use crate::registry::{build_resolved, resolve};
 
     /// The generator of a description in JSON.
     pub fn built(description: &str) -> Box<dyn Generator> {

@@ -6,9 +6,9 @@
 //! collection of data sets that made the name 2dplanes known; it is 1 here.
 
 use super::{seed, Form, SAMPLE, SEED};
+use crate::declaration::{Built, Declaration, Role};
+use crate::generator::Generator;
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Planes2D",

@@ -11,11 +11,11 @@
 //! the faces of the cube.
 
 use super::{seed, seed_model, Form, MODEL, N_CLASSES, N_FEATURES, SAMPLE, SEED, SEED_MODEL};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::{Choice, Random};
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 /// The most coordinates of all centroids: 800 MB.
 const MOST: usize = 100_000_000;

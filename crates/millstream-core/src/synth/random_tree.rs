@@ -7,11 +7,11 @@
 //! in [0, 1], values by equal chance.
 
 use super::{seed, seed_model, Form, MODEL, N_CLASSES, SAMPLE, SEED, SEED_MODEL};
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::generator::Generator;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 use crate::schema::Name;
 
 /// More nodes than anyone wants; a tree that would have them is refused.

@@ -6,10 +6,10 @@
 //! that made the generator known; the paper's class 1 is the other side.
 
 use super::{seed, Form, NOISE_PERCENTAGE, SAMPLE, SEED};
+use crate::declaration::{Built, Declaration, Role};
+use crate::generator::Generator;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 const THRESHOLDS: [f64; 4] = [8.0, 9.0, 7.0, 9.5];
 

@@ -5,9 +5,9 @@
 
 use super::balance::Balance;
 use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
+use crate::declaration::{Built, Declaration, Role};
+use crate::generator::Generator;
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.STAGGER",

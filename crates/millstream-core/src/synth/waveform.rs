@@ -7,9 +7,9 @@
 //! that are only noise.
 
 use super::{seed, Form, HAS_NOISE, SAMPLE, SEED};
+use crate::declaration::{Built, Declaration, Role};
+use crate::generator::Generator;
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
-use crate::role::Generator;
 
 const PEAKS: [usize; 3] = [7, 15, 11];
 /// The waves that a class mixes.

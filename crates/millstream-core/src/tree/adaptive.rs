@@ -246,7 +246,7 @@ impl<L: TreeLeaf> Adaptive<L> {
                 break;
             }
             let target = if place == 0 { &*out } else { &said };
-            (self.ways[place].leaf, self.ways[place].error) = (leaf, target.error(y).or(L::Answer::UNHEARD));
+            (self.ways[place].leaf, self.ways[place].error) = (leaf, target.error(y).or(L::Answer::INITIAL_ERROR));
             if place > 0 {
                 self.blend(way.beside, &said, out);
             }
@@ -283,7 +283,7 @@ impl<L: TreeLeaf> Adaptive<L> {
         self.risen.clear();
         for way in &self.ways {
             let Some(error) = way.error else { continue };
-            let error = match (L::Answer::SHARES, way.beside) {
+            let error = match (L::Answer::ERROR_RATE, way.beside) {
                 (true, _) => error,
                 (false, NOWHERE) => self.spread.place(error),
                 (false, _) => self.spread.of(error),
@@ -357,7 +357,7 @@ impl<L: TreeLeaf> Adaptive<L> {
             return (Verdict::Open, 0.0);
         }
         let (error, rival) = (own.mean().clamp(0.0, 1.0), other.mean().clamp(0.0, 1.0));
-        let variance = if L::Answer::SHARES { error * (1.0 - error) } else { own.variance() };
+        let variance = if L::Answer::ERROR_RATE { error * (1.0 - error) } else { own.variance() };
         let inverse = 1.0 / own.width() as f64 + 1.0 / other.width() as f64;
         let bound = (2.0 * variance * self.options.log_significance * inverse).sqrt();
         let verdict = if error - rival > bound {
@@ -459,6 +459,11 @@ impl<L: TreeLeaf> AnyTree for Adaptive<L> {
 
     fn shown(&self, schema: &Schema) -> Json {
         self.shown(schema)
+    }
+
+    /// Within the limits of `certainty`, which are wider than those of moderate rows, no place refuses a row.
+    fn infallible(&self) -> bool {
+        !self.wide
     }
 
     fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {

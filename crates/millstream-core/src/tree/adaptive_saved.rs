@@ -36,7 +36,7 @@ impl<L: TreeLeaf> Adaptive<L> {
             tree: L::saved(&self.tree),
             watches: self.watches.clone(),
             random: self.random.clone(),
-            spread: (!L::Answer::SHARES).then_some(self.spread),
+            spread: (!L::Answer::ERROR_RATE).then_some(self.spread),
             begun: self.begun,
             swapped: self.swapped,
             changes: self.changes.clone(),
@@ -56,7 +56,7 @@ impl<L: TreeLeaf> Adaptive<L> {
         require(who, watches.iter().all(sound), "a window that cannot be")?;
         require(who, !nested(&restored, &alternates), "an alternate within an alternate")?;
         changes.check(who)?;
-        require(who, spread.is_some() != L::Answer::SHARES, "errors without a spread")?;
+        require(who, spread.is_some() != L::Answer::ERROR_RATE, "errors without a spread")?;
         require(who, spread.is_none_or(|spread| spread.is_sound()), "a spread that cannot be")?;
         let mut adaptive = Adaptive::new(restored, self.options, random);
         adaptive.wide = wide || !adaptive.tree.is_sure();

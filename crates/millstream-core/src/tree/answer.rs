@@ -1,40 +1,51 @@
 //! What a tree says of a row: classes or a number, and what ensembles and adaptive trees ask of either.
 
-use crate::block::Target;
-use crate::ensemble::record::Record;
-use crate::role::cast;
-use crate::row::{bounded, most, Prediction, Scratch, Want};
+use crate::row::{bounded, most, Scratch, Want};
+use crate::task::{ClassPrediction, Classes, Numbers, Task};
 
 pub trait Answer: Sized {
-    type Target: Target;
+    type Task: Task;
     type Want: Copy;
     /// The least that can be asked for, and all that can be.
     const LEAST: Self::Want;
     const ALL: Self::Want;
-    /// Whether errors are 0 or 1.
-    const SHARES: bool;
+    /// Whether errors are 0 or 1, so that their mean is an error rate.
+    const ERROR_RATE: bool;
     /// The error, for those who watch, of a tree that knows nothing; none if that tells nothing.
-    const UNHEARD: Option<f64>;
+    const INITIAL_ERROR: Option<f64>;
+    /// Whether rows must be dense to be predicted: the linear model of a leaf looks at every number.
+    const DENSE: bool;
+    fn want(want: Want) -> Self::Want;
+    /// Let `work` write an answer, and make a prediction of it.
+    fn write<R>(out: &mut <Self::Task as Task>::Prediction, work: impl FnOnce(&mut Self) -> R) -> R;
     fn take(scratch: &mut Scratch) -> Self;
     fn give(self, scratch: &mut Scratch);
     /// How wrong it is; none if it says nothing.
-    fn error(&self, y: Self::Target) -> Option<f64>;
+    fn error(&self, y: <Self::Task as Task>::Truth) -> Option<f64>;
     /// Add what another says of the row, which weighs so much beside the first. Then it is to be finished.
     fn blend(&mut self, other: &Self, weight: f64);
     fn finish(&mut self, want: Self::Want);
     /// Write it down as votes.
-    fn cast(&self, votes: &mut [f64]);
-    /// What answers weigh that have such a record.
-    fn trust(record: &Record) -> f64;
+    fn vote(&self, votes: &mut [f64]);
 }
 
-impl Answer for Prediction {
-    type Target = u32;
+impl Answer for ClassPrediction {
+    type Task = Classes;
     type Want = Want;
     const LEAST: Want = Want::Class;
     const ALL: Want = Want::Probabilities;
-    const SHARES: bool = true;
-    const UNHEARD: Option<f64> = Some(1.0);
+    const ERROR_RATE: bool = true;
+    const INITIAL_ERROR: Option<f64> = Some(1.0);
+    const DENSE: bool = false;
+
+    fn want(want: Want) -> Want {
+        want
+    }
+
+    #[inline(always)]
+    fn write<R>(out: &mut ClassPrediction, work: impl FnOnce(&mut Self) -> R) -> R {
+        work(out)
+    }
 
     fn take(scratch: &mut Scratch) -> Self {
         scratch.take_prediction()
@@ -71,12 +82,8 @@ impl Answer for Prediction {
     }
 
     #[inline(always)]
-    fn cast(&self, votes: &mut [f64]) {
-        cast(self, votes);
-    }
-
-    fn trust(record: &Record) -> f64 {
-        record.accuracy()
+    fn vote(&self, votes: &mut [f64]) {
+        Classes::vote(self, votes);
     }
 }
 
@@ -88,12 +95,23 @@ pub struct Number {
 }
 
 impl Answer for Number {
-    type Target = f64;
+    type Task = Numbers;
     type Want = ();
     const LEAST: () = ();
     const ALL: () = ();
-    const SHARES: bool = false;
-    const UNHEARD: Option<f64> = None;
+    const ERROR_RATE: bool = false;
+    const INITIAL_ERROR: Option<f64> = None;
+    const DENSE: bool = true;
+
+    fn want(_want: Want) {}
+
+    #[inline(always)]
+    fn write<R>(out: &mut f64, work: impl FnOnce(&mut Self) -> R) -> R {
+        let mut answer = Number::default();
+        let result = work(&mut answer);
+        *out = answer.number;
+        result
+    }
 
     fn take(_scratch: &mut Scratch) -> Self {
         Number::default()
@@ -119,12 +137,8 @@ impl Answer for Number {
     fn finish(&mut self, (): ()) {}
 
     #[inline(always)]
-    fn cast(&self, votes: &mut [f64]) {
+    fn vote(&self, votes: &mut [f64]) {
         votes[0] = self.number;
-    }
-
-    fn trust(record: &Record) -> f64 {
-        record.closeness()
     }
 }
 

@@ -8,9 +8,10 @@
 use serde_json::Value as Json;
 
 use crate::fault::{Fault, Result};
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
+use crate::task::ClassPrediction;
 
 use super::anytime_budget::{weight_of, Weights};
 use super::candidates::{Candidate, Test};
@@ -89,7 +90,7 @@ impl Anytime {
         y: u32,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.path.clear();
@@ -353,7 +354,12 @@ impl AnyTree for Anytime {
         self.shown(schema)
     }
 
-    fn predict(&self, x: Row<'_>, want: Want, out: &mut Prediction, scratch: &mut Scratch) {
+    /// Within the limits of `certainty`, which are wider than those of moderate rows, no place refuses a row.
+    fn infallible(&self) -> bool {
+        !self.wide
+    }
+
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         self.tree.predict(x, want, out, scratch);
     }
 
@@ -363,7 +369,7 @@ impl AnyTree for Anytime {
         y: u32,
         w: f64,
         want: Want,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         if !self.wide && is_sure(x, w) {

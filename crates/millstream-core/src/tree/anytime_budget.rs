@@ -76,7 +76,8 @@ mod tests {
     use crate::parameter::Arguments;
     use crate::random::Random;
     use crate::registry;
-    use crate::row::{Prediction, Row, Scratch, Want};
+    use crate::row::{Row, Scratch, Want};
+    use crate::task::ClassPrediction;
     use crate::tree::growth::Tree;
     use crate::tree::settings::Settings;
     use crate::tree::tree_model::AnyTree;
@@ -94,7 +95,8 @@ mod tests {
             ..Settings::new(&arguments).expect("settings")
         };
         let mut anytime = Anytime::new(Tree::new("tree", settings, None), 100.0);
-        let (mut random, mut scratch, mut out) = (Random::new(1, 2), Scratch::default(), Prediction::default());
+        let (mut random, mut scratch, mut out) =
+            (Random::new(1, 2), Scratch::default(), ClassPrediction::default());
         let mut incremental = 0;
         for row in 0..6000u32 {
             let x = [random.unit(), random.unit(), random.unit()];

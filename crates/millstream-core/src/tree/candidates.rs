@@ -297,8 +297,9 @@ mod tests {
     use crate::naive_bayes::class_table::Spare;
     use crate::parameter::Arguments;
     use crate::registry;
-    use crate::row::{Prediction, Row, Scratch, Want};
+    use crate::row::{Row, Scratch, Want};
     use crate::schema::Kind;
+    use crate::task::ClassPrediction;
 
     fn settings() -> Settings {
         let tree = registry::resolve(&serde_json::json!({ "name": "tree.HoeffdingTreeClassifier" })).unwrap();
@@ -310,7 +311,7 @@ mod tests {
     /// second where it is there.
     fn leaf(inherited: Vec<f64>, there: impl Fn(u32) -> bool) -> Leaf {
         let mut leaf = Leaf::new(0, 0, inherited, None);
-        let (mut spare, mut scratch, mut out) = (Spare::default(), Scratch::default(), Prediction::default());
+        let (mut spare, mut scratch, mut out) = (Spare::default(), Scratch::default(), ClassPrediction::default());
         for number in 1..=8 {
             let values = [f64::from(number), if there(number) { f64::from(number) } else { f64::NAN }];
             let x = Row::Mixed(&values, &[Kind::Number; 2]);
@@ -343,7 +344,7 @@ mod tests {
     #[test]
     fn one_value_against_the_rest_is_what_its_branches_say() {
         let mut leaf = Leaf::default();
-        let (mut spare, mut scratch, mut out) = (Spare::default(), Scratch::default(), Prediction::default());
+        let (mut spare, mut scratch, mut out) = (Spare::default(), Scratch::default(), ClassPrediction::default());
         for number in 0..200u32 {
             let (values, kinds) = ([f64::from(number * number % 7)], [Kind::Nominal]);
             let (x, y) = (Row::Mixed(&values, &kinds), u32::from(number % 7 == 2) + number % 2);

@@ -1,7 +1,7 @@
 //! How good a split is, from the weights of classes in its branches.
 //!
 //! * Information gain (Quinlan, 1986): H(before) − Σ_b w_b/w H(b), H(p) = −Σ p log₂ p; at most log₂ of the number of
-//!   classes. Before the split are the examples of all branches together, and no others: see docs/design.md.
+//!   classes. Before the split are the examples of all branches together, and no others: see docs/notes/trees.md.
 //! * Gini (Breiman et al., 1984): the same with 1 − Σ p² for H; at most 1.
 //! * Hellinger (Cieslak and Chawla, 2008): √Σ_b (√P(b | c) − √P(b | not c))², the most over classes c, which does not
 //!   depend on how rare a class is; at most √2.

@@ -3,7 +3,7 @@
 //! With n examples the mean of a quantity of range R is within ε = √(R² ln(1/δ) / 2n) of its expectation with
 //! probability 1 − δ. So the best split is taken if its merit exceeds the second best's by more than ε, or if ε has
 //! fallen below τ: then the two are so near that it does not matter. n is all weight of the leaf, also that which its
-//! parent's split left it (docs/design.md, "Trees", has what was measured). Not to split, of merit 0, competes too
+//! parent's split left it (measurements: docs/notes/trees.md). Not to split, of merit 0, competes too
 //! (pre-pruning, section 3 of the paper).
 
 use serde::{Deserialize, Serialize};

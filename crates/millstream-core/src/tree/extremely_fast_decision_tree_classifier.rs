@@ -9,8 +9,8 @@
 //! Ties are as in the Hoeffding tree for leaves. For a split that is reconsidered the paper has none; here with ε < τ it
 //! suffices to be better by a fifth, and by τ / 20. And a better threshold on the same feature moves, with its branches.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 
 use super::anytime::Anytime;
 use super::growth::Tree;
@@ -56,20 +56,21 @@ pub static DECLARATION: Declaration = Declaration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::Learner;
     use crate::registry;
-    use crate::role::Classifier;
     use crate::row::{Row, Scratch};
     use crate::schema::Schema;
+    use crate::task::Classes;
     use serde_json::json;
     use serde_json::Value as Json;
 
-    fn build(name: &str) -> Box<dyn Classifier> {
+    fn build(name: &str) -> Box<dyn Learner<Classes>> {
         let description = registry::resolve(&json!({ "name": name })).unwrap();
         let Built::Classifier(model) = registry::build_resolved(&description).unwrap() else { panic!() };
         model
     }
 
-    fn learn(model: &mut dyn Classifier, rows: usize, first: impl Fn(f64) -> f64) -> Json {
+    fn learn(model: &mut dyn Learner<Classes>, rows: usize, first: impl Fn(f64) -> f64) -> Json {
         let mut scratch = Scratch::default();
         for row in 0..rows {
             let y = row % 2;

@@ -57,6 +57,15 @@ impl<L: TreeLeaf> Tree<L> {
         tree
     }
 
+    /// A copy that goes on by itself, and so looks at all features.
+    pub fn alone(&self) -> Self {
+        let mut tree = Tree::new(L::TREE, self.settings, None);
+        match L::restore(&mut tree, L::saved_alone(self), &[]) {
+            Ok(()) => tree,
+            Err(_) => self.clone(),
+        }
+    }
+
     /// Add a node with a leaf.
     pub fn new_leaf(&mut self, depth: u32, origin: L::Origin, features: Option<Box<[u32]>>) -> u32 {
         let node = self.nodes.push(Node::leaf(self.leaves.len() as u32));
@@ -251,7 +260,7 @@ impl<L: TreeLeaf> Tree<L> {
     }
 
     /// As in `Part`: a row is refused only where a sum of its leaf would overflow.
-    pub fn never_refuses(&self) -> bool {
+    pub fn infallible(&self) -> bool {
         self.leaves.iter().all(|leaf| leaf.is_roomy(ROOMY))
     }
 

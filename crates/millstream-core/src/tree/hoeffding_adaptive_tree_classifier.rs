@@ -14,8 +14,8 @@
 //! begins again within an alternate, so that the cost is bounded; and while an alternate grows, it votes as well, with
 //! the weight (e / e′)² beside the subtree's 1.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
 
 use super::adaptive::{Adaptive, Options};
 use super::adaptive_settings;
@@ -65,7 +65,8 @@ pub static DECLARATION: Declaration = Declaration {
 mod tests {
     use super::*;
     use crate::registry;
-    use crate::row::{Prediction, Row, Scratch, Want};
+    use crate::row::{Row, Scratch, Want};
+    use crate::task::ClassPrediction;
     use crate::tree::nodes::ROOT;
     use crate::tree::tree_model::AnyTree;
     use serde_json::json;
@@ -81,7 +82,7 @@ mod tests {
     #[test]
     fn an_alternate_votes_and_is_swapped_in() {
         let mut adaptive = majority(json!({ "leaf_prediction": "mc", "grace_period": 10_000 }));
-        let (mut scratch, mut out) = (Scratch::default(), Prediction::default());
+        let (mut scratch, mut out) = (Scratch::default(), ClassPrediction::default());
         let x = Row::Plain(&[1.0]);
         // The first example finds no class, which is an error; the next two are class 0, as the leaf says.
         for wrong in [1.0, 1.0, 1.0] {

@@ -14,8 +14,8 @@
 //! when the alternate's faded squared errors are smaller; windows that adapt need neither a threshold in the unit of the
 //! target nor a rate of fading. While an alternate grows, the two are averaged, with the weights 1 and (e / e′)².
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::random::Random;
-use crate::registry::{Built, Declaration, Role};
 
 use super::adaptive::{Adaptive, Options};
 use super::adaptive_settings;

@@ -4,7 +4,7 @@
 //! whether Hoeffding's bound says that this is no accident (`decision`); then it becomes a node, and its branches
 //! begin anew.
 
-use crate::registry::{Built, Declaration, Role};
+use crate::declaration::{Built, Declaration, Role};
 
 use super::growth::Tree;
 use super::leaf::Leaf;

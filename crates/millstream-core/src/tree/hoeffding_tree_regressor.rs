@@ -1,7 +1,7 @@
 //! The Hoeffding tree for numbers, FIMT-DD without its change detection (Ikonomovska, Gama and Džeroski, 2011, "Learning
 //! model trees from evolving data streams"): splits that reduce the variance, linear models in the leaves.
 
-use crate::registry::{Built, Declaration, Role};
+use crate::declaration::{Built, Declaration, Role};
 
 use super::growth::Tree;
 use super::regression_leaf::RegressionLeaf;
@@ -36,6 +36,7 @@ pub static DECLARATION: Declaration = Declaration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::Numeric;
     use crate::registry;
     use crate::row::{Row, Scratch};
     use serde_json::json;
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(shown["nodes"].as_array().map(Vec::len), Some(3));
         assert_eq!(shown["nodes"][0]["threshold"], 4.5);
         assert!((shown["nodes"][0]["split"]["merit"].as_f64().unwrap() - 5.0 / 19.0).abs() < 1e-15);
-        assert_eq!(tree.predict(Row::Plain(&[3.0, 7.0]), &mut scratch), 0.0);
-        assert_eq!(tree.predict(Row::Plain(&[8.0, 7.0]), &mut scratch), 1.0);
+        assert_eq!(tree.number(Row::Plain(&[3.0, 7.0]), &mut scratch), 0.0);
+        assert_eq!(tree.number(Row::Plain(&[8.0, 7.0]), &mut scratch), 1.0);
     }
 }

@@ -6,8 +6,9 @@
 
 use crate::naive_bayes::class_statistics::ClassStatistics;
 use crate::naive_bayes::class_table::{ClassTable, Spare};
-use crate::row::{most, Prediction, Row, RowBuffer, Scratch, Value, Want};
+use crate::row::{most, Row, RowBuffer, Scratch, Value, Want};
 use crate::schema::Kind;
+use crate::task::ClassPrediction;
 
 use super::class_counts::Counts;
 use super::histogram::Histogram;
@@ -75,7 +76,7 @@ impl Leaf {
         vote: Vote,
         want: Want,
         classes: usize,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) {
         if self.trusts_majority(vote) {
@@ -96,7 +97,7 @@ impl Leaf {
         }
     }
 
-    fn majority(&self, want: Want, classes: usize, out: &mut Prediction) {
+    fn majority(&self, want: Want, classes: usize, out: &mut ClassPrediction) {
         out.clear();
         let total = self.weight();
         if total > 0.0 {
@@ -120,7 +121,7 @@ impl Leaf {
         settings: &Settings,
         want: Want,
         classes: usize,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         spare: &mut Spare,
         scratch: &mut Scratch,
     ) -> bool {
@@ -162,7 +163,7 @@ impl Leaf {
         settings: &Settings,
         want: Want,
         classes: usize,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         spare: &mut Spare,
         scratch: &mut Scratch,
     ) -> bool {
@@ -273,7 +274,7 @@ impl Leaf {
 
 /// Probabilities for every class that the tree knows.
 #[inline(always)]
-fn pad(out: &mut Prediction, want: Want, classes: usize) {
+fn pad(out: &mut ClassPrediction, want: Want, classes: usize) {
     if want == Want::Probabilities && out.class.is_some() && out.probabilities.len() < classes {
         out.probabilities.resize(classes, 0.0);
     }

@@ -4,8 +4,9 @@ use serde_json::Value as Json;
 
 use crate::fault::Result;
 use crate::naive_bayes::class_table::Spare;
-use crate::row::{Prediction, Row, Scratch, Want};
+use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
+use crate::task::ClassPrediction;
 
 use super::candidates::{Candidate, Workspace};
 use super::decision::Reason;
@@ -29,13 +30,14 @@ impl TreeSettings for Settings {
 
 impl TreeLeaf for Leaf {
     type Settings = Settings;
-    type Answer = Prediction;
+    type Answer = ClassPrediction;
     /// The weights of classes by code.
     type Origin = Vec<f64>;
     type Work = Workspace;
     type Saved = SavedTree;
     /// `Spare` holds one.
     const COPIES: usize = 1;
+    const TREE: &'static str = "tree.HoeffdingTreeClassifier";
 
     fn begun(node: u32, depth: u32, counts: Vec<f64>, features: Option<Box<[u32]>>) -> Self {
         Leaf::new(node, depth, counts, features)
@@ -72,7 +74,7 @@ impl TreeLeaf for Leaf {
         settings: &Settings,
         want: Want,
         classes: usize,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) {
         Leaf::predict(self, x, settings.vote, want, classes, out, scratch);
@@ -87,7 +89,7 @@ impl TreeLeaf for Leaf {
         settings: &Settings,
         want: Want,
         classes: usize,
-        out: &mut Prediction,
+        out: &mut ClassPrediction,
         spare: &mut Spare,
         scratch: &mut Scratch,
     ) -> bool {

@@ -68,4 +68,5 @@ pub use leaf::Leaf;
 pub use regression_leaf::RegressionLeaf;
 pub use regression_settings::RegressionSettings;
 pub use settings::Settings;
-pub use tree_leaf::{Target, TreeLeaf, Want};
+pub use tree_leaf::{Target, TaskOf, TreeLeaf, Want};
+pub use tree_model::TreeModel;

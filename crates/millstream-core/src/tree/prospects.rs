@@ -131,7 +131,8 @@ mod tests {
     use crate::parameter::Arguments;
     use crate::random::Random;
     use crate::registry;
-    use crate::row::{Prediction, Row, Scratch, Want};
+    use crate::row::{Row, Scratch, Want};
+    use crate::task::ClassPrediction;
     use crate::tree::decision::hoeffding_bound;
 
     fn settings() -> Settings {
@@ -159,7 +160,8 @@ mod tests {
             // How far apart the classes are in each of four features, from not at all to clearly.
             let apart: Vec<f64> = (0..4).map(|_| random.unit().powi(4) * 3.0).collect();
             let mut leaf = Leaf::default();
-            let (mut spare, mut scratch, mut out) = (Spare::default(), Scratch::default(), Prediction::default());
+            let (mut spare, mut scratch, mut out) =
+                (Spare::default(), Scratch::default(), ClassPrediction::default());
             let mut work = Workspace::default();
             for row in 1..=1200 {
                 let y = (random.unit() * random.unit() * f64::from(classes)) as u32;

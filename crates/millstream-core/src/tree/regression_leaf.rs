@@ -5,14 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::MODERATE;
+use crate::batch::MODERATE;
 use crate::row::{finite, Row, Value};
 
 use super::answer::Number;
 use super::certainty::{LARGEST, MOST, WIDEST};
 use super::histogram::{Content, Histogram};
 use super::linear_leaf::LinearLeaf;
-use super::regression_settings::{Prediction, RegressionSettings};
+use super::regression_settings::{ClassPrediction, RegressionSettings};
 use super::target::Targets;
 
 /// How fast old errors are forgotten where a leaf chooses between mean and linear model (section 4.3 of the paper).
@@ -79,10 +79,10 @@ impl RegressionLeaf {
 
     fn chosen(&self, [mean, linear]: [f64; 2], settings: &RegressionSettings) -> Number {
         let number = match settings.prediction {
-            Prediction::Mean => mean,
-            Prediction::Linear => linear,
-            Prediction::Adaptive if self.errors[1] < self.errors[0] => linear,
-            Prediction::Adaptive => mean,
+            ClassPrediction::Mean => mean,
+            ClassPrediction::Linear => linear,
+            ClassPrediction::Adaptive if self.errors[1] < self.errors[0] => linear,
+            ClassPrediction::Adaptive => mean,
         };
         Number { number, weight: f64::from(u8::from(self.targets.weight > 0.0)) }
     }
@@ -105,7 +105,7 @@ impl RegressionLeaf {
         }
         // An idle leaf does not begin what would weigh more.
         let first = self.linear.is_none();
-        if settings.prediction != Prediction::Mean && !(first && self.idle) {
+        if settings.prediction != ClassPrediction::Mean && !(first && self.idle) {
             let linear = self.linear.get_or_insert_default();
             if first {
                 linear.begin(y);

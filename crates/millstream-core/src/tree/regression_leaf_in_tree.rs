@@ -36,6 +36,7 @@ impl TreeLeaf for RegressionLeaf {
     type Work = ();
     type Saved = SavedRegression;
     const COPIES: usize = 0;
+    const TREE: &'static str = "tree.HoeffdingTreeRegressor";
 
     fn begun(node: u32, depth: u32, origin: Origin, features: Option<Box<[u32]>>) -> Self {
         RegressionLeaf::new(node, depth, origin, features)

@@ -5,7 +5,7 @@ use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Paramet
 
 /// How a leaf predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prediction {
+pub enum ClassPrediction {
     Mean,
     Linear,
     /// Whichever of the two has had smaller errors of late.
@@ -18,7 +18,7 @@ pub struct RegressionSettings {
     pub delta: f64,
     pub tau: f64,
     pub max_depth: u32,
-    pub prediction: Prediction,
+    pub prediction: ClassPrediction,
     pub n_bins: usize,
     pub learning_rate: f64,
     pub binary_split: bool,
@@ -61,9 +61,9 @@ impl RegressionSettings {
             tau: arguments.float("tau")?,
             max_depth: max_depth.map_or(u32::MAX, |depth| depth as u32),
             prediction: match arguments.text("leaf_prediction")? {
-                "mean" => Prediction::Mean,
-                "linear" => Prediction::Linear,
-                _ => Prediction::Adaptive,
+                "mean" => ClassPrediction::Mean,
+                "linear" => ClassPrediction::Linear,
+                _ => ClassPrediction::Adaptive,
             },
             n_bins: arguments.size("n_bins")?,
             learning_rate: arguments.float("learning_rate")?,

@@ -163,7 +163,8 @@ mod tests {
     use super::*;
     use crate::parameter::Arguments;
     use crate::registry;
-    use crate::row::{Prediction, Row, Scratch, Want};
+    use crate::row::{Row, Scratch, Want};
+    use crate::task::ClassPrediction;
     use crate::tree::nodes::NOWHERE;
     use crate::tree::settings::Settings;
 
@@ -184,7 +185,7 @@ mod tests {
         assert!(Tree::new("tree", settings, None).restore_from(tree.saved()).is_ok());
         // An adaptive tree may have lost the leaves that knew the others.
         let saved = SavedTree { classes: u32::MAX, ..tree.saved() };
-        let (mut adaptive, mut out) = (Tree::new("tree", settings, None), Prediction::default());
+        let (mut adaptive, mut out) = (Tree::new("tree", settings, None), ClassPrediction::default());
         adaptive.restore_with(saved, &[NOWHERE]).unwrap();
         adaptive.predict(Row::Plain(&[0.0]), Want::Probabilities, &mut out, &mut scratch);
         assert_eq!((adaptive.classes, out.probabilities.len()), (2, 2));

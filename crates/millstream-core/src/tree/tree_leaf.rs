@@ -10,13 +10,15 @@ use crate::fault::Result;
 use crate::naive_bayes::class_table::Spare;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
+use crate::task::Task;
 
 use super::answer::Answer;
 use super::candidates::Candidate;
 use super::decision::Reason;
 use super::growth::Tree;
 
-pub type Target<L> = <<L as TreeLeaf>::Answer as Answer>::Target;
+pub type TaskOf<L> = <<L as TreeLeaf>::Answer as Answer>::Task;
+pub type Target<L> = <TaskOf<L> as Task>::Truth;
 pub type Want<L> = <<L as TreeLeaf>::Answer as Answer>::Want;
 
 /// What every tree can be set to.
@@ -37,6 +39,8 @@ pub trait TreeLeaf: Clone + Debug + Default + Send + Sync + 'static {
     type Saved: Debug + Serialize + DeserializeOwned;
     /// How many copies of the leaf at work there are beside it.
     const COPIES: usize;
+    /// The name of a tree of such leaves that is a model of its own.
+    const TREE: &'static str;
 
     fn begun(node: u32, depth: u32, origin: Self::Origin, features: Option<Box<[u32]>>) -> Self;
     fn hang(&mut self, node: u32);

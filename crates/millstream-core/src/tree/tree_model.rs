@@ -5,14 +5,16 @@
 use serde_json::Value as Json;
 
 use crate::fault::Result;
-use crate::role::{Classifier, Part, Regressor};
-use crate::row::{self, Prediction, Row, Scratch};
+use crate::learner::Learner;
+use crate::part::Part;
+use crate::row::{self, Row, Scratch};
 use crate::schema::Schema;
 use crate::state::{pack, unpack};
+use crate::task::Task;
 
-use super::answer::{Answer, Number};
+use super::answer::Answer;
 use super::growth::Tree;
-use super::tree_leaf::{Target, TreeLeaf, Want};
+use super::tree_leaf::{Target, TaskOf, TreeLeaf, Want};
 
 /// What a kind of tree can do.
 pub trait AnyTree: Clone + Send + Sync + 'static {
@@ -24,7 +26,7 @@ pub trait AnyTree: Clone + Send + Sync + 'static {
     fn memory(&self) -> usize;
     fn shown(&self, schema: &Schema) -> Json;
     /// As in `Part`.
-    fn never_refuses(&self) -> bool {
+    fn infallible(&self) -> bool {
         false
     }
     fn predict(
@@ -72,8 +74,8 @@ impl<L: TreeLeaf> AnyTree for Tree<L> {
         L::shown(self, schema)
     }
 
-    fn never_refuses(&self) -> bool {
-        self.never_refuses()
+    fn infallible(&self) -> bool {
+        self.infallible()
     }
 
     fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
@@ -118,20 +120,33 @@ impl<T: AnyTree> Part for TreeModel<T> {
         self.0.shown(schema)
     }
 
-    fn never_refuses(&self) -> bool {
-        self.0.never_refuses()
+    fn infallible(&self) -> bool {
+        self.0.infallible()
     }
 }
 
-impl<T: AnyTree> Classifier for TreeModel<T>
-where
-    T::Leaf: TreeLeaf<Answer = Prediction>,
-{
-    fn predict(&self, x: Row<'_>, want: row::Want, out: &mut Prediction, scratch: &mut Scratch) {
-        self.0.predict(x, want, out, scratch);
+type AnswerOf<T> = <<T as AnyTree>::Leaf as TreeLeaf>::Answer;
+
+impl<T: AnyTree> Learner<TaskOf<T::Leaf>> for TreeModel<T> {
+    fn predict(
+        &self,
+        x: Row<'_>,
+        want: row::Want,
+        out: &mut <TaskOf<T::Leaf> as Task>::Prediction,
+        scratch: &mut Scratch,
+    ) {
+        let want = AnswerOf::<T>::want(want);
+        AnswerOf::<T>::write(out, |out| match x {
+            Row::Sparse(_) if AnswerOf::<T>::DENSE => {
+                let mut dense = scratch.take_numbers();
+                self.0.predict(x.dense(&mut dense), want, out, scratch);
+                scratch.give_numbers(dense);
+            }
+            x => self.0.predict(x, want, out, scratch),
+        });
     }
 
-    fn learn(&mut self, x: Row<'_>, y: u32, w: f64, scratch: &mut Scratch) -> Result<()> {
+    fn learn(&mut self, x: Row<'_>, y: Target<T::Leaf>, w: f64, scratch: &mut Scratch) -> Result<()> {
         let mut dense = scratch.take_numbers();
         let learned = self.0.learn(x.dense(&mut dense), y, w, scratch);
         scratch.give_numbers(dense);
@@ -141,50 +156,25 @@ where
     fn step(
         &mut self,
         x: Row<'_>,
-        y: u32,
+        y: Target<T::Leaf>,
         w: f64,
         want: row::Want,
-        out: &mut Prediction,
+        out: &mut <TaskOf<T::Leaf> as Task>::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if let Row::Sparse(_) = x {
-            let mut dense = scratch.take_numbers();
-            let learned = self.0.step(x.dense(&mut dense), y, w, want, out, scratch);
-            scratch.give_numbers(dense);
-            return learned;
-        }
-        self.0.step(x, y, w, want, out, scratch)
+        let want = AnswerOf::<T>::want(want);
+        AnswerOf::<T>::write(out, |out| match x {
+            Row::Sparse(_) => {
+                let mut dense = scratch.take_numbers();
+                let learned = self.0.step(x.dense(&mut dense), y, w, want, out, scratch);
+                scratch.give_numbers(dense);
+                learned
+            }
+            x => self.0.step(x, y, w, want, out, scratch),
+        })
     }
 
-    fn duplicate(&self) -> Box<dyn Classifier> {
-        Box::new(self.clone())
-    }
-}
-
-/// Rows are dense for predicting too: the linear model of a leaf looks at every number.
-impl<T: AnyTree> Regressor for TreeModel<T>
-where
-    T::Leaf: TreeLeaf<Answer = Number>,
-{
-    fn predict(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
-        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
-        self.0.predict(x.dense(&mut dense), (), &mut out, scratch);
-        scratch.give_numbers(dense);
-        out.number
-    }
-
-    fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.step(x, y, w, scratch).map(|_| ())
-    }
-
-    fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        let (mut dense, mut out) = (scratch.take_numbers(), Number::default());
-        let learned = self.0.step(x.dense(&mut dense), y, w, (), &mut out, scratch);
-        scratch.give_numbers(dense);
-        learned.map(|()| out.number)
-    }
-
-    fn duplicate(&self) -> Box<dyn Regressor> {
+    fn duplicate(&self) -> Box<dyn Learner<TaskOf<T::Leaf>>> {
         Box::new(self.clone())
     }
 }

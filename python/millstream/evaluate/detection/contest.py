@@ -11,6 +11,7 @@ import numpy as np
 
 from millstream import _core, registry
 from millstream._display import held_by
+from millstream._echo import quoted
 from millstream.drift.base import takes_rows
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.evaluate.detection.result import Detection, DriftResult
@@ -96,7 +97,7 @@ def drift(
         if value is not None and (
             isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1
         ):
-            raise InvalidValue(f"evaluate.drift: {what} must be a whole number, at least 1, got {value!r}")
+            raise InvalidValue(f"evaluate.drift: {what} must be a whole number, at least 1, got {quoted(value)}")
     if not chosen:
         raise InvalidValue("evaluate.drift: there must be at least one seed")
     found = []
@@ -142,7 +143,7 @@ def _built(given: Any) -> Any:
     if isinstance(given, type):
         given = given()
     if not callable(getattr(given, "update", None)) or not hasattr(given, "drift_detected"):
-        raise InvalidType(f"evaluate.drift: a detector has update(x) and drift_detected, got {given!r:.60}")
+        raise InvalidType(f"evaluate.drift: a detector has update(x) and drift_detected, got {quoted(given)}")
     return given
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from millstream._echo import quoted, visible
+from millstream._files import write_figure
 from millstream.errors import InvalidValue
 from millstream.evaluate.plot import COLOURS
 from millstream.evaluate.report.drawing import short, ticks
@@ -50,12 +52,12 @@ def save(result: DriftResult, path: str | PathLike[str], kind: str, stream: str 
         raise ImportError("save_plot() needs matplotlib: pip install matplotlib") from None
     figure = Figure(layout="constrained")
     _panels(result, kind, figure, streams)
-    figure.savefig(path, dpi=160)
+    write_figure(path, figure, dpi=160)
 
 
 def _checked(result: DriftResult, kind: str, stream: str | None) -> list[str]:
     if kind not in KINDS:
-        raise InvalidValue(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        raise InvalidValue(f"kind must be one of {', '.join(KINDS)}, got {quoted(kind)}")
     if stream is None:
         return result.streams
     if stream not in result.streams:
@@ -178,7 +180,7 @@ def fragment(result: DriftResult) -> str:
         cells = "".join(f"<th>{escape(name)}</th>" for name in head)
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         parts.append(f"<h4>{escape(title)}</h4><table><tr>{cells}</tr>{body}</table>{timeline(result, stream)}")
-    return f'<div class="millstream-drift">{"".join(parts)}</div>'
+    return visible(f'<div class="millstream-drift">{"".join(parts)}</div>')
 
 
 def timeline(result: DriftResult, stream: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.evaluate.detection.streams import Change
 from millstream.evaluate.frames import amount, frame, table
@@ -160,7 +161,7 @@ class DriftResult:
             if (score.stream, score.detector) == tuple(pair):
                 return score
         raise InvalidValue(
-            f"there is no stream and detector {pair!r}; streams are {', '.join(self.streams)}, "
+            f"there is no stream and detector {quoted(pair)}; streams are {', '.join(self.streams)}, "
             f"detectors {', '.join(self.detectors)}"
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from millstream import registry
+from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.synth.base import Generator
 
@@ -71,14 +72,14 @@ class ErrorStream:
     def __post_init__(self) -> None:
         shares = tuple(float(share) for share in self.shares)
         if not shares or not all(0.0 <= share <= 1.0 for share in shares):
-            raise InvalidValue(f"evaluate.ErrorStream: shares must be in [0, 1], got {self.shares!r}")
+            raise InvalidValue(f"evaluate.ErrorStream: shares must be in [0, 1], got {quoted(self.shares)}")
         if isinstance(self.length, bool) or not isinstance(self.length, int) or self.length < 1:
             raise InvalidValue(
-                f"evaluate.ErrorStream: length must be a whole number, at least 1, got {self.length!r}"
+                f"evaluate.ErrorStream: length must be a whole number, at least 1, got {quoted(self.length)}"
             )
         if isinstance(self.width, bool) or not isinstance(self.width, int) or not 0 <= self.width <= self.length:
             raise InvalidValue(
-                f"evaluate.ErrorStream: width must be a whole number in [0, length], got {self.width!r}"
+                f"evaluate.ErrorStream: width must be a whole number in [0, length], got {quoted(self.width)}"
             )
         object.__setattr__(self, "shares", shares)
 
@@ -123,7 +124,7 @@ def known_streams(given: Any, model: Any, length: int, judged: Sequence[str]) ->
         raise InvalidType(
             "evaluate.drift: a stream is one of "
             f"{', '.join(STREAMS)}, an ErrorStream, a generator, (values, change_points), or a function of a seed "
-            f"that gives such a pair, got {given!r:.60}"
+            f"that gives such a pair, got {quoted(given)}"
         )
     if isinstance(given, Mapping):
         return {str(name): _made(each, model, length, judged) for name, each in given.items()}
@@ -168,7 +169,7 @@ def _made(given: Any, model: Any, length: int, judged: Sequence[str]) -> tuple[M
         known = _known(*given)
         return lambda seed: known, False
     if not callable(given):
-        raise InvalidType(f"evaluate.drift: not a stream with known changes: {given!r:.60}")
+        raise InvalidType(f"evaluate.drift: not a stream with known changes: {quoted(given)}")
     takes = inspect.signature(given).parameters
 
     def make(seed: int) -> Known:
@@ -178,7 +179,7 @@ def _made(given: Any, model: Any, length: int, judged: Sequence[str]) -> tuple[M
         if not _is_own(made):
             raise InvalidType(
                 f"evaluate.drift: {_name_of(given)} must give (values, change_points) or a generator, "
-                f"got {made!r:.60}"
+                f"got {quoted(made)}"
             )
         return _known(*made)
 
@@ -192,17 +193,17 @@ def _known(values: Any, change_points: Iterable[Any]) -> Known:
     if one or not isinstance(change_points, Iterable):
         hint = f": write [{change_points}]" if hasattr(change_points, "__index__") else ""
         raise InvalidType(
-            f"evaluate.drift: change points must be a list of places, got {change_points!r:.60}{hint}"
+            f"evaluate.drift: change points must be a list of places, got {quoted(change_points)}{hint}"
         )
     for point in change_points:
         begin, end = point if isinstance(point, (tuple, list)) and len(point) == 2 else (point, point)
         numbers = (int, float, np.integer, np.floating)
         if not all(isinstance(place, numbers) and math.isfinite(place) for place in (begin, end)):
-            raise InvalidType(f"evaluate.drift: a change point is a place, or (begin, end), got {point!r:.60}")
+            raise InvalidType(f"evaluate.drift: a change point is a place, or (begin, end), got {quoted(point)}")
         if not 0 <= int(begin) <= int(end) or int(begin) >= max(length, 1):
             raise InvalidValue(
                 f"evaluate.drift: a change point is a place in the stream of {length:,} values, or (begin, end), "
-                f"got {point!r}"
+                f"got {quoted(point)}"
             )
         changes.append(Change(int(begin), int(end)))
     changes.sort(key=lambda change: change.begin)

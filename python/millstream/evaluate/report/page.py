@@ -6,9 +6,10 @@ import html
 import secrets
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from millstream._echo import visible
+from millstream._files import write_whole
 from millstream.drift.monitored import monitor_of
 from millstream.evaluate.frames import amount, number
 from millstream.evaluate.report import figures, squares, tables
@@ -30,7 +31,7 @@ def page(
     results: Mapping[str, Result], command: str | Sequence[str] | None = None, title: str | None = None
 ) -> str:
     """The whole page."""
-    shown = html.escape(title or _title(results))
+    shown = visible(html.escape(title or _title(results)))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -41,20 +42,9 @@ def page(
 
 
 def write(text: str, path: str | PathLike[str] | None) -> str:
-    """Write a page if there is a path, whole or not at all; give it back."""
+    """Write a page atomically if there is a path; give it back."""
     if path is not None:
-        # Through a link to what it leads to.
-        target = Path(path).resolve()
-        if target.exists() and not target.is_file():
-            # A pipe or /dev/stdout is written to, not replaced; a directory says so itself.
-            target.write_text(text, encoding="utf-8")
-            return text
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_whole(path, text.encode())
     return text
 
 
@@ -101,7 +91,8 @@ def fragment(
         parts.append(_unread(first))
         parts += [_folded(result, f"{prefix}-{place}") for place, result in enumerate(ranked[:_MOST_MODELS])]
     parts.append(_section("How to get this again", reproduce(results, command)))
-    return f'<div class="ms"><style>{style(len(first.values))}</style>{"".join(parts)}</div>'
+    # Names and labels are those of strangers: none may hide or turn around what stands beside it.
+    return visible(f'<div class="ms"><style>{style(len(first.values))}</style>{"".join(parts)}</div>')
 
 
 def _hint(result: Result) -> str:

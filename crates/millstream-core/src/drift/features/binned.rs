@@ -5,9 +5,9 @@
 //! features, and its distance reaches the threshold: windows of thousands of rows find differences that do not matter.
 //! `cells` has the measures.
 
+use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind as ParameterKind, Parameter};
-use crate::registry::{Built, Declaration, Role};
 use crate::schema::Kind;
 
 use super::bins::{count, distinct, quantiles};

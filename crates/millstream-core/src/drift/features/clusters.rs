@@ -7,8 +7,8 @@
 //! p-value counts twice. How much a feature says is how far the mean of the clusters, and the distance within them,
 //! has moved along it, as a share of all.
 
+use crate::declaration::{Declaration, Role};
 use crate::parameter::{Default as DefaultValue, Kind as ParameterKind, Parameter};
-use crate::registry::{Declaration, Role};
 use crate::schema::Kind;
 
 use super::cells::{Cells, Divergence};

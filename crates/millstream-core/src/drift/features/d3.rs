@@ -12,9 +12,9 @@
 //! learned from; whether a value is missing is a column of its own. How much a feature says is its weight times the
 //! distance of its means in the two windows, as a share of all.
 
+use crate::declaration::{Declaration, Role};
 use crate::error_function::complement;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind as ParameterKind, Parameter};
-use crate::registry::{Declaration, Role};
 use crate::schema::Kind;
 
 use super::detector::{build, Comparison, Found, Sample, Windows};

@@ -6,12 +6,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::declaration::Built;
+use crate::detector::FeatureDriftDetector;
 use crate::drift::{Direction, Verdict};
 use crate::fault::{Fault, Result};
 use crate::parameter::Arguments;
+use crate::part::Part;
 use crate::random::Random;
-use crate::registry::Built;
-use crate::role::{FeatureDriftDetector, Part};
 use crate::row::Row;
 use crate::schema::Kind;
 use crate::state::{pack, require, unpack};

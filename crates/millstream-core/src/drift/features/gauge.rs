@@ -2,11 +2,12 @@
 
 use serde_json::Value as Json;
 
+use crate::declaration::Built;
+use crate::detector::FeatureDriftDetector;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
 use crate::model::{Source, TableRow};
-use crate::registry::{self, Built};
-use crate::role::FeatureDriftDetector;
+use crate::registry;
 use crate::row::Row;
 use crate::schema::{Name, Schema};
 use crate::state::{self, Saved};
@@ -157,7 +158,10 @@ impl Gauge {
     }
 
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved = state::open(bytes)?;
+        Self::from_saved(state::open(bytes)?)
+    }
+
+    pub fn from_saved(saved: Saved) -> Result<Self> {
         let mut gauge = Gauge::new(&state::description(&saved)?)?;
         gauge.detector.load(&saved.state)?;
         gauge.schema = saved.schema;

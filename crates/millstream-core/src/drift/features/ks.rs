@@ -4,7 +4,7 @@
 //! test of their values; a share of missing values that has changed counts too. The reference is sorted once; a check
 //! sorts the current window and goes through both.
 
-use crate::registry::{Declaration, Role};
+use crate::declaration::{Declaration, Role};
 use crate::schema::Kind;
 
 use super::bins::distinct;

@@ -33,8 +33,9 @@ pub use ocdd::OCDD;
 
 #[cfg(test)]
 mod tests {
-    use crate::registry::{self, Built};
-    use crate::role::FeatureDriftDetector;
+    use crate::declaration::Built;
+    use crate::detector::FeatureDriftDetector;
+    use crate::registry;
     use crate::row::Row;
     use serde_json::{json, Value as Json};
 

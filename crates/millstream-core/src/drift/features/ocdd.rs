@@ -6,8 +6,8 @@
 //! than the usual share makes likely (Fisher's exact test, one tail). How much a feature says is how much farther it is
 //! from the nearest row of the support than in the rows of the reference that were not learned, as a share of all.
 
+use crate::declaration::{Declaration, Role};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind as ParameterKind, Parameter};
-use crate::registry::{Declaration, Role};
 use crate::schema::Kind;
 
 use super::cells::tails;

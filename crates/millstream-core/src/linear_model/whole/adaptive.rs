@@ -144,19 +144,19 @@ impl Memory for State {
         self.cells.constant[0]
     }
 
-    fn hold(&mut self) -> bool {
+    fn savepoint(&mut self) -> bool {
         self.held = [self.squares, self.total];
-        self.cells.hold();
+        self.cells.savepoint();
         true
     }
 
-    fn restore(&mut self) {
+    fn rollback(&mut self) {
         [self.squares, self.total] = self.held;
-        self.cells.restore();
+        self.cells.rollback();
     }
 
-    fn release(&mut self) {
-        self.cells.release();
+    fn commit(&mut self) {
+        self.cells.discard_savepoint();
     }
 
     fn validate(&self, who: &str, width: usize) -> Result<()> {

@@ -16,7 +16,7 @@ pub struct Cells<const N: usize> {
     undo: Undo<N>,
 }
 
-/// The way back to the state at `hold`.
+/// The way back to the state at `savepoint`.
 #[derive(Clone, Debug, Default)]
 enum Undo<const N: usize> {
     #[default]
@@ -139,16 +139,16 @@ impl<const N: usize> Cells<N> {
         }
         let undo = std::mem::take(&mut self.undo);
         let mut before = Cells { cells: self.cells.clone(), constant: self.constant, undo };
-        before.restore();
+        before.rollback();
         self.undo = Undo::Copy { cells: before.cells, constant: before.constant };
     }
 
-    /// See `Part::hold`; likewise `restore` and `release`.
-    pub fn hold(&mut self) {
+    /// See `Part::savepoint`; likewise `rollback` and `commit`.
+    pub fn savepoint(&mut self) {
         self.undo = Undo::Listed { width: self.cells.len(), constant: self.constant, cells: Vec::new() };
     }
 
-    pub fn restore(&mut self) {
+    pub fn rollback(&mut self) {
         match std::mem::take(&mut self.undo) {
             Undo::None => {}
             Undo::Copy { cells, constant } => (self.cells, self.constant) = (cells, constant),
@@ -164,7 +164,7 @@ impl<const N: usize> Cells<N> {
         }
     }
 
-    pub fn release(&mut self) {
+    pub fn discard_savepoint(&mut self) {
         self.undo = Undo::None;
     }
 

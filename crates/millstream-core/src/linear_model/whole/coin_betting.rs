@@ -117,17 +117,17 @@ impl Memory for State {
         self.cells.constant[0]
     }
 
-    fn hold(&mut self) -> bool {
-        self.cells.hold();
+    fn savepoint(&mut self) -> bool {
+        self.cells.savepoint();
         true
     }
 
-    fn restore(&mut self) {
-        self.cells.restore();
+    fn rollback(&mut self) {
+        self.cells.rollback();
     }
 
-    fn release(&mut self) {
-        self.cells.release();
+    fn commit(&mut self) {
+        self.cells.discard_savepoint();
     }
 
     fn validate(&self, who: &str, width: usize) -> Result<()> {

@@ -17,11 +17,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
+use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::losses::Loss;
 use crate::optim::{self, Features};
 use crate::parameter::Arguments;
-use crate::registry::Built;
 use crate::row::{finite, Row, Scratch, Value};
 use crate::schema::Schema;
 use crate::state::{pack, require, unpack};
@@ -66,12 +66,12 @@ pub trait Memory: Clone + Debug + Serialize + DeserializeOwned + Send + Sync + '
     fn shrink(&mut self, width: usize);
     fn weight(&self, place: usize) -> f64;
     fn constant(&self) -> f64;
-    /// See `Part::hold`; likewise `restore` and `release`.
-    fn hold(&mut self) -> bool {
+    /// See `Part::savepoint`; likewise `rollback` and `commit`.
+    fn savepoint(&mut self) -> bool {
         false
     }
-    fn restore(&mut self) {}
-    fn release(&mut self) {}
+    fn rollback(&mut self) {}
+    fn commit(&mut self) {}
     fn validate(&self, who: &str, width: usize) -> Result<()>;
     fn memory(&self) -> usize;
 }
@@ -162,7 +162,7 @@ pub struct Whole<R: Rule> {
     settings: Settings,
     rule: R,
     state: State<R::Memory>,
-    /// The coordinates and the number of steps as they were at `hold`.
+    /// The coordinates and the number of steps as they were at `savepoint`.
     held: Option<(Coordinates, f64)>,
 }
 
@@ -287,35 +287,35 @@ impl<R: Rule> Engine for Whole<R> {
         false
     }
 
-    fn gather(&mut self, _x: Row<'_>, _y: f64, _w: f64, _scratch: &mut Scratch) -> Result<()> {
+    fn accumulate(&mut self, _x: Row<'_>, _y: f64, _w: f64, _scratch: &mut Scratch) -> Result<()> {
         Err(Fault::wrong_type(format!(
             "{}: {} learns from one example at a time",
             self.settings.who, self.settings.optimizer
         )))
     }
 
-    fn descend_gathered(&mut self) -> Result<()> {
+    fn apply(&mut self) -> Result<()> {
         Ok(())
     }
 
-    fn hold(&mut self) -> bool {
-        if !self.state.memory.hold() {
+    fn savepoint(&mut self) -> bool {
+        if !self.state.memory.savepoint() {
             return false;
         }
         self.held = Some((self.state.coordinates.clone(), self.state.t));
         true
     }
 
-    fn restore(&mut self) {
+    fn rollback(&mut self) {
         if let Some((coordinates, t)) = self.held.take() {
             (self.state.coordinates, self.state.t) = (coordinates, t);
-            self.state.memory.restore();
+            self.state.memory.rollback();
         }
     }
 
-    fn release(&mut self) {
+    fn commit(&mut self) {
         self.held = None;
-        self.state.memory.release();
+        self.state.memory.commit();
     }
 
     fn save(&self) -> Result<Vec<u8>> {

@@ -1,10 +1,12 @@
 //! Mini-batches, and the loss over a table: what training by passes over finite data needs beside `learn`.
 
 use crate::fault::{Fault, Result};
-use crate::row::Scratch;
+use crate::row::{Row, Scratch};
 use crate::table::{each_raw, Reader, Table};
+use crate::task::{Target, Targets};
 
-use super::{Job, Model, Root, Source, TableRow, Target, Targets};
+use super::root::{for_task, RootTask};
+use super::{Job, Model, Source, TableRow};
 
 /// The loss of a model over some rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,12 +22,7 @@ impl Model {
     /// of their gradients, all at the weights before the step. Returns how many rows were learned and what stopped it,
     /// if something did: then the batches before are learned, and of that one nothing.
     pub fn learn_batches(&mut self, job: &Job<'_>, size: usize, scratch: &mut Scratch) -> (usize, Option<Fault>) {
-        let takes = match &self.root {
-            Root::Classifier(part) => part.takes_batches(),
-            Root::Regressor(part) => part.takes_batches(),
-            Root::Transformer(_) => false,
-        };
-        if !takes {
+        if !self.abilities.mini_batches {
             let words =
                 "learns from one example at a time; mini-batches are for linear_model.LinearRegression and \
                          linear_model.LogisticRegression, also at the end of a pipeline";
@@ -34,12 +31,12 @@ impl Model {
         let mut done = job.from;
         while done < job.to {
             let end = (done + size.max(1)).min(job.to);
-            let before = self.hold();
+            let before = self.savepoint();
             if let Err(fault) = self.learn_batch(job, done, end, scratch) {
-                self.restore(before);
+                self.rollback(before);
                 return (done - job.from, Some(fault));
             }
-            self.release(before);
+            self.commit(before);
             done = end;
         }
         (done - job.from, None)
@@ -51,29 +48,34 @@ impl Model {
             let mut source = TableRow { reader: &mut reader, raw };
             let w = job.weights.map_or(1.0, |weights| weights[row]);
             let target = job.targets.at(row).map_err(|fault| fault.by(&self.title));
-            let gathered = target.and_then(|target| self.gather(&mut source, target, w, scratch));
-            gathered.map_err(|fault| fault.at_row(row))
+            let accumulated = target.and_then(|target| self.accumulate(&mut source, target, w, scratch));
+            accumulated.map_err(|fault| fault.at_row(row))
         })?;
-        match &mut self.root {
-            Root::Classifier(part) => part.descend(),
-            Root::Regressor(part) => part.descend(),
-            Root::Transformer(_) => Ok(()),
-        }
-        .map_err(|fault| fault.at_row(from))
+        let applied = for_task!(self.root,
+            T => T::learner_mut(&mut self.root)?.mini_batch().map_or(Ok(()), |learner| learner.apply()),
+            transformer => Ok(()));
+        applied.map_err(|fault| fault.at_row(from))
     }
 
-    fn gather<S: Source>(
+    fn accumulate<S: Source>(
         &mut self,
         source: &mut S,
         target: Target<'_>,
         w: f64,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        self.take_in(source, target, w, |root, x, code| match (root, target) {
-            (Root::Classifier(part), _) => part.gather(x, code, w, scratch),
-            (Root::Regressor(part), Target::Number(y)) => part.gather(x, y, w, scratch),
-            _ => Ok(()),
-        })
+        for_task!(self.root,
+            T => self.admit::<T, S>(source, target, w, |root, x, y| match T::learner_mut(root)?.mini_batch() {
+                Some(learner) => learner.accumulate(x, y, w, scratch),
+                None => Ok(()),
+            }),
+            transformer => Ok(()))
+    }
+
+    /// The loss at an example; none if the learner minimises no loss, or does not know the class.
+    fn loss<T: RootTask>(&self, x: Row<'_>, target: Target<'_>, scratch: &mut Scratch) -> Result<Option<f64>> {
+        let learner = T::learner(&self.root)?;
+        Ok(T::known(target, &self.labels).and_then(|y| learner.loss(x, y, scratch)))
     }
 
     /// The loss over the rows of a table; None if the learner goes down no loss.
@@ -91,15 +93,10 @@ impl Model {
             let mut source = TableRow { reader: &mut reader, raw };
             let target = targets.at(row).map_err(|fault| fault.by(&self.title).at_row(row))?;
             let w = weights.map_or(1.0, |weights| weights[row]);
-            self.check(target, w).map_err(|fault| fault.at_row(row))?;
+            let checked = for_task!(self.root, T => self.check_target::<T>(target), transformer => Ok(()));
+            checked.and_then(|()| self.check_weight(w)).map_err(|fault| fault.at_row(row))?;
             let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title).at_row(row))?;
-            let loss = match (&self.root, target) {
-                (Root::Classifier(part), Target::Class(label)) => {
-                    self.labels.code(label).and_then(|code| part.loss(x, code, scratch))
-                }
-                (Root::Regressor(part), Target::Number(y)) => part.loss(x, y, scratch),
-                _ => None,
-            };
+            let loss = for_task!(self.root, T => self.loss::<T>(x, target, scratch)?, transformer => None);
             match loss {
                 Some(loss) => {
                     sums.sum += w * loss;

@@ -1,0 +1,166 @@
+//! Rows with their truths and weights, some hundreds at a time.
+//!
+//! Most rows of most tables are plain numbers with known targets. They go to a learner in batches, so that what
+//! surrounds a step (checks, look-ups, virtual calls) is done once for many.
+
+use crate::row::{Row, RowBuffer};
+use crate::task::Task;
+
+/// Rows of any form, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    One(Row<'a>),
+    /// `width` is not 0.
+    Plain {
+        values: &'a [f64],
+        width: usize,
+    },
+    Owned(&'a [RowBuffer]),
+}
+
+impl<'a> Rows<'a> {
+    pub fn len(&self) -> usize {
+        match self {
+            Rows::One(_) => 1,
+            Rows::Plain { values, width } => values.len() / width,
+            Rows::Owned(rows) => rows.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub fn at(&self, row: usize) -> Row<'a> {
+        match *self {
+            Rows::One(x) => x,
+            Rows::Plain { values, width } => Row::Plain(&values[row * width..(row + 1) * width]),
+            Rows::Owned(rows) => rows[row].row(),
+        }
+    }
+
+    /// The rows `from` to `to`.
+    pub fn slice(&self, from: usize, to: usize) -> Rows<'a> {
+        match *self {
+            Rows::One(_) if from == to => Rows::Owned(&[]),
+            Rows::One(x) => Rows::One(x),
+            Rows::Plain { values, width } => Rows::Plain { values: &values[from * width..to * width], width },
+            Rows::Owned(rows) => Rows::Owned(&rows[from..to]),
+        }
+    }
+
+    /// Whether no number is so large that sums of its square could overflow.
+    fn are_moderate(&self) -> bool {
+        match self {
+            Rows::Plain { values, .. } => are_moderate(values),
+            rows => (0..rows.len()).all(|row| rows.at(row).is_moderate()),
+        }
+    }
+}
+
+/// Sums of weights times squares of such numbers, as many as there may be, are far from the largest number.
+pub const MODERATE: f64 = 1e60;
+
+pub fn are_moderate(numbers: &[f64]) -> bool {
+    // NaN is missing; `|` and not `||`, so that it runs in vector registers.
+    !numbers.iter().fold(false, |large, number| large | (number.abs() > MODERATE))
+}
+
+impl Row<'_> {
+    /// Whether no number is so large that sums of its square could overflow.
+    #[inline]
+    pub fn is_moderate(&self) -> bool {
+        match self {
+            Row::Plain(values) | Row::Mixed(values, _) => are_moderate(values),
+            Row::Sparse(sparse) => are_moderate(sparse.values),
+        }
+    }
+}
+
+/// Examples: rows, what should have been predicted for them, and their weights. All numbers are finite or missing.
+pub struct Batch<'a, T: Task> {
+    pub rows: Rows<'a>,
+    /// The rows to predict, where they differ from those that are learned: behind a transformer that learns, a row is
+    /// predicted as it is transformed before that, and learned as it is transformed afterwards.
+    pub asked: Option<Rows<'a>>,
+    pub truths: &'a [T::Truth],
+    /// One for each row; 1 where there are none. A row of weight 0 is predicted and not learned.
+    pub weights: Option<&'a [f64]>,
+}
+
+impl<T: Task> Clone for Batch<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Task> Copy for Batch<'_, T> {}
+
+impl<'a, T: Task> Batch<'a, T> {
+    pub fn new(rows: Rows<'a>, truths: &'a [T::Truth], weights: Option<&'a [f64]>) -> Self {
+        Batch { rows, asked: None, truths, weights }
+    }
+
+    pub fn len(&self) -> usize {
+        self.truths.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.truths.is_empty()
+    }
+
+    #[inline(always)]
+    pub fn weight(&self, row: usize) -> f64 {
+        match self.weights {
+            Some(weights) => weights[row],
+            None => 1.0,
+        }
+    }
+
+    /// A row as it is to be predicted.
+    #[inline]
+    pub fn asked_at(&self, row: usize) -> Row<'a> {
+        self.asked.unwrap_or(self.rows).at(row)
+    }
+
+    /// The rows `from` to `to`.
+    pub fn slice(&self, from: usize, to: usize) -> Batch<'a, T> {
+        Batch {
+            rows: self.rows.slice(from, to),
+            asked: self.asked.map(|asked| asked.slice(from, to)),
+            truths: &self.truths[from..to],
+            weights: self.weights.map(|weights| &weights[from..to]),
+        }
+    }
+
+    /// The same rows with other weights.
+    pub fn weighted(&self, weights: &'a [f64]) -> Batch<'a, T> {
+        Batch { weights: Some(weights), ..*self }
+    }
+
+    /// Whether no number in it is so large that sums could overflow: what `Part::infallible` asks for.
+    pub fn is_moderate(&self) -> bool {
+        self.rows.are_moderate()
+            && self.weights.is_none_or(are_moderate)
+            && self.truths.iter().all(|&truth| T::is_moderate(truth))
+    }
+}
+
+/// Where a member of an ensemble writes its votes.
+pub struct Votes<'a> {
+    /// On each row as it is learned, before that.
+    pub learned: &'a mut [f64],
+    /// On each row as it is asked for; empty where that is the same.
+    pub asked: &'a mut [f64],
+    /// How many numbers a row has.
+    pub stride: usize,
+}
+
+impl<'a> Votes<'a> {
+    /// Room for the rows `from` to `to` in lists of all rows.
+    pub fn between(learned: &'a mut [f64], asked: &'a mut [f64], stride: usize, from: usize, to: usize) -> Self {
+        let asked = if asked.is_empty() { asked } else { &mut asked[from * stride..to * stride] };
+        Votes { learned: &mut learned[from * stride..to * stride], asked, stride }
+    }
+}

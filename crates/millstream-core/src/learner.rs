@@ -1,0 +1,210 @@
+//! A learner of a task: it predicts, and learns from examples.
+
+use crate::batch::{Batch, Rows, Votes};
+use crate::fault::{Fault, Result};
+use crate::part::Part;
+use crate::row::{Row, Scratch, Want};
+use crate::task::Task;
+
+pub trait Learner<T: Task>: Part {
+    /// Predict a row. Before anything was learned, a classifier names no class.
+    fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch);
+
+    fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()>;
+
+    /// Predict, then learn; learners override it where the two share work. After a fault the prediction means nothing.
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: T::Truth,
+        w: f64,
+        want: Want,
+        out: &mut T::Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.predict(x, want, out, scratch);
+        self.learn(x, y, w, scratch)
+    }
+
+    /// `step` through the rows of a batch; returns how many were done before one was refused. Here the calls of a
+    /// learner are direct: that and the shared set-up are what a batch saves.
+    fn step_batch(
+        &mut self,
+        batch: &Batch<'_, T>,
+        want: Want,
+        out: &mut T::Predictions,
+        scratch: &mut Scratch,
+    ) -> usize {
+        step_each(self, batch, want, out, scratch)
+    }
+
+    /// `learn` through the rows of a batch, for callers that need no predictions; returns how many were done. Overridden
+    /// where predicting costs more than learning. `buffer` is an empty list of predictions.
+    fn learn_batch(&mut self, batch: &Batch<'_, T>, buffer: &mut T::Predictions, scratch: &mut Scratch) -> usize {
+        self.step_batch(&Batch { asked: None, ..*batch }, T::LEAST, buffer, scratch)
+    }
+
+    /// Go through a batch as a member of an ensemble: for each row, write its votes (see `Task::vote`), then learn it,
+    /// unless its weight is 0. Stops at a row that is refused, and returns which and why.
+    fn vote_batch(
+        &mut self,
+        batch: &Batch<'_, T>,
+        votes: Votes<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        vote_each(self, batch, votes, scratch)
+    }
+
+    /// `predict` each of some rows.
+    fn predict_batch(&self, rows: &Rows<'_>, want: Want, out: &mut T::Predictions, scratch: &mut Scratch) {
+        let mut prediction = T::take(scratch);
+        for row in 0..rows.len() {
+            self.predict(rows.at(row), want, &mut prediction, scratch);
+            T::push(&mut prediction, want, out);
+        }
+        T::give(prediction, scratch);
+    }
+
+    /// The loss of the prediction at an example, for learners that minimise a loss; None for others, and for a class
+    /// that was never learned.
+    fn loss(&self, _x: Row<'_>, _y: T::Truth, _scratch: &mut Scratch) -> Option<f64> {
+        None
+    }
+
+    fn decision_function(&self) -> Option<&dyn DecisionFunction> {
+        None
+    }
+
+    fn interval(&self) -> Option<&dyn Interval> {
+        None
+    }
+
+    fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<T>> {
+        None
+    }
+
+    fn duplicate(&self) -> Box<dyn Learner<T>>;
+}
+
+/// `step` through the rows of a batch, one by one.
+#[inline]
+pub fn step_each<T: Task, L: Learner<T> + ?Sized>(
+    learner: &mut L,
+    batch: &Batch<'_, T>,
+    want: Want,
+    out: &mut T::Predictions,
+    scratch: &mut Scratch,
+) -> usize {
+    let mut prediction = T::take(scratch);
+    let mut done = 0;
+    if let (Rows::Plain { values, width }, None) = (batch.rows, batch.asked) {
+        // The common case, without looking at the form of each row.
+        for (row, x) in values.chunks_exact(width).enumerate() {
+            let (y, w) = (batch.truths[row], batch.weight(row));
+            if learner.step(Row::Plain(x), y, w, want, &mut prediction, scratch).is_err() {
+                break;
+            }
+            T::push(&mut prediction, want, out);
+            done += 1;
+        }
+    } else {
+        for row in 0..batch.len() {
+            let (x, y, w) = (batch.rows.at(row), batch.truths[row], batch.weight(row));
+            let stepped = match batch.asked {
+                None => learner.step(x, y, w, want, &mut prediction, scratch),
+                Some(asked) => {
+                    learner.predict(asked.at(row), want, &mut prediction, scratch);
+                    learner.learn(x, y, w, scratch)
+                }
+            };
+            if stepped.is_err() {
+                break;
+            }
+            T::push(&mut prediction, want, out);
+            done += 1;
+        }
+    }
+    T::give(prediction, scratch);
+    done
+}
+
+/// `vote_batch`, row by row.
+#[inline]
+pub fn vote_each<T: Task, L: Learner<T> + ?Sized>(
+    learner: &mut L,
+    batch: &Batch<'_, T>,
+    votes: Votes<'_>,
+    scratch: &mut Scratch,
+) -> Option<(usize, Fault)> {
+    let mut prediction = T::take(scratch);
+    let mut refused = None;
+    let Votes { learned, asked, stride } = votes;
+    for (row, votes) in learned.chunks_exact_mut(stride).enumerate().take(batch.len()) {
+        let (x, y, w) = (batch.rows.at(row), batch.truths[row], batch.weight(row));
+        if let Some(rows) = batch.asked {
+            learner.predict(rows.at(row), T::ALL, &mut prediction, scratch);
+            T::vote(&prediction, &mut asked[row * stride..(row + 1) * stride]);
+        }
+        if w == 0.0 {
+            learner.predict(x, T::ALL, &mut prediction, scratch);
+        } else if let Err(fault) = learner.step(x, y, w, T::ALL, &mut prediction, scratch) {
+            refused = Some((row, fault));
+            break;
+        }
+        T::vote(&prediction, votes);
+    }
+    T::give(prediction, scratch);
+    refused
+}
+
+impl<T: Task> Clone for Box<dyn Learner<T>> {
+    fn clone(&self) -> Self {
+        self.duplicate()
+    }
+}
+
+/// Tells how far a row is from the boundary between two classes.
+pub trait DecisionFunction {
+    /// The signed distance; none where there are more than two classes.
+    fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64>;
+}
+
+/// Predicts an interval for a number.
+pub trait Interval {
+    /// Two finite numbers between which the target lies with probability `coverage`.
+    fn interval(&self, x: Row<'_>, coverage: f64, scratch: &mut Scratch) -> Option<(f64, f64)>;
+}
+
+/// Learns from the mean gradient of several examples.
+pub trait MiniBatch<T: Task> {
+    /// Add the gradient at an example, at the weights as they are.
+    fn accumulate(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()>;
+    /// Take one step down the mean of the accumulated gradients.
+    fn apply(&mut self) -> Result<()>;
+}
+
+#[cfg(test)]
+pub mod testing {
+    //! Shorter calls for tests.
+
+    use super::*;
+    use crate::task::Numbers;
+
+    pub trait Numeric {
+        fn number(&self, x: Row<'_>, scratch: &mut Scratch) -> f64;
+        fn step_number(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64>;
+    }
+
+    impl<L: Learner<Numbers> + ?Sized> Numeric for L {
+        fn number(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
+            let mut number = f64::NAN;
+            self.predict(x, Want::Class, &mut number, scratch);
+            number
+        }
+
+        fn step_number(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+            let mut number = f64::NAN;
+            self.step(x, y, w, Want::Class, &mut number, scratch).map(|()| number)
+        }
+    }
+}

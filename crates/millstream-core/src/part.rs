@@ -1,0 +1,180 @@
+//! What every component can do, whatever its role.
+//!
+//! Three promises hold for all of them, and tests/test_laws.py checks them:
+//! * `predict`, `transform` and `get` take `&self`: they change nothing.
+//! * `learn` and `update` are atomic: after a fault the state is bit for bit what it was.
+//! * `save` returns the state alone; the parameters are in the description. `load` checks what it reads and
+//!   refuses what could not have been saved: the bytes may come from a stranger.
+
+use crate::declaration::Built;
+use crate::fault::{Fault, Result};
+use crate::row::{Row, Scratch, Sparse};
+use crate::schema::Schema;
+
+/// What a component can do, as one value that is read once when a model is built. A wrapper combines the values of what
+/// it wraps, so that it cannot forget one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
+    /// It finds features by name, so `bind` must be called.
+    pub needs_names: bool,
+    /// It refuses to predict or transform some rows, so `check` must be called first.
+    pub checks_rows: bool,
+    /// A missing number is bit-identical to an implicit zero of a sparse row.
+    pub missing_is_zero: bool,
+    /// Of a transformer: what is missing stays missing, and an implicit zero stays one.
+    pub keeps_missing: bool,
+    /// It is faster with many rows of any form at a time than with one: `Learner::step_batch`.
+    pub takes_batches: bool,
+    /// It follows a gradient, so mini-batches have a meaning: `Learner::mini_batch`.
+    pub mini_batches: bool,
+    /// A basis directly before it should write orthonormal functions: `BasisFunctions::set_orthonormal`.
+    pub wants_orthonormal: bool,
+    /// The largest number of classes that it can tell apart.
+    pub max_classes: usize,
+    /// The number of threads that a batch is spread over.
+    pub threads: usize,
+}
+
+impl Default for Abilities {
+    fn default() -> Self {
+        Abilities {
+            needs_names: false,
+            checks_rows: false,
+            missing_is_zero: false,
+            keeps_missing: false,
+            takes_batches: false,
+            mini_batches: false,
+            wants_orthonormal: false,
+            max_classes: usize::MAX,
+            threads: 1,
+        }
+    }
+}
+
+impl Abilities {
+    /// The abilities of a whole of which every component sees the same rows; those of `first` where there is one alone.
+    pub fn and(self, other: Abilities) -> Abilities {
+        Abilities {
+            needs_names: self.needs_names || other.needs_names,
+            checks_rows: self.checks_rows || other.checks_rows,
+            missing_is_zero: self.missing_is_zero && other.missing_is_zero,
+            keeps_missing: self.keeps_missing && other.keeps_missing,
+            takes_batches: self.takes_batches || other.takes_batches,
+            mini_batches: self.mini_batches && other.mini_batches,
+            wants_orthonormal: self.wants_orthonormal && other.wants_orthonormal,
+            max_classes: self.max_classes.min(other.max_classes),
+            threads: self.threads.max(other.threads),
+        }
+    }
+}
+
+pub trait Part: Send + Sync {
+    /// The state, as one self-describing value of named fields (see `state::pack`).
+    fn save(&self) -> Result<Vec<u8>>;
+    fn load(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Visit the components that this one is made of. Memory, binding, checks and abilities follow from them.
+    fn each_part(&self, _visit: &mut dyn FnMut(&dyn Part)) {}
+    fn each_part_mut(&mut self, _visit: &mut dyn FnMut(&mut dyn Part)) {}
+
+    /// What it can do. By default that of its components together.
+    fn abilities(&self) -> Abilities {
+        let mut abilities: Option<Abilities> = None;
+        self.each_part(&mut |part| {
+            abilities = Some(abilities.map_or_else(|| part.abilities(), |all| all.and(part.abilities())));
+        });
+        abilities.unwrap_or_default()
+    }
+
+    /// Bytes of memory held, buffers included.
+    fn memory(&self) -> usize {
+        let mut bytes = std::mem::size_of_val(self);
+        self.each_part(&mut |part| bytes += part.memory());
+        bytes
+    }
+
+    /// Receive the names of features. Called before `learn` when there are new ones, after a rollback, and
+    /// after `load`; derives the same from the same schema, in any number of calls.
+    fn bind(&mut self, schema: &Schema) {
+        self.each_part_mut(&mut |part| part.bind(schema));
+    }
+
+    /// Refuse a row that cannot be predicted or transformed.
+    fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
+        let mut checked = Ok(());
+        self.each_part(&mut |part| {
+            if checked.is_ok() {
+                checked = part.check(x, scratch);
+            }
+        });
+        checked
+    }
+
+    /// Start recording what it takes to return to this state, at a cost that follows what is learned from now on and not
+    /// the size of the state. False if it cannot: then the caller keeps a copy.
+    fn savepoint(&mut self) -> bool {
+        false
+    }
+    /// Return, bit for bit, to the state at the last `savepoint`, and stop recording.
+    fn rollback(&mut self) {}
+    /// Keep the state and stop recording.
+    fn commit(&mut self) {}
+
+    /// Request the memory that a sparse row which is learned soon will need: for models larger than the caches. The
+    /// columns may be any. Changes nothing.
+    fn prefetch(&mut self, _x: Sparse<'_>) {}
+
+    /// Whether it is sure to learn any row in which numbers, target and weight are up to `batch::MODERATE` in size,
+    /// however many of them: then no copy is kept in case it refuses one. A transformer also writes moderate numbers for
+    /// such rows. That may depend on what was learned before, so it is asked again after rows with larger numbers; the
+    /// answer may take a look at the whole state.
+    fn infallible(&self) -> bool {
+        false
+    }
+
+    /// Its state for features φ, where it has learned from ψ = C φ; `change` is C, a lower triangle by rows.
+    fn change_basis(&self, _change: &[f64]) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    /// Merge `other`, the same component after another part of the stream, given as its saved state; only where the
+    /// result is that of the whole stream (to rounding). Features are found by name: `theirs` names those of `other`,
+    /// and `ours`, which knows them all, those of this component, which was bound to it. After a fault the component is
+    /// of no use: the caller has a copy.
+    fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
+        Err(Fault::value("cannot be merged exactly"))
+    }
+
+    /// What it has learned, for people: weights, class counts, a tree. Feature names come from `schema`.
+    fn inspect(&self, _schema: &Schema) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    /// A copy of the step or member at an index, for components that are made of others.
+    fn member(&self, _index: usize, _input: &Schema) -> Result<Option<Extracted>> {
+        Ok(None)
+    }
+
+    /// A copy of the drift detector that a parameter describes, as it is now.
+    fn detector(&self, _parameter: &str) -> Option<InnerDetector> {
+        None
+    }
+}
+
+/// A copy of a step of a pipeline or of a member of an ensemble, with what it needs to go on by itself.
+pub struct Extracted {
+    pub part: Built,
+    /// Its description, where that of the whole has none.
+    pub description: Option<serde_json::Value>,
+    /// Names and kinds of its input.
+    pub input: Schema,
+    /// How many examples it has learned; none if that is as many as the whole has.
+    pub learned: Option<u64>,
+}
+
+/// A copy of a drift detector inside a component, with what it needs to go on by itself.
+pub struct InnerDetector {
+    pub part: Box<dyn crate::detector::DriftDetector>,
+    /// How many numbers it has received.
+    pub updates: u64,
+}

@@ -1,0 +1,270 @@
+//! Classification: the truth is a class code, the prediction a class with the probabilities of all.
+
+use super::*;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Classes;
+
+/// The prediction of a classifier. `probabilities` is by class code, filled only if it was wanted.
+#[derive(Clone, Debug, Default)]
+pub struct ClassPrediction {
+    pub class: Option<u32>,
+    pub probabilities: Vec<f64>,
+}
+
+impl ClassPrediction {
+    pub fn clear(&mut self) {
+        self.class = None;
+        self.probabilities.clear();
+    }
+
+    /// Set the class to the most probable one, the lowest code among equals.
+    pub fn decide(&mut self) {
+        self.class = most(&self.probabilities);
+    }
+}
+
+/// The predictions of a classifier for the rows of a batch.
+#[derive(Clone, Debug, Default)]
+pub struct ClassPredictions {
+    pub classes: Vec<Option<u32>>,
+    /// By row and class code, if they were wanted; rows without a class hold zeros.
+    pub probabilities: Vec<f64>,
+    known: KnownClasses,
+}
+
+impl ClassPredictions {
+    /// How many class codes there are.
+    pub fn stride(&self) -> usize {
+        self.known.codes
+    }
+
+    /// The probabilities of a row; none if they were not wanted.
+    #[inline]
+    pub fn of(&self, row: usize) -> &[f64] {
+        self.probabilities.get(row * self.known.codes..(row + 1) * self.known.codes).unwrap_or_default()
+    }
+}
+
+/// Keep a prediction to the classes that have a label: a learner may have room for one that has not come.
+pub fn keep_known(prediction: &mut ClassPrediction, known: KnownClasses, want: Want) {
+    if known.are_complete(prediction.probabilities.len(), want) {
+        return;
+    }
+    if want == Want::Probabilities && prediction.class.is_some() {
+        let probabilities = &mut prediction.probabilities;
+        if probabilities.len() != known.codes || known.waiting.is_some() {
+            probabilities.resize(known.codes, 0.0);
+            if let Some(waiting) = known.waiting {
+                probabilities[waiting as usize] = 0.0;
+            }
+            let sum: f64 = probabilities.iter().sum();
+            let count = (known.codes - usize::from(known.waiting.is_some())) as f64;
+            for (code, probability) in probabilities.iter_mut().enumerate() {
+                *probability = match (known.has(code as u32), sum > 0.0) {
+                    (true, true) => *probability / sum,
+                    (true, false) => 1.0 / count,
+                    (false, _) => 0.0,
+                };
+            }
+        }
+    }
+    if prediction.class.is_some_and(|class| !known.has(class)) {
+        prediction.class = if want == Want::Probabilities {
+            most(&prediction.probabilities)
+        } else {
+            (0..known.codes as u32).find(|&code| known.has(code))
+        };
+    }
+}
+
+impl Task for Classes {
+    const ROLE: Role = Role::Classifier;
+    type Truth = u32;
+    type Prediction = ClassPrediction;
+    type Predictions = ClassPredictions;
+    const ERROR_RATE: bool = true;
+
+    fn check(target: Target<'_>, labels: &Labels, abilities: &Abilities) -> Result<()> {
+        let Target::Class(label) = target else {
+            return Err(Fault::wrong_type("the target must be a class label (bool, int or str)"));
+        };
+        let most = abilities.max_classes;
+        if labels.len() >= most && labels.code(label).is_none() && labels.get(0).is_some() {
+            let known: Vec<String> = labels.entries().iter().flatten().map(Label::to_string).collect();
+            return Err(Fault::value(format!(
+                "learns {most} classes, got {label} beside {}; use multiclass.OneVsRest or linear_model.SoftmaxRegression",
+                known.join(", ")
+            )));
+        }
+        Ok(())
+    }
+
+    fn admit(target: Target<'_>, labels: &mut Labels) -> u32 {
+        match target {
+            Target::Class(label) => labels.intern(label),
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn known(target: Target<'_>, labels: &Labels) -> Option<u32> {
+        match target {
+            Target::Class(label) => labels.code(label),
+            _ => None,
+        }
+    }
+
+    fn known_truths<'a>(
+        targets: Targets<'a>,
+        from: usize,
+        to: usize,
+        labels: &Labels,
+        truths: &'a mut Truths,
+    ) -> &'a [u32] {
+        truths.classes.clear();
+        let Targets::Classes { distinct, indices } = targets else { return &[] };
+        truths.codes.resize(distinct.len(), u32::MAX);
+        for &index in &indices[from..to] {
+            let Some(code) = truths.codes.get_mut(index as usize) else { break };
+            if *code == u32::MAX {
+                match labels.code(&distinct[index as usize]) {
+                    Some(found) => *code = found,
+                    None => break,
+                }
+            }
+            truths.classes.push(*code);
+        }
+        &truths.classes
+    }
+
+    fn truth(truth: u32) -> Truth {
+        Truth::Class(truth)
+    }
+
+    fn is_moderate(_truth: u32) -> bool {
+        true
+    }
+
+    #[inline]
+    fn take(scratch: &mut Scratch) -> ClassPrediction {
+        scratch.take_prediction()
+    }
+
+    #[inline]
+    fn give(prediction: ClassPrediction, scratch: &mut Scratch) {
+        scratch.give_prediction(prediction);
+    }
+
+    #[inline]
+    fn keep_known(prediction: &mut ClassPrediction, known: KnownClasses, want: Want) {
+        keep_known(prediction, known, want);
+    }
+
+    fn clear(predictions: &mut ClassPredictions, known: KnownClasses) {
+        predictions.classes.clear();
+        predictions.probabilities.clear();
+        predictions.known = known;
+    }
+
+    #[inline]
+    fn push(prediction: &mut ClassPrediction, want: Want, predictions: &mut ClassPredictions) {
+        keep_known(prediction, predictions.known, want);
+        predictions.classes.push(prediction.class);
+        if want == Want::Probabilities {
+            let start = predictions.probabilities.len();
+            predictions.probabilities.extend_from_slice(&prediction.probabilities);
+            predictions.probabilities.resize(start + predictions.known.codes, 0.0);
+        }
+    }
+
+    #[inline]
+    fn get(predictions: &ClassPredictions, row: usize, want: Want, out: &mut ClassPrediction) {
+        out.class = predictions.classes[row];
+        out.probabilities.clear();
+        if want == Want::Probabilities && out.class.is_some() {
+            out.probabilities.extend_from_slice(predictions.of(row));
+        }
+    }
+
+    #[inline]
+    fn error(prediction: &ClassPrediction, truth: u32) -> Option<f64> {
+        prediction.class.map(|class| f64::from(u8::from(class != truth)))
+    }
+
+    #[inline]
+    fn error_at(predictions: &ClassPredictions, row: usize, truth: u32) -> Option<f64> {
+        predictions.classes[row].map(|class| f64::from(u8::from(class != truth)))
+    }
+
+    fn are_whole(predictions: &ClassPredictions) -> bool {
+        predictions.known.waiting.is_none()
+    }
+
+    fn count(predictions: &ClassPredictions) -> usize {
+        predictions.classes.len()
+    }
+
+    fn truncate(predictions: &mut ClassPredictions, rows: usize) {
+        predictions.classes.truncate(rows);
+        predictions.probabilities.truncate(rows * predictions.known.codes);
+    }
+
+    /// A classifier of two classes has room for both from the start.
+    fn votes_per_row(classes: usize) -> usize {
+        classes.max(2)
+    }
+
+    /// Probabilities, or all for the class where there are none, or nothing.
+    #[inline]
+    fn vote(prediction: &ClassPrediction, votes: &mut [f64]) {
+        votes.fill(0.0);
+        match (prediction.class, prediction.probabilities.is_empty()) {
+            (None, _) => {}
+            (Some(class), true) => {
+                if let Some(vote) = votes.get_mut(class as usize) {
+                    *vote = 1.0;
+                }
+            }
+            (Some(_), false) => {
+                for (vote, probability) in votes.iter_mut().zip(&prediction.probabilities) {
+                    *vote = *probability;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn vote_error(votes: &[f64], truth: u32) -> Option<f64> {
+        match votes {
+            [no, yes] if *no == 0.0 && *yes == 0.0 => None,
+            [no, yes] => Some(f64::from(u32::from(yes > no) != truth)),
+            _ => most(votes)
+                .filter(|&class| votes[class as usize] > 0.0)
+                .map(|class| f64::from(u8::from(class != truth))),
+        }
+    }
+
+    fn outcomes<'a>(truths: &'a [u32], predictions: &'a ClassPredictions) -> Outcomes<'a> {
+        Outcomes::Classes { truths, predictions }
+    }
+
+    fn prediction(answer: &mut Answer) -> &mut ClassPrediction {
+        &mut answer.class
+    }
+
+    fn predictions(answers: &mut Answers) -> &mut ClassPredictions {
+        &mut answers.classes
+    }
+
+    fn build(learner: Box<dyn Learner<Self>>) -> Built {
+        Built::Classifier(learner)
+    }
+
+    fn unbuild(built: Built) -> Option<Box<dyn Learner<Self>>> {
+        match built {
+            Built::Classifier(learner) => Some(learner),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `millstream._core.SavedFile`: a saved object that was opened and checked, on its way to the class that it belongs to.
+
+use std::sync::Mutex;
+
+use millstream_core::state::{self, Saved};
+use millstream_core::Fault;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{raise, OrRaise};
+
+#[pyclass(frozen, module = "millstream._core")]
+pub struct SavedFile {
+    /// The name of what was saved.
+    #[pyo3(get)]
+    name: String,
+    saved: Mutex<Option<Saved>>,
+}
+
+#[pymethods]
+impl SavedFile {
+    #[new]
+    fn new(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        let saved = py.detach(|| state::open(bytes)).or_raise(py)?;
+        let description = state::description(&saved).or_raise(py)?;
+        let name = description["name"].as_str().unwrap_or_default().to_string();
+        Ok(SavedFile { name, saved: Mutex::new(Some(saved)) })
+    }
+}
+
+/// What `_load` takes: the bytes of a saved object, or a file that is open.
+pub fn opened(source: &Bound<'_, PyAny>) -> PyResult<Saved> {
+    let py = source.py();
+    if let Ok(file) = source.cast::<SavedFile>() {
+        let saved = file.get().saved.lock().ok().and_then(|mut saved| saved.take());
+        return saved.ok_or_else(|| raise(py, &Fault::state("millstream: this file was loaded before")));
+    }
+    let bytes = source.cast::<PyBytes>()?;
+    let bytes = bytes.as_bytes();
+    py.detach(|| state::open(bytes)).or_raise(py)
+}

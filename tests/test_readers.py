@@ -1,0 +1,138 @@
+"""What other threads and forked processes see of a model while a batch is learned."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from millstream import baseline, evaluate, forest
+from millstream.errors import InvalidState
+
+ROWS = 60_000
+X = np.random.default_rng(7).normal(size=(ROWS, 4))
+Y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+
+
+def watched(work: Callable[[], Any], look: Callable[[], Any]) -> list[Any]:
+    """What `look` sees, again and again, while `work` runs in another thread."""
+    seen = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    while thread.is_alive():
+        seen.append(look())
+    thread.join()
+    return seen
+
+
+def grown_forest() -> forest.ARFClassifier:
+    model = forest.ARFClassifier(n_models=10)
+    model.learn_many(X[:1000], Y[:1000])
+    return model
+
+
+@pytest.mark.parametrize("how", ["learn_many", "prequential"])
+def test_predictions_come_while_a_batch_is_learned(how: str) -> None:
+    model = grown_forest()
+    work = {
+        "learn_many": lambda: model.learn_many(X, Y),
+        "prequential": lambda: evaluate.prequential(model, (X, Y), progress=False),
+    }[how]
+    row = dict(enumerate(X[0].tolist()))
+
+    def look() -> int:
+        assert model.predict_one(row) in (0, 1)
+        return model.learned
+
+    learned = watched(work, look)
+    assert learned == sorted(learned)
+    assert len({count for count in learned if 1000 < count < 1000 + ROWS}) >= 10
+
+
+def test_a_reader_sees_the_state_after_whole_rows() -> None:
+    model = baseline.TargetMean()
+    targets = np.arange(400_000, dtype=float)
+    means = watched(lambda: model.learn_many(np.zeros((len(targets), 1)), targets), lambda: model.predict_one({}))
+    # After k targets 0, 1, … the mean is (k - 1) / 2.
+    assert all(abs(2 * mean - round(2 * mean)) < 1e-6 for mean in means)
+
+
+def test_batches_of_two_threads_do_not_mix() -> None:
+    model = baseline.NoChange()
+    model.learn_one({}, "start")
+    batches = [np.array([name] * 50_000) for name in ("a", "b")]
+    rows = np.zeros((50_000, 0))
+    predicted: dict[str, Any] = {}
+
+    def learn(name: str, labels: Any) -> None:
+        predicted[name] = model.step_many(rows, labels)
+
+    threads = [threading.Thread(target=learn, args=(labels[0], labels)) for labels in batches]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # Within a batch, all but the first row follow a row of the same batch.
+    for name, labels in predicted.items():
+        assert set(labels[1:].tolist()) == {name}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_a_process_forked_while_a_thread_learns_gets_an_error() -> None:
+    model = grown_forest()
+    row = dict(enumerate(X[0].tolist()))
+    codes = []
+    thread = threading.Thread(target=lambda: [model.learn_many(X, Y) for _ in range(3)])
+    thread.start()
+    while thread.is_alive() and len(codes) < 4:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            try:
+                model.predict_one(row)
+            except InvalidState:
+                os._exit(3)
+            os._exit(0)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    thread.join()
+    # A fork may also fall between two blocks, when the model is whole.
+    assert set(codes) <= {0, 3}
+    assert model.predict_one(row) in (0, 1)
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np
+from millstream import forest
+
+X = np.random.default_rng(7).normal(size=(400_000, 4))
+Y = (X[:, 0] > 0).astype(int)
+model = forest.ARFClassifier(n_models=20)
+model.learn_many(X[:5000], Y[:5000])
+before = model.to_bytes()
+
+def interrupt():
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    model.learn_many(X, Y)
+except KeyboardInterrupt:
+    print("interrupted", model.to_bytes() == before)
+"""
+
+
+def test_ctrl_c_breaks_off_a_long_batch_and_reverts_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert done.stdout.split() == ["interrupted", "True"]
