@@ -310,7 +310,7 @@ def glossary() -> str:
 
 def pages() -> list[Path]:
     """Every page of the project."""
-    folders = (".", "docs", "docs/reference", "benchmarks", "examples")
+    folders = (".", "docs", "docs/notes", "docs/reference", "benchmarks", "examples")
     return sorted(path for folder in folders for path in (TOP / folder).glob("*.md"))
 
 

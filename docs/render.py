@@ -100,7 +100,7 @@ def tree(folder: Path) -> str:
     """The side bar: the pages under the headings of the front page, in its order."""
     text, listed = "", {"index"}
     for section in (folder / "index.md").read_text().split("\n## ")[1:]:
-        names = [name for name in re.findall(r"\]\((\w+)\.md\)", section) if name not in listed]
+        names = [name for name in re.findall(r"\]\((\w+(?:/index)?)\.md\)", section) if name not in listed]
         listed |= set(names)
         text += _toctree(names, f":caption: {section.partition(chr(10))[0]}\n") if names else ""
     if missing := {page.stem for page in folder.glob("*.md")} - listed:
@@ -109,6 +109,12 @@ def tree(folder: Path) -> str:
         children = sorted(f"{parent}/{page.stem}" for page in (folder / parent).glob("*.md"))
         with (folder / f"{parent}.md").open("a") as page:
             page.write(_toctree(children))
+    notes = folder / "notes" / "index.md"
+    listed_notes = re.findall(r"\]\((\w+)\.md\)", notes.read_text())
+    if missing := {page.stem for page in notes.parent.glob("*.md")} - {"index", *listed_notes}:
+        raise SystemExit(f"docs/notes/index.md links no {', '.join(sorted(missing))}")
+    with notes.open("a") as page:
+        page.write(_toctree(listed_notes))
     return text
 
 
