@@ -117,7 +117,7 @@ def test_millstream_imports_no_peer():
     "model", [optim.SGD(), 3, linear_model.LogisticRegression, "linear_model.LogisticRegression"]
 )
 def test_what_is_no_model_is_refused(function, model):
-    with pytest.raises(TypeError, match="takes a classifier, regressor or transformer of millstream"):
+    with pytest.raises(TypeError, match="takes a classifier, a regressor or a transformer of millstream"):
         function(model)
 
 

@@ -13,6 +13,7 @@ import pytest
 import millstream
 from millstream import base, baseline, compose, drift, evaluate, linear_model, naive_bayes, preprocessing, synth
 from millstream.errors import MillstreamError
+from millstream.native import Native
 from odd_answers import NO_PROBABILITIES, Odd, OddNumber
 
 BEFORE, AFTER = synth.Sine(classification_function=0), synth.Sine(classification_function=1)
@@ -69,8 +70,8 @@ def test_python_does_what_the_core_does(detector: str, warm: bool) -> None:
     watch = getattr(drift, detector)
     native = drift.Retrain(naive_bayes.GaussianNB(), watch(), warm=warm)
     python = drift.Retrain(Own(), watch(), warm=warm)
-    assert isinstance(native, base.Native)
-    assert not isinstance(python, base.Native)
+    assert isinstance(native, Native)
+    assert not isinstance(python, Native)
     for x, y in ABRUPT[:4500]:
         assert native.step_one(x, y) == python.step_one(x, y)
         assert native.replaced == python.replaced if y else True

@@ -20,7 +20,7 @@ def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
     """What `predict_proba_one` gives: a finite number, not negative, for each class."""
     answer = model.predict_proba_one(x)
     # That of a class that extends a native one may be its own.
-    if getattr(type(model), "predict_proba_one", None) is _core.Model.predict_proba_one:
+    if getattr(type(model), "predict_proba_one", None) is _core.Model._predict_proba_one:
         return dict(answer)
     must = f"{type(model).__name__}: predict_proba_one must give"
     if not callable(getattr(answer, "items", None)):

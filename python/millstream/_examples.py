@@ -10,21 +10,22 @@ from typing import Any
 
 from millstream._echo import typed
 from millstream.errors import InvalidType, InvalidValue
+from millstream.roles import Role, Truth
 
 __all__ = ["check_example"]
 
 
-def check_example(who: str, role: str, y: Any, w: Any) -> None:
-    """Refuse a weight, or a target of a classifier or a regressor, that no native model learns from."""
+def check_example(who: str, role: Role, y: Any, w: Any) -> None:
+    """Refuse a weight, or a target, that no native model of the role learns from."""
     weight = _number(who, "the weight", w)
     if not 0.0 <= weight < math.inf:
         raise InvalidValue(f"{who}: the weight must be finite and not negative, got {w}")
-    if role == "regressor":
+    if role.truth is Truth.NUMBER:
         if y is None:
             raise InvalidType(f"{who}: the target is missing")
         if not math.isfinite(_number(who, "the target", y)):
             raise InvalidValue(f"{who}: the target must be finite, got {y}")
-    elif role == "classifier":
+    elif role.truth is Truth.LABEL:
         _check_label(who, y)
 
 

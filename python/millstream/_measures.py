@@ -13,8 +13,9 @@ import numpy as np
 
 from millstream._echo import typed
 from millstream._frames import filled
-from millstream.base import Model, Part, _to_json, describe, revive
+from millstream.base import Model
 from millstream.errors import InvalidType, InvalidValue
+from millstream.part import Part, describe, revive, to_json
 
 __all__ = ["Measure", "numbers"]
 
@@ -38,7 +39,7 @@ class Measure(Part):
     def __init__(self, **parameters: Any) -> None:
         super().__init__()
         core: Any = self
-        core._build(_to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
+        core._build(to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
 
     @property
     def _core(self) -> Any:

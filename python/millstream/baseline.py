@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.base import Classifier, Native, Regressor
+from millstream.base import Classifier, Regressor
+from millstream.native import Native
 
 __all__ = ["MajorityClass", "NoChange", "Prior", "TargetMean"]
 

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from millstream.base import Native, Transformer
+from millstream.base import Transformer
+from millstream.native import Native
 
 __all__ = ["BSpline", "Chebyshev", "Fourier", "GaussianRBF", "Grid", "Legendre", "Polynomial"]
 

@@ -7,8 +7,11 @@ from typing import Any
 
 from millstream._answers import probabilities_of
 from millstream._examples import check_example
-from millstream.base import Classifier, Features, Label, Model, Native, shown_part
+from millstream.base import Classifier, Features, Label, Model
 from millstream.errors import InvalidType
+from millstream.native import Native
+from millstream.part import shown_part
+from millstream.roles import CLASSIFIER
 
 __all__ = ["OneVsRest", "OneVsRestClassifier"]
 
@@ -55,7 +58,7 @@ class OneVsRest(Classifier):
         return super().__new__(cls)
 
     def __init__(self, model: Model | Mapping[str, Any] | str) -> None:
-        if not isinstance(model, Model) or model.role != "classifier":
+        if not isinstance(model, Model) or model.role != CLASSIFIER:
             raise InvalidType(f"{self.name}: model must be a classifier, got {shown_part(model)}")
         self.model: Any = model
         #: The member of each class.

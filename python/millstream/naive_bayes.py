@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.base import Classifier, Native
+from millstream.base import Classifier
+from millstream.native import Native
 
 __all__ = ["GaussianNB"]
 

@@ -130,8 +130,25 @@ mod _core {
         Ok(millstream_core::optim::Schedule::described(description).or_raise(py)?.at(t))
     }
 
+    /// The verbs of models. Classes in Python publish those that their role has (`millstream.native`), so here they get
+    /// private names; errors about their arguments keep the public ones.
+    const VERBS: [&str; 7] = [
+        "learn_one",
+        "predict_one",
+        "predict_proba_one",
+        "predict_interval_one",
+        "score_one",
+        "step_one",
+        "transform_one",
+    ];
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let model = module.getattr("Model")?;
+        for verb in VERBS {
+            model.setattr(format!("_{verb}"), model.getattr(verb)?)?;
+            model.delattr(verb)?;
+        }
         // Locks that threads of the parent hold are told from those of this process (see `lock`).
         let os = module.py().import("os")?;
         if let Some(register) = os.getattr_opt("register_at_fork")? {

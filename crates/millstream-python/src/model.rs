@@ -403,6 +403,11 @@ impl Model {
         Ok(self.read(py)?.model(py)?.max_classes())
     }
 
+    /// The verbs that it has beyond those of its role.
+    fn _optional_verbs(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
+        Ok(self.read(py)?.model(py)?.optional_verbs())
+    }
+
     /// Label objects by code, None for a code that waits for its label.
     fn _labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let inner = self.read(py)?;

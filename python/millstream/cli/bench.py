@@ -11,6 +11,7 @@ from typing import Any
 from millstream import notation
 from millstream.cli import show
 from millstream.cli.options import JSON, OK, Command, Option, positive
+from millstream.roles import LEARNERS, REGRESSOR
 
 __all__ = ["COMMAND"]
 
@@ -32,8 +33,8 @@ def main(given: Namespace) -> int:
     X, classes, numbers = _rows(given.rows, given.features)
     measured = []
     for text in given.model or _MODELS:
-        model = notation.parse(text, role=("classifier", "regressor"))
-        y = numbers if model.role == "regressor" else classes
+        model = notation.parse(text, role=LEARNERS)
+        y = numbers if model.role is REGRESSOR else classes
         result = max(
             (evaluate.prequential(model.clone(), (X, y), progress=False) for _ in range(given.repeat)),
             key=lambda each: each.throughput,

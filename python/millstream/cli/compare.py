@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND"]
 
-#: What a model is compared with if nothing is named.
-_BASELINES = {
-    "classifier": ("NoChange", "MajorityClass", "GaussianNB"),
-    "regressor": ("TargetMean",),
-}
-
 
 def main(given: Namespace) -> int:
     """Run it."""
@@ -41,7 +35,7 @@ def main(given: Namespace) -> int:
             check_width(models[name or description.strip()], description, stream, given)
     if not models:
         chosen, _ = suitable(stream, given)
-        models = {text: model_of(text) for text in _BASELINES[chosen.role]} | {show.text_of(chosen): chosen}
+        models = {text: model_of(text) for text in chosen.role.baselines} | {show.text_of(chosen): chosen}
         show.remark("no --model, so what suits the target is compared with baselines", given.quiet or given.json)
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
     try:
@@ -65,7 +59,7 @@ def _models(given: Namespace) -> dict[str, Any]:
         models[name] = model
     roles = {model.role for model in models.values()}
     if len(roles) > 1:
-        raise UsageError("a classifier and a regressor cannot be compared")
+        raise UsageError(f"{' and '.join(sorted(role.phrase for role in roles))} cannot be compared")
     return models
 
 

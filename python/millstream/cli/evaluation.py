@@ -18,6 +18,7 @@ from millstream.cli.options import Option, count, delay, grouped, positive
 from millstream.cli.show import remark, text_of, warn
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidNotation, MillstreamError
+from millstream.roles import CLASSIFIER
 
 if TYPE_CHECKING:
     from millstream.cli.watched import Watched
@@ -161,9 +162,9 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
 
     metrics: list[Any] = [metric_of(text) for text in given.metric or ()]
     first = next(iter(models.values())) if isinstance(models, dict) else models
-    if not metrics and given.report is not None and first.role == "classifier":
-        # A page tells of calibration too, which needs a metric of probabilities.
-        metrics = ["Accuracy", "CohenKappa", "LogLoss"]
+    if not metrics and given.report is not None and first.role == CLASSIFIER:
+        # A report shows calibration too, which needs a metric of probabilities.
+        metrics = [*CLASSIFIER.metrics, "LogLoss"]
     detector = notation.parse(given.detector, role="drift_detector") if given.detector else None
     try:
         return evaluate.prequential(

@@ -11,6 +11,7 @@ from millstream.cli.errors import UsageError
 from millstream.cli.options import Option
 from millstream.errors import InvalidState, InvalidType, InvalidValue
 from millstream.registry import load
+from millstream.roles import EVALUATED
 
 if TYPE_CHECKING:
     from millstream.cli.watched import Watched
@@ -34,7 +35,7 @@ def model_of(text: str) -> Any:
     """The model that a text describes, or that a file holds."""
     if is_saved(text):
         return loaded(text)
-    return notation.parse(text, role=("classifier", "regressor"))
+    return notation.parse(text, role=EVALUATED)
 
 
 def is_saved(text: str | None) -> bool:
@@ -60,8 +61,8 @@ def loaded(path: str) -> Any:
 def predictor(path: str) -> Any:
     """A saved model that predicts."""
     model = loaded(path)
-    if getattr(model, "role", None) not in ("classifier", "regressor"):
-        raise InvalidType(f"{path}: a {getattr(model, 'role', 'part')} predicts nothing")
+    if getattr(model, "role", None) not in EVALUATED:
+        raise InvalidType(f"{path}: a {getattr(model, 'role', 'component')} predicts nothing")
     return model
 
 

@@ -15,6 +15,7 @@ from millstream.cli.options import OK, QUIET, Command, Option
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidValue, MillstreamError
+from millstream.roles import Answer, Truth
 
 if TYPE_CHECKING:
     from millstream.stream import Chunk, Stream
@@ -151,7 +152,7 @@ def _truths(model: Any, chunk: Chunk) -> Any:
     if not isinstance(chunk.X, Sparse):
         return _frames.targets(chunk.y)
     labels = np.asarray(chunk.y, dtype=np.float64)
-    if model.role == "regressor":
+    if model.role.truth is Truth.NUMBER:
         return labels
     return [None if label != label else int(label) if label.is_integer() else label for label in labels.tolist()]
 
@@ -167,7 +168,7 @@ def _said(model: Any, X: Any, given: Namespace) -> dict[str, Any]:
     import numpy as np
 
     predicted = model.predict_many(X)
-    if model.role == "regressor":
+    if model.role.answer is not Answer.CLASS:
         return {"prediction": predicted}
     matrix = _matrix(model.predict_proba_many(X), len(predicted))
     classes = list(model.classes)

@@ -20,8 +20,10 @@ from typing import Any
 from millstream._echo import quoted
 from millstream.base import Label, Model
 from millstream.errors import InvalidType
+from millstream.roles import CLASSIFIER, REGRESSOR, TRANSFORMER, one_of
 
-_ROLES = ("classifier", "regressor", "transformer")
+#: Roles that River and scikit-learn have too.
+_ROLES = (CLASSIFIER, REGRESSOR, TRANSFORMER)
 
 __all__ = ["from_river", "from_sklearn", "to_river", "to_sklearn"]
 
@@ -151,6 +153,4 @@ def _need(library: str, function: str) -> None:
 
 def _check_ours(model: Any, function: str) -> None:
     if not isinstance(model, Model) or getattr(model, "role", None) not in _ROLES:
-        raise InvalidType(
-            f"compat.{function}: takes a classifier, regressor or transformer of millstream, got {quoted(model)}"
-        )
+        raise InvalidType(f"compat.{function}: takes {one_of(_ROLES)} of millstream, got {quoted(model)}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from river import base
 
-from millstream import _frames, linear_model, preprocessing
+from millstream import _frames, linear_model, preprocessing, roles
 from millstream._echo import quoted
 from millstream.base import Model
 from millstream.compat.parameters import changed
@@ -19,11 +19,11 @@ __all__ = ["MillstreamClassifier", "MillstreamRegressor", "MillstreamTransformer
 def wrap(model: Model) -> Any:
     """The River estimator for a model."""
     kinds = {
-        "classifier": MillstreamClassifier,
-        "regressor": MillstreamRegressor,
-        "transformer": MillstreamTransformer,
+        roles.CLASSIFIER: MillstreamClassifier,
+        roles.REGRESSOR: MillstreamRegressor,
+        roles.TRANSFORMER: MillstreamTransformer,
     }
-    return kinds[model.role](model)
+    return kinds[roles.role_named(model.role)](model)
 
 
 class _Wrapper:

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
-from millstream import _frames, multiclass
+from millstream import _frames, multiclass, roles
 from millstream._echo import quoted
 from millstream.base import Classifier, Model
 from millstream.compat.sklearn_base import Estimator
@@ -23,11 +23,11 @@ __all__ = ["MillstreamClassifier", "MillstreamRegressor", "MillstreamTransformer
 def wrap(model: Model) -> Any:
     """The scikit-learn estimator for a model."""
     kinds = {
-        "classifier": MillstreamClassifier,
-        "regressor": MillstreamRegressor,
-        "transformer": MillstreamTransformer,
+        roles.CLASSIFIER: MillstreamClassifier,
+        roles.REGRESSOR: MillstreamRegressor,
+        roles.TRANSFORMER: MillstreamTransformer,
     }
-    return kinds[model.role](model)
+    return kinds[roles.role_named(model.role)](model)
 
 
 class MillstreamClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from millstream._echo import quoted
 from millstream.base import Classifier, Label, Model, Regressor, Transformer
 from millstream.errors import InvalidType, InvalidValue
+from millstream.roles import TRANSFORMER
 
 __all__ = ["SklearnClassifier", "SklearnRegressor", "SklearnTransformer", "wrap"]
 
@@ -120,7 +121,7 @@ class _Wrapper(Model):
 
     def _partial_fit(self, waiting: list[tuple[Any, Any, float]]) -> None:
         rows = np.concatenate([row for row, _, _ in waiting])
-        targets = None if self.role == "transformer" else np.array([y for _, y, _ in waiting])
+        targets = None if self.role is TRANSFORMER else np.array([y for _, y, _ in waiting])
         arguments: dict[str, Any] = {}
         if any(w != 1.0 for _, _, w in waiting):
             arguments["sample_weight"] = np.array([w for _, _, w in waiting])

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from millstream._echo import quoted
-from millstream.base import Native, Part, role_of
 from millstream.errors import InvalidType, InvalidValue, UnknownName
+from millstream.native import Native
+from millstream.part import Part
 from millstream.registry import build, nearest
+from millstream.roles import role_of
 
 __all__ = ["called", "find", "find_member", "gather", "is_native", "refuse_learned"]
 

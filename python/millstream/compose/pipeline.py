@@ -6,14 +6,14 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from millstream import _frames
-from millstream._answers import each_row, probabilities_of
+from millstream._answers import probabilities_of
 from millstream._echo import quoted
-from millstream.base import Features, Model, Native, Predictor, role_of, teach
+from millstream.base import Features, Model, Wrapper
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
 from millstream.errors import InvalidType
+from millstream.native import Native, NativeWrapper
+from millstream.python_loop import teach
+from millstream.roles import TRANSFORMER, role_of
 
 if TYPE_CHECKING:
     from millstream.compose.union import Union
@@ -71,6 +71,9 @@ class Pipeline(Model):
 
         def __init__(self, *steps: Any, names: Any = None) -> None: ...
 
+        # An object has the verbs of its last step.
+        def __getattr__(self, name: str) -> Any: ...
+
         @property
         def steps(self) -> list[Any]: ...
 
@@ -87,7 +90,7 @@ class Pipeline(Model):
 
     @classmethod
     def _revive(cls, source: Any) -> Any:
-        return Native._revive.__func__(_NativePipeline, source)  # type: ignore[attr-defined]
+        return NativeWrapper._revive.__func__(_NativePipeline, source)  # type: ignore[attr-defined]
 
     def __getitem__(self, key: str | int) -> Any:
         return self.steps[find(_WHO, self.names, key)]
@@ -138,7 +141,7 @@ def _flatten(members: list[Any], names: list[str] | None, live: bool) -> tuple[l
     return flat, None if names is None else unique(flat_names)
 
 
-class _NativePipeline(Native, Pipeline):
+class _NativePipeline(NativeWrapper, Pipeline):
     def __init__(self, *steps: Any, names: Any = None) -> None:
         members, own = gather(_WHO, "steps", steps, names)
         refuse_learned(_WHO, members)
@@ -163,14 +166,14 @@ class _NativePipeline(Native, Pipeline):
         return self._shown(parameters["steps"], parameters["names"])
 
 
-class _PythonPipeline(Pipeline, Predictor):
+class _PythonPipeline(Wrapper, Pipeline):
     """A pipeline with steps in Python. Native steps that follow each other are one compiled segment."""
 
     def __init__(self, *steps: Any, names: Any = None) -> None:
         members, own = gather(_WHO, "steps", steps, names)
         flat, self._names = _flatten(members, own, live=True)
         for step in flat[:-1]:
-            if role_of(step) != "transformer":
+            if role_of(step) is not TRANSFORMER:
                 raise InvalidType(f"{_WHO}: only the last step may be a learner, {step!r} is not the last")
         if role_of(flat[-1]) is None:
             raise InvalidType(f"{_WHO}: steps are transformers and learners, got {flat[-1]!r}")
@@ -178,13 +181,7 @@ class _PythonPipeline(Pipeline, Predictor):
         self._lock = threading.RLock()
         #: How many examples it has learned.
         self.learned = 0
-
-    if not TYPE_CHECKING:
-
-        @property
-        def role(self) -> str:
-            """The role of the last step."""
-            return role_of(self._segments[-1])
+        self._wrap(self._segments[-1])
 
     @property
     def steps(self) -> list[Any]:
@@ -211,7 +208,7 @@ class _PythonPipeline(Pipeline, Predictor):
 
     def clone(self, **changes: Any) -> Any:
         """A new pipeline of the same steps that has learned nothing."""
-        from millstream.base import clone_value
+        from millstream.part import clone_value
 
         parameters = {name: clone_value(value) for name, value in self.parameters.items()}
         return self._from_parameters({**parameters, **changes})
@@ -230,12 +227,6 @@ class _PythonPipeline(Pipeline, Predictor):
         for step in self._segments[:-1]:
             x = step.transform_one(x)
         return x
-
-    def _last(self, verb: str) -> Any:
-        method = getattr(self._segments[-1], verb, None)
-        if method is None or (self.role == "transformer") != (verb == "transform_one"):
-            raise InvalidType(f"{self!r}: a {self.role} has no {verb}")
-        return method
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example: each transformer learns and transforms it, then the last step learns."""
@@ -256,45 +247,31 @@ class _PythonPipeline(Pipeline, Predictor):
                 raise
             self.learned += 1
 
-    def predict_one(self, x: Features) -> Any:
+    def _predict_one(self, x: Features) -> Any:
+        """Predict one example."""
         with self._lock:
-            return self._last("predict_one")(self._before_last(x))
+            return self._segments[-1].predict_one(self._before_last(x))
 
-    def predict_proba_one(self, x: Features) -> dict[Any, float]:
+    def _predict_proba_one(self, x: Features) -> dict[Any, float]:
         """The probability of each class for one example."""
         with self._lock:
-            # Refused at once if it has none.
-            self._last("predict_proba_one")
             return probabilities_of(self._segments[-1], self._before_last(x))
 
-    def predict_interval_one(self, x: Features, coverage: float = 0.9) -> tuple[float, float]:
-        """What the last step's `predict_interval_one` says."""
+    def _predict_interval_one(self, x: Features, coverage: float = 0.9) -> tuple[float, float]:
+        """Two numbers between which the target lies with probability `coverage`."""
         with self._lock:
-            lower, upper = self._last("predict_interval_one")(self._before_last(x), coverage)
+            lower, upper = self._segments[-1].predict_interval_one(self._before_last(x), coverage)
             return float(lower), float(upper)
 
-    def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
-        """Intervals of rows: a column of lower and one of upper ends."""
-        rows = [self.predict_interval_one(x, coverage) for x in _frames.dicts(X)]
-        return np.array(rows).reshape(-1, 2)
-
-    def score_one(self, x: Features) -> float:
-        """What the last step's `score_one` says."""
+    def _score_one(self, x: Features) -> float:
+        """The score that the last step gives to one example."""
         with self._lock:
-            return float(self._last("score_one")(self._before_last(x)))
+            return float(self._segments[-1].score_one(self._before_last(x)))
 
-    def transform_one(self, x: Features) -> dict[Any, Any]:
+    def _transform_one(self, x: Features) -> dict[Any, Any]:
         """Transform one example."""
         with self._lock:
-            return dict(self._last("transform_one")(self._before_last(x)))
-
-    def predict_proba_many(self, X: Any) -> Any:
-        """Probabilities of rows: a column for each class."""
-        return _frames.pack_probabilities(list(each_row(self.predict_proba_one, X)))
-
-    def transform_many(self, X: Any) -> Any:
-        """Transform rows, exactly as `transform_one` would."""
-        return _frames.from_dicts([self.transform_one(x) for x in _frames.dicts(X)], like=X)
+            return dict(self._segments[-1].transform_one(self._before_last(x)))
 
 
 def _segments(steps: list[Any]) -> list[Any]:

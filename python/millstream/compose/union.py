@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millstream._echo import quoted
-from millstream.base import Features, Native, Transformer, clone_value, role_of, teach
+from millstream.base import Features, Transformer
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
 from millstream.errors import InvalidType
+from millstream.native import Native
+from millstream.part import clone_value
+from millstream.python_loop import teach
+from millstream.roles import TRANSFORMER, role_of
 
 __all__ = ["TransformerUnion", "Union"]
 
@@ -139,7 +143,7 @@ class _PythonUnion(Union):
         members, own = gather(_WHO, "parts", parts, names)
         self._parts, self._names = _flatten(members, own, live=True)
         for part in self._parts:
-            if role_of(part) != "transformer":
+            if role_of(part) is not TRANSFORMER:
                 raise InvalidType(f"{_WHO}: parts are transformers, {part!r} is none")
         #: Which part a feature's bare name belongs to.
         self._owners: dict[Any, int] = {}

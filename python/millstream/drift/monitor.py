@@ -15,12 +15,15 @@ from typing import Any, Self
 
 from millstream._display import held_by, memory_of
 from millstream._echo import quoted, visible
-from millstream.base import Features, Model, Predictor, fresh, role_of, shown_part, teach
+from millstream.base import Features, Model
 from millstream.drift.base import takes_rows
 from millstream.drift.event import Event
 from millstream.drift.monitored import Monitored
 from millstream.drift.places import Places
 from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError
+from millstream.part import fresh, shown_part
+from millstream.python_loop import teach
+from millstream.roles import LEARNERS, one_of, role_of
 
 __all__ = ["Event", "Monitor"]
 
@@ -282,10 +285,10 @@ class Monitor:
             raise
         return said
 
-    def beside(self, model: Any) -> Predictor:
+    def beside(self, model: Any) -> Monitored:
         """The model with this monitor beside it: a model too, for `evaluate.prequential` and pipelines."""
-        if role_of(model) not in ("classifier", "regressor"):
-            raise InvalidType(f"drift.Monitor: a model is a classifier or a regressor, got {quoted(model)}")
+        if role_of(model) not in LEARNERS:
+            raise InvalidType(f"drift.Monitor: a model is {one_of(LEARNERS)}, got {quoted(model)}")
         return Monitored(model, self)
 
     def clone(self) -> Self:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from millstream._display import held_by
-from millstream.base import Features, Predictor, _restore, role_of
+from millstream.base import Features, Wrapper
+from millstream.python_loop import restore
 
 if TYPE_CHECKING:
     from millstream.drift.monitor import Monitor
@@ -13,23 +14,23 @@ if TYPE_CHECKING:
 __all__ = ["Monitored", "monitor_of"]
 
 
-class Monitored(Predictor):
+class Monitored(Wrapper):
     """A model with a monitor beside it, which is told each example before it is learned."""
 
     def __init__(self, model: Any, monitor: Monitor) -> None:
         self.model, self.monitor = model, monitor
-        self.role = str(role_of(model))
+        self._wrap(model)
 
     @property
     def memory(self) -> int:
         """Bytes that the model and the monitor hold."""
         return held_by(self.model) + self.monitor.memory
 
-    def predict_one(self, x: Features) -> Any:
+    def _predict_one(self, x: Features) -> Any:
         """Predict one example."""
         return self.model.predict_one(x)
 
-    def predict_proba_one(self, x: Features) -> Any:
+    def _predict_proba_one(self, x: Features) -> Any:
         """The probability of each class for one example."""
         return self.model.predict_proba_one(x)
 
@@ -39,7 +40,7 @@ class Monitored(Predictor):
 
     def _return_to(self, before: Monitored) -> None:
         # In place: who made them has both, too.
-        _restore(self.model, before.model)
+        restore(self.model, before.model)
         self.monitor.__dict__.update(before.monitor.__dict__)
 
     def __repr__(self) -> str:

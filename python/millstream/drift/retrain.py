@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream import _core, _frames
-from millstream._answers import each_row, number_of, probabilities_of
+from millstream import _core
+from millstream._answers import number_of, probabilities_of
 from millstream._echo import quoted
 from millstream._examples import check_example
-from millstream.base import Features, Label, Native, Predictor, fresh, role_of, shown_part, teach
+from millstream.base import Features, Label, Wrapper
 from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.native import Native, NativeWrapper
+from millstream.part import fresh, shown_part
+from millstream.python_loop import teach
 from millstream.registry import face
+from millstream.roles import LEARNERS, REGRESSOR, one_of, role_of
 
 __all__ = ["DriftRetrainingClassifier", "Retrain"]
 
@@ -20,7 +24,7 @@ __all__ = ["DriftRetrainingClassifier", "Retrain"]
 _LARGEST_ERROR = 1e100
 
 
-class Retrain(Predictor):
+class Retrain(Wrapper):
     """A model that is replaced when a drift detector finds that its errors have changed.
 
     Choose it to let a learner forget that does not forget by itself, such as naive Bayes: it learns as ever until
@@ -87,8 +91,8 @@ class Retrain(Predictor):
         warm: bool = True,
         warning_detector: Any = None,
     ) -> None:
-        if isinstance(model, type) or role_of(model) not in ("classifier", "regressor"):
-            raise InvalidType(f"{self.name}: model must be a classifier or a regressor, got {shown_part(model)}")
+        if isinstance(model, type) or role_of(model) not in LEARNERS:
+            raise InvalidType(f"{self.name}: model must be {one_of(LEARNERS)}, got {shown_part(model)}")
         if _is_unclear(model):
             words = "inherit from millstream.base.Classifier or Regressor"
             raise InvalidType(
@@ -100,8 +104,9 @@ class Retrain(Predictor):
             warning_detector = checked_detector(self.name, "warning_detector", warning_detector)
         if not isinstance(warm, bool):
             raise InvalidValue(f"{self.name}: warm must be true or false, got {quoted(warm)}")
-        self.role, self.warm = str(role_of(model)), warm
-        if self.role == "regressor":
+        self.warm = warm
+        self._wrap(model)
+        if self.role is REGRESSOR:
             _check_size(self.name, detector=detector, warning_detector=warning_detector)
         self._given = {
             "model": model,
@@ -113,10 +118,6 @@ class Retrain(Predictor):
         self._background: Any = None
         self._watch, self._warner = fresh(detector), fresh(warning_detector)
         self._replaced = self._learned = 0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Without arguments, `__new__` would make the compiled form.
-        return object.__new__, (type(self),), dict(self.__dict__)
 
     @classmethod
     def _revive(cls, source: Any) -> Any:
@@ -167,30 +168,26 @@ class Retrain(Predictor):
         """The classes that the model knows."""
         return list(getattr(self._now, "classes", ()))
 
-    def predict_one(self, x: Features) -> Any:
+    def _predict_one(self, x: Features) -> Any:
         """Predict one example."""
         try:
-            return number_of(self._now, x) if self.role == "regressor" else self._now.predict_one(x)
+            return number_of(self._now, x) if self.role is REGRESSOR else self._now.predict_one(x)
         except MillstreamError as error:
             raise error.by(self.name) from None
 
-    def predict_proba_one(self, x: Features) -> dict[Label, float]:
+    def _predict_proba_one(self, x: Features) -> dict[Label, float]:
         """The probability of each class for one example."""
         try:
             return probabilities_of(self._now, x)
         except MillstreamError as error:
             raise error.by(self.name) from None
 
-    def predict_proba_many(self, X: Any) -> Any:
-        """Probabilities of rows: a column for each class."""
-        return _frames.pack_probabilities(list(each_row(self.predict_proba_one, X)))
-
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example, and hear how wrong the model was about it."""
         check_example(self.name, self.role, y, w)
         if w == 0.0:
             return
-        said = self.predict_one(x)
+        said = self._predict_one(x)
         teach(self._now, x, y, w)
         self._learned += 1
         advice = "nothing" if said is None else self._tell(said, y)
@@ -212,7 +209,7 @@ class Retrain(Predictor):
 
     def _tell(self, said: Any, y: Any) -> str:
         """What the error means for the models."""
-        error = float(said != y) if self.role == "classifier" else min(abs(float(said) - float(y)), _LARGEST_ERROR)
+        error = min(abs(float(said) - float(y)), _LARGEST_ERROR) if self.role is REGRESSOR else float(said != y)
         self._watch.update(error)
         if self._watch.drift_detected:
             if getattr(self._watch, "direction", None) == "down":
@@ -273,7 +270,7 @@ def _is_described(part: Any) -> bool:
     return isinstance(part, DriftDetector) and type(part).__module__.partition(".")[0] == "millstream"
 
 
-class _NativeRetrain(Native, Retrain):
+class _NativeRetrain(NativeWrapper, Retrain):
     def __init__(
         self,
         model: Any,
@@ -282,12 +279,13 @@ class _NativeRetrain(Native, Retrain):
         warning_detector: Any = None,
     ) -> None:
         refuse_learned("drift.Retrain", [model])
-        Native.__init__(self, model=model, detector=detector, warm=warm, warning_detector=warning_detector)
+        NativeWrapper.__init__(self, model=model, detector=detector, warm=warm, warning_detector=warning_detector)
 
     @classmethod
     def _revive(cls, source: Any) -> Any:
         model = cls.__new__(cls)
         model._load(source)
+        model._publish()
         return model
 
     @property

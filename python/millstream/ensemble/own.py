@@ -16,21 +16,14 @@ from typing import Any, ClassVar, cast
 
 from millstream._answers import number_of, probabilities_of
 from millstream._examples import check_example
-from millstream.base import (
-    Classifier,
-    Features,
-    Label,
-    Native,
-    Predictor,
-    Regressor,
-    fresh,
-    role_of,
-    shown_part,
-    teach,
-)
+from millstream.base import Classifier, Features, Label, Predictor, Regressor
 from millstream.compose.members import find_member, is_native, refuse_learned
 from millstream.errors import InvalidType, MillstreamError
+from millstream.native import Native
+from millstream.part import fresh, shown_part
+from millstream.python_loop import teach
 from millstream.registry import build
+from millstream.roles import CLASSIFIER, LEARNERS, role_of
 from millstream.tree.tables import mean_importances
 
 __all__ = [
@@ -117,7 +110,7 @@ class Ensemble(Predictor):
         self._ready()
 
     def _stand_ins(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        part = "baseline.Prior" if self.role == "classifier" else "baseline.TargetMean"
+        part = "baseline.Prior" if self.role == CLASSIFIER else "baseline.TargetMean"
         parts: dict[str, Any] = {
             "model": part,
             "meta_model": part,
@@ -201,7 +194,9 @@ class Ensemble(Predictor):
         if isinstance(model, type) or role_of(model) != self.role:
             words = f"; a class of your own inherits from millstream.base.{self.role.capitalize()}"
             hint = "" if isinstance(model, (type, Native)) or role_of(model) is None else words
-            raise InvalidType(f"{self.name}: {parameter} must be a {self.role}, got {shown_part(model)}{hint}")
+            raise InvalidType(
+                f"{self.name}: {parameter} must be {self.role.phrase}, got {shown_part(model)}{hint}"
+            )
         refuse_learned(self.name, [model])
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
@@ -274,7 +269,7 @@ def _is_own(value: Any) -> bool:
     """Whether an argument is, or holds, a model that is not native."""
     if isinstance(value, (list, tuple)):
         return any(_is_own(item) for item in value)
-    return role_of(value) in ("classifier", "regressor") and not is_native(value)
+    return role_of(value) in LEARNERS and not is_native(value)
 
 
 def unnamed(models: Any) -> Any:
@@ -290,9 +285,9 @@ def _is_named(item: Any) -> bool:
 
 def takes_weight(model: Any) -> bool:
     """Whether `learn_one` takes a weight."""
-    from millstream.base import _takes
+    from millstream.python_loop import arguments_of
 
-    return _takes(cast("Hashable", type(model)))[1]
+    return arguments_of(cast("Hashable", type(model)))[1]
 
 
 def poisson(mean: float, unit: float) -> float:

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream.base import Features, Label, fresh
+from millstream.base import Features, Label
 from millstream.drift.base import checked_detector
 from millstream.drift.numbers import ADWIN
 from millstream.ensemble.own import (
@@ -19,6 +19,7 @@ from millstream.ensemble.own import (
     poisson,
     wrong,
 )
+from millstream.part import fresh
 from millstream.tree import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 
 __all__ = ["SRPClassifier", "SRPRegressor"]

@@ -11,6 +11,7 @@ from millstream._echo import quoted
 from millstream.drift.monitored import Monitored
 from millstream.errors import InvalidType, InvalidValue
 from millstream.registry import nearest
+from millstream.roles import EVALUATED, Role, one_of, role_named, role_of
 
 __all__ = ["chosen_metrics", "common_role", "named_models"]
 
@@ -52,26 +53,24 @@ def name_of(model: Any) -> str:
     return type(model).__name__
 
 
-def common_role(models: Mapping[str, Any]) -> str:
+def common_role(models: Mapping[str, Any]) -> Role:
     """The role that all models have."""
-    roles = {name: getattr(model, "role", None) for name, model in models.items()}
-    for name, role in roles.items():
-        if role not in ("classifier", "regressor"):
-            hint = (
-                "; compat.from_river makes one of a model of River's" if role is None else f", which is a {role}"
-            )
-            raise InvalidType(f"evaluate.prequential: a model is a classifier or a regressor, got {name}{hint}")
-    if len(set(roles.values())) > 1:
-        raise InvalidType(f"evaluate.prequential: models must have one role, got {roles}")
-    return str(next(iter(roles.values())))
+    found = {name: role_of(model) if hasattr(model, "role") else None for name, model in models.items()}
+    for name, role in found.items():
+        if role not in EVALUATED:
+            hint = "; compat.from_river converts a River model" if role is None else f", which is {role.phrase}"
+            raise InvalidType(f"evaluate.prequential: a model is {one_of(EVALUATED)}, got {name}{hint}")
+    if len(set(found.values())) > 1:
+        raise InvalidType(f"evaluate.prequential: models must have one role, got {found}")
+    return role_named(str(next(iter(found.values()))))
 
 
-def chosen_metrics(given: Any, role: str) -> dict[str, Any]:
+def chosen_metrics(given: Any, role: Role) -> dict[str, Any]:
     """Metrics by name."""
     from millstream import metrics
 
     if given is None:
-        given = ["Accuracy", "CohenKappa"] if role == "classifier" else ["MAE", "R2"]
+        given = role.metrics
     if isinstance(given, Mapping):
         return {str(name): _made(metric, metrics) for name, metric in given.items()}
     # River's collections of metrics are lists too.

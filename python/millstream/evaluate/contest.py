@@ -28,6 +28,7 @@ from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
 from millstream.evaluate.streams import GATHERED, Chunk, chunks, length
 from millstream.evaluate.times import Times
+from millstream.roles import Answer, Role, Truth
 from millstream.stream.base import Stream
 from millstream.stream.home import owned
 
@@ -224,7 +225,7 @@ class Contest:
     """One or more models with their metrics, in one pass over a stream."""
 
     def __init__(
-        self, models: Mapping[str, Any], role: str, metrics: dict[str, Any], detector: Any, settings: Settings
+        self, models: Mapping[str, Any], role: Role, metrics: dict[str, Any], detector: Any, settings: Settings
     ) -> None:
         self.models, self.role, self.settings = models, role, settings
         self.elapsed = 0.0
@@ -250,7 +251,7 @@ class Contest:
                 model if native else None,
                 known,
                 json.dumps(watch.describe()) if native_detector and watch is not None else None,
-                numbers=role == "regressor",
+                numbers=role.truth is Truth.NUMBER,
                 window=settings.window,
                 warmup=settings.warmup,
                 every=settings.every,
@@ -410,6 +411,7 @@ class Contest:
         curve |= {f"rolling_{key}": rolling[key] for key in metrics}
         curve |= {"seconds": found["seconds"], "memory": found["memory"].astype(np.int64)}
         curve["waiting"] = found["waiting"].astype(np.int64)
+        named = self.role.answer is Answer.CLASS
         drifts = found["drifts"] if loop is None or loop.detector is None else loop.marks
         if loop is not None and loop.noticed:
             drifts = sorted({*drifts, *loop.noticed})
@@ -420,7 +422,7 @@ class Contest:
             values={key: float(metric.get()) for key, metric in metrics.items()},
             bigger_is_better={key: bool(getattr(m, "bigger_is_better", True)) for key, m in metrics.items()},
             curve=curve,
-            confusion=Confusion(*found["confusion"]) if self.role == "classifier" and found["confusion"] else None,
+            confusion=Confusion(*found["confusion"]) if named and found["confusion"] else None,
             calibration=Calibration.of(*found["calibration"]) if found["calibration"] else None,
             residuals=Residuals.of(found["sample"]) if found["sample"] is not None else None,
             drifts=list(drifts),

@@ -12,12 +12,13 @@ import numpy as np
 
 from millstream import _core
 from millstream._examples import check_example
-from millstream.base import title_of
 from millstream.drift.monitored import monitor_of
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.streams import Chunk
 from millstream.evaluate.times import NO_TIME
+from millstream.python_loop import title_of
+from millstream.roles import Answer, role_named, role_of
 
 __all__ = ["PythonRun", "stopped"]
 
@@ -83,7 +84,8 @@ class PythonRun:
             settings,
         )
         self.metrics = PythonMetrics(metrics, settings.window)
-        self.proba = model.role == "classifier" and (
+        self.role = role_named(str(role_of(model)))
+        self.proba = self.role.answer is Answer.CLASS and (
             engine.wants_probabilities(place) or any(map(wants_probabilities, metrics))
         )
         self.rows = 0
@@ -100,7 +102,7 @@ class PythonRun:
     def keep_answers(self) -> None:
         """Keep each answer, until `answers` fetches it."""
         self.kept = {}
-        self.proba = self.model.role == "classifier"
+        self.proba = self.role.answer is Answer.CLASS
 
     def answers(self) -> tuple[Any, Any]:
         """What was predicted since the last call, up to the last row that has an answer, and the probabilities."""
@@ -110,7 +112,7 @@ class PythonRun:
         found = [kept.get(row, (None, None)) for row in rows]
         probabilities = [math.nan if not proba else proba.get(answer, math.nan) for answer, proba in found]
         predicted = [answer for answer, _ in found]
-        if self.model.role == "regressor":
+        if self.role.answer is not Answer.CLASS:
             predicted = [math.nan if answer is None else float(answer) for answer in predicted]
         return predicted, np.array(probabilities, dtype=np.float64)
 
@@ -168,7 +170,7 @@ class PythonRun:
 
     def learn(self, row: int, x: Any, y: Any, w: float) -> None:
         """Learn one example; the checks are those of native models."""
-        check_example(title_of(self.model), self.model.role, y, w)
+        check_example(title_of(self.model), self.role, y, w)
         before = 0 if self.monitor is None else self.monitor.event_count
         if w == 1.0:
             self.model.learn_one(x, y)
@@ -184,7 +186,7 @@ class PythonRun:
         if row >= self.settings.warmup and predicted is not None:
             self.metrics.update(y, predicted, probabilities, w)
             if self.detector is not None:
-                error = abs(y - predicted) if self.model.role == "regressor" else float(predicted != y)
+                error = float(predicted != y) if self.role.answer is Answer.CLASS else abs(y - predicted)
                 self.detector.update(error)
                 if self.detector.drift_detected:
                     self.marks.append(row)

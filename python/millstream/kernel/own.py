@@ -15,9 +15,11 @@ import numpy as np
 
 from millstream import _core, losses
 from millstream._echo import quoted
-from millstream.base import Classifier, Features, Label, Part, Regressor, _to_json, describe, revive
+from millstream.base import Classifier, Features, Label, Regressor
 from millstream.errors import InvalidType, InvalidValue
 from millstream.kernel.texts import String
+from millstream.part import Part, describe, revive, to_json
+from millstream.verbs import Scores
 
 __all__ = ["Function", "Machine", "PythonKernelSGD", "PythonKernelSGDRegressor"]
 
@@ -103,7 +105,7 @@ class Machine(Part):
     def _set_up(self, kernel: Any, parameters: dict[str, Any]) -> None:
         given = {name: describe(value) for name, value in parameters.items()}
         model = _core.Model()
-        model._build(_to_json({"name": self.name, "parameters": {**given, "kernel": "kernel.Linear"}}))
+        model._build(to_json({"name": self.name, "parameters": {**given, "kernel": "kernel.Linear"}}))
         self._described = json.loads(model._description())["parameters"]
         del self._described["kernel"]
         for name, value in self._described.items():
@@ -346,7 +348,7 @@ class _Crowd:
         self.replace(oldest, point)
 
 
-class PythonKernelSGD(_Descent, Classifier):
+class PythonKernelSGD(_Descent, Scores, Classifier):
     """What `KernelSGD` gives for a kernel that is a function or on texts."""
 
     name = "kernel.KernelSGD"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from millstream.base import Classifier, Native, Regressor, describe
+from millstream.base import Classifier, Regressor
 from millstream.kernel.kernels import Kernel
 from millstream.kernel.own import Own, PythonKernelSGD, PythonKernelSGDRegressor, is_own
 from millstream.losses import Loss
+from millstream.native import Native
 from millstream.optim import Schedule
+from millstream.part import describe
+from millstream.verbs import Scores
 
 __all__ = ["KernelSGD", "KernelSGDRegressor"]
 
@@ -25,7 +28,7 @@ def for_numbers(loss: Any) -> bool:
     return isinstance(name, str) and name in NUMBERS
 
 
-class KernelSGD(Native, Classifier):
+class KernelSGD(Native, Scores, Classifier):
     """Gradient descent in the space of a kernel: nonlinear classification, or regression, of any loss.
 
     The prediction is `f(x) = Σ c_i k(x_i, x)` over points that were kept. An example whose loss has a slope

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from millstream.base import Regressor
 from millstream.linear_model.planes import OnePlane
+from millstream.verbs import PredictsIntervals
 
 __all__ = ["BayesianLinearRegression"]
 
 
-class BayesianLinearRegression(OnePlane, Regressor):
+class BayesianLinearRegression(OnePlane, PredictsIntervals, Regressor):
     """Bayesian linear regression: predictions with intervals, at the cost of recursive least squares.
 
     Choose it where it matters how far off a prediction may be. What it predicts is what `RLS` with `l2 = alpha /

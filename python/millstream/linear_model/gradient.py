@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.base import Classifier, Label, Native, Regressor
+from millstream.base import Classifier, Label, Regressor
 from millstream.linear_model.planes import OnePlane
 from millstream.losses import Loss
+from millstream.native import Native
 from millstream.optim import Optimizer, Schedule
+from millstream.verbs import Scores
 
 __all__ = ["LinearRegression", "LogisticRegression", "SoftmaxRegression"]
 
@@ -89,7 +91,7 @@ class LinearRegression(OnePlane, Regressor):
         )
 
 
-class LogisticRegression(OnePlane, Classifier):
+class LogisticRegression(OnePlane, Scores, Classifier):
     """Logistic regression of two classes by stochastic gradient descent.
 
     With another loss it becomes another classifier: `losses.Hinge` makes it a linear support vector machine,

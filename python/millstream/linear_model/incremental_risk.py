@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from millstream.base import Classifier, Native, Regressor
+from millstream.base import Classifier, Regressor
 from millstream.losses import Loss
+from millstream.native import Native
+from millstream.verbs import Scores
 
 __all__ = ["IRMA", "IRMAClassifier"]
 
@@ -81,7 +83,7 @@ class IRMA(Native, Regressor):
         return self.inspect()["weights"]  # type: ignore[no-any-return]
 
 
-class IRMAClassifier(Native, Classifier):
+class IRMAClassifier(Native, Scores, Classifier):
     """Incremental risk minimisation for two or more classes.
 
     Choose it behind a `basis` to learn the border between classes of few inputs from one example at a time, for

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.base import Classifier, Label, Native
+from millstream.base import Classifier, Label
+from millstream.native import Native
+from millstream.verbs import Scores
 
 __all__ = ["Margin", "OnePlane"]
 
@@ -23,7 +25,7 @@ class OnePlane(Native):
         return self.inspect()["intercept"]  # type: ignore[no-any-return]
 
 
-class Margin(Native, Classifier):
+class Margin(Native, Scores, Classifier):
     """A classifier that learns from the margin of an example: what its kind share.
 
     Of two classes there is one weight vector, and a positive score is the second class. From the third class on

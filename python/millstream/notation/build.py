@@ -13,6 +13,8 @@ from millstream._echo import quoted
 from millstream.errors import InvalidNotation, InvalidType, MillstreamError
 from millstream.notation.read import read
 from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
+from millstream.roles import ALL
+from millstream.roles import role_of as base_role
 
 __all__ = ["Vocabulary", "parameters_of", "parse"]
 
@@ -160,13 +162,13 @@ class _Builder:
         return value
 
     def chain(self, node: Chain) -> Any:
-        from millstream import base, compose
+        from millstream import compose
 
         members = []
         for member in node.members:
-            built = self.build(member, ("transformer", "classifier", "regressor"), "")
-            if base.role_of(built) not in ("transformer", "classifier", "regressor"):
-                hint = self.other(built, ("transformer", "classifier", "regressor"))
+            built = self.build(member, ALL, "")
+            if base_role(built) not in ALL:
+                hint = self.other(built, ALL)
                 raise self.wrong(
                     f"{quoted(node.sign)} joins models, got {_what(built)}{hint}", member.start, member.stop
                 )

@@ -11,10 +11,11 @@ import numpy as np
 
 from millstream import _core, _frames
 from millstream._echo import quoted
-from millstream.base import _restore, role_of, teach, title_of
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.progress import Progress
+from millstream.python_loop import restore, teach, title_of
+from millstream.roles import LEARNERS, one_of, role_of
 from millstream.stream.chunk import Chunk
 from millstream.stream.derived import batches
 from millstream.training.data import ORDERS, STRETCH, Data, data_of
@@ -129,7 +130,7 @@ def train(
             stopped = "interrupted"
     kept = keep_best and run.best is not None
     if kept and run.best_pass < len(run.history["pass"]):
-        _restore(model, run.best)
+        restore(model, run.best)
     # What the risk is called is known by now.
     history = {risk.name if name == "risk" else name: column for name, column in run.history.items()}
     settings = {"passes": int(passes), "order": order, "seed": seed, "batch_size": batch_size}
@@ -233,8 +234,8 @@ def _check(
     buffer: Any,
     on_interrupt: Any,
 ) -> None:
-    if role_of(model) not in ("classifier", "regressor"):
-        raise InvalidType(f"train: a model is a classifier or a regressor, got {type(model).__name__}")
+    if role_of(model) not in LEARNERS:
+        raise InvalidType(f"train: a model is {one_of(LEARNERS)}, got {type(model).__name__}")
     for what, value, least in (
         ("passes", passes, 1),
         ("batch_size", batch_size, 1),

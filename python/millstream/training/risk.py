@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from millstream import _core, _frames
-from millstream.base import role_of
 from millstream.errors import InvalidType
 from millstream.evaluate.choices import chosen_metrics
+from millstream.roles import REGRESSOR, role_named, role_of
 from millstream.stream.chunk import Chunk, as_list
 from millstream.training.data import Data
 
@@ -23,13 +23,13 @@ class Risk:
 
     def __init__(self, model: Any, metric: Any) -> None:
         #: Of a stranger's model it is told by what it can do.
-        self.role = role_of(model)
+        self.role = role_named(str(role_of(model)))
         self.metric: Any = None
         #: What the number is; of a model's own loss it is known after the first look.
         self.name = "loss"
         self.bigger_is_better = False
         if metric is not None:
-            chosen = chosen_metrics(metric, str(self.role))
+            chosen = chosen_metrics(metric, self.role)
             if len(chosen) != 1:
                 raise InvalidType(f"train: metric is one metric, got {len(chosen)}: {', '.join(chosen)}")
             self.name, self.metric = next(iter(chosen.items()))
@@ -54,7 +54,7 @@ class Risk:
             if found is not None:
                 return found
             self.own = False
-        self.name = "squared error" if self.role == "regressor" else "error rate"
+        self.name = "squared error" if self.role is REGRESSOR else "error rate"
         return self._plain(model, data, look)
 
     def _own(self, model: Any, data: Data, look: Callable[[], None]) -> float | None:
@@ -72,7 +72,7 @@ class Risk:
         total = weight = 0.0
         for chunk in data.chunks("cyclic", _NO_ORDER):
             y, predicted, w = _answers(model, chunk, False)
-            if self.role == "regressor":
+            if self.role is REGRESSOR:
                 losses = (np.asarray(y, dtype=np.float64) - np.asarray(predicted, dtype=np.float64)) ** 2
             else:
                 losses = np.array([float(a != b) for a, b in zip(as_list(y), as_list(predicted), strict=True)])

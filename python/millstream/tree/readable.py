@@ -6,8 +6,10 @@ from os import PathLike
 from typing import Any
 
 from millstream._echo import quoted
-from millstream.base import Features, Native
+from millstream.base import Features
 from millstream.errors import InvalidType
+from millstream.native import Native
+from millstream.roles import CLASSIFIER
 from millstream.tree.drawing import Drawing
 from millstream.tree.explaining import Explanation, explain
 from millstream.tree.grown import Grown
@@ -57,7 +59,7 @@ class ReadableTree(Native):
 
     def _grown(self) -> Grown:
         """The nodes; a forest's member gives its own."""
-        labels = self._labels() if self.role == "classifier" else ()
+        labels = self._labels() if self.role is CLASSIFIER else ()
         return Grown(self.inspect(), labels, self.features, type(self).__name__)
 
     def draw(
@@ -148,7 +150,7 @@ class ReadableTree(Native):
         leaves have seen, as in `to_frame()`.
         """
         answer = self.predict_one(x)
-        found = self.predict_proba_one(x) if self.role == "classifier" else None
+        found = self.predict_proba_one(x) if self.role is CLASSIFIER else None
         return explain(self._grown(), x, label, answer, found)
 
     @property

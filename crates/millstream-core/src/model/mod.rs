@@ -260,6 +260,17 @@ impl Model {
         function.and_then(|function| function.score(x, scratch)).ok_or_else(|| self.cannot("score"))
     }
 
+    /// The verbs that only some models of its role have: `score_one`, `predict_interval_one`.
+    pub fn optional_verbs(&self) -> Vec<&'static str> {
+        let (scores, intervals) = match &self.root {
+            Root::Classifier(learner) => (learner.decision_function().is_some(), false),
+            Root::Regressor(learner) => (false, learner.interval().is_some()),
+            Root::Transformer(_) => (false, false),
+        };
+        let verbs = [("score_one", scores), ("predict_interval_one", intervals)];
+        verbs.into_iter().filter(|(_, has)| *has).map(|(verb, _)| verb).collect()
+    }
+
     /// Two numbers between which the target lies with probability `coverage`.
     pub fn interval<S: Source>(&self, source: &mut S, coverage: f64, scratch: &mut Scratch) -> Result<(f64, f64)> {
         if !(coverage > 0.0 && coverage < 1.0) {

@@ -13,6 +13,7 @@ import numpy as np
 from millstream import registry
 from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
+from millstream.roles import REGRESSOR
 from millstream.synth.base import Generator
 
 __all__ = ["STREAMS", "Change", "ErrorStream", "Known", "known_streams"]
@@ -261,7 +262,7 @@ def _drawn(generator: Generator, spans: Sequence[Any], model: Any, length: int, 
 
     def keep(columns: Mapping[str, Any]) -> None:
         truth, predicted = np.asarray(columns["truth"]), np.asarray(columns["prediction"])
-        if model.role == "regressor":
+        if model.role == REGRESSOR:
             error = np.abs(np.nan_to_num(predicted.astype(np.float64)) - truth)
         else:
             error = (predicted != truth).astype(np.float64)

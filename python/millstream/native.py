@@ -1,0 +1,267 @@
+"""Models that are built and run in Rust.
+
+The compiled class keeps its verbs under private names. A native class publishes those that its role has, so that
+`hasattr` and tab completion tell the truth at no cost per call.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+
+import numpy as np
+
+from millstream import _core, _frames, verbs
+from millstream.base import with_role
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.part import describe, revive, to_json
+from millstream.python_loop import check_on_error, run_rows
+from millstream.roles import Answer, Role, role_named
+
+__all__ = ["Native"]
+
+_Native = TypeVar("_Native", bound="Native")
+
+
+def _learn_many(self: Any, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> int:
+    check_on_error(on_error)
+    rows = self._take_apart(X, learning=True)
+    if rows[0] == "dicts":
+        return run_rows(self, rows[1], y, w, None, on_error)[1]
+    _, skipped = self._run_many(rows, *self._beside(y, w), None, on_error)
+    return len(skipped)
+
+
+def _step_many(self: Any, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
+    check_on_error(on_error)
+    predict = "proba" if proba else "class"
+    rows = self._take_apart(X, learning=True)
+    if rows[0] == "dicts":
+        answers = run_rows(self, rows[1], y, w, predict, on_error)[0]
+        return _frames.pack_probabilities(answers, self.classes) if proba else _frames.pack_answers(answers)
+    answers, _ = self._run_many(rows, *self._beside(y, w), predict, on_error)
+    return self._pack(answers, proba, X)
+
+
+def _predict_many(self: Any, X: Any) -> Any:
+    rows = self._take_apart(X)
+    if rows[0] == "dicts":
+        return _frames.pack_answers([self.predict_one(x) for x in rows[1]])
+    return self._pack(self._predict_many(rows, False), False, X)
+
+
+def _predict_proba_many(self: Any, X: Any) -> Any:
+    rows = self._take_apart(X)
+    if rows[0] == "dicts":
+        return _frames.pack_probabilities([self.predict_proba_one(x) for x in rows[1]], self.classes)
+    return self._pack(self._predict_many(rows, True), True, X)
+
+
+def _predict_interval_many(self: Any, X: Any, coverage: float = 0.9) -> Any:
+    rows = self._take_apart(X)
+    if rows[0] == "dicts":
+        return np.array([self.predict_interval_one(x, coverage) for x in rows[1]]).reshape(-1, 2)
+    return self._predict_interval_many(rows, coverage)
+
+
+def _transform_many(self: Any, X: Any) -> Any:
+    rows = self._take_apart(X)
+    if rows[0] == "dicts":
+        return [self.transform_one(x) for x in rows[1]]
+    names, matrix, nominal = self._transform_many(rows)
+    return _frames.give_back(names, matrix, nominal, like=X)
+
+
+#: The compiled verbs, and those for many rows, which read the rows first.
+_VERBS: dict[str, Callable[..., Any]] = {
+    "learn_one": _core.Model._learn_one,
+    "learn_many": _learn_many,
+    "predict_one": _core.Model._predict_one,
+    "predict_many": _predict_many,
+    "step_one": _core.Model._step_one,
+    "step_many": _step_many,
+    "predict_proba_one": _core.Model._predict_proba_one,
+    "predict_proba_many": _predict_proba_many,
+    "predict_interval_one": _core.Model._predict_interval_one,
+    "predict_interval_many": _predict_interval_many,
+    "score_one": _core.Model._score_one,
+    "transform_one": _core.Model._transform_one,
+    "transform_many": _transform_many,
+}
+for _name, _verb in ((name, verb) for family in verbs.FAMILIES for name, verb in vars(family).items()):
+    # Where the reader looks for it, `help(model)`, a compiled model has the words of the verb.
+    if _name in _VERBS and _name.endswith("_many"):
+        _VERBS[_name].__name__, _VERBS[_name].__qualname__ = _name, f"Native.{_name}"
+        _VERBS[_name].__doc__ = _verb.__doc__
+
+
+class Native(_core.Model):
+    """A model that is built and run in Rust."""
+
+    name: ClassVar[Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        order = cls.__mro__
+        before = order[: order.index(Native)]
+        for name, verb in _VERBS.items():
+            # What a class that extends a native one defines itself stays.
+            if hasattr(cls, name) and not any(name in vars(each) for each in before):
+                setattr(cls, name, verb)
+
+    def __init__(self, **parameters: Any) -> None:
+        _core.Model.__init__(self)
+        self._build(to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
+
+    @property
+    def _description_dict(self) -> dict[str, Any]:
+        return cast("dict[str, Any]", json.loads(self._description()))
+
+    if TYPE_CHECKING:
+        role: Role
+    else:
+
+        @property
+        def role(self) -> Role:
+            """The role: what it is asked and what it predicts."""
+            return role_named(self._role())
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters, defaults included."""
+        return {name: revive(value) for name, value in self._description_dict["parameters"].items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            try:
+                parameters = self._description_dict["parameters"]
+            except InvalidValue as unbuilt:
+                raise AttributeError(str(unbuilt)) from None
+            if name in parameters:
+                return revive(parameters[name])
+        raise verbs.missing(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            parameters = self._description_dict["parameters"]
+        except InvalidValue:
+            parameters = {}
+        # A change here would change what the model says of itself and not what it does.
+        if name in parameters and describe(value) != parameters[name]:
+            raise AttributeError(
+                f"{type(self).__name__}: {name} is fixed when the model is made; clone({name}=…) makes another"
+            )
+        super().__setattr__(name, value)
+
+    def describe(self) -> dict[str, Any]:
+        """The whole description as plain data; `millstream.build` makes an equal model of it."""
+        return self._description_dict
+
+    def inspect(self) -> Any:
+        """What it has learned, as plain data: weights, moments, counts."""
+        return json.loads(self._inspect())
+
+    @classmethod
+    def _revive(cls, source: Any) -> Self:
+        """Build from bytes, from an open file, or as a copy of another model."""
+        model: Self = cls.__new__(cls)
+        model._load(source)
+        return model
+
+    def clone(self, **changes: Any) -> Self:
+        """A new model with the same parameters, but for `changes`, that has learned nothing."""
+        kind: Any = type(self)
+        return cast("Self", kind._from_parameters({**self._description_dict["parameters"], **changes}))
+
+    def _member(self, place: int) -> Any:
+        """A copy of a step or part as a model of its own."""
+        from millstream.registry import face
+
+        member = _core.Model()
+        member._copy_member(self, place)
+        name = json.loads(member._description())["name"]
+        return face(name)._revive(member)  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self._stored_class(), self.to_bytes(), dict(self.__dict__))
+
+    def __copy__(self) -> Self:
+        return _unpickle(self._stored_class(), self, dict(self.__dict__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return _unpickle(self._stored_class(), self, copy.deepcopy(self.__dict__, memo))
+
+    def _stored_class(self) -> type[Self]:
+        """The class that pickle finds by its name."""
+        return type(self)
+
+    def copy(self) -> Self:
+        """An independent copy that has learned the same."""
+        return copy.deepcopy(self)
+
+    def merge(self, other: Any) -> None:
+        """Merge the same model after another part of the stream, where the result is that of the whole stream.
+
+        The features of `other`, which does not change, are found by name. A learner that cannot be merged exactly
+        raises an error and does not change.
+        """
+        if not isinstance(other, _core.Model):
+            raise InvalidType(f"{self._title()}: only the same model can be merged, got {type(other).__name__}")
+        self._merge(other)
+
+    def _take_apart(self, X: Any, *, learning: bool = False) -> tuple[Any, ...]:
+        try:
+            return _frames.take_apart(X)
+        except MillstreamError as error:
+            # Of objects that make no column, the rows before the first bad one can still be learned.
+            rows = _frames.object_rows(X) if learning else None
+            if rows is not None:
+                return ("dicts", rows)
+            raise error.by(self._title()) from None
+
+    def _beside(self, y: Any, w: Any) -> tuple[Any, Any]:
+        """Targets and weights as the core reads them."""
+        try:
+            return _frames.targets(y), _frames.weights(w)
+        except MillstreamError as error:
+            raise error.by(self._title()) from None
+
+    def _pack(self, answers: Any, proba: bool, like: Any) -> Any:
+        if role_named(self._role()).answer is Answer.NUMBER:
+            return answers
+        labels = self._labels()
+        if not proba:
+            return _frames.decode(answers, labels)
+        # Another thread may have learned of a class since.
+        known = [code for code, label in enumerate(labels[: answers.shape[1]]) if label is not None]
+        return _frames.give_back([labels[code] for code in known], answers[:, known], {}, like=like)
+
+
+class NativeWrapper(Native):
+    """A compiled wrapper, whose role and verbs are those of what it wraps."""
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._publish()
+
+    @classmethod
+    def _revive(cls, source: Any) -> Self:
+        model = super()._revive(source)
+        model._publish()
+        return model
+
+    def _publish(self) -> None:
+        """Become of the class that has the verbs of what was built."""
+        wrapper = getattr(type(self), "_wrapper", type(self))
+        self.__class__ = with_role(wrapper, role_named(self._role()), tuple(self._optional_verbs()))
+
+    def _stored_class(self) -> type[Self]:
+        return self._wrapper  # type: ignore[no-any-return]
+
+
+def _unpickle(cls: type[_Native], source: Any, attributes: dict[str, Any]) -> _Native:
+    model = cls._revive(source)
+    model.__dict__.update(attributes)
+    return model

@@ -1,0 +1,209 @@
+"""What every component has, native or written in Python: parameters, a description, a representation, clones."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from millstream import _core
+from millstream._echo import quoted, typed
+from millstream.errors import InvalidType, InvalidValue
+from millstream.roles import role_of
+
+__all__ = ["Described", "Part", "clone_value", "describe", "fresh", "revive", "shown_part", "to_json"]
+
+
+def _parameters_of(part: object) -> list[str]:
+    """The names of the constructor's parameters."""
+    signature = inspect.signature(type(part).__init__)
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [name for name, parameter in signature.parameters.items() if name != "self" and parameter.kind in kinds]
+
+
+def describe(value: Any) -> Any:
+    """A parameter's value as plain data."""
+    if isinstance(value, Part):
+        return value.describe()
+    if isinstance(value, (list, tuple)):
+        return [describe(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+class Part:
+    """Anything with a name in the registry, or a user's own: parameters, description, representation."""
+
+    #: The name in the registry; None for a class of the user's own.
+    name: ClassVar[str | None] = None
+    #: Other names that a parameter may be given by, for those who come from River or scikit-learn.
+    aliases: ClassVar[Mapping[str, str]] = {}
+    #: Parameters of River or scikit-learn that have no equal here, each with a sentence on what to write instead.
+    dropped: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        aliases, dropped, own = cls.aliases, cls.dropped, cls.__dict__.get("__init__")
+        if own is not None and cls.name and cls.__module__.startswith("millstream."):
+            # What Python says of a wrong call begins with this; a compiled form has a private name.
+            own.__qualname__ = f"{cls.name}.__init__"
+        if not (aliases or dropped) or own is None:
+            return
+
+        def __init__(self: Part, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            for name in kwargs:
+                if name in dropped:
+                    raise InvalidType(f"{cls.name}: there is no {name}: {dropped[name]}")
+            own(self, *args, **{aliases.get(name, name): value for name, value in kwargs.items()})
+
+        __init__.__wrapped__ = own  # type: ignore[attr-defined]
+        __init__.__doc__ = own.__doc__
+        cls.__init__ = __init__  # type: ignore[assignment, method-assign]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {name: getattr(self, name) for name in _parameters_of(self) if hasattr(self, name)}
+
+    def describe(self) -> dict[str, Any]:
+        """The whole description as plain data; `millstream.build` makes an equal part of it."""
+        if self.name is None:
+            raise InvalidType(
+                f"{type(self).__name__}: a class of your own has no description; "
+                "describe() and save() are for parts of millstream, pickle works for all"
+            )
+        return {"name": self.name, "parameters": {k: describe(v) for k, v in self.parameters.items()}}
+
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
+        """Build from described parameters; parts among them are still descriptions, which is fine."""
+        return cls(**parameters)
+
+    def clone(self, **changes: Any) -> Self:
+        """A new part with the same parameters, but for `changes`, that has learned nothing."""
+        parameters = {name: clone_value(value) for name, value in self.parameters.items()}
+        needed = inspect.signature(type(self).__init__).parameters
+        for name in _parameters_of(self):
+            if name not in parameters and name not in changes and needed[name].default is inspect.Parameter.empty:
+                raise InvalidType(
+                    f"{type(self).__name__}: clone() needs the argument {quoted(name)} of __init__, "
+                    f"which should be kept as an attribute: self.{name} = {name}"
+                )
+        return type(self)(**{**parameters, **changes})
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.parameters.items()
+            if not (name in defaults and _same(value, defaults[name].default))
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, Part):
+        return not isinstance(default, Part) and default in (value.name, None) and repr(value).endswith("()")
+    return type(value) is type(default) and bool(value == default)
+
+
+def clone_value(value: Any) -> Any:
+    """A parameter's value for a clone: models in it have learned nothing."""
+    if isinstance(value, Part) or (role_of(value) is not None and hasattr(value, "clone")):
+        return value.clone()
+    if type(value) in (list, tuple):
+        return type(value)(clone_value(item) for item in value)
+    return copy.deepcopy(value)
+
+
+def fresh(part: Any) -> Any:
+    """A part with the same parameters that has learned nothing; what has no `clone` is taken to be one."""
+    return part.clone() if callable(getattr(part, "clone", None)) else copy.deepcopy(part)
+
+
+def shown_part(part: Any) -> str:
+    """What was given in a model's place, and for a class how to make a model of it."""
+    if isinstance(part, type):
+        return f"the class {part.__name__}; write {part.__name__}()"
+    if isinstance(part, (list, tuple)):
+        kinds = ", ".join(item.__name__ if isinstance(item, type) else type(item).__name__ for item in part)
+        return f"[{kinds:.60}]"
+    return f"{part!r:.80}"
+
+
+class Described(Part):
+    """A part that lives in a description only: an optimiser, a loss, a schedule."""
+
+    def __init__(self, **parameters: Any) -> None:
+        given = {"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}
+        self._description = json.loads(_core.resolve(to_json(given)))
+
+    def describe(self) -> dict[str, Any]:
+        return cast("dict[str, Any]", copy.deepcopy(self._description))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: revive(value) for name, value in self._description["parameters"].items()}
+
+    def __getattr__(self, name: str) -> Any:
+        return _parameter(self, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Described) and self._description == other._description
+
+    def __hash__(self) -> int:
+        return hash(to_json(self._description))
+
+
+def _parameter(part: Any, name: str) -> Any:
+    """A parameter as an attribute."""
+    if not name.startswith("_"):
+        parameters = part.__dict__.get("_description", {}).get("parameters", {})
+        if name in parameters:
+            return revive(parameters[name])
+    raise AttributeError(f"{type(part).__name__!r} object has no attribute {name!r}")
+
+
+def revive(value: Any) -> Any:
+    """Parts that are described inside a parameter become objects again."""
+    if isinstance(value, dict) and "name" in value:
+        from millstream.registry import build
+
+        return build(value)
+    if isinstance(value, list):
+        return [revive(item) for item in value]
+    return value
+
+
+def to_json(description: Any) -> str:
+    """A description as JSON; what JSON cannot express is refused."""
+    for key, value in description["parameters"].items():
+        if isinstance(value, int) and abs(value) > 2**1000:
+            raise InvalidValue(f"{description['name']}: {key} must fit in 64 bits, got {typed(value)}")
+    try:
+        return json.dumps(description, allow_nan=False)
+    except ValueError:
+        got = f"got {description['parameters']}"
+        raise InvalidValue(f"{description['name']}: parameters must be finite numbers, {got}") from None
+    except TypeError as error:
+        raise InvalidType(f"{description['name']}: {_unfit(description['parameters']) or error}") from None
+
+
+def _unfit(parameters: Mapping[str, Any]) -> str | None:
+    """Which parameter is neither a value nor a part, in words."""
+    for key, value in parameters.items():
+        try:
+            json.dumps(value)
+        except TypeError:
+            if isinstance(value, type):
+                return f"{key} must be a value or a part, got {shown_part(value)}"
+            classes = [item for item in value if isinstance(item, type)] if isinstance(value, list) else []
+            if classes:
+                return f"{key} must be values or parts, got {shown_part(classes[0])}"
+            return f"{key} must be a value or a part, got {typed(value)}"
+    return None

@@ -1,0 +1,114 @@
+"""How models written in Python learn many rows, and how any model is taught one row."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Hashable, Mapping
+from functools import cache
+from typing import Any, TypeAlias, cast
+
+from millstream import _core, _frames
+from millstream._echo import quoted
+from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.roles import TRANSFORMER, Answer, role_of
+
+__all__ = ["Features", "arguments_of", "check_on_error", "restore", "run_rows", "teach", "title_of"]
+
+Features: TypeAlias = Mapping[Any, Any]
+
+_ON_ERROR = ("raise", "stop", "skip")
+
+
+def check_on_error(on_error: str) -> None:
+    """Refuse an unknown way to treat rows that cannot be learned."""
+    if on_error not in _ON_ERROR:
+        raise InvalidValue(f"on_error must be one of {', '.join(_ON_ERROR)}, got {quoted(on_error)}")
+
+
+def no_answer(model: Any) -> Any:
+    """What stands for the prediction of a row that was skipped."""
+    role = role_of(model)
+    return math.nan if role is not None and role.answer is Answer.NUMBER else None
+
+
+def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str) -> tuple[list[Any], int]:
+    """Learn dict by dict, predicting first if asked."""
+    before = copy.deepcopy(model) if on_error == "raise" else None
+    answers: list[Any] = []
+    skipped = 0
+    try:
+        for row, (x, target, weight) in enumerate(_frames.examples(X, y, w)):
+            try:
+                answers.append(_learn_row(model, x, target, weight, predict))
+            except Exception as error:
+                if on_error == "skip" and isinstance(error, (ValueError, TypeError, KeyError)):
+                    skipped += 1
+                    answers.append({} if predict == "proba" else no_answer(model))
+                    continue
+                if isinstance(error, MillstreamError):
+                    error.at_row(row)
+                else:
+                    error.add_note(f"at row {row}")
+                raise
+    except BaseException as error:
+        if before is not None:
+            restore(model, before)
+        if isinstance(error, MillstreamError) and error.row is None:
+            raise error.by(title_of(model)) from None
+        raise
+    return answers, skipped
+
+
+def _learn_row(model: Any, x: Any, target: Any, weight: float, predict: str | None) -> Any:
+    """Learn one row, predicting first if asked."""
+    if predict is None or role_of(model) is TRANSFORMER:
+        return teach(model, x, target, weight)
+    rest = (target,) if weight == 1.0 else (target, weight)
+    return model.step_one(x, *rest, proba=predict == "proba")
+
+
+@cache
+def arguments_of(kind: Hashable) -> tuple[bool, bool]:
+    """Whether a class's `learn_one` takes a target, and a weight."""
+    parameters = inspect.signature(kind.learn_one).parameters  # type: ignore[attr-defined]
+    every = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return "y" in parameters or every, "w" in parameters or every
+
+
+def teach(model: Any, x: Features, y: Any, w: float) -> None:
+    """`learn_one` with the arguments that the model's own class takes; a weight of 0 teaches nothing."""
+    learn_one = getattr(model, "learn_one", None)
+    if learn_one is None:
+        return
+    if isinstance(model, _core.Model):
+        learn_one(x, y, w)
+        return
+    if w == 0.0:
+        return
+    takes_target, takes_weight = arguments_of(cast("Hashable", type(model)))
+    transformer = role_of(model) is TRANSFORMER
+    if not takes_weight and w != 1.0 and not transformer:
+        raise InvalidType(f"{type(model).__name__}: learn_one takes no weight w, got {w}")
+    target = (y,) if takes_target or not transformer else ()
+    if takes_weight and w != 1.0:
+        learn_one(x, *target, w=w)
+    else:
+        learn_one(x, *target)
+
+
+def title_of(model: Any) -> str:
+    """What messages call a model."""
+    return str(model._title()) if isinstance(model, _core.Model) else type(model).__name__
+
+
+def restore(model: Any, before: Any) -> None:
+    """Make a model what a copy of it is."""
+    if isinstance(model, _core.Model):
+        model._copy_from(before)
+    elif callable(getattr(model, "_return_to", None)):
+        model._return_to(before)
+    else:
+        model.__dict__.clear()
+        model.__dict__.update(before.__dict__)

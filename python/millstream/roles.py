@@ -1,0 +1,148 @@
+"""Roles: what a model is asked, what it predicts, and how it is evaluated; one record for each.
+
+Evaluation, the command line, the notation, conversions, laws, docs and benchmarks read these records, so that a
+new role is described here once. A role is also its word: `model.role == "classifier"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any
+
+__all__ = [
+    "ALL",
+    "CLASSIFIER",
+    "EVALUATED",
+    "LEARNERS",
+    "REGRESSOR",
+    "TRANSFORMER",
+    "Answer",
+    "Role",
+    "Truth",
+    "one_of",
+    "role_named",
+    "role_of",
+]
+
+
+class Truth(Enum):
+    """What a model learns from beside the features."""
+
+    LABEL = "a class label"
+    NUMBER = "a number"
+    NONE = "nothing"
+
+
+class Answer(Enum):
+    """What a model predicts."""
+
+    CLASS = "class"
+    NUMBER = "number"
+    FEATURES = "features"
+
+
+class Role(str):
+    """A role: the word for it, and everything that differs between roles."""
+
+    #: What it learns from, and what it predicts.
+    truth: Truth
+    answer: Answer
+    #: The verbs for one example that every model of this role has. The last one tells it from other roles.
+    verbs: tuple[str, ...]
+    #: Metrics that an evaluation reports if none are given; a role without any is not evaluated.
+    metrics: tuple[str, ...]
+    #: Models that `millstream compare` adds, because a good model must beat them.
+    baselines: tuple[str, ...]
+    #: The target that a law stream gives to an example whose features add up to a number.
+    law_target: Callable[[float], Any]
+
+    def __new__(
+        cls,
+        word: str,
+        *,
+        truth: Truth,
+        answer: Answer,
+        verbs: tuple[str, ...],
+        metrics: tuple[str, ...] = (),
+        baselines: tuple[str, ...] = (),
+        law_target: Callable[[float], Any] = lambda number: None,
+    ) -> Role:
+        role = super().__new__(cls, word)
+        role.truth, role.answer, role.verbs = truth, answer, verbs
+        role.metrics, role.baselines, role.law_target = metrics, baselines, law_target
+        return role
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return role_named, (str(self),)
+
+    @property
+    def phrase(self) -> str:
+        """The word in a sentence: "a classifier"."""
+        words = self.replace("_", " ")
+        return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+    @property
+    def is_evaluated(self) -> bool:
+        """True if its predictions can be scored against the truth."""
+        return bool(self.metrics)
+
+
+CLASSIFIER = Role(
+    "classifier",
+    truth=Truth.LABEL,
+    answer=Answer.CLASS,
+    verbs=("learn_one", "predict_one", "step_one", "predict_proba_one"),
+    metrics=("Accuracy", "CohenKappa"),
+    baselines=("NoChange", "MajorityClass", "GaussianNB"),
+    law_target=lambda number: bool(number > 0),
+)
+REGRESSOR = Role(
+    "regressor",
+    truth=Truth.NUMBER,
+    answer=Answer.NUMBER,
+    verbs=("learn_one", "step_one", "predict_one"),
+    metrics=("MAE", "R2"),
+    baselines=("TargetMean",),
+    law_target=lambda number: number,
+)
+TRANSFORMER = Role(
+    "transformer",
+    truth=Truth.NONE,
+    answer=Answer.FEATURES,
+    verbs=("learn_one", "transform_one"),
+)
+
+#: All roles, those that are told by a rarer verb first.
+ALL = (TRANSFORMER, CLASSIFIER, REGRESSOR)
+#: Roles that learn a target from features: ensembles, one-vs-rest and retraining are made of them.
+LEARNERS = (CLASSIFIER, REGRESSOR)
+#: Roles whose predictions are scored.
+EVALUATED = tuple(role for role in (CLASSIFIER, REGRESSOR, TRANSFORMER) if role.is_evaluated)
+
+_BY_WORD = {str(role): role for role in ALL}
+
+
+def role_named(word: str) -> Role:
+    """The record of a role."""
+    return _BY_WORD[word]
+
+
+def role_of(model: Any) -> Role | None:
+    """The role of a model, of a class that does not say by its verbs; None for what is no model."""
+    role = getattr(model, "role", None)
+    if isinstance(role, str):
+        return _BY_WORD.get(role)
+    verbs = [role.verbs[-1] for role in ALL if callable(getattr(model, role.verbs[-1], None))]
+    if TRANSFORMER.verbs[-1] not in verbs and not callable(getattr(model, "learn_one", None)):
+        return None
+    # What gives probabilities for classes but no classes is not complete.
+    if CLASSIFIER.verbs[-1] in verbs and REGRESSOR.verbs[-1] not in verbs:
+        return None
+    return next((role for role in ALL if role.verbs[-1] in verbs), None)
+
+
+def one_of(allowed: Iterable[Role]) -> str:
+    """Roles in a sentence: "a classifier or a regressor"."""
+    phrases = [role.phrase for role in allowed]
+    return " or ".join([", ".join(phrases[:-1]), phrases[-1]] if len(phrases) > 1 else phrases)

@@ -1,0 +1,152 @@
+"""The verbs of models, a class for each family; a role combines those that it has.
+
+So `hasattr(model, "transform_one")` and tab completion tell what a model can do. Here the verbs for many rows are
+defined by those for one row; compiled models bring their own (see `native`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from millstream import _frames
+from millstream._answers import each_row, probabilities_of
+from millstream.python_loop import Features, check_on_error, run_rows, teach
+from millstream.roles import role_of
+
+__all__ = [
+    "FAMILIES",
+    "OPTIONAL",
+    "VERBS",
+    "Learns",
+    "Predicts",
+    "PredictsIntervals",
+    "PredictsProbabilities",
+    "Scores",
+    "Transforms",
+    "missing",
+]
+
+Label: TypeAlias = bool | int | str
+
+
+def _undefined(model: Any, verb: str) -> NotImplementedError:
+    return NotImplementedError(f"{type(model).__name__} does not define {verb}")
+
+
+class Learns:
+    """Learns examples."""
+
+    def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
+        """Learn one example."""
+        raise _undefined(self, "learn_one")
+
+    def learn_many(self, X: Any, y: Any = None, w: Any = None, *, on_error: str = "raise") -> int:
+        """Learn rows one after the other, exactly as `learn_one` would.
+
+        `X` is a NumPy matrix, a pandas, polars or Arrow frame, a SciPy sparse matrix, or an iterable of dicts.
+        `on_error` says what happens at a row that cannot be learned: with "raise" the call fails and the model is
+        as it was before; with "stop" it fails and keeps the rows before; with "skip" the row is skipped. Returns
+        the number of skipped rows.
+        """
+        check_on_error(on_error)
+        _, skipped = run_rows(self, X, y, w, None, on_error)
+        return skipped
+
+
+class Predicts:
+    """Predicts the target."""
+
+    def predict_one(self, x: Features) -> Any:
+        """Predict one example."""
+        raise _undefined(self, "predict_one")
+
+    def step_one(self, x: Features, y: Any, w: float = 1.0, *, proba: bool = False) -> Any:
+        """Predict one example, then learn it. Returns what was predicted."""
+        predicted = self.predict_proba_one(x) if proba else self.predict_one(x)  # type: ignore[attr-defined]
+        teach(self, x, y, w)
+        return predicted
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict rows, exactly as `predict_one` would."""
+        return _frames.pack_answers(list(each_row(self.predict_one, X)))
+
+    def step_many(self, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
+        """Predict each row, then learn it. Returns what was predicted before each row was learned."""
+        check_on_error(on_error)
+        answers, _ = run_rows(self, X, y, w, "proba" if proba else "class", on_error)
+        return _frames.pack_probabilities(answers) if proba else _frames.pack_answers(answers)
+
+
+class PredictsProbabilities:
+    """Predicts the probability of each class."""
+
+    def predict_proba_one(self, x: Features) -> dict[Label, float]:
+        """The probability of each class for one example."""
+        raise _undefined(self, "predict_proba_one")
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Probabilities of rows: a column for each class, in the order of `classes`."""
+        return _frames.pack_probabilities(list(each_row(self.predict_proba_one, X)))
+
+    def predict_one(self, x: Features) -> Label | None:
+        """The most probable class."""
+        probabilities = probabilities_of(self, x)
+        return max(probabilities, key=probabilities.__getitem__) if probabilities else None
+
+
+class PredictsIntervals:
+    """Predicts an interval around a number."""
+
+    def predict_interval_one(self, x: Features, coverage: float = 0.9) -> tuple[float, float]:
+        """Two numbers between which the target lies with probability `coverage`."""
+        raise _undefined(self, "predict_interval_one")
+
+    def predict_interval_many(self, X: Any, coverage: float = 0.9) -> Any:
+        """Intervals of rows, exactly as `predict_interval_one` would: columns of lower and of upper ends."""
+        rows = each_row(lambda x: self.predict_interval_one(x, coverage), X)
+        return np.array(list(rows), dtype=np.float64).reshape(-1, 2)
+
+
+class Scores:
+    """Gives an example a score: the signed distance to a decision boundary, or how anomalous it is."""
+
+    def score_one(self, x: Features) -> float:
+        """The score of one example."""
+        raise _undefined(self, "score_one")
+
+    def score_many(self, X: Any) -> Any:
+        """Scores of rows, exactly as `score_one` would."""
+        return np.array(list(each_row(self.score_one, X)), dtype=np.float64)
+
+
+class Transforms:
+    """Turns features into features."""
+
+    def transform_one(self, x: Features) -> dict[Any, Any]:
+        """Transform one example."""
+        raise _undefined(self, "transform_one")
+
+    def transform_many(self, X: Any) -> Any:
+        """Transform rows, exactly as `transform_one` would."""
+        return _frames.from_dicts([self.transform_one(x) for x in _frames.dicts(X)], like=X)
+
+
+FAMILIES = (Learns, Predicts, PredictsProbabilities, PredictsIntervals, Scores, Transforms)
+#: The names of all verbs.
+VERBS = frozenset(name for family in FAMILIES for name in vars(family) if not name.startswith("_"))
+
+
+def missing(model: Any, name: str) -> AttributeError:
+    """The error for an attribute that a model does not have; for a verb it tells why."""
+    hint = ""
+    if name.startswith("predict_interval"):
+        hint = "; linear_model.BayesianLinearRegression predicts intervals"
+    elif name in VERBS and (role := role_of(model)) is not None:
+        hint = f": it is {role.phrase}"
+    return AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=model)
+
+
+#: Verbs that only some models of a role have, with the class that brings each.
+OPTIONAL: dict[str, type] = {"score_one": Scores, "predict_interval_one": PredictsIntervals}
