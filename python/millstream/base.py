@@ -155,7 +155,7 @@ class Wrapper(Model):
         """Take the role and the verbs of a model."""
         role = roles.role_of(model)
         assert role is not None, "the caller has checked that it is a model"
-        wrapper = getattr(type(self), "_wrapper", type(self))
+        wrapper: Any = getattr(type(self), "_wrapper", type(self))
         possible = [verb for verb in OPTIONAL if verb not in role.verbs and hasattr(wrapper, f"_{verb}")]
         self.__class__ = with_role(wrapper, role, tuple(verb for verb in possible if hasattr(model, verb)))
 

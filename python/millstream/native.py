@@ -254,7 +254,7 @@ class NativeWrapper(Native):
 
     def _publish(self) -> None:
         """Become of the class that has the verbs of what was built."""
-        wrapper = getattr(type(self), "_wrapper", type(self))
+        wrapper: Any = getattr(type(self), "_wrapper", type(self))
         self.__class__ = with_role(wrapper, role_named(self._role()), tuple(self._optional_verbs()))
 
     def _stored_class(self) -> type[Self]:
