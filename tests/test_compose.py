@@ -13,9 +13,9 @@ import pytest
 
 import millstream
 from millstream import base, compose, linear_model, preprocessing
+from millstream._native import Native
 from millstream.compose import Drop, Func, Pipeline, Select, Union
 from millstream.errors import InvalidType, InvalidValue, NumericOverflow, UnknownName
-from millstream.native import Native
 
 
 def flights(n: int = 120, seed: int = 3) -> list[tuple[dict[str, Any], bool]]:

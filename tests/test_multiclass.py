@@ -13,9 +13,9 @@ import river.optim
 
 import millstream
 from millstream import baseline, linear_model, multiclass, naive_bayes, optim, preprocessing
+from millstream._native import Native
 from millstream.base import Classifier
 from millstream.errors import InvalidType, MillstreamError
-from millstream.native import Native
 
 
 class Mean(Classifier):

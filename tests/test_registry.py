@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import millstream
+from millstream._part import Part, describe
 from millstream.errors import InvalidType, InvalidValue, UnknownName
-from millstream.part import Part, describe
 from millstream.registry import entry, face
 from streams import ARGUMENTS
 

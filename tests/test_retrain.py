@@ -12,8 +12,8 @@ import pytest
 
 import millstream
 from millstream import base, baseline, compose, drift, evaluate, linear_model, naive_bayes, preprocessing, synth
+from millstream._native import Native
 from millstream.errors import MillstreamError
-from millstream.native import Native
 from odd_answers import NO_PROBABILITIES, Odd, OddNumber
 
 BEFORE, AFTER = synth.Sine(classification_function=0), synth.Sine(classification_function=1)

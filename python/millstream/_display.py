@@ -51,7 +51,7 @@ def _plain(model: Any) -> Any:
 
 def _box(part: Any) -> str:
     """One model: a description or an object."""
-    from millstream.part import revive
+    from millstream._part import revive
 
     if isinstance(part, dict):
         title, parameters = part["name"].rpartition(".")[2], dict(part["parameters"])

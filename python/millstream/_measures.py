@@ -13,9 +13,9 @@ import numpy as np
 
 from millstream._echo import typed
 from millstream._frames import filled
+from millstream._part import Part, describe, revive, to_json
 from millstream.base import Model
 from millstream.errors import InvalidType, InvalidValue
-from millstream.part import Part, describe, revive, to_json
 
 __all__ = ["Measure", "numbers"]
 

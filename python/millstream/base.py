@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from millstream import roles
 from millstream._files import write_whole
+from millstream._part import Part
+from millstream._python_loop import Features, title_of
 from millstream.errors import InvalidType
-from millstream.part import Part
-from millstream.python_loop import Features, title_of
 from millstream.roles import Role
 from millstream.verbs import OPTIONAL, Label, Learns, Predicts, PredictsProbabilities, Transforms, missing
 

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from millstream._native import Native
 from millstream.base import Transformer
-from millstream.native import Native
 
 __all__ = ["BSpline", "Chebyshev", "Fourier", "GaussianRBF", "Grid", "Legendre", "Polynomial"]
 

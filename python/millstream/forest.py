@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from millstream._native import Native
 from millstream.base import Classifier, Regressor
 from millstream.compose.members import find_member
 from millstream.drift import ADWIN
 from millstream.drift.base import DriftDetector
-from millstream.native import Native
 from millstream.tree.readable import DROPPED, DROPPED_OF_NUMBERS, as_here
 from millstream.tree.tables import mean_importances
 

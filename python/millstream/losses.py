@@ -17,8 +17,8 @@ import numpy as np
 
 from millstream import _core
 from millstream._echo import typed
+from millstream._part import Described
 from millstream.errors import InvalidValue
-from millstream.part import Described
 
 __all__ = [
     "Absolute",

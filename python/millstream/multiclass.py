@@ -7,10 +7,10 @@ from typing import Any
 
 from millstream._answers import probabilities_of
 from millstream._examples import check_example
+from millstream._native import Native
+from millstream._part import shown_part
 from millstream.base import Classifier, Features, Label, Model
 from millstream.errors import InvalidType
-from millstream.native import Native
-from millstream.part import shown_part
 from millstream.roles import CLASSIFIER
 
 __all__ = ["OneVsRest", "OneVsRestClassifier"]

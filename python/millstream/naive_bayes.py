@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from millstream._native import Native
 from millstream.base import Classifier
-from millstream.native import Native
 
 __all__ = ["GaussianNB"]
 

@@ -6,10 +6,10 @@ weights for the same `seed`: the network says 0 until it has learned. They diffe
 
 from __future__ import annotations
 
+from millstream._native import Native
 from millstream.base import Regressor
 from millstream.basis import Bounds
 from millstream.losses import Loss
-from millstream.native import Native
 from millstream.optim import Optimizer
 
 __all__ = ["IRMARegressor", "MLPRegressor"]

@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 
 from millstream import losses as losses  # River has them here: `optim.losses.Huber`
-from millstream.part import Described
+from millstream._part import Described
 
 __all__ = [
     "SGD",

@@ -1,7 +1,7 @@
 """The verbs of models, a class for each family; a role combines those that it has.
 
 So `hasattr(model, "transform_one")` and tab completion tell what a model can do. Here the verbs for many rows are
-defined by those for one row; compiled models bring their own (see `native`).
+defined by those for one row; compiled models bring their own (see `_native.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from millstream import _frames
 from millstream._answers import each_row, probabilities_of
-from millstream.python_loop import Features, check_on_error, run_rows, teach
+from millstream._python_loop import Features, check_on_error, run_rows, teach
 from millstream.roles import role_of
 
 __all__ = [

@@ -130,7 +130,7 @@ mod _core {
         Ok(millstream_core::optim::Schedule::described(description).or_raise(py)?.at(t))
     }
 
-    /// The verbs of models. Classes in Python publish those that their role has (`millstream.native`), so here they get
+    /// The verbs of models. Classes in Python publish those that their role has (`millstream._native`), so here they get
     /// private names; errors about their arguments keep the public ones.
     const VERBS: [&str; 7] = [
         "learn_one",

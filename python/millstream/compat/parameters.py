@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream._echo import quoted
+from millstream._part import Part
 from millstream.errors import InvalidValue
-from millstream.part import Part
 
 __all__ = ["changed", "flat"]
 

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from millstream._echo import quoted
+from millstream._part import Part
 from millstream.base import Model
 from millstream.compat.parameters import changed, flat
 from millstream.errors import InvalidType, InvalidValue
-from millstream.part import Part
 
 __all__ = ["Estimator"]
 

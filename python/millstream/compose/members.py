@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from millstream._echo import quoted
+from millstream._native import Native
+from millstream._part import Part
 from millstream.errors import InvalidType, InvalidValue, UnknownName
-from millstream.native import Native
-from millstream.part import Part
 from millstream.registry import build, nearest
 from millstream.roles import role_of
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from millstream._answers import probabilities_of
 from millstream._echo import quoted
+from millstream._native import Native, NativeWrapper
+from millstream._python_loop import teach
 from millstream.base import Features, Model, Wrapper
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
 from millstream.errors import InvalidType
-from millstream.native import Native, NativeWrapper
-from millstream.python_loop import teach
 from millstream.roles import TRANSFORMER, role_of
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class _PythonPipeline(Wrapper, Pipeline):
 
     def clone(self, **changes: Any) -> Any:
         """A new pipeline of the same steps that has learned nothing."""
-        from millstream.part import clone_value
+        from millstream._part import clone_value
 
         parameters = {name: clone_value(value) for name, value in self.parameters.items()}
         return self._from_parameters({**parameters, **changes})

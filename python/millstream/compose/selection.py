@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from millstream._native import Native
 from millstream.base import Transformer
-from millstream.native import Native
 
 __all__ = ["Discard", "Drop", "Select"]
 

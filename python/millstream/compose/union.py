@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millstream._echo import quoted
+from millstream._native import Native
+from millstream._part import clone_value
+from millstream._python_loop import teach
 from millstream.base import Features, Transformer
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
 from millstream.errors import InvalidType
-from millstream.native import Native
-from millstream.part import clone_value
-from millstream.python_loop import teach
 from millstream.roles import TRANSFORMER, role_of
 
 __all__ = ["TransformerUnion", "Union"]

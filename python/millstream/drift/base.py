@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from millstream import _core
 from millstream._measures import Measure, numbers
+from millstream._part import shown_part
 from millstream.errors import InvalidType, MillstreamError
-from millstream.part import shown_part
 
 __all__ = ["DriftDetector", "checked_detector", "takes_rows"]
 

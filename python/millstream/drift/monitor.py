@@ -15,14 +15,14 @@ from typing import Any, Self
 
 from millstream._display import held_by, memory_of
 from millstream._echo import quoted, visible
+from millstream._part import fresh, shown_part
+from millstream._python_loop import teach
 from millstream.base import Features, Model
 from millstream.drift.base import takes_rows
 from millstream.drift.event import Event
 from millstream.drift.monitored import Monitored
 from millstream.drift.places import Places
 from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError
-from millstream.part import fresh, shown_part
-from millstream.python_loop import teach
 from millstream.roles import LEARNERS, one_of, role_of
 
 __all__ = ["Event", "Monitor"]

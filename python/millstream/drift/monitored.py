@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from millstream._display import held_by
+from millstream._python_loop import restore
 from millstream.base import Features, Wrapper
-from millstream.python_loop import restore
 
 if TYPE_CHECKING:
     from millstream.drift.monitor import Monitor

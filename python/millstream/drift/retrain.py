@@ -8,13 +8,13 @@ from millstream import _core
 from millstream._answers import number_of, probabilities_of
 from millstream._echo import quoted
 from millstream._examples import check_example
+from millstream._native import Native, NativeWrapper
+from millstream._part import fresh, shown_part
+from millstream._python_loop import teach
 from millstream.base import Features, Label, Wrapper
 from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.native import Native, NativeWrapper
-from millstream.part import fresh, shown_part
-from millstream.python_loop import teach
 from millstream.registry import face
 from millstream.roles import LEARNERS, REGRESSOR, one_of, role_of
 

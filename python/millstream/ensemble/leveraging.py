@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from millstream._part import fresh
 from millstream.base import Features, Label
 from millstream.ensemble.own import ClassEnsemble, Member, compiled, poisson, wrong
-from millstream.part import fresh
 
 __all__ = ["ADWINBagging", "ADWINBaggingClassifier", "LeveragingBagging", "LeveragingBaggingClassifier"]
 

@@ -16,12 +16,12 @@ from typing import Any, ClassVar, cast
 
 from millstream._answers import number_of, probabilities_of
 from millstream._examples import check_example
+from millstream._native import Native
+from millstream._part import fresh, shown_part
+from millstream._python_loop import teach
 from millstream.base import Classifier, Features, Label, Predictor, Regressor
 from millstream.compose.members import find_member, is_native, refuse_learned
 from millstream.errors import InvalidType, MillstreamError
-from millstream.native import Native
-from millstream.part import fresh, shown_part
-from millstream.python_loop import teach
 from millstream.registry import build
 from millstream.roles import CLASSIFIER, LEARNERS, role_of
 from millstream.tree.tables import mean_importances
@@ -285,7 +285,7 @@ def _is_named(item: Any) -> bool:
 
 def takes_weight(model: Any) -> bool:
     """Whether `learn_one` takes a weight."""
-    from millstream.python_loop import arguments_of
+    from millstream._python_loop import arguments_of
 
     return arguments_of(cast("Hashable", type(model)))[1]
 

@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from millstream._part import fresh
 from millstream.base import Features, Label
 from millstream.drift.base import checked_detector
 from millstream.drift.numbers import ADWIN
@@ -19,7 +20,6 @@ from millstream.ensemble.own import (
     poisson,
     wrong,
 )
-from millstream.part import fresh
 from millstream.tree import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 
 __all__ = ["SRPClassifier", "SRPRegressor"]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from millstream._answers import number_of, probabilities_of
+from millstream._native import Native
+from millstream._python_loop import teach
 from millstream.base import Features, Label, Model
 from millstream.ensemble.own import ClassEnsemble, NumberEnsemble, compiled, unnamed, wrong
 from millstream.ensemble.voting import _Several
 from millstream.errors import MillstreamError
-from millstream.native import Native
-from millstream.python_loop import teach
 from millstream.registry import build
 
 __all__ = ["Stacking", "StackingClassifier", "StackingRegressor"]

@@ -12,12 +12,12 @@ import numpy as np
 
 from millstream import _core
 from millstream._examples import check_example
+from millstream._python_loop import title_of
 from millstream.drift.monitored import monitor_of
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.streams import Chunk
 from millstream.evaluate.times import NO_TIME
-from millstream.python_loop import title_of
 from millstream.roles import Answer, role_named, role_of
 
 __all__ = ["PythonRun", "stopped"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
+from millstream._part import Described
 from millstream.errors import InvalidValue
-from millstream.part import Described
 
 __all__ = ["RBF", "Kernel", "Laplace", "Linear", "Polynomial", "Sigmoid"]
 

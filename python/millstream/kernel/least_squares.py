@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from millstream._native import Native
 from millstream.base import Regressor
 from millstream.kernel.kernels import Kernel
 from millstream.kernel.own import Own, is_own
 from millstream.kernel.own_span import PythonKernelRLS
-from millstream.native import Native
 
 __all__ = ["KernelRLS"]
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from millstream import _core, losses
 from millstream._echo import quoted
+from millstream._part import Part, describe, revive, to_json
 from millstream.base import Classifier, Features, Label, Regressor
 from millstream.errors import InvalidType, InvalidValue
 from millstream.kernel.texts import String
-from millstream.part import Part, describe, revive, to_json
 from millstream.verbs import Scores
 
 __all__ = ["Function", "Machine", "PythonKernelSGD", "PythonKernelSGDRegressor"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from millstream._native import Native
+from millstream._part import describe
 from millstream.base import Classifier, Regressor
 from millstream.kernel.kernels import Kernel
 from millstream.kernel.own import Own, PythonKernelSGD, PythonKernelSGDRegressor, is_own
 from millstream.losses import Loss
-from millstream.native import Native
 from millstream.optim import Schedule
-from millstream.part import describe
 from millstream.verbs import Scores
 
 __all__ = ["KernelSGD", "KernelSGDRegressor"]

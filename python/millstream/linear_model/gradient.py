@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from millstream._native import Native
 from millstream.base import Classifier, Label, Regressor
 from millstream.linear_model.planes import OnePlane
 from millstream.losses import Loss
-from millstream.native import Native
 from millstream.optim import Optimizer, Schedule
 from millstream.verbs import Scores
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from millstream._native import Native
 from millstream.base import Classifier, Regressor
 from millstream.losses import Loss
-from millstream.native import Native
 from millstream.verbs import Scores
 
 __all__ = ["IRMA", "IRMAClassifier"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from millstream._native import Native
 from millstream.base import Classifier, Label
-from millstream.native import Native
 from millstream.verbs import Scores
 
 __all__ = ["Margin", "OnePlane"]

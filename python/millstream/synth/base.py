@@ -11,8 +11,8 @@ import numpy as np
 
 from millstream import _core
 from millstream._echo import quoted
+from millstream._part import Described
 from millstream.errors import InvalidType, InvalidValue
-from millstream.part import Described
 from millstream.stream.base import ROWS, Stream
 from millstream.stream.chunk import Chunk
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from millstream import _core, _frames
 from millstream._echo import quoted
+from millstream._python_loop import restore, teach, title_of
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.progress import Progress
-from millstream.python_loop import restore, teach, title_of
 from millstream.roles import LEARNERS, one_of, role_of
 from millstream.stream.chunk import Chunk
 from millstream.stream.derived import batches

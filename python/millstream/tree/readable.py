@@ -6,9 +6,9 @@ from os import PathLike
 from typing import Any
 
 from millstream._echo import quoted
+from millstream._native import Native
 from millstream.base import Features
 from millstream.errors import InvalidType
-from millstream.native import Native
 from millstream.roles import CLASSIFIER
 from millstream.tree.drawing import Drawing
 from millstream.tree.explaining import Explanation, explain

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from millstream import _core, _frames, verbs
+from millstream._part import describe, revive, to_json
+from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.part import describe, revive, to_json
-from millstream.python_loop import check_on_error, run_rows
 from millstream.roles import Answer, Role, role_named
 
 __all__ = ["Native"]
