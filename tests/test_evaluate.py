@@ -16,7 +16,7 @@ import pyarrow
 import pytest
 import scipy.sparse
 
-from millstream import base, baseline, drift, evaluate, linear_model, metrics, preprocessing
+from millstream import base, baseline, drift, evaluate, linear_model, metrics, preprocessing, roles
 from millstream.errors import InvalidType, InvalidValue
 
 
@@ -832,7 +832,7 @@ def test_memory_is_that_of_the_rows_in_flight():
     held = []
     for rounds in (10, 100):
         settings = Settings(100, 0, 1000, True, 500, False, "raise")
-        contest = Contest({"a": model()}, "classifier", {"Accuracy": metrics.Accuracy()}, None, settings)
+        contest = Contest({"a": model()}, roles.CLASSIFIER, {"Accuracy": metrics.Accuracy()}, None, settings)
         stream = chunks(((X, y) for _ in range(rounds)), Times(None, None, 500), None, 1)
         contest.run([stream], 1, Progress(False, None, ""), Interrupts(False))
         held.append(contest.engines[True].waiting(0)[1])
