@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
+from millstream import _core
 from millstream._echo import typed
 from millstream._frames import filled
-from millstream._part import Part, describe, revive, to_json
+from millstream._part import Part, describe, from_description, to_json
 from millstream.base import Model
 from millstream.errors import InvalidType, InvalidValue
 
@@ -23,7 +24,7 @@ __all__ = ["Measure", "numbers"]
 _Measure = TypeVar("_Measure", bound="Measure")
 
 
-class Measure(Part):
+class Measure(_core.Part, Part):
     """A part with a state that is told of things one at a time and has a value at any moment."""
 
     name: ClassVar[str | None]
@@ -38,32 +39,26 @@ class Measure(Part):
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__()
-        core: Any = self
-        core._build(to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
-
-    @property
-    def _core(self) -> Any:
-        """This object, for the verbs that the compiled class gives it."""
-        return self
+        self._build(to_json({"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}))
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters, defaults included."""
-        return {name: revive(value) for name, value in self.describe()["parameters"].items()}
+        return {name: from_description(value) for name, value in self.describe()["parameters"].items()}
 
     def describe(self) -> dict[str, Any]:
         """The whole description as plain data; `millstream.build` makes an equal part of it."""
-        return json.loads(self._core._description())  # type: ignore[no-any-return]
+        return json.loads(self._description())  # type: ignore[no-any-return]
 
     @classmethod
     def _revive(cls, source: Any) -> Self:
         """Build from bytes, from an open file, or as a copy of another of this class."""
         part = cls.__new__(cls)
-        part._core._load(source)
+        part._load(source)
         return part
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (type(self), self._core.to_bytes(), dict(self.__dict__))
+        return _unpickle, (type(self), self.to_bytes(), dict(self.__dict__))
 
     def __copy__(self) -> Self:
         return _unpickle(type(self), self, dict(self.__dict__))

@@ -2,6 +2,7 @@
 
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
+use crate::forecaster::Forecaster;
 use crate::generator::Generator;
 use crate::kernel::Kernel;
 use crate::learner::Learner;
@@ -10,14 +11,18 @@ use crate::metric::Metric;
 use crate::optim::{Optimizer, Schedule, Whole};
 use crate::parameter::{Arguments, Parameter};
 use crate::statistic::Statistic;
-use crate::task::{Classes, Numbers};
+use crate::task::{Anomalies, Classes, Numbers};
 use crate::transformer::Transformer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Classifier,
     Regressor,
+    /// Scores how unusual an example is; learns without targets.
+    AnomalyDetector,
     Transformer,
+    /// Forecasts the next values of a series.
+    Forecaster,
     Metric,
     Statistic,
     DriftDetector,
@@ -34,10 +39,12 @@ pub enum Role {
 }
 
 impl Role {
-    pub const ALL: [Role; 13] = [
+    pub const ALL: [Role; 15] = [
         Role::Classifier,
         Role::Regressor,
+        Role::AnomalyDetector,
         Role::Transformer,
+        Role::Forecaster,
         Role::Metric,
         Role::Statistic,
         Role::DriftDetector,
@@ -50,11 +57,21 @@ impl Role {
         Role::Wrapper,
     ];
 
+    /// What a pipeline is made of.
+    pub const STEPS: [Role; 4] = [Role::Transformer, Role::Classifier, Role::Regressor, Role::AnomalyDetector];
+
+    /// Whether its models predict numbers.
+    pub fn predicts_numbers(self) -> bool {
+        matches!(self, Role::Regressor | Role::AnomalyDetector)
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Role::Classifier => "classifier",
             Role::Regressor => "regressor",
+            Role::AnomalyDetector => "anomaly_detector",
             Role::Transformer => "transformer",
+            Role::Forecaster => "forecaster",
             Role::Metric => "metric",
             Role::Statistic => "statistic",
             Role::DriftDetector => "drift_detector",
@@ -73,7 +90,9 @@ impl Role {
 pub enum Built {
     Classifier(Box<dyn Learner<Classes>>),
     Regressor(Box<dyn Learner<Numbers>>),
+    AnomalyDetector(Box<dyn Learner<Anomalies>>),
     Transformer(Box<dyn Transformer>),
+    Forecaster(Box<dyn Forecaster>),
     Metric(Box<dyn Metric>),
     Statistic(Box<dyn Statistic>),
     DriftDetector(Box<dyn DriftDetector>),

@@ -83,6 +83,15 @@ pub trait Learner<T: Task>: Part {
         None
     }
 
+    /// The score from which on a row is an anomaly, for anomaly filters.
+    fn threshold(&self) -> Option<f64> {
+        None
+    }
+
+    /// Revert the last `learn` or `step`, bit for bit, where `Abilities::undoes` says that it can. Called at most once
+    /// for each.
+    fn undo(&mut self) {}
+
     fn duplicate(&self) -> Box<dyn Learner<T>>;
 }
 

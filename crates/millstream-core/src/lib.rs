@@ -8,11 +8,12 @@
 //! | how a parameter is declared and checked | `parameter` |
 //! | one example | `row`; a dict on its way to one: `draft`; many: `table`, `batch` |
 //! | feature names, class labels | `schema`, `labels` |
-//! | learner + names + labels, whole-or-nothing | `model` |
-//! | saved files | `state` |
+//! | a component with the names, labels and count of its stream | `held`; saved files: `held::state` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
+//! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
 //! | streams with a known truth | `synth`; randomness from a seed: `random`, `elementary` |
 
+pub mod anomaly;
 pub mod baseline;
 pub mod basis;
 pub mod batch;
@@ -26,8 +27,10 @@ pub mod ensemble;
 pub mod error_function;
 pub mod evaluate;
 pub mod fault;
+pub mod forecaster;
 pub mod forest;
 pub mod generator;
+pub mod held;
 pub mod incomplete_gamma;
 pub mod kernel;
 pub mod labels;
@@ -36,7 +39,6 @@ pub mod linear_model;
 pub mod losses;
 pub mod metric;
 pub mod metrics;
-pub mod model;
 pub mod multiclass;
 pub mod naive_bayes;
 pub mod neural_network;
@@ -49,13 +51,13 @@ pub mod random;
 pub mod registry;
 pub mod row;
 pub mod schema;
-pub mod state;
 pub mod statistic;
 pub mod stats;
 pub mod synth;
 pub mod table;
 pub mod task;
 pub mod text;
+pub mod time_series;
 pub mod transformer;
 pub mod tree;
 

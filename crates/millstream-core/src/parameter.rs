@@ -92,6 +92,8 @@ pub enum Kind {
     Parts(&'static [Role]),
     /// One of these words, a whole number, or a share in (0, 1]: how many of something.
     Portion(&'static [&'static str]),
+    /// Where numbers lie: a pair of low and high for all features, or a list of feature name, low, high for some.
+    Limits,
     /// Any of the others, or null.
     Optional(&'static Kind),
 }
@@ -162,6 +164,7 @@ impl Kind {
             Kind::Rate(bounds) => format!("{} or a schedule", bounds.words()),
             Kind::Parts(roles) => format!("a list of parts ({})", role_words(roles)),
             Kind::Portion(words) => format!("{}, a whole number >= 1, or a share in (0, 1]", words.join(", ")),
+            Kind::Limits => "a pair low < high, or a list of feature name, low, high".into(),
             Kind::Optional(kind) => format!("{}, or null", kind.words()),
         }
     }
@@ -230,6 +233,7 @@ impl Kind {
                 (.., Some(number)) if number >= 1 => Ok(number.into()),
                 _ => Err(refuse()),
             },
+            Kind::Limits => limits(given).ok_or_else(refuse),
             Kind::Part(roles) => resolve_part(roles, given, &refuse),
             Kind::Parts(roles) => given
                 .as_array()
@@ -250,6 +254,33 @@ fn table(given: &Value) -> Option<Value> {
         let rows = given.as_array()?.iter().map(row).collect::<Option<Vec<_>>>()?;
         Some(rows.into_iter().map(Value::from).collect())
     })
+}
+
+/// Differences and sums of such limits stay far from the largest number.
+const LARGEST_LIMIT: f64 = 1e100;
+
+/// A pair of numbers, or a list of triples of a feature name, each once, and two numbers.
+fn limits(given: &Value) -> Option<Value> {
+    let pair = |entries: &[Value]| match entries {
+        [low, high] => {
+            let pair = (low.as_f64()?, high.as_f64()?);
+            let bounded = pair.0.abs() <= LARGEST_LIMIT && pair.1.abs() <= LARGEST_LIMIT;
+            (pair.0 < pair.1 && bounded).then_some(pair)
+        }
+        _ => None,
+    };
+    let entries = given.as_array()?;
+    if let Some((low, high)) = pair(entries) {
+        return Some(serde_json::json!([low, high]));
+    }
+    let mut triples = Vec::new();
+    for entry in entries {
+        let (name, rest) = entry.as_array()?.split_first()?;
+        let (low, high) = pair(rest).filter(|_| name.is_string() || name.is_i64())?;
+        triples.push(serde_json::json!([name, low, high]));
+    }
+    let names: std::collections::BTreeSet<String> = triples.iter().map(|triple| triple[0].to_string()).collect();
+    (names.len() == triples.len()).then_some(Value::Array(triples))
 }
 
 fn role_words(roles: &[Role]) -> String {

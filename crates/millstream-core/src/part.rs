@@ -29,6 +29,8 @@ pub struct Abilities {
     pub mini_batches: bool,
     /// A basis directly before it should write orthonormal functions: `BasisFunctions::set_orthonormal`.
     pub wants_orthonormal: bool,
+    /// It can revert the last example that it learned: `Learner::undo`.
+    pub undoes: bool,
     /// The largest number of classes that it can tell apart.
     pub max_classes: usize,
     /// The number of threads that a batch is spread over.
@@ -45,6 +47,7 @@ impl Default for Abilities {
             takes_batches: false,
             mini_batches: false,
             wants_orthonormal: false,
+            undoes: false,
             max_classes: usize::MAX,
             threads: 1,
         }
@@ -62,6 +65,7 @@ impl Abilities {
             takes_batches: self.takes_batches || other.takes_batches,
             mini_batches: self.mini_batches && other.mini_batches,
             wants_orthonormal: self.wants_orthonormal && other.wants_orthonormal,
+            undoes: self.undoes && other.undoes,
             max_classes: self.max_classes.min(other.max_classes),
             threads: self.threads.max(other.threads),
         }
@@ -148,6 +152,12 @@ pub trait Part: Send + Sync {
     /// What it has learned, for people: weights, class counts, a tree. Feature names come from `schema`.
     fn inspect(&self, _schema: &Schema) -> serde_json::Value {
         serde_json::Value::Null
+    }
+
+    /// The few numbers of `inspect` that properties read one by one: no names, weights or nodes. Components whose
+    /// `inspect` is large even without feature names override it.
+    fn scalars(&self) -> serde_json::Value {
+        self.inspect(&Schema::default())
     }
 
     /// A copy of the step or member at an index, for components that are made of others.

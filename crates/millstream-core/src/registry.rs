@@ -10,11 +10,15 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{self, Arguments, Default, Kind};
 use crate::{
-    baseline, basis, compose, drift, ensemble, forest, kernel, linear_model, losses, metrics, multiclass,
-    naive_bayes, neural_network, optim, preprocessing, stats, synth, tree,
+    anomaly, baseline, basis, compose, drift, ensemble, forest, kernel, linear_model, losses, metrics, multiclass,
+    naive_bayes, neural_network, optim, preprocessing, stats, synth, time_series, tree,
 };
 
 pub static DECLARATIONS: &[&Declaration] = &[
+    &anomaly::gaussian_scorer::DECLARATION,
+    &anomaly::half_space_trees::DECLARATION,
+    &anomaly::quantile_filter::DECLARATION,
+    &anomaly::threshold_filter::DECLARATION,
     &baseline::majority_class::DECLARATION,
     &baseline::no_change::DECLARATION,
     &baseline::prior::DECLARATION,
@@ -196,6 +200,8 @@ pub static DECLARATIONS: &[&Declaration] = &[
     &synth::sine::DECLARATION,
     &synth::stagger::DECLARATION,
     &synth::waveform::DECLARATION,
+    &time_series::holt_winters::DECLARATION,
+    &time_series::seasonal_naive::DECLARATION,
     &tree::extremely_fast_decision_tree_classifier::DECLARATION,
     &tree::hoeffding_adaptive_tree_classifier::DECLARATION,
     &tree::hoeffding_adaptive_tree_regressor::DECLARATION,

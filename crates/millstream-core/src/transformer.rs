@@ -1,10 +1,11 @@
 //! A transformer turns rows into rows.
 
 use crate::fault::Result;
+use crate::learner::Learner;
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::Schema;
-use crate::task::Truth;
+use crate::task::{Anomalies, Truth};
 
 pub trait Transformer: Part {
     fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch);
@@ -55,6 +56,21 @@ pub trait Transformer: Part {
     /// Whether a row is transformed the same whatever was learned before it, but for the slots of features.
     fn is_stateless(&self) -> bool {
         false
+    }
+
+    /// Whether the row that was learned last goes no further in a pipeline: the later steps do not learn it.
+    fn stops(&self) -> bool {
+        false
+    }
+
+    /// Whether some rows go no further.
+    fn may_stop(&self) -> bool {
+        false
+    }
+
+    /// A copy of the anomaly filter, if it is one.
+    fn filter(&self) -> Option<Box<dyn Learner<Anomalies>>> {
+        None
     }
 
     /// The functions of a basis, if it is one.

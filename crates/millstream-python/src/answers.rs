@@ -1,8 +1,7 @@
 //! The answers to many rows, gathered as columns.
 
-use millstream_core::model::{self as core, Sink};
-
 use millstream_core::declaration::Role;
+use millstream_core::held::{self, Sink};
 use millstream_core::row::Want;
 use millstream_core::task::Answer;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
@@ -21,7 +20,7 @@ pub struct Answers {
 }
 
 impl Sink for Answers {
-    fn answer(&mut self, _: &core::Model, _: usize, answer: &Answer) {
+    fn answer(&mut self, _: &held::Model, _: usize, answer: &Answer) {
         if self.numeric {
             self.numbers.push(answer.number);
             return;
@@ -45,7 +44,12 @@ impl Sink for Answers {
 
 impl Answers {
     pub fn new(want: Option<Want>, role: Role) -> Self {
-        Answers { want, numeric: role == Role::Regressor, ..Answers::default() }
+        Answers { want, numeric: role.predicts_numbers(), ..Answers::default() }
+    }
+
+    /// What was gathered of a model that predicts numbers.
+    pub fn numbers(&self) -> &[f64] {
+        &self.numbers
     }
 
     /// Numbers, class codes (-1 for none), or a matrix of probabilities by class code.

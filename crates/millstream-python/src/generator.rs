@@ -1,9 +1,6 @@
 //! `millstream._core.Generator`: an endless stream of examples, drawn block by block.
 
-use std::sync::Mutex;
-
 use millstream_core::declaration::Built;
-
 use millstream_core::generator::Generator as Role;
 use millstream_core::registry;
 use millstream_core::schema::Name;
@@ -11,17 +8,18 @@ use millstream_core::synth::Form;
 use millstream_core::Fault;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyList;
 
 use crate::errors::{raise, OrRaise};
+use crate::lock::Lock;
+use crate::part::read_description;
 
 /// Rows that are drawn before they are turned into columns; few enough to stay in the cache.
 const BLOCK: usize = 256;
 
 #[pyclass(frozen, module = "millstream._core")]
 pub struct Generator {
-    role: Mutex<Box<dyn Role>>,
+    role: Lock<Box<dyn Role>>,
     form: Form,
     name: String,
 }
@@ -34,9 +32,7 @@ impl Generator {
         rows: usize,
         work: impl FnOnce(&mut dyn Role, &mut [f64]) -> R + Send,
     ) -> PyResult<(R, Bound<'py, PyAny>)> {
-        let mut guard = self.role.lock_py_attached(py).map_err(|_| {
-            raise(py, &Fault::state("this generator met an internal error; start it anew, and please report it"))
-        })?;
+        let mut guard = self.role.write(py)?;
         let role = guard.as_mut();
         let mut targets = vec![0.0; rows];
         let written = py.detach(|| work(role, &mut targets));
@@ -58,12 +54,10 @@ impl Generator {
     /// From a description in JSON.
     #[new]
     fn new(py: Python<'_>, description: &str) -> PyResult<Self> {
-        let description = serde_json::from_str(description)
-            .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))?;
-        let resolved = registry::resolve(&description).or_raise(py)?;
+        let resolved = registry::resolve(&read_description(py, description)?).or_raise(py)?;
         let name = resolved["name"].as_str().unwrap_or_default().to_owned();
         match registry::build_resolved(&resolved).or_raise(py)? {
-            Built::Generator(role) => Ok(Generator { form: role.form().clone(), role: Mutex::new(role), name }),
+            Built::Generator(role) => Ok(Generator { form: role.form().clone(), role: Lock::new(role), name }),
             _ => Err(raise(py, &Fault::wrong_type(format!("{name}: not a generator")))),
         }
     }
@@ -131,7 +125,7 @@ impl Generator {
 
     /// The targets that the rule gives to features, without noise.
     fn rule<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let role = self.role.lock_py_attached(py).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let role = self.role.read(py)?;
         let x = x.as_array();
         if x.ncols() != self.form.width() {
             let fault = format!("{}: an example has {} features, got {}", self.name, self.form.width(), x.ncols());

@@ -2,24 +2,29 @@
 //! grow when learners are added.
 
 mod answers;
-mod bench;
-mod detector;
+mod any_held;
+mod borrowed_rows;
+mod buffer_pool;
+mod dicts;
 mod errors;
-mod gauge;
+mod feature_rows;
 mod generator;
 mod json;
 mod labels;
 mod lock;
-mod metric;
 mod model;
+mod model_many;
+mod model_one;
+mod outcomes;
+mod part;
 mod peak;
 mod prequential;
-mod room;
-mod rows;
 mod saved;
-mod statistic;
+mod series;
 mod targets;
 mod text;
+mod thread_buffers;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -28,9 +33,9 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::detector::DriftDetector;
+    use crate::buffer_pool::{BufferPool, ParsedRows};
     #[pymodule_export]
-    use crate::gauge::FeatureDriftDetector;
+    use crate::feature_rows::FeatureDriftDetector;
     #[pymodule_export]
     use crate::generator::Generator;
     #[pymodule_export]
@@ -38,21 +43,23 @@ mod _core {
     #[pymodule_export]
     use crate::lock::_forked;
     #[pymodule_export]
-    use crate::metric::Metric;
-    #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::outcomes::Metric;
+    #[pymodule_export]
+    use crate::part::Part;
     #[pymodule_export]
     use crate::peak::rank_one_rate;
     #[pymodule_export]
     use crate::prequential::Prequential;
     #[pymodule_export]
-    use crate::room::{ParsedRows, Room};
+    use crate::saved::{seal, SavedFile};
     #[pymodule_export]
-    use crate::saved::SavedFile;
-    #[pymodule_export]
-    use crate::statistic::Statistic;
+    use crate::series::Forecaster;
     #[pymodule_export]
     use crate::text::{count_lines, hash_feature, hash_words, TextReader};
+    #[pymodule_export]
+    use crate::values::{DriftDetector, Statistic};
 
     /// The registry in JSON: names, roles, words, parameters.
     #[pyfunction]
@@ -63,10 +70,8 @@ mod _core {
     /// The canonical form of a description, both in JSON.
     #[pyfunction]
     fn resolve(py: Python<'_>, description: &str) -> PyResult<String> {
-        use crate::errors::{raise, OrRaise};
-        let description = serde_json::from_str(description).map_err(|error| {
-            raise(py, &millstream_core::Fault::value(format!("millstream: not a description: {error}")))
-        })?;
+        use crate::errors::OrRaise;
+        let description = crate::part::read_description(py, description)?;
         Ok(millstream_core::registry::resolve(&description).or_raise(py)?.to_string())
     }
 

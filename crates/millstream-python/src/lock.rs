@@ -35,34 +35,61 @@ const PATIENCE: Duration = Duration::from_millis(2);
 /// Rows of the first block, before anything was measured.
 const FIRST_BLOCK: usize = 64;
 
-#[derive(Default)]
 pub struct Lock<T> {
     value: RwLock<T>,
     session: Mutex<()>,
+    /// Whether a session is under way. Looked at by a writer that has locked the value: a session that locked it before
+    /// is seen then.
+    busy: AtomicBool,
     /// Readers that wait for the value.
     waiting: AtomicUsize,
     /// Whether a reader has ever had to wait.
     shared: AtomicBool,
-    /// `FORKS` when the value was last locked.
+    /// `FORKS` when the value was last locked for writing: then no thread of a parent had it locked.
     forks: AtomicU32,
+    /// `FORKS` when the last session began.
+    session_forks: AtomicU32,
     /// Rows that a block had lately.
     pace: AtomicUsize,
+}
+
+impl<T> Lock<T> {
+    pub fn new(value: T) -> Self {
+        Lock {
+            value: RwLock::new(value),
+            session: Mutex::default(),
+            busy: AtomicBool::default(),
+            waiting: AtomicUsize::default(),
+            shared: AtomicBool::default(),
+            forks: AtomicU32::new(FORKS.load(Ordering::Relaxed)),
+            session_forks: AtomicU32::default(),
+            pace: AtomicUsize::default(),
+        }
+    }
+}
+
+impl<T: Default> Default for Lock<T> {
+    fn default() -> Self {
+        Lock::new(T::default())
+    }
 }
 
 /// A value that is locked for writing until this is dropped.
 pub struct WriteGuard<'a, T> {
     value: RwLockWriteGuard<'a, T>,
-    _session: MutexGuard<'a, ()>,
+    _session: Option<MutexGuard<'a, ()>>,
 }
 
 impl<T> Deref for WriteGuard<'_, T> {
     type Target = T;
+    #[inline]
     fn deref(&self) -> &T {
         &self.value
     }
 }
 
 impl<T> DerefMut for WriteGuard<'_, T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }
@@ -72,6 +99,19 @@ impl<T> DerefMut for WriteGuard<'_, T> {
 pub struct Session<'a, T> {
     pub blocks: Blocks<'a, T>,
     _session: MutexGuard<'a, ()>,
+}
+
+impl<T> Drop for Session<'_, T> {
+    fn drop(&mut self) {
+        self.blocks.lock.busy.store(false, Ordering::Release);
+    }
+}
+
+impl<T: Send + Sync> Session<'_, T> {
+    /// The value, locked for one short change, with the GIL.
+    pub fn write(&self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'_, T>> {
+        self.blocks.lock.write_value(py)
+    }
 }
 
 /// Changes a value block by block, while a session lasts.
@@ -92,15 +132,24 @@ fn orphaned(py: Python<'_>) -> PyErr {
 }
 
 impl<T: Send + Sync> Lock<T> {
+    /// Call it with the value locked for writing.
     fn note(&self) {
         self.forks.store(FORKS.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
+    /// In a process that was just forked: find out whether a thread of the parent has the value locked.
+    #[cold]
+    fn look_after_fork(&self) {
+        if let Ok(_value) = self.value.try_write() {
+            self.note();
+        }
+    }
+
     /// Refuse to wait for a thread of the process that this one was forked from.
-    fn check_forks(&self, py: Python<'_>) -> PyResult<()> {
+    fn check_forks(&self, py: Python<'_>, forks: &AtomicU32) -> PyResult<()> {
         // A thread that has just got the lock may not have noted it yet.
         for _ in 0..20 {
-            if self.forks.load(Ordering::Relaxed) == FORKS.load(Ordering::Relaxed) {
+            if forks.load(Ordering::Relaxed) == FORKS.load(Ordering::Relaxed) {
                 return Ok(());
             }
             py.detach(|| std::thread::sleep(Duration::from_millis(1)));
@@ -110,11 +159,11 @@ impl<T: Send + Sync> Lock<T> {
 
     #[inline]
     pub fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, T>> {
+        if self.forks.load(Ordering::Relaxed) != FORKS.load(Ordering::Relaxed) {
+            self.look_after_fork();
+        }
         match self.value.try_read() {
-            Ok(guard) => {
-                self.note();
-                Ok(guard)
-            }
+            Ok(guard) => Ok(guard),
             Err(TryLockError::WouldBlock) => self.wait_to_read(py),
             Err(TryLockError::Poisoned(_)) => Err(broken(py)),
         }
@@ -122,49 +171,67 @@ impl<T: Send + Sync> Lock<T> {
 
     #[cold]
     fn wait_to_read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, T>> {
-        self.check_forks(py)?;
+        self.check_forks(py, &self.forks)?;
         self.shared.store(true, Ordering::Relaxed);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let guard = self.value.read_py_attached(py);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let guard = guard.map_err(|_| broken(py))?;
-        self.note();
-        Ok(guard)
+        guard.map_err(|_| broken(py))
     }
 
     #[inline]
     pub fn write<'a>(&'a self, py: Python<'_>) -> PyResult<WriteGuard<'a, T>> {
+        if let Ok(value) = self.value.try_write() {
+            if !self.busy.load(Ordering::Acquire) {
+                self.note();
+                return Ok(WriteGuard { value, _session: None });
+            }
+        }
+        self.wait_to_write(py)
+    }
+
+    #[cold]
+    fn wait_to_write<'a>(&'a self, py: Python<'_>) -> PyResult<WriteGuard<'a, T>> {
         let session = self.begin(py)?;
+        Ok(WriteGuard { value: self.write_value(py)?, _session: Some(session) })
+    }
+
+    fn write_value<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'a, T>> {
         let value = match self.value.try_write() {
             Ok(guard) => guard,
             Err(TryLockError::WouldBlock) => {
-                self.check_forks(py)?;
+                self.check_forks(py, &self.forks)?;
                 self.value.write_py_attached(py).map_err(|_| broken(py))?
             }
             Err(TryLockError::Poisoned(_)) => return Err(broken(py)),
         };
         self.note();
-        Ok(WriteGuard { value, _session: session })
+        Ok(value)
     }
 
     fn begin<'a>(&'a self, py: Python<'_>) -> PyResult<MutexGuard<'a, ()>> {
-        match self.session.try_lock() {
-            Ok(guard) => Ok(guard),
+        let guard = match self.session.try_lock() {
+            Ok(guard) => guard,
             Err(TryLockError::WouldBlock) => {
-                self.check_forks(py)?;
-                self.session.lock_py_attached(py).map_err(|_| broken(py))
+                self.check_forks(py, &self.session_forks)?;
+                self.session.lock_py_attached(py).map_err(|_| broken(py))?
             }
-            Err(TryLockError::Poisoned(_)) => Err(broken(py)),
-        }
+            Err(TryLockError::Poisoned(_)) => return Err(broken(py)),
+        };
+        self.session_forks.store(FORKS.load(Ordering::Relaxed), Ordering::Relaxed);
+        Ok(guard)
     }
 
     /// Keep other writers out until the session ends.
     pub fn session<'a>(&'a self, py: Python<'_>) -> PyResult<Session<'a, T>> {
         let guard = self.begin(py)?;
-        self.note();
+        self.busy.store(true, Ordering::Release);
         let rows = self.pace.load(Ordering::Relaxed);
         let blocks = Blocks { lock: self, rows: if rows == 0 { FIRST_BLOCK } else { rows } };
-        Ok(Session { blocks, _session: guard })
+        let session = Session { blocks, _session: guard };
+        // A short change that is under way ends first. Blocks wait for the value without a look at forks.
+        drop(self.write_value(py)?);
+        Ok(session)
     }
 }
 

@@ -13,8 +13,8 @@ use millstream_core::evaluate::calibration::Bin;
 use millstream_core::evaluate::panel::Panel;
 use millstream_core::evaluate::scores::{Every, Instruments, Scores, MOST_CLASSES};
 use millstream_core::evaluate::{stopped, Arrival, Chunk, Evaluation};
+use millstream_core::held::{self, Root};
 use millstream_core::labels::Labels;
-use millstream_core::model as core;
 use millstream_core::registry;
 use millstream_core::row::{Scratch, Want};
 use millstream_core::table::Table;
@@ -24,12 +24,14 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::borrowed_rows::{read_integers, read_numbers, BorrowedRows};
 use crate::errors::{raise, OrRaise};
 use crate::labels::{read_label, show_label};
 use crate::lock::{Blocks, Session};
-use crate::metric::Metric;
-use crate::model::{Inner, Model};
-use crate::rows::{read_integers, read_numbers, Lent};
+use crate::model::Model;
+use crate::model_many::broken;
+use crate::outcomes::Metric;
+use crate::part::{read_description, ComponentMethods, Guarded, Part};
 use crate::targets::{check_length, ManyTargets};
 
 /// The time between looks for Ctrl-C, and the most rows and the first ones.
@@ -40,7 +42,7 @@ const FIRST_STRIDE: usize = 1 << 10;
 const BETWEEN_TICKS: Duration = Duration::from_millis(100);
 
 struct Run {
-    model: Option<Py<Model>>,
+    model: Option<Py<Part>>,
     evaluation: Evaluation,
     /// The classes that a model written in Python has predicted.
     known: Labels,
@@ -59,7 +61,7 @@ type Confusion<'py> = (Bound<'py, PyList>, Bound<'py, PyArray2<f64>>);
 impl Run {
     fn labels(&self, py: Python<'_>) -> PyResult<Labels> {
         match &self.model {
-            Some(model) => Ok(model.get().read(py)?.model(py)?.labels().clone()),
+            Some(model) => Ok(model.get().read(py)?.held::<Root>(py)?.labels().clone()),
             None => Ok(self.known.clone()),
         }
     }
@@ -68,11 +70,12 @@ impl Run {
     fn calibration<'py>(&self, py: Python<'py>) -> PyResult<Option<Binned<'py>>> {
         let Some(found) = self.evaluation.scores().calibration() else { return Ok(None) };
         let labels = self.labels(py)?;
-        let positive = labels.get(1).filter(|_| found.is_of_positive());
-        let positive = positive.map(|label| Ok::<_, PyErr>(show_label(py, label)?.unbind())).transpose()?;
+        let class = found.positive(&labels);
+        let bins = found.bins(class.as_ref().map(|class| class.code));
+        let positive = class.map(|class| Ok::<_, PyErr>(show_label(py, &class.label)?.unbind())).transpose()?;
         let row = |bin: &Bin| vec![bin.rows as f64, bin.weight, bin.predicted, bin.observed];
-        let rows: Vec<Vec<f64>> = found.bins().iter().map(row).collect();
-        let empty = found.bins().iter().all(|bin| bin.rows == 0);
+        let rows: Vec<Vec<f64>> = bins.iter().map(row).collect();
+        let empty = bins.iter().all(|bin| bin.rows == 0);
         Ok(if empty { None } else { Some((found.is_of_positive(), positive, PyArray2::from_vec2(py, &rows)?)) })
     }
 
@@ -173,9 +176,10 @@ impl Prequential {
         timed: bool,
         skip: bool,
     ) -> PyResult<()> {
-        let meters = metrics.iter().map(|metric| metric.get().meter(py)).collect::<PyResult<Vec<_>>>()?;
+        let metrics = metrics.iter().map(|metric| metric.bind(py).ask(|held| Ok(held.clone())));
+        let metrics = metrics.collect::<PyResult<Vec<_>>>()?;
         let detector = detector.map(|detector| take_detector(py, &detector)).transpose()?;
-        let panel = Panel::new(meters, numbers, window, every).or_raise(py)?;
+        let panel = Panel::new(metrics, numbers, window, every).or_raise(py)?;
         let every = if doubling { Every::Doubling(every) } else { Every::Rows(every) };
         let arrival = match (timed, delay) {
             (true, _) => Arrival::Timed,
@@ -183,6 +187,7 @@ impl Prequential {
             (false, delay) => Arrival::AfterRows(delay),
         };
         let evaluation = Evaluation::new(Scores::new(panel, detector, warmup, every), arrival, skip);
+        let model = model.map(|model| model.into_bound(py).into_super().unbind());
         self.runs.push(Run {
             model,
             evaluation,
@@ -217,8 +222,8 @@ impl Prequential {
         threads: usize,
         tick: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let lent = Lent::new(rows)?;
-        let table = lent.table();
+        let borrowed = BorrowedRows::new(rows)?;
+        let table = borrowed.table();
         let height = table.height();
         let role = self.role(py)?;
         let targets = ManyTargets::read(py, role, y)?;
@@ -299,8 +304,13 @@ impl Prequential {
 
     /// Copy what the metrics of a run have measured to those that it was given.
     fn copy_metrics(&self, py: Python<'_>, run: usize, metrics: Vec<Py<Metric>>) -> PyResult<()> {
-        let meters = self.runs[run].evaluation.scores().panel().meters();
-        meters.iter().zip(metrics).try_for_each(|(meter, metric)| metric.get().set_meter(py, meter.clone()))
+        let scored = self.runs[run].evaluation.scores().panel().metrics();
+        scored.iter().zip(metrics).try_for_each(|(scored, metric)| {
+            metric.bind(py).change(|held| {
+                *held = scored.clone();
+                Ok(())
+            })
+        })
     }
 
     /// The stream has ended.
@@ -405,8 +415,9 @@ impl Prequential {
         let scores = run.evaluation.scores();
         let curve = scores.curve();
         let result = PyDict::new(py);
-        let width = 2 * scores.panel().meters().len();
-        let values: Vec<f64> = curve.iter().flat_map(|point| point.values.iter().copied()).collect();
+        let width = 2 * scores.panel().metrics().len();
+        let positive = scores.panel().positive_codes();
+        let values: Vec<f64> = curve.iter().flat_map(|point| point.values.of(&positive)).collect();
         result.set_item("rows", curve.iter().map(|point| point.rows).collect::<Vec<_>>().into_pyarray(py))?;
         result
             .set_item("seconds", curve.iter().map(|point| point.seconds).collect::<Vec<_>>().into_pyarray(py))?;
@@ -447,7 +458,7 @@ impl Prequential {
 
 type Work<'a> = dyn Fn(
         &mut Evaluation,
-        &mut Blocks<'_, Inner>,
+        &mut Blocks<'_, Guarded>,
         &mut Scratch,
         &(dyn Fn() -> f64 + Sync),
     ) -> millstream_core::Result<()>
@@ -457,19 +468,19 @@ type Work<'a> = dyn Fn(
 impl Prequential {
     fn role(&self, py: Python<'_>) -> PyResult<Role> {
         match self.runs.first().and_then(|run| run.model.as_ref()) {
-            Some(model) => Ok(model.get().read(py)?.model(py)?.role()),
+            Some(model) => Ok(model.get().read(py)?.held::<Root>(py)?.role()),
             None => Ok(Role::Classifier),
         }
     }
 
     /// Do the same work with each model, on several threads.
     fn each(&mut self, py: Python<'_>, threads: usize, work: &Work<'_>) -> PyResult<Option<(String, Fault)>> {
-        let models: Vec<Py<Model>> =
+        let models: Vec<Py<Part>> =
             self.runs.iter().filter_map(|run| run.model.as_ref().map(|model| model.clone_ref(py))).collect();
         // Two evaluations in two threads must begin their sessions in one order.
         let mut order: Vec<usize> = (0..models.len()).collect();
         order.sort_by_key(|&place| models[place].as_ptr() as usize);
-        let mut sessions: Vec<Option<Session<'_, Inner>>> = models.iter().map(|_| None).collect();
+        let mut sessions: Vec<Option<Session<'_, Guarded>>> = models.iter().map(|_| None).collect();
         for place in order {
             sessions[place] = Some(models[place].get().session(py)?);
         }
@@ -499,11 +510,11 @@ impl Prequential {
         });
         drop(sessions);
         for model in &models {
-            model.get().write(py)?.follow(py)?;
+            model.get().write(py)?.sync_names(py)?;
         }
         for (model, fault) in models.iter().zip(faults) {
             if let Some(fault) = fault {
-                return Ok(Some((model.get().read(py)?.model(py)?.title().to_string(), fault)));
+                return Ok(Some((model.get().read(py)?.held::<Root>(py)?.title().to_string(), fault)));
             }
         }
         Ok(None)
@@ -512,18 +523,16 @@ impl Prequential {
 
 /// A model in one short step, for work that goes by rows of its own.
 fn with_model(
-    blocks: &mut Blocks<'_, Inner>,
+    blocks: &mut Blocks<'_, Guarded>,
     rows: usize,
-    work: impl FnOnce(&mut core::Model) -> millstream_core::Result<()>,
+    work: impl FnOnce(&mut held::Model) -> millstream_core::Result<()>,
 ) -> millstream_core::Result<()> {
-    let done = blocks.block(rows, |inner| inner.change(work)).flatten();
-    done.unwrap_or_else(|| Err(Fault::state("this model met an internal error; reload it, and please report it")))
+    let done = blocks.block(rows, |guarded| guarded.change::<Root, _>(work)).flatten();
+    done.unwrap_or_else(|| Err(broken()))
 }
 
 fn take_detector(py: Python<'_>, description: &str) -> PyResult<Box<dyn DriftDetector>> {
-    let description = serde_json::from_str(description)
-        .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))?;
-    let description = registry::resolve(&description).or_raise(py)?;
+    let description = registry::resolve(&read_description(py, description)?).or_raise(py)?;
     match registry::build_resolved(&description).or_raise(py)? {
         Built::DriftDetector(detector) => Ok(detector),
         _ => Err(raise(py, &Fault::wrong_type("the detector must be one of drift"))),

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use millstream_core::state::{self, Saved};
+use millstream_core::held::state::{self, Saved};
 use millstream_core::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -26,6 +26,19 @@ impl SavedFile {
         let name = description["name"].as_str().unwrap_or_default().to_string();
         Ok(SavedFile { name, saved: Mutex::new(Some(saved)) })
     }
+
+    /// The state and the count of a component that is written in Python; the file is empty then.
+    fn take_state<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+        let saved = opened(slf.as_any())?;
+        Ok((PyBytes::new(slf.py(), &saved.state), saved.learned))
+    }
+}
+
+/// The bytes of a saved component that is written in Python: its description in JSON, a count and its state.
+#[pyfunction]
+pub fn seal<'py>(py: Python<'py>, description: String, count: u64, state: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let saved = Saved::new(description, count, state.to_vec());
+    Ok(PyBytes::new(py, &state::seal(&saved).or_raise(py)?))
 }
 
 /// What `_load` takes: the bytes of a saved object, or a file that is open.

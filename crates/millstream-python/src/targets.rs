@@ -6,12 +6,12 @@ use millstream_core::task::{Target, Targets};
 use millstream_core::Fault;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::types::{PyFloat, PyInt, PyString};
 use rustc_hash::FxHashMap;
 
+use crate::borrowed_rows::{read_integers, read_numbers};
 use crate::errors::{raise, shown, OrRaise};
 use crate::labels::{float_label, label_of, ManyLabels};
-use crate::rows::{read_integers, read_numbers};
 
 /// The target of one example, as far as its type tells.
 pub enum OneTarget {
@@ -48,6 +48,25 @@ fn number_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<f64> {
         return Err(Fault::wrong_type("the target is missing"));
     }
     value.extract::<f64>().map_err(|_| no_number(value, "the target"))
+}
+
+/// A number that is no target.
+#[inline]
+pub fn read_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
+    // What most values are.
+    if let Ok(number) = value.cast_exact::<PyFloat>() {
+        return Ok(number.value());
+    }
+    read_other_number(value, what)
+}
+
+fn read_other_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
+    if !value.is_instance_of::<PyString>() {
+        if let Ok(number) = value.extract::<f64>() {
+            return Ok(number);
+        }
+    }
+    Err(raise(value.py(), &no_number(value, what)))
 }
 
 /// Why an object is no number: an integer may be too large to be a float.

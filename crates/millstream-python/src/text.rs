@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::buffer_pool::{BufferPool, ParsedRows};
 use crate::errors::{raise, read_text, OrRaise};
-use crate::room::{ParsedRows, Room};
 
 enum Format {
     VowpalWabbit(Parser<VowpalWabbit>),
@@ -38,7 +38,7 @@ pub struct TextReader {
     /// The most columns that were seen, for formats that do not say.
     width: usize,
     /// Where the memory of the block is from, if it is all there is to read.
-    room: Option<Room>,
+    pool: Option<BufferPool>,
 }
 
 type Taken<'py> = (
@@ -56,7 +56,7 @@ fn whole_numbers<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyArray1<i
 
 impl TextReader {
     fn of(format: Format, columns: Option<u32>, width: usize) -> Self {
-        TextReader { format, block: Block::with_room(0, 0), columns, width, room: None }
+        TextReader { format, block: Block::with_room(0, 0), columns, width, pool: None }
     }
 }
 
@@ -86,14 +86,14 @@ impl TextReader {
         (block.len(), block.indices.len())
     }
 
-    /// Read all there is, in parts that follow one another, into memory from a room; gives how many lines that were.
-    fn parse_all(&mut self, py: Python<'_>, parts: Vec<PyBackedBytes>, room: &Bound<'_, Room>) -> u64 {
+    /// Read all there is, in parts that follow one another, into memory from a pool; gives how many lines that were.
+    fn parse_all(&mut self, py: Python<'_>, parts: Vec<PyBackedBytes>, pool: &Bound<'_, BufferPool>) -> u64 {
         let (format, block) = (&mut self.format, &mut self.block);
         let length: usize = parts.iter().map(|part| part.len()).sum();
         *block = Block::with_room(length / 128, 0);
         // Words of six bytes are short ones, and memory that is not used costs nothing.
-        (block.indices, block.values) = room.get().entries(length / 6);
-        self.room = Some(room.get().clone());
+        (block.indices, block.values) = pool.get().entries(length / 6);
+        self.pool = Some(pool.get().clone());
         py.detach(|| {
             for part in &parts {
                 format.parse(part, false, block);
@@ -108,8 +108,8 @@ impl TextReader {
 
     /// The rows that wait, their width, labels, weights, tags and where these end.
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Taken<'py>> {
-        let room = self.room.take();
-        let next = match room {
+        let pool = self.pool.take();
+        let next = match pool {
             Some(_) => Block::with_room(0, 0),
             None => Block::with_room(self.block.len(), self.block.indices.len()),
         };
@@ -119,7 +119,7 @@ impl TextReader {
         let weights = take(&mut block.weights).into_pyarray(py);
         let tags = PyBytes::new(py, &block.tags);
         let tag_ends = whole_numbers(py, &block.tag_ends);
-        let rows = Bound::new(py, room.unwrap_or_default().lend(block))?;
+        let rows = Bound::new(py, pool.unwrap_or_default().lend(block))?;
         Ok((rows, self.width, labels, weights, tags, tag_ends))
     }
 

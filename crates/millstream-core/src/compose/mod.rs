@@ -1,5 +1,6 @@
 //! Models made of models.
 
+mod filter_step;
 pub mod pipeline;
 pub mod selection;
 pub mod union;

@@ -2,7 +2,8 @@
 //!
 //! To predict, the row goes through each step as it is. To learn, each step first learns the row and then
 //! transforms it for the next, as in River: the learner sees the row scaled by moments that include it. If
-//! a later step refuses the example, the earlier ones take it back.
+//! a later step refuses the example, the earlier ones take it back. An anomaly filter among the steps hands rows on as they
+//! are, and keeps the later steps from learning those that it calls anomalies.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -11,14 +12,16 @@ use serde_json::json;
 use crate::batch::{Batch, Rows};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::{DecisionFunction, Interval, Learner, MiniBatch};
 use crate::parameter::{Arguments, Default, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::{Task, Truth};
 use crate::transformer::{BasisFunctions, Transformer};
+
+use super::filter_step::FilterStep;
 
 const NAME: &str = "compose.Pipeline";
 
@@ -29,9 +32,9 @@ pub static DECLARATION: Declaration = Declaration {
     parameters: &[
         Parameter::new(
             "steps",
-            Kind::Parts(&[Role::Transformer, Role::Classifier, Role::Regressor]),
+            Kind::Parts(&Role::STEPS),
             Default::Required,
-            "the steps in order; all but the last are transformers",
+            "the steps in order; all but the last are transformers or anomaly filters",
         ),
         Parameter::new("names", Kind::Optional(&Kind::Names), Default::Null, "a name for each step"),
     ],
@@ -43,11 +46,17 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     super::member_names(arguments, "steps", parts.len())?;
     let last = parts.pop().ok_or_else(|| Fault::value(format!("{NAME}: needs at least one step")))?;
     let mut steps = Vec::new();
-    for part in parts {
-        match part {
-            Built::Transformer(step) => steps.push(step),
-            _ => return Err(Fault::wrong_type(format!("{NAME}: only the last step may be a learner"))),
-        }
+    for (place, part) in parts.into_iter().enumerate() {
+        let step = match part {
+            Built::Transformer(step) => Some(step),
+            // A pipeline that ends with a filter is none: it would hand on rows as they came to it, not as it judged them.
+            Built::AnomalyDetector(step) if arguments.value("steps")?[place]["name"] != NAME => {
+                FilterStep::new(step).map(|step| Box::new(step) as Box<dyn Transformer>)
+            }
+            _ => None,
+        };
+        let refuse = || Fault::wrong_type(format!("{NAME}: only the last step may be a learner"));
+        steps.push(step.ok_or_else(refuse)?);
     }
     let wants_orthonormal = match &last {
         Built::Classifier(last) => last.abilities().wants_orthonormal,
@@ -57,10 +66,12 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     if let (true, Some(basis)) = (wants_orthonormal, steps.last_mut().and_then(|step| step.basis_mut())) {
         basis.set_orthonormal(true);
     }
-    let chain = Chain { steps, ..Chain::default() };
+    let filters = steps.iter().any(|step| step.may_stop());
+    let chain = Chain { steps, filters, ..Chain::default() };
     Ok(match last {
         Built::Classifier(last) => Built::Classifier(Box::new(Pipeline::new(chain, last))),
         Built::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
+        Built::AnomalyDetector(last) => Built::AnomalyDetector(Box::new(Pipeline::new(chain, last))),
         Built::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
         _ => return Err(Fault::wrong_type(format!("{NAME}: steps are transformers and learners"))),
     })
@@ -74,6 +85,10 @@ struct Chain {
     /// the width of each step's output then.
     input: Schema,
     widths: Vec<usize>,
+    /// Whether steps may stop a row: anomaly filters do.
+    filters: bool,
+    /// How many steps have learned the last row, where a filter stopped it.
+    stopped: Option<usize>,
 }
 
 impl Clone for Chain {
@@ -82,8 +97,18 @@ impl Clone for Chain {
             steps: self.steps.iter().map(|step| step.duplicate()).collect(),
             input: self.input.clone(),
             widths: self.widths.clone(),
+            ..*self
         }
     }
+}
+
+/// What leads back to the transformers at a savepoint.
+#[derive(Clone)]
+struct ChainSavepoint {
+    /// Of each step a copy; none if the step records what it overwrites.
+    copies: Vec<Option<Box<dyn Transformer>>>,
+    input: Schema,
+    widths: Vec<usize>,
 }
 
 /// Carry a row through `steps` and hand the result to `last`.
@@ -123,6 +148,8 @@ struct Example<'a> {
     scratch: &'a mut Scratch,
     /// Learn with the last step; a schema is given if its features have new names to bind.
     last: &'a mut Last<'a>,
+    /// How many steps are left where a filter stopped the row.
+    left: Option<usize>,
 }
 
 /// Let each of `steps` learn and transform, then the last; all or nothing. `widths` is empty unless some
@@ -147,6 +174,11 @@ fn learn_through(
         example.scratch.give_row(buffer);
         return Err(fault);
     }
+    if first.stops() {
+        example.scratch.give_row(buffer);
+        example.left = Some(rest.len());
+        return Ok(());
+    }
     let width = buffer.row().width();
     let (known, others) = match widths.split_first_mut() {
         Some((known, others)) => (Some(known), others),
@@ -163,11 +195,11 @@ fn learn_through(
 }
 
 impl Chain {
-    /// The one transformer, if there is just one and no step goes by names.
+    /// The one transformer, if there is just one, which is no filter, and no step goes by names.
     #[inline]
     fn alone(&mut self) -> Option<&mut dyn Transformer> {
         match self.steps.as_mut_slice() {
-            [only] if self.widths.is_empty() => Some(&mut **only),
+            [only] if self.widths.is_empty() && !self.filters => Some(&mut **only),
             _ => None,
         }
     }
@@ -182,10 +214,28 @@ impl Chain {
         self.steps.iter().fold(input.clone(), |schema, step| step.output(&schema))
     }
 
-    fn undo(&mut self) {
-        for step in &mut self.steps {
+    /// Revert the last row; false if a filter stopped it, so that the last step has not learned it.
+    fn undo(&mut self) -> bool {
+        let stopped = self.stopped.take();
+        for step in self.steps.iter_mut().take(stopped.unwrap_or(usize::MAX)) {
             step.undo();
         }
+        stopped.is_none()
+    }
+
+    fn savepoint(&mut self) -> ChainSavepoint {
+        let copies = self.steps.iter_mut().map(|step| (!step.savepoint()).then(|| step.duplicate()));
+        ChainSavepoint { copies: copies.collect(), input: self.input.clone(), widths: self.widths.clone() }
+    }
+
+    fn rollback(&mut self, before: ChainSavepoint) {
+        for (step, copy) in self.steps.iter_mut().zip(before.copies) {
+            match copy {
+                Some(copy) => *step = copy,
+                None => step.rollback(),
+            }
+        }
+        (self.input, self.widths) = (before.input, before.widths);
     }
 
     fn each(&self, visit: &mut dyn FnMut(&dyn Part)) {
@@ -200,8 +250,7 @@ const FEWEST_ROWS: usize = 16;
 struct Pipeline<Last> {
     chain: Chain,
     last: Last,
-    /// The transformers at the last savepoint.
-    at_savepoint: Option<Chain>,
+    at_savepoint: Option<ChainSavepoint>,
     abilities: Abilities,
 }
 
@@ -248,7 +297,8 @@ fn abilities(chain: &Chain, last: Abilities) -> Abilities {
             ..all
         };
     }
-    all
+    // The last step would have to predict all rows of a batch, and learn some.
+    Abilities { takes_batches: all.takes_batches && !chain.filters, ..all }
 }
 
 impl<Last: AsPart> Pipeline<Last> {
@@ -277,13 +327,27 @@ impl<Last: AsPart> Pipeline<Last> {
                 }
                 last(learner, z, scratch)
             },
+            left: None,
         };
         let learned = learn_through(&mut chain.steps, &mut chain.widths, &input, false, x, &mut example);
+        let left = example.left;
+        chain.stopped = left.map(|left| chain.steps.len() - left);
         if learned.is_err() && !self.chain.widths.is_empty() {
             let input = std::mem::take(&mut self.chain.input);
             self.bind_all(&input);
         }
         learned
+    }
+
+    /// Revert the last row, in the last step by `last`.
+    fn undo_all(&mut self, last: impl FnOnce(&mut Last)) {
+        if self.chain.undo() {
+            last(&mut self.last);
+        }
+        if !self.chain.widths.is_empty() {
+            let input = std::mem::take(&mut self.chain.input);
+            self.bind_all(&input);
+        }
     }
 
     fn bind_all(&mut self, schema: &Schema) {
@@ -342,22 +406,22 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
         self.chain.steps.iter().all(|step| step.infallible()) && self.last.as_part().infallible()
     }
 
-    /// Of the transformers a copy is kept.
     fn savepoint(&mut self) -> bool {
         let records = self.last.as_part_mut().savepoint();
-        self.at_savepoint = records.then(|| self.chain.clone());
+        self.at_savepoint = records.then(|| self.chain.savepoint());
         records
     }
 
     fn rollback(&mut self) {
-        if let Some(chain) = self.at_savepoint.take() {
-            self.chain = chain;
+        if let Some(before) = self.at_savepoint.take() {
+            self.chain.rollback(before);
             self.last.as_part_mut().rollback();
         }
     }
 
     fn commit(&mut self) {
         self.at_savepoint = None;
+        self.chain.steps.iter_mut().for_each(|step| step.commit());
         self.last.as_part_mut().commit();
     }
 
@@ -424,13 +488,16 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
         }
         let input = self.chain.steps[..index].iter().fold(input.clone(), |schema, step| step.output(&schema));
         let part = match self.chain.steps.get(index) {
-            Some(step) => {
-                let mut step = step.clone();
-                if let Some(basis) = step.basis_mut() {
-                    basis.set_orthonormal(false);
+            Some(step) => match step.filter() {
+                Some(filter) => Built::AnomalyDetector(filter),
+                None => {
+                    let mut step = step.clone();
+                    if let Some(basis) = step.basis_mut() {
+                        basis.set_orthonormal(false);
+                    }
+                    Built::Transformer(step)
                 }
-                Built::Transformer(step)
-            }
+            },
             None => self.last_in_named_features()?.built(),
         };
         Ok(Some(Extracted { part, description: None, input, learned: None }))
@@ -689,6 +756,14 @@ impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
         self.last.interval().map(|_| self as &dyn Interval)
     }
 
+    fn threshold(&self) -> Option<f64> {
+        self.last.threshold()
+    }
+
+    fn undo(&mut self) {
+        self.undo_all(|last| last.undo());
+    }
+
     fn mini_batch(&mut self) -> Option<&mut dyn MiniBatch<T>> {
         self.abilities.mini_batches.then_some(self)
     }
@@ -742,16 +817,23 @@ impl Transformer for Pipeline<Box<dyn Transformer>> {
         out: &mut RowBuffer,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        self.learn_all(x, y, w, scratch, |last, z, scratch| last.learn_and_transform(z, y, w, out, scratch))
+        self.learn_all(x, y, w, scratch, |last, z, scratch| last.learn_and_transform(z, y, w, out, scratch))?;
+        if self.chain.stopped.is_some() {
+            self.transform(x, out, scratch);
+        }
+        Ok(())
     }
 
     fn undo(&mut self) {
-        self.last.undo();
-        self.chain.undo();
-        if !self.chain.widths.is_empty() {
-            let input = std::mem::take(&mut self.chain.input);
-            self.bind_all(&input);
-        }
+        self.undo_all(|last| last.undo());
+    }
+
+    fn stops(&self) -> bool {
+        self.chain.stopped.is_some() || (self.last.may_stop() && self.last.stops())
+    }
+
+    fn may_stop(&self) -> bool {
+        self.chain.filters || self.last.may_stop()
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
-use crate::state::{pack, require, unpack};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -73,6 +73,7 @@ fn build(arguments: &Arguments<'_>, who: &'static str, keeps: bool) -> Result<Bu
         state: State::default(),
         chosen: Vec::new(),
         undo: Undo::default(),
+        at_savepoint: None,
     })))
 }
 
@@ -89,6 +90,7 @@ struct Selection {
     /// The slot behind each place; derived from the state.
     chosen: Vec<u32>,
     undo: Undo,
+    at_savepoint: Option<Undo>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -97,14 +99,21 @@ struct State {
     places: Vec<u32>,
 }
 
-/// What the last `learn` changed.
-#[derive(Clone, Debug, Default)]
+/// What it takes to revert the last `learn`, or to return to a savepoint.
+#[derive(Clone, Copy, Debug, Default)]
 struct Undo {
     width: usize,
     chosen: usize,
 }
 
 impl Selection {
+    fn revert(&mut self, undo: Undo) {
+        for slot in self.chosen.drain(undo.chosen..) {
+            self.state.places[slot as usize] = NONE;
+        }
+        self.state.places.truncate(undo.width);
+    }
+
     fn wanted(&self, slot: usize, kind: FeatureKind) -> bool {
         let named = self.named.get(slot).copied().unwrap_or(false);
         match (self.keeps, self.kind) {
@@ -192,6 +201,21 @@ impl Part for Selection {
 
     fn infallible(&self) -> bool {
         true
+    }
+
+    fn savepoint(&mut self) -> bool {
+        self.at_savepoint = Some(Undo { width: self.state.places.len(), chosen: self.chosen.len() });
+        true
+    }
+
+    fn rollback(&mut self) {
+        if let Some(before) = self.at_savepoint.take() {
+            self.revert(before);
+        }
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
     }
 
     fn memory(&self) -> usize {
@@ -293,10 +317,7 @@ impl Transformer for Selection {
     }
 
     fn undo(&mut self) {
-        for slot in self.chosen.drain(self.undo.chosen..) {
-            self.state.places[slot as usize] = NONE;
-        }
-        self.state.places.truncate(self.undo.width);
+        self.revert(self.undo);
     }
 
     fn is_stateless(&self) -> bool {

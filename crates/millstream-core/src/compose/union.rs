@@ -10,11 +10,11 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
-use crate::state::{pack, require, unpack};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 

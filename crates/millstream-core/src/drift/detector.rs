@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 use crate::declaration::Built;
 use crate::detector::DriftDetector;
 use crate::fault::{Fault, FaultKind, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::part::Part;
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 
 /// Which way the mean went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,4 @@
-//! Detectors of change in a stream of numbers. `Watch` puts name and saved state around one. Those of rows are in
-//! `features`.
+//! Detectors of change in a stream of numbers. Those of rows are in `features`.
 //!
 //! Each is a `Test` in a file of its own; `detector` makes a part of it. Those that look at errors of a classifier
 //! (`Test::SHARES`) are told 1 for an error and 0 for none, or anything between.
@@ -23,7 +22,6 @@ mod rddm;
 mod recent;
 mod retrain;
 mod stepd;
-mod watch;
 pub mod window;
 
 pub use adwin::ADWIN;
@@ -32,7 +30,8 @@ pub use ddm::DDM;
 pub use detector::{Direction, Verdict};
 pub use eddm::EDDM;
 pub use ewma_chart::EWMA_CHART;
-pub use features::{Finding, Gauge, CHI_SQUARE_TEST, CLUSTER_DRIFT, D3, HELLINGER_DISTANCE, KS_TEST, OCDD, PSI};
+pub(crate) use features::most_moved;
+pub use features::{Finding, CHI_SQUARE_TEST, CLUSTER_DRIFT, D3, HELLINGER_DISTANCE, KS_TEST, OCDD, PSI};
 pub use fhddm::FHDDM;
 pub use hddm_a::HDDM_A;
 pub use hddm_w::HDDM_W;
@@ -41,7 +40,6 @@ pub use page_hinkley::PAGE_HINKLEY;
 pub use rddm::RDDM;
 pub use retrain::RETRAIN;
 pub use stepd::STEPD;
-pub use watch::Watch;
 
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};

@@ -19,12 +19,12 @@ use crate::batch::Batch;
 use crate::declaration::{Built, Declaration, Role};
 use crate::ensemble::bagged::Detector;
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, unpack};
 use crate::learner::{step_each, DecisionFunction, Interval, Learner};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, InnerDetector, Part};
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, unpack};
 use crate::task::Task;
 
 use super::advice::{Advice, Adviser};
@@ -88,6 +88,21 @@ struct Retrain<T: Task> {
     learned: Option<u64>,
     /// And the background model.
     grown: u64,
+    at_savepoint: Option<Box<AtSavepoint<T>>>,
+}
+
+/// The model at work, and the one in the background.
+type Pair<T> = (Box<dyn Learner<T>>, Option<Box<dyn Learner<T>>>);
+
+/// The state at a savepoint.
+#[derive(Clone)]
+struct AtSavepoint<T: Task> {
+    /// The models at the savepoint, if one has come or gone since; else they record what they overwrite.
+    models: Option<Pair<T>>,
+    adviser: Adviser,
+    replaced: u64,
+    learned: Option<u64>,
+    grown: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -113,7 +128,16 @@ struct Counts {
 impl<T: Task> Retrain<T> {
     fn new(unlearned: Box<dyn Learner<T>>, adviser: Adviser) -> Self {
         let now = unlearned.clone();
-        Retrain { unlearned, now, background: None, adviser, replaced: 0, learned: Some(0), grown: 0 }
+        Retrain {
+            unlearned,
+            now,
+            background: None,
+            adviser,
+            replaced: 0,
+            learned: Some(0),
+            grown: 0,
+            at_savepoint: None,
+        }
     }
 
     /// Act on an error, once the model has learned the example; nothing of it can be refused. True if the model was
@@ -122,7 +146,7 @@ impl<T: Task> Retrain<T> {
         self.learned = self.learned.map(|learned| learned.saturating_add(1));
         let advice = error.map_or(Advice::Nothing, |error| self.adviser.tell(error));
         match advice {
-            Advice::Well => self.background = None,
+            Advice::Well => self.drop_background(),
             Advice::GrowAnew => self.grow(),
             Advice::Grow if self.background.is_none() => self.grow(),
             _ => {}
@@ -131,10 +155,11 @@ impl<T: Task> Retrain<T> {
             self.grown = self.grown.saturating_add(1);
             // What another model has learned need not be possible for this one; then it is of no use.
             if background.learn(x, y, w, scratch).is_err() {
-                self.background = None;
+                self.drop_background();
             }
         }
         let Advice::Replace = advice else { return false };
+        self.keep_models();
         (self.now, self.learned) = match self.background.take() {
             Some(grown) => (grown, Some(self.grown)),
             None => {
@@ -149,7 +174,29 @@ impl<T: Task> Retrain<T> {
         true
     }
 
+    fn drop_background(&mut self) {
+        if self.background.is_some() {
+            self.keep_models();
+            self.background = None;
+        }
+    }
+
+    /// Keep the models of the last savepoint, before one comes or goes.
+    fn keep_models(&mut self) {
+        if let Some(AtSavepoint { models: models @ None, .. }) = self.at_savepoint.as_deref_mut() {
+            let (mut now, mut background) = (self.now.clone(), self.background.clone());
+            now.commit();
+            background.iter_mut().for_each(|model| model.commit());
+            std::mem::swap(&mut self.now, &mut now);
+            std::mem::swap(&mut self.background, &mut background);
+            now.rollback();
+            background.iter_mut().for_each(|model| model.rollback());
+            *models = Some((now, background));
+        }
+    }
+
     fn grow(&mut self) {
+        self.keep_models();
         (self.background, self.grown) = (Some(self.unlearned.clone()), 0);
     }
 
@@ -220,6 +267,37 @@ impl<T: Task> Part for Retrain<T> {
         self.unlearned.infallible() && self.now.infallible()
     }
 
+    fn savepoint(&mut self) -> bool {
+        let background = self.background.as_mut().is_none_or(|model| model.savepoint());
+        if !(background && self.now.savepoint()) {
+            self.commit();
+            return false;
+        }
+        let Retrain { replaced, learned, grown, .. } = *self;
+        let adviser = self.adviser.clone();
+        self.at_savepoint = Some(Box::new(AtSavepoint { models: None, adviser, replaced, learned, grown }));
+        true
+    }
+
+    fn rollback(&mut self) {
+        let Some(before) = self.at_savepoint.take() else { return };
+        let AtSavepoint { models, adviser, replaced, learned, grown } = *before;
+        match models {
+            Some(models) => (self.now, self.background) = models,
+            None => {
+                self.now.rollback();
+                self.background.iter_mut().for_each(|model| model.rollback());
+            }
+        }
+        (self.adviser, self.replaced, self.learned, self.grown) = (adviser, replaced, learned, grown);
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
+        self.now.commit();
+        self.background.iter_mut().for_each(|model| model.commit());
+    }
+
     fn change_basis(&self, change: &[f64]) -> Result<Option<Vec<u8>>> {
         let mut changed = self.clone();
         for model in std::iter::once(&mut changed.now).chain(&mut changed.background) {
@@ -237,6 +315,10 @@ impl<T: Task> Part for Retrain<T> {
             "estimated_error": self.adviser.detector.0.estimation(),
             "model": self.now.inspect(schema),
         })
+    }
+
+    fn scalars(&self) -> serde_json::Value {
+        json!({ "replaced": self.replaced, "growing": self.background.is_some() })
     }
 
     /// The model at work, then the one in the background.

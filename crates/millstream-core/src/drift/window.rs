@@ -588,6 +588,6 @@ pub mod tests {
         }
         assert_eq!(found.0, found.1);
         assert!(found.0.len() > 5);
-        assert_eq!(crate::state::pack(&one).ok(), crate::state::pack(&many).ok());
+        assert_eq!(crate::held::state::pack(&one).ok(), crate::held::state::pack(&many).ok());
     }
 }

@@ -17,12 +17,12 @@ use serde_json::{json, Value as Json};
 use crate::batch::{Batch, Votes};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::part::Part;
 use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::{Classes, Task};
 
 use super::bagging::{CLASSIFIER, N_MODELS, SEED};
@@ -55,6 +55,7 @@ pub static DECLARATION: Declaration = Declaration {
             right: 0.0,
             wrong: 0.0,
             record: Record::default(),
+            at_savepoint: None,
         };
         let members = (0..arguments.size("n_models")?).map(member).collect();
         let threads = threads::count(arguments)?;
@@ -70,6 +71,8 @@ struct Boosted {
     right: f64,
     wrong: f64,
     record: Record,
+    /// All but the learner at the last savepoint, if the learner records what it overwrites.
+    at_savepoint: Option<(Random, f64, f64, Record)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -202,6 +205,24 @@ impl Part for Boosted {
         self.learner.infallible()
     }
 
+    fn savepoint(&mut self) -> bool {
+        let records = self.learner.savepoint();
+        self.at_savepoint = records.then(|| (self.random.clone(), self.right, self.wrong, self.record));
+        records
+    }
+
+    fn rollback(&mut self) {
+        if let Some(before) = self.at_savepoint.take() {
+            (self.random, self.right, self.wrong, self.record) = before;
+            self.learner.rollback();
+        }
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
+        self.learner.commit();
+    }
+
     fn inspect(&self, schema: &Schema) -> Json {
         json!({
             "weight": self.record.weight,
@@ -238,7 +259,8 @@ mod tests {
         let description = crate::registry::resolve(&json!({ "name": "baseline.MajorityClass" })).unwrap();
         let Built::Classifier(learner) = crate::registry::build_resolved(&description).unwrap() else { panic!() };
         let random = Random::new(1, 0);
-        let mut member = Boosted { learner, random, right: 0.0, wrong: 0.0, record: Record::default() };
+        let mut member =
+            Boosted { learner, random, right: 0.0, wrong: 0.0, record: Record::default(), at_savepoint: None };
         assert_eq!(member.trust(), 0.0);
         // Right at first: λˢᶜ = 1, N = 1, λ = 1 · 1 / 2.
         assert_eq!(member.pass_on(1.0, true, 1.0), 0.5);

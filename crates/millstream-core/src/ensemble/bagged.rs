@@ -18,13 +18,13 @@ use crate::batch::{Batch, Votes};
 use crate::declaration::Built;
 use crate::detector::DriftDetector;
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::parameter::Arguments;
 use crate::part::{Abilities, Part};
 use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 
 use super::combined::Rule;
 use super::engine::{Coupling, Member, MemberOutput, Slot};
@@ -97,6 +97,18 @@ pub struct Bagged<L> {
     detector: Option<Detector>,
     record: Record,
     replaced: u64,
+    at_savepoint: Option<Box<AtSavepoint<L>>>,
+}
+
+/// The state at a savepoint.
+#[derive(Clone)]
+struct AtSavepoint<L> {
+    /// The learner at the savepoint, if it was replaced since; else the learner records what it overwrites.
+    learner: Option<L>,
+    random: Random,
+    detector: Option<Detector>,
+    record: Record,
+    replaced: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -135,6 +147,7 @@ pub fn members<L: MemberLearner>(
         detector: detector.clone(),
         record: Record::default(),
         replaced: 0,
+        at_savepoint: None,
     };
     let members = (0..arguments.size("n_models")?).map(member).collect();
     Ok((members, Bag { name, learner, detector, max_classes }))
@@ -143,7 +156,17 @@ pub fn members<L: MemberLearner>(
 impl<L: MemberLearner> Bagged<L> {
     /// Begin anew, with the same random numbers to come.
     fn renew(&mut self, bag: &Bag<L>) {
-        self.learner.restart(&bag.learner);
+        match self.at_savepoint.as_deref_mut() {
+            Some(AtSavepoint { learner: at_savepoint @ None, .. }) => {
+                let mut fresh = self.learner.clone();
+                fresh.part_mut().commit();
+                fresh.restart(&bag.learner);
+                let mut before = std::mem::replace(&mut self.learner, fresh);
+                before.part_mut().rollback();
+                *at_savepoint = Some(before);
+            }
+            _ => self.learner.restart(&bag.learner),
+        }
         self.detector = bag.detector.clone();
         self.record = Record::default();
         self.replaced = self.replaced.saturating_add(1);
@@ -283,6 +306,35 @@ impl<L: MemberLearner> Part for Bagged<L> {
         self.learner.part().infallible()
     }
 
+    fn savepoint(&mut self) -> bool {
+        let records = self.learner.part_mut().savepoint();
+        self.at_savepoint = records.then(|| {
+            Box::new(AtSavepoint {
+                learner: None,
+                random: self.random.clone(),
+                detector: self.detector.clone(),
+                record: self.record,
+                replaced: self.replaced,
+            })
+        });
+        records
+    }
+
+    fn rollback(&mut self) {
+        let Some(before) = self.at_savepoint.take() else { return };
+        let AtSavepoint { learner, random, detector, record, replaced } = *before;
+        match learner {
+            Some(learner) => self.learner = learner,
+            None => self.learner.part_mut().rollback(),
+        }
+        (self.random, self.detector, self.record, self.replaced) = (random, detector, record, replaced);
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
+        self.learner.part_mut().commit();
+    }
+
     fn inspect(&self, schema: &Schema) -> Json {
         let mut report = serde_json::Map::new();
         report.insert("weight".into(), json!(self.record.weight));
@@ -293,6 +345,10 @@ impl<L: MemberLearner> Part for Bagged<L> {
         }
         report.insert("model".into(), self.learner.part().inspect(schema));
         Json::Object(report)
+    }
+
+    fn scalars(&self) -> Json {
+        json!({ "replaced": self.replaced })
     }
 }
 
@@ -407,6 +463,7 @@ mod tests {
             detector: detector.clone(),
             record: Record::default(),
             replaced: 0,
+            at_savepoint: None,
         };
         let members = vec![member("baseline.NoChange"), member("baseline.MajorityClass")];
         let learner = built("baseline.MajorityClass");

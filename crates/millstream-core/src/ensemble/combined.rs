@@ -6,11 +6,11 @@ use serde_json::{json, Value as Json};
 
 use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Task;
 
 use super::engine::{Coupling, Member, Members};
@@ -85,6 +85,8 @@ pub struct Ensemble<M: Member, R, C> {
     members: Members<M>,
     rule: R,
     combination: C,
+    /// The combination at the last savepoint, if the members record what they overwrite.
+    at_savepoint: Option<C>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -114,7 +116,7 @@ impl Buffers {
 
 impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
     pub fn new(members: Vec<M>, rule: R, combination: C, threads: usize) -> Self {
-        Ensemble { members: Members::new(members, threads), rule, combination }
+        Ensemble { members: Members::new(members, threads), rule, combination, at_savepoint: None }
     }
 
     /// Combine the outputs of members for a row of the last batch, as it was asked for.
@@ -261,12 +263,34 @@ impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Part for Ensemble<M, R, C> {
         self.members.iter().all(|member| member.infallible())
     }
 
+    fn savepoint(&mut self) -> bool {
+        let records = self.members.savepoint();
+        self.at_savepoint = records.then(|| self.combination.clone());
+        records
+    }
+
+    fn rollback(&mut self) {
+        if let Some(combination) = self.at_savepoint.take() {
+            self.combination = combination;
+            self.members.rollback();
+        }
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
+        self.members.commit();
+    }
+
     fn inspect(&self, schema: &Schema) -> Json {
         let mut report = serde_json::Map::new();
         self.rule.inspect(&mut report);
         let members: Vec<Json> = self.members.iter().map(|member| member.inspect(schema)).collect();
         report.insert("members".into(), json!(members));
         Json::Object(report)
+    }
+
+    fn scalars(&self) -> Json {
+        json!({ "members": self.members.iter().map(|member| member.scalars()).collect::<Vec<_>>() })
     }
 
     fn member(&self, index: usize, input: &Schema) -> Result<Option<Extracted>> {

@@ -20,12 +20,12 @@ use serde_json::{json, Value as Json};
 
 use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::part::{Abilities, Part};
 use crate::random::Random;
 use crate::row::{Row, RowBuffer, Scratch};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Task;
 
 use super::bagged::{Detector, Resampling};
@@ -76,6 +76,23 @@ pub struct Patch<L> {
     warnings: u64,
     /// Names of all features, for learners that want them.
     names: Schema,
+    at_savepoint: Option<Box<AtSavepoint<L>>>,
+}
+
+/// The state at a savepoint.
+#[derive(Clone)]
+struct AtSavepoint<L> {
+    /// The learners at the savepoint, if one has come, gone or been given other features since; else they record what
+    /// they overwrite.
+    sides: Option<(Side<L>, Option<Side<L>>)>,
+    records: (Record, Option<Record>),
+    random: Random,
+    drift: Option<Detector>,
+    warning: Option<Detector>,
+    spread: Spread,
+    generation: u64,
+    drifts: u64,
+    warnings: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -181,7 +198,22 @@ impl<L: MemberLearner> Patch<L> {
             drifts: 0,
             warnings: 0,
             names: Schema::default(),
+            at_savepoint: None,
             plan,
+        }
+    }
+
+    /// Keep the learners of the last savepoint, before one comes, goes or is given other features.
+    fn keep_sides(&mut self) {
+        if let Some(AtSavepoint { sides: sides @ None, .. }) = self.at_savepoint.as_deref_mut() {
+            let mut copies = (self.front.clone(), self.back.clone());
+            copies.0.learner.part_mut().commit();
+            copies.1.iter_mut().for_each(|back| back.learner.part_mut().commit());
+            let mut front = std::mem::replace(&mut self.front, copies.0);
+            let mut back = std::mem::replace(&mut self.back, copies.1);
+            front.learner.part_mut().rollback();
+            back.iter_mut().for_each(|back| back.learner.part_mut().rollback());
+            *sides = Some((front, back));
         }
     }
 
@@ -258,6 +290,9 @@ impl<L: MemberLearner> Patch<L> {
     ) -> Option<(usize, Fault)> {
         let (stride, size) = (output.stride, self.plan.size);
         let width = batch.rows.at(from).width();
+        if size != Size::All && self.front.subspace.lacks(width) {
+            self.keep_sides();
+        }
         self.front.grow(width, size, &self.names);
         if let Some(back) = &mut self.back {
             back.grow(width, size, &self.names);
@@ -278,6 +313,7 @@ impl<L: MemberLearner> Patch<L> {
                 self.front.record.add(error, batch.weight(row));
                 let (warning, drift) = self.detect(error);
                 if warning && !drift {
+                    self.keep_sides();
                     self.warnings = self.warnings.saturating_add(1);
                     self.back = Some(self.begin(width));
                     self.warning = self.plan.warning.clone();
@@ -294,6 +330,7 @@ impl<L: MemberLearner> Patch<L> {
             }
             behind = end;
             let Some(row) = changed else { return refused };
+            self.keep_sides();
             self.drifts = self.drifts.saturating_add(1);
             self.front = match self.back.take() {
                 Some(back) => back,
@@ -385,6 +422,50 @@ impl<L: MemberLearner> Part for Patch<L> {
         back && self.front.learner.part().infallible() && self.plan.learner.part().infallible()
     }
 
+    fn savepoint(&mut self) -> bool {
+        let back = self.back.as_mut().is_none_or(|back| back.learner.part_mut().savepoint());
+        if !(back && self.front.learner.part_mut().savepoint()) {
+            self.commit();
+            return false;
+        }
+        self.at_savepoint = Some(Box::new(AtSavepoint {
+            sides: None,
+            records: (self.front.record, self.back.as_ref().map(|back| back.record)),
+            random: self.random.clone(),
+            drift: self.drift.clone(),
+            warning: self.warning.clone(),
+            spread: self.spread,
+            generation: self.generation,
+            drifts: self.drifts,
+            warnings: self.warnings,
+        }));
+        true
+    }
+
+    fn rollback(&mut self) {
+        let Some(before) = self.at_savepoint.take() else { return };
+        let AtSavepoint { sides, records, random, drift, warning, spread, generation, drifts, warnings } = *before;
+        match sides {
+            Some(sides) => (self.front, self.back) = sides,
+            None => {
+                self.front.learner.part_mut().rollback();
+                self.back.iter_mut().for_each(|back| back.learner.part_mut().rollback());
+            }
+        }
+        self.front.record = records.0;
+        if let (Some(back), Some(record)) = (&mut self.back, records.1) {
+            back.record = record;
+        }
+        (self.random, self.drift, self.warning, self.spread) = (random, drift, warning, spread);
+        (self.generation, self.drifts, self.warnings) = (generation, drifts, warnings);
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
+        self.front.learner.part_mut().commit();
+        self.back.iter_mut().for_each(|back| back.learner.part_mut().commit());
+    }
+
     fn save(&self) -> Result<Vec<u8>> {
         let saved = |detector: &Option<Detector>| {
             detector.as_ref().map(|detector| detector.0.save().map(ByteBuf::from)).transpose()
@@ -463,6 +544,10 @@ impl<L: MemberLearner> Part for Patch<L> {
             "drifts": self.drifts,
             "model": self.front.learner.part().inspect(&own),
         })
+    }
+
+    fn scalars(&self) -> Json {
+        json!({ "warnings": self.warnings, "drifts": self.drifts })
     }
 }
 

@@ -13,12 +13,12 @@ use serde_json::{json, Value as Json};
 use crate::batch::{Batch, Rows, Votes};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::{vote_each, Learner};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::{Classes, Numbers, Task, Truth};
 
 use super::combined::batch_rows;
@@ -81,6 +81,7 @@ fn build<T: Task>(name: &'static str, arguments: &Arguments<'_>) -> Result<Built
         with_features: arguments.boolean("include_features")?,
         layout: Layout::default(),
         names: Schema::default(),
+        at_savepoint: None,
     })))
 }
 
@@ -100,6 +101,8 @@ struct Stack<T: Task> {
     layout: Layout,
     /// Names of the features, for a last learner that wants them.
     names: Schema,
+    /// The layout at the last savepoint, if all learners record what they overwrite.
+    at_savepoint: Option<Layout>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -279,6 +282,30 @@ impl<T: Task> Part for Stack<T> {
 
     fn infallible(&self) -> bool {
         T::ERROR_RATE && self.meta.infallible() && self.members.iter().all(|member| member.infallible())
+    }
+
+    fn savepoint(&mut self) -> bool {
+        let records = self.meta.savepoint() && self.members.savepoint();
+        match records {
+            true => self.at_savepoint = Some(self.layout.clone()),
+            false => self.commit(),
+        }
+        records
+    }
+
+    fn rollback(&mut self) {
+        if let Some(layout) = self.at_savepoint.take() {
+            self.layout = layout;
+            self.members.rollback();
+            self.meta.rollback();
+            self.bind_meta();
+        }
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
+        self.members.commit();
+        self.meta.commit();
     }
 
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {

@@ -42,9 +42,14 @@ impl Subspace {
         &self.slots
     }
 
+    /// Whether rows of this width have features that it was not asked about yet.
+    pub fn lacks(&self, width: usize) -> bool {
+        width > self.width
+    }
+
     /// Choose among features that are new. `key` is this member's, and another for each subset it has had.
     pub fn grow(&mut self, width: usize, size: Size, key: u64) -> bool {
-        if width <= self.width {
+        if !self.lacks(width) {
             return false;
         }
         let due = size.of(width).saturating_sub(self.slots.len());

@@ -2,8 +2,8 @@
 //! member. Members that know nothing yet have no vote; while none has one, the class frequencies so far are predicted.
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::{bounded, most, Want};
-use crate::state::require;
 use crate::task::{ClassPrediction, Classes, Task};
 
 use super::combined::Combine;

@@ -13,12 +13,12 @@ use serde_json::{json, Value as Json};
 use crate::batch::{Batch, Votes};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{bounded, most, Row, Scratch};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::{Classes, Numbers, Task};
 
 use super::aggregation::{Aggregation, AGGREGATION};
@@ -162,6 +162,8 @@ pub struct Voter<L> {
     trust: Trust,
     record: Record,
     mistakes: f64,
+    /// Record and mistakes at the last savepoint, if the learner records what it overwrites.
+    at_savepoint: Option<(Record, f64)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -173,7 +175,7 @@ struct State {
 
 impl<L: MemberLearner> Voter<L> {
     pub fn new(learner: L, hard: bool, trust: Trust) -> Self {
-        Voter { learner, hard, trust, record: Record::default(), mistakes: 0.0 }
+        Voter { learner, hard, trust, record: Record::default(), mistakes: 0.0, at_savepoint: None }
     }
 
     fn weight(&self) -> f64 {
@@ -267,6 +269,24 @@ impl<L: MemberLearner> Part for Voter<L> {
 
     fn infallible(&self) -> bool {
         self.learner.part().infallible()
+    }
+
+    fn savepoint(&mut self) -> bool {
+        let records = self.learner.part_mut().savepoint();
+        self.at_savepoint = records.then_some((self.record, self.mistakes));
+        records
+    }
+
+    fn rollback(&mut self) {
+        if let Some(before) = self.at_savepoint.take() {
+            (self.record, self.mistakes) = before;
+            self.learner.part_mut().rollback();
+        }
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
+        self.learner.part_mut().commit();
     }
 
     fn inspect(&self, schema: &Schema) -> Json {

@@ -6,10 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::linear_model::{named, Coordinates};
 use crate::row::{all_finite, Row, Scratch, Value};
 use crate::schema::Schema;
-use crate::state::require;
 
 use super::kernels::Kernel;
 use super::points::{Points, Vector};

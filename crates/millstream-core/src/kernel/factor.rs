@@ -9,9 +9,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::optim::{dot, Features};
 use crate::row::all_finite;
-use crate::state::require;
 
 /// A point nearer to the span than this share of its length is in it, for all that numbers can tell.
 pub const LEAST_SHARE: f64 = 1e-10;

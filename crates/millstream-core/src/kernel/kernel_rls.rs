@@ -16,13 +16,13 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::optim::{dot, Features};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Numbers;
 
 use super::dictionary::{Dictionary, Located};

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::optim::{dot, Features, Schedule};
 use crate::parameter::Arguments;
 use crate::row::{all_finite, finite, Row, Scratch};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 
 use super::dictionary::{Dictionary, Located};
 use super::factor::Factor;

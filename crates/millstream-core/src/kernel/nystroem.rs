@@ -15,11 +15,11 @@ use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
-use crate::state::{pack, require, unpack};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -56,6 +56,7 @@ pub static DECLARATION: Declaration = Declaration {
             tolerance: arguments.float("tolerance")?,
             state: State::default(),
             undo: None,
+            at_savepoint: None,
         })))
     },
 };
@@ -68,6 +69,8 @@ struct Nystroem {
     state: State,
     /// What the last `learn` did: the width before, and whether the row became a landmark.
     undo: Option<(usize, bool)>,
+    /// The width and the number of landmarks at the last savepoint.
+    at_savepoint: Option<(usize, usize)>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -98,6 +101,26 @@ impl Part for Nystroem {
         self.state = state;
         self.undo = None;
         Ok(())
+    }
+
+    /// Landmarks come and never go.
+    fn savepoint(&mut self) -> bool {
+        self.at_savepoint = Some((self.state.landmarks.points.width(), self.state.landmarks.len()));
+        true
+    }
+
+    fn rollback(&mut self) {
+        let Some((width, landmarks)) = self.at_savepoint.take() else { return };
+        while self.state.landmarks.len() > landmarks {
+            self.state.landmarks.pop();
+            self.state.factor.pop();
+        }
+        self.state.landmarks.shrink(width);
+        self.undo = None;
+    }
+
+    fn commit(&mut self) {
+        self.at_savepoint = None;
     }
 
     fn memory(&self) -> usize {

@@ -9,8 +9,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::{all_finite, Scratch};
-use crate::state::require;
 
 const LANES: usize = 8;
 pub const WIDE: usize = 1 << 10;
@@ -332,9 +332,9 @@ mod tests {
         for point in 0..9 {
             points.push(&Vector::of(&[1.0 + f64::from(point), 2.0]));
         }
-        let before = crate::state::pack(&points).unwrap();
+        let before = crate::held::state::pack(&points).unwrap();
         points.push(&Vector::of(&[5.0, 6.0]));
         points.pop();
-        assert_eq!(crate::state::pack(&points).unwrap(), before);
+        assert_eq!(crate::held::state::pack(&points).unwrap(), before);
     }
 }

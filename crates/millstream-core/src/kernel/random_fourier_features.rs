@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, unpack};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::random::Random;
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
-use crate::state::{pack, unpack};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 

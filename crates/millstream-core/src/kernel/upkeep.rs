@@ -16,8 +16,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Result};
+use crate::held::state::require;
 use crate::parameter::Arguments;
-use crate::state::require;
 
 use super::factor::Factor;
 use super::kernels::Kernel;

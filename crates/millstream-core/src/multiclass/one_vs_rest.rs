@@ -13,12 +13,12 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::ensemble::engine::{Coupling, Member, MemberOutput, Members};
 use crate::ensemble::learner::MemberLearner;
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
 const NAME: &str = "multiclass.OneVsRest";

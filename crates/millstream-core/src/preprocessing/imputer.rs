@@ -14,11 +14,11 @@ use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Schema, UNSEEN};
-use crate::state::{pack, require, unpack};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 

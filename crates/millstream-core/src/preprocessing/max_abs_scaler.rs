@@ -7,10 +7,10 @@ use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, require, unpack};
 use crate::part::Part;
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Schema};
-use crate::state::{pack, require, unpack};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -28,6 +28,8 @@ pub static DECLARATION: Declaration = Declaration {
 struct MaxAbsScaler {
     state: State,
     undo: Undo,
+    /// What was changed since the last savepoint.
+    since: Option<Undo>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -42,6 +44,15 @@ struct Undo {
     width: usize,
     /// Slot and greatest before.
     changed: Vec<(u32, f64)>,
+}
+
+impl State {
+    fn revert(&mut self, undo: &Undo) {
+        for &(slot, greatest) in undo.changed.iter().rev() {
+            self.greatest[slot as usize] = greatest;
+        }
+        self.greatest.truncate(undo.width);
+    }
 }
 
 impl MaxAbsScaler {
@@ -67,6 +78,21 @@ impl Part for MaxAbsScaler {
         self.state = state;
         self.undo = Undo::default();
         Ok(())
+    }
+
+    fn savepoint(&mut self) -> bool {
+        self.since = Some(Undo { width: self.state.greatest.len(), changed: Vec::new() });
+        true
+    }
+
+    fn rollback(&mut self) {
+        if let Some(since) = self.since.take() {
+            self.state.revert(&since);
+        }
+    }
+
+    fn commit(&mut self) {
+        self.since = None;
     }
 
     fn infallible(&self) -> bool {
@@ -100,7 +126,7 @@ impl Transformer for MaxAbsScaler {
         if x.width() > self.undo.width {
             self.state.greatest.resize(x.width(), 0.0);
         }
-        let MaxAbsScaler { state, undo } = self;
+        let MaxAbsScaler { state, undo, since } = self;
         x.each(|slot, value| {
             if let Value::Number(number) = value {
                 let greatest = state.greatest[slot];
@@ -110,14 +136,17 @@ impl Transformer for MaxAbsScaler {
                 }
             }
         });
+        if let Some(since) = since {
+            since.changed.extend_from_slice(&undo.changed);
+        }
         Ok(())
     }
 
     fn undo(&mut self) {
-        for &(slot, greatest) in self.undo.changed.iter().rev() {
-            self.state.greatest[slot as usize] = greatest;
+        self.state.revert(&self.undo);
+        if let Some(since) = &mut self.since {
+            since.changed.truncate(since.changed.len() - self.undo.changed.len());
         }
-        self.state.greatest.truncate(self.undo.width);
     }
 
     fn output(&self, input: &Schema) -> Schema {

@@ -9,11 +9,11 @@ use serde_json::json;
 use crate::batch::MODERATE;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -53,6 +53,7 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
         clip,
         extremes: Extremes::default(),
         undo: Undo::default(),
+        since: None,
     })))
 }
 
@@ -63,6 +64,8 @@ struct MinMaxScaler {
     clip: bool,
     extremes: Extremes,
     undo: Undo,
+    /// What was changed since the last savepoint.
+    since: Option<Undo>,
 }
 
 /// By slot; (∞, −∞) where no number has come yet.
@@ -83,6 +86,15 @@ struct Undo {
 impl Extremes {
     fn inside(&self, slot: usize, x: f64) -> bool {
         slot < self.least.len() && self.least[slot] <= x && x <= self.greatest[slot]
+    }
+
+    fn revert(&mut self, undo: &Undo) {
+        for &(slot, least, greatest) in undo.changed.iter().rev() {
+            self.least[slot as usize] = least;
+            self.greatest[slot as usize] = greatest;
+        }
+        self.least.truncate(undo.width);
+        self.greatest.truncate(undo.width);
     }
 
     fn grow(&mut self, width: usize) {
@@ -136,6 +148,9 @@ impl MinMaxScaler {
                 }
             }
         });
+        if let Some(since) = &mut self.since {
+            since.changed.extend_from_slice(&self.undo.changed);
+        }
         sound
     }
 }
@@ -156,6 +171,21 @@ impl Part for MinMaxScaler {
         self.extremes = extremes;
         self.undo = Undo::default();
         Ok(())
+    }
+
+    fn savepoint(&mut self) -> bool {
+        self.since = Some(Undo { width: self.extremes.least.len(), changed: Vec::new() });
+        true
+    }
+
+    fn rollback(&mut self) {
+        if let Some(since) = self.since.take() {
+            self.extremes.revert(&since);
+        }
+    }
+
+    fn commit(&mut self) {
+        self.since = None;
     }
 
     fn infallible(&self) -> bool {
@@ -201,12 +231,10 @@ impl Transformer for MinMaxScaler {
     }
 
     fn undo(&mut self) {
-        for &(slot, least, greatest) in self.undo.changed.iter().rev() {
-            self.extremes.least[slot as usize] = least;
-            self.extremes.greatest[slot as usize] = greatest;
+        self.extremes.revert(&self.undo);
+        if let Some(since) = &mut self.since {
+            since.changed.truncate(since.changed.len() - self.undo.changed.len());
         }
-        self.extremes.least.truncate(self.undo.width);
-        self.extremes.greatest.truncate(self.undo.width);
     }
 
     fn output(&self, input: &Schema) -> Schema {

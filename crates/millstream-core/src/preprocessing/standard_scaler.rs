@@ -13,11 +13,11 @@ use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{all_finite, bounded, Row, RowBuffer, Scratch};
 use crate::schema::{Kind as FeatureKind, Schema};
-use crate::state::{pack, require, unpack};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -44,6 +44,8 @@ pub static DECLARATION: Declaration = Declaration {
             with_std: arguments.boolean("with_std")?,
             moments: Moments::default(),
             spare: Moments::default(),
+            kept: Moments::default(),
+            savepoint: Savepoint::None,
         })))
     },
 };
@@ -53,7 +55,21 @@ struct StandardScaler {
     with_mean: bool,
     with_std: bool,
     moments: Moments,
+    /// The moments before the last `learn`.
     spare: Moments,
+    /// The moments at the last savepoint; without one, a buffer for them.
+    kept: Moments,
+    savepoint: Savepoint,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Savepoint {
+    None,
+    /// Nothing was learned since.
+    Fresh,
+    /// One example was learned since: the moments before it are those at the savepoint, and in `kept`.
+    First,
+    Later,
 }
 
 /// By slot.
@@ -263,6 +279,27 @@ impl StandardScaler {
         !x.is_empty() && x.len() == self.moments.means.len() && !self.moments.shared_count.is_nan()
     }
 
+    /// After an example was learned: the moments before it are in `spare`, and those at a savepoint go to `kept`. Buffers
+    /// change places, so that a savepoint copies nothing.
+    #[cold]
+    fn keep(&mut self) {
+        match self.savepoint {
+            Savepoint::Fresh => {
+                std::mem::swap(&mut self.spare, &mut self.kept);
+                self.savepoint = Savepoint::First;
+            }
+            Savepoint::First => self.savepoint = Savepoint::Later,
+            Savepoint::None | Savepoint::Later => {}
+        }
+    }
+
+    /// Before the first example, a row that is learned makes room in the moments first.
+    fn forget_room(&mut self) {
+        if self.moments.shared_count == 0.0 {
+            self.moments = Moments::default();
+        }
+    }
+
     fn learn_mixed(&mut self, x: Row<'_>, w: f64) -> bool {
         self.spare.copy_from(&self.moments);
         self.spare.grow(x.width());
@@ -300,6 +337,23 @@ impl Part for StandardScaler {
         Ok(())
     }
 
+    fn savepoint(&mut self) -> bool {
+        self.savepoint = Savepoint::Fresh;
+        true
+    }
+
+    fn rollback(&mut self) {
+        if matches!(self.savepoint, Savepoint::First | Savepoint::Later) {
+            std::mem::swap(&mut self.moments, &mut self.kept);
+            self.forget_room();
+        }
+        self.savepoint = Savepoint::None;
+    }
+
+    fn commit(&mut self) {
+        self.savepoint = Savepoint::None;
+    }
+
     fn infallible(&self) -> bool {
         let Moments { shared_count, counts, means, squares, .. } = &self.moments;
         let counts = std::iter::once(shared_count).chain(counts);
@@ -308,7 +362,7 @@ impl Part for StandardScaler {
     }
 
     fn memory(&self) -> usize {
-        std::mem::size_of::<Self>() + self.moments.memory() + self.spare.memory()
+        std::mem::size_of::<Self>() + self.moments.memory() + self.spare.memory() + self.kept.memory()
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
@@ -367,6 +421,9 @@ impl Transformer for StandardScaler {
                     return Err(Fault::overflow(NAME));
                 }
                 self.moments.swap(&mut self.spare);
+                if self.savepoint != Savepoint::None {
+                    self.keep();
+                }
                 Ok(())
             }
             _ => {
@@ -384,6 +441,9 @@ impl Transformer for StandardScaler {
                     if values.is_empty() {
                         // A row without features is no example of those to come: it must not be counted.
                         self.spare.copy_from(&self.moments);
+                        if self.savepoint != Savepoint::None {
+                            self.keep();
+                        }
                         return Ok(());
                     }
                     self.moments.grow(values.len());
@@ -415,15 +475,21 @@ impl Transformer for StandardScaler {
             return Err(Fault::overflow(NAME));
         }
         std::mem::swap(&mut self.moments, &mut self.spare);
+        if self.savepoint != Savepoint::None {
+            self.keep();
+        }
         Ok(())
     }
 
     fn undo(&mut self) {
-        std::mem::swap(&mut self.moments, &mut self.spare);
-        if self.moments.shared_count == 0.0 {
-            // Nothing was learned yet: the first example had only made room.
-            self.moments = Moments::default();
+        match self.savepoint {
+            Savepoint::First => {
+                std::mem::swap(&mut self.moments, &mut self.kept);
+                self.savepoint = Savepoint::Fresh;
+            }
+            _ => std::mem::swap(&mut self.moments, &mut self.spare),
         }
+        self.forget_room();
     }
 
     fn output(&self, input: &Schema) -> Schema {

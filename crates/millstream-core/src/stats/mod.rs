@@ -1,24 +1,24 @@
 //! Running summaries of numbers, one at a time, with weights: a number of weight 2 counts as two.
 //!
 //! `get` is NaN while a statistic is undefined. Where a summary of two parts of a stream can be made from
-//! the summaries of the parts, `merge` makes it. `Gauge` puts name and saved state around a statistic.
+//! the summaries of the parts, `merge` makes it.
 
 mod exponential;
 mod extremes;
-mod gauge;
 mod moments;
 mod pairs;
 mod quantile;
 mod rolling;
+mod running_quantile;
 mod totals;
 
 pub use exponential::{EW_MEAN, EW_VAR};
 pub use extremes::{MAX, MIN};
-pub use gauge::Gauge;
 pub use moments::{KURTOSIS, MEAN, SKEW, VAR};
 pub use pairs::{COV, PEARSON_CORR};
 pub use quantile::QUANTILE;
 pub use rolling::ROLLING;
+pub use running_quantile::RunningQuantile;
 pub use totals::{COUNT, SUM};
 
 use crate::fault::{Fault, FaultKind};

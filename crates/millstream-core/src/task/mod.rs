@@ -10,9 +10,11 @@ use crate::learner::Learner;
 use crate::part::Abilities;
 use crate::row::{bounded, most, Scratch, Want};
 
+mod anomalies;
 mod classes;
 mod numbers;
 
+pub use anomalies::Anomalies;
 pub use classes::{keep_known, ClassPrediction, ClassPredictions, Classes};
 pub use numbers::Numbers;
 
@@ -73,8 +75,18 @@ pub struct Answers {
 
 /// Rows that were predicted, with their truths.
 pub enum Outcomes<'a> {
-    Classes { truths: &'a [u32], predictions: &'a ClassPredictions },
-    Numbers { truths: &'a [f64], predictions: &'a [f64] },
+    Classes {
+        truths: &'a [u32],
+        predictions: &'a ClassPredictions,
+    },
+    Numbers {
+        truths: &'a [f64],
+        predictions: &'a [f64],
+    },
+    /// Of an anomaly detector, which is told no truth.
+    Scores {
+        scores: &'a [f64],
+    },
 }
 
 /// Truths of rows, looked up once for each distinct label of a table.
@@ -83,6 +95,8 @@ pub struct Truths {
     /// The code of each distinct label; `u32::MAX` where it was not looked up.
     codes: Vec<u32>,
     classes: Vec<u32>,
+    /// For tasks without a truth: as many as there are rows.
+    none: Vec<()>,
 }
 
 pub trait Task: Copy + Default + Send + Sync + 'static {

@@ -10,12 +10,12 @@ use crate::declaration::Built;
 use crate::detector::FeatureDriftDetector;
 use crate::drift::{Direction, Verdict};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::Arguments;
 use crate::part::Part;
 use crate::random::Random;
 use crate::row::Row;
 use crate::schema::Kind;
-use crate::state::{pack, require, unpack};
 
 use super::finding::{most_moved, Correction, Finding, Level, Significance};
 use super::onset;

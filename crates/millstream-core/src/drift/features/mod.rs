@@ -1,7 +1,7 @@
 //! Detectors of change in rows, without labels (virtual drift): which features moved, and how far?
 //!
-//! Each is a `Comparison` of two windows in a file of its own; `detector` makes a part of it, and `Gauge` puts names and
-//! saved state around that.
+//! Each is a `Comparison` of two windows in a file of its own; `detector` makes a part of it, and
+//! `held::FeatureDriftDetector` adds the names of features.
 
 mod binned;
 mod bins;
@@ -10,7 +10,6 @@ mod clusters;
 mod d3;
 mod detector;
 mod finding;
-mod gauge;
 mod k_means;
 mod kolmogorov;
 mod ks;
@@ -26,8 +25,8 @@ mod space;
 pub use binned::{CHI_SQUARE_TEST, HELLINGER_DISTANCE, PSI};
 pub use clusters::CLUSTER_DRIFT;
 pub use d3::D3;
+pub(crate) use finding::most_moved;
 pub use finding::Finding;
-pub use gauge::Gauge;
 pub use ks::KS_TEST;
 pub use ocdd::OCDD;
 

@@ -19,8 +19,8 @@ impl Model {
         scratch: &mut Scratch,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        if self.abilities.takes_batches {
-            return for_task!(self.root, T => self.predict_batches::<T>(table, want, scratch, sink),
+        if self.part.abilities.takes_batches {
+            return for_task!(self.part, T => self.predict_batches::<T>(table, want, scratch, sink),
                 transformer => Err(self.cannot("predict")));
         }
         let mut reader = Reader::new(table, &self.schema).map_err(|fault| fault.by(&self.title))?;
@@ -57,7 +57,7 @@ impl Model {
             }
             let predictions = T::predictions(&mut answers);
             T::clear(predictions, self.labels.known_classes());
-            T::learner(&self.root)?.predict_batch(&Rows::Owned(&rows), want, predictions, scratch);
+            T::learner(&self.part)?.predict_batch(&Rows::Owned(&rows), want, predictions, scratch);
             for at in 0..rows.len() {
                 T::get(predictions, at, want, T::prediction(&mut answer));
                 sink.answer(self, from + at, &answer);
@@ -90,7 +90,7 @@ impl Model {
         each_raw(table, 0, table.height(), |row, raw| {
             reader.admit(&mut copy.schema, raw).map_err(|fault| fault.by(&self.title).at_row(row))
         })?;
-        copy.bind();
+        copy.part.bind(&copy.schema);
         let width = copy.output()?.len();
         let mut values = Vec::with_capacity(width.saturating_mul(table.height()).min(1 << 28));
         let mut out = RowBuffer::default();

@@ -1,209 +1,20 @@
-//! How a dict, a matrix or a frame becomes numbers.
-//!
-//! Dicts are read straight into a draft. Frames are taken apart into columns by `millstream._frames`, once
-//! per batch; here a column is a borrowed NumPy array of any number type and stride.
+//! How a matrix or a frame becomes a table: frames are taken apart into columns by `millstream._frames`, once per batch;
+//! here a column is a borrowed NumPy array of any number type and stride.
 
 use std::sync::Arc;
 
-use millstream_core::draft::{Draft, Given};
-use millstream_core::schema::{Kind, Name, Schema};
+use millstream_core::schema::Name;
 use millstream_core::table::{Column, SparseTable, Table};
 use millstream_core::Fault;
 use numpy::ndarray::{ArrayView1, ArrayView2, Axis};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::PyList;
 use rustc_hash::FxHashSet;
 
-use crate::errors::{quoted, raise, read_text, shown, OrRaise};
-use crate::room::ParsedRows;
-
-/// The key objects of a model's features by slot. A dict that is built by the same code has the same key
-/// objects in the same order, and comparing pointers finds their slots without hashing.
-#[derive(Default)]
-pub struct Keys(Vec<Py<PyAny>>);
-
-impl Keys {
-    /// Take up the names of features that are new in the schema.
-    pub fn follow(&mut self, py: Python<'_>, schema: &Schema) -> PyResult<()> {
-        self.0.truncate(schema.len());
-        // Numbered columns are looked up by value; a wide matrix must not cost an object each.
-        if schema.only_numbered() {
-            return Ok(());
-        }
-        for slot in self.0.len()..schema.len() {
-            self.0.push(match schema.name(slot) {
-                Name::Text(text) => PyString::intern(py, &text).unbind().into_any(),
-                Name::Number(number) => number.into_pyobject(py)?.unbind().into_any(),
-            });
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn is_at(&self, slot: usize, key: *mut ffi::PyObject) -> bool {
-        self.0.get(slot).is_some_and(|known| known.as_ptr() == key)
-    }
-}
-
-/// Read a dict against a schema. False if it holds something whose reading would run Python code, which must
-/// not happen under a model's lock: the caller lets go of the lock and makes a plain dict of it first.
-///
-/// Through the C interface, with borrowed keys and values: in the stable ABI every count of a reference is a
-/// call, four for each item. Features mostly come in the order of their slots, so the next one is expected:
-/// comparing names is quicker than looking them up.
-#[inline]
-#[allow(unsafe_code)]
-pub fn read_dict(
-    dict: &Bound<'_, PyDict>,
-    schema: &Schema,
-    keys: &Keys,
-    missing_is_zero: bool,
-    draft: &mut Draft,
-) -> PyResult<bool> {
-    let py = dict.py();
-    draft.begin(schema, missing_is_zero);
-    let kinds = schema.kinds();
-    let mut expected = 0;
-    let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: `dict` is a dict and the GIL is held, so `PyDict_Next` may be called; no Python code runs in this
-    // loop (`read_item` reads only exact ints, floats, strings, bools and None), so the dict does not change
-    // under it and keeps the keys and values alive that are borrowed here. `PyFloat_AsDouble` is only called
-    // on a float, where it cannot fail.
-    unsafe {
-        while ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0 {
-            if ffi::PyFloat_CheckExact(value) != 0
-                && kinds.get(expected) == Some(&Kind::Number)
-                && (keys.is_at(expected, key) || is_text(key, schema.text(expected)))
-            {
-                let number = ffi::PyFloat_AsDouble(value);
-                if number.is_finite() {
-                    draft.set_number(expected as u32, number);
-                    expected += 1;
-                    continue;
-                }
-            }
-            let (key, value) = (Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value));
-            match read_item(&key, &value, expected, schema, keys, draft)? {
-                Some(next) => expected = next,
-                None => return Ok(false),
-            }
-        }
-    }
-    draft.finish(schema);
-    Ok(true)
-}
-
-/// Whether a Python object is this text.
-///
-/// # Safety
-/// `object` is a live Python object and the GIL is held.
-#[inline]
-#[allow(unsafe_code)]
-unsafe fn is_text(object: *mut ffi::PyObject, text: Option<&str>) -> bool {
-    let Some(text) = text else { return false };
-    if ffi::PyUnicode_CheckExact(object) == 0 {
-        return false;
-    }
-    let mut size = 0;
-    let bytes = ffi::PyUnicode_AsUTF8AndSize(object, &mut size);
-    if bytes.is_null() {
-        // Text that is no valid Unicode is refused, with words, where it is read as a name.
-        ffi::PyErr_Clear();
-        return false;
-    }
-    std::slice::from_raw_parts(bytes.cast::<u8>(), size as usize) == text.as_bytes()
-}
-
-/// Any item of a dict; gives the slot to expect next, or None if Python code would have to run.
-fn read_item(
-    key: &Bound<'_, PyAny>,
-    value: &Bound<'_, PyAny>,
-    expected: usize,
-    schema: &Schema,
-    keys: &Keys,
-    draft: &mut Draft,
-) -> PyResult<Option<usize>> {
-    let py = key.py();
-    let text = key.cast_exact::<PyString>();
-    if text.is_err() && !key.is_exact_instance_of::<PyInt>() {
-        return Ok(None);
-    }
-    let number = |number: f64| if number.is_nan() { Given::Missing } else { Given::Number(number) };
-    let given = if let Ok(float) = value.cast_exact::<PyFloat>() {
-        number(float.value())
-    } else if let Ok(text) = value.cast_exact::<PyString>() {
-        Given::Text(read_text(text).or_raise(py)?)
-    } else if value.is_none() {
-        Given::Missing
-    } else if let Ok(flag) = value.cast_exact::<PyBool>() {
-        Given::Number(f64::from(flag.is_true()))
-    } else if value.is_exact_instance_of::<PyInt>() {
-        match value.extract::<f64>() {
-            Ok(float) => Given::Number(float),
-            Err(_) => return Err(too_large(key, value)),
-        }
-    } else {
-        return Ok(None);
-    };
-    let slot = match text {
-        _ if keys.is_at(expected, key.as_ptr()) => Some(expected as u32),
-        Ok(text) => schema.slot_of_text(read_text(text).or_raise(py)?),
-        Err(_) => schema.slot(&read_name(key)?),
-    };
-    match slot {
-        Some(slot) => {
-            draft.set(schema, slot, given).or_raise(py)?;
-            Ok(Some(slot as usize + 1))
-        }
-        None => {
-            draft.add(read_name(key)?, given).or_raise(py)?;
-            Ok(Some(expected))
-        }
-    }
-}
-
-fn too_large(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyErr {
-    let (key, got) = (quoted(key), shown(value));
-    raise(value.py(), &Fault::value(format!("feature {key}: a number must fit in a float, got {got}")))
-}
-
-/// A feature's name: a str or an int.
-pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
-    if let Ok(text) = key.cast::<PyString>() {
-        return Ok(Name::Text(read_text(text).or_raise(key.py())?.into()));
-    }
-    match key.extract::<i64>() {
-        Ok(number) => Ok(Name::Number(number)),
-        Err(_) => {
-            let fault = match key.is_instance_of::<PyInt>() {
-                true => Fault::value(format!("a feature's name must fit in 64 bits, got {}", shown(key))),
-                false => Fault::wrong_type(format!("a feature's name is a str or an int, got {}", shown(key))),
-            };
-            Err(raise(key.py(), &fault))
-        }
-    }
-}
-
-/// A dict whose values need no Python code to be read.
-#[cold]
-pub fn plain_dict<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    let module = x.py().import("millstream._frames")?;
-    module.getattr("plain_dict")?.call1((x,))?.cast_into::<PyDict>().map_err(PyErr::from)
-}
-
-/// The names of the first features, by slot.
-pub fn names<'py>(py: Python<'py>, schema: &Schema, most: usize) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for name in schema.names().take(most) {
-        match name {
-            Name::Text(text) => list.append(PyString::new(py, &text))?,
-            Name::Number(number) => list.append(number)?,
-        }
-    }
-    Ok(list)
-}
+use crate::buffer_pool::ParsedRows;
+use crate::dicts::read_name;
+use crate::errors::{raise, shown};
 
 /// Read a column of numbers of any type.
 pub enum Numbers<'py> {
@@ -326,7 +137,7 @@ fn scatter<T: AsFloat>(
 }
 
 /// Rows that Python lends for one call.
-pub enum Lent<'py> {
+pub enum BorrowedRows<'py> {
     Matrix {
         array: Matrix<'py>,
         columns: Vec<Column>,
@@ -338,8 +149,8 @@ pub enum Lent<'py> {
     },
     Sparse {
         starts: Vec<usize>,
-        indices: Held<'py, u32>,
-        values: Held<'py, f64>,
+        indices: Buffer<'py, u32>,
+        values: Buffer<'py, f64>,
         width: usize,
     },
     /// Rows as a parser left them, and how many columns they have.
@@ -347,27 +158,27 @@ pub enum Lent<'py> {
 }
 
 /// Numbers that lie in Python's memory as the core wants them, or a copy that does.
-pub enum Held<'py, T: Element> {
-    Lent(PyReadonlyArray1<'py, T>),
+pub enum Buffer<'py, T: Element> {
+    Borrowed(PyReadonlyArray1<'py, T>),
     Copied(Vec<T>),
 }
 
-impl<T: Element> Held<'_, T> {
+impl<T: Element> Buffer<'_, T> {
     fn as_slice(&self) -> &[T] {
         match self {
             // What does not lie in one piece was copied.
-            Held::Lent(array) => array.as_slice().unwrap_or_default(),
-            Held::Copied(numbers) => numbers,
+            Buffer::Borrowed(array) => array.as_slice().unwrap_or_default(),
+            Buffer::Copied(numbers) => numbers,
         }
     }
 }
 
-fn in_one_piece<'py, T: Element>(array: &Bound<'py, PyAny>) -> Option<Held<'py, T>> {
+fn in_one_piece<'py, T: Element>(array: &Bound<'py, PyAny>) -> Option<Buffer<'py, T>> {
     let array = array.cast::<PyArray1<T>>().ok()?.try_readonly().ok()?;
-    array.as_slice().is_ok().then_some(Held::Lent(array))
+    array.as_slice().is_ok().then_some(Buffer::Borrowed(array))
 }
 
-impl<'py> Lent<'py> {
+impl<'py> BorrowedRows<'py> {
     /// From what `millstream._frames.take_apart` gives:
     /// `("matrix", array)`, `("columns", [(name, array, categories or None)], height)`,
     /// `("sparse", starts, indices, values, width)`, `("parsed", rows, width)`.
@@ -382,7 +193,7 @@ impl<'py> Lent<'py> {
                     .ok_or_else(|| unreadable(format!("cannot read a matrix of {}", shown(&array))))?;
                 let width = each_type!(Matrix::&matrix, array => array.as_array().ncols());
                 let columns = (0..width as i64).map(|place| Column::Number(Name::Number(place))).collect();
-                Ok(Lent::Matrix { array: matrix, columns })
+                Ok(BorrowedRows::Matrix { array: matrix, columns })
             }
             "columns" => {
                 let list = parts.get_item(1)?.cast_into::<PyList>()?;
@@ -413,7 +224,7 @@ impl<'py> Lent<'py> {
                     });
                     arrays.push(numbers);
                 }
-                Ok(Lent::Columns { arrays, columns, height })
+                Ok(BorrowedRows::Columns { arrays, columns, height })
             }
             "parsed" => {
                 let rows = parts.get_item(1)?.cast_into::<ParsedRows>()?;
@@ -423,7 +234,7 @@ impl<'py> Lent<'py> {
                 if width > u32::MAX as usize || !(rows.get().is_known(width) || sound()) {
                     return Err(raise(py, &Fault::value(UNSOUND)));
                 }
-                Ok(Lent::Parsed(rows, width))
+                Ok(BorrowedRows::Parsed(rows, width))
             }
             _ => Self::new_sparse(parts),
         }
@@ -443,7 +254,7 @@ impl<'py> Lent<'py> {
             Some(indices) => indices,
             None => {
                 let narrow = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-                Held::Copied(whole(2)?.into_iter().map(narrow).collect())
+                Buffer::Copied(whole(2)?.into_iter().map(narrow).collect())
             }
         };
         let array = parts.get_item(3)?;
@@ -453,7 +264,7 @@ impl<'py> Lent<'py> {
                 let numbers = borrow_column(&array).ok_or_else(|| {
                     raise(py, &Fault::wrong_type(format!("cannot read values of {}", shown(&array))))
                 })?;
-                Held::Copied(
+                Buffer::Copied(
                     each_type!(Numbers::&numbers, array => array.as_array().iter().map(|x| x.as_float()).collect()),
                 )
             }
@@ -462,13 +273,13 @@ impl<'py> Lent<'py> {
         if width > u32::MAX as usize || !is_sound(&starts, indices.as_slice(), values.as_slice().len(), width) {
             return Err(raise(py, &Fault::value(UNSOUND)));
         }
-        Ok(Lent::Sparse { starts, indices, values, width })
+        Ok(BorrowedRows::Sparse { starts, indices, values, width })
     }
 
     /// A table over the lent rows, which can be read without Python.
     pub fn table(&self) -> View2<'_> {
         match self {
-            Lent::Matrix { array, columns } => {
+            BorrowedRows::Matrix { array, columns } => {
                 let direct = match array {
                     Matrix::F64(array) => array.as_slice().ok().filter(|_| array.as_array().is_standard_layout()),
                     _ => None,
@@ -479,12 +290,12 @@ impl<'py> Lent<'py> {
                 });
                 View2 { height, columns, views, direct, sparse: None }
             }
-            Lent::Columns { arrays, columns, height } => {
+            BorrowedRows::Columns { arrays, columns, height } => {
                 let views =
                     arrays.iter().map(|array| each_type!(Numbers::array, array => array.as_array().into()));
                 View2 { height: *height, columns, views: views.collect(), direct: None, sparse: None }
             }
-            Lent::Sparse { starts, indices, values, width } => View2 {
+            BorrowedRows::Sparse { starts, indices, values, width } => View2 {
                 height: starts.len() - 1,
                 columns: &[],
                 views: Vec::new(),
@@ -497,7 +308,7 @@ impl<'py> Lent<'py> {
                     finite: false,
                 }),
             },
-            Lent::Parsed(rows, width) => {
+            BorrowedRows::Parsed(rows, width) => {
                 let rows = rows.get();
                 let sparse = Some(rows.table(*width));
                 View2 { height: rows.__len__(), columns: &[], views: Vec::new(), direct: None, sparse }

@@ -22,7 +22,7 @@ impl Model {
     /// of their gradients, all at the weights before the step. Returns how many rows were learned and what stopped it,
     /// if something did: then the batches before are learned, and of that one nothing.
     pub fn learn_batches(&mut self, job: &Job<'_>, size: usize, scratch: &mut Scratch) -> (usize, Option<Fault>) {
-        if !self.abilities.mini_batches {
+        if !self.part.abilities.mini_batches {
             let words =
                 "learns from one example at a time; mini-batches are for linear_model.LinearRegression and \
                          linear_model.LogisticRegression, also at the end of a pipeline";
@@ -51,8 +51,8 @@ impl Model {
             let accumulated = target.and_then(|target| self.accumulate(&mut source, target, w, scratch));
             accumulated.map_err(|fault| fault.at_row(row))
         })?;
-        let applied = for_task!(self.root,
-            T => T::learner_mut(&mut self.root)?.mini_batch().map_or(Ok(()), |learner| learner.apply()),
+        let applied = for_task!(self.part,
+            T => T::learner_mut(&mut self.part)?.mini_batch().map_or(Ok(()), |learner| learner.apply()),
             transformer => Ok(()));
         applied.map_err(|fault| fault.at_row(from))
     }
@@ -64,7 +64,7 @@ impl Model {
         w: f64,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        for_task!(self.root,
+        for_task!(self.part,
             T => self.admit::<T, S>(source, target, w, |root, x, y| match T::learner_mut(root)?.mini_batch() {
                 Some(learner) => learner.accumulate(x, y, w, scratch),
                 None => Ok(()),
@@ -74,7 +74,7 @@ impl Model {
 
     /// The loss at an example; none if the learner minimises no loss, or does not know the class.
     fn loss<T: RootTask>(&self, x: Row<'_>, target: Target<'_>, scratch: &mut Scratch) -> Result<Option<f64>> {
-        let learner = T::learner(&self.root)?;
+        let learner = T::learner(&self.part)?;
         Ok(T::known(target, &self.labels).and_then(|y| learner.loss(x, y, scratch)))
     }
 
@@ -93,10 +93,10 @@ impl Model {
             let mut source = TableRow { reader: &mut reader, raw };
             let target = targets.at(row).map_err(|fault| fault.by(&self.title).at_row(row))?;
             let w = weights.map_or(1.0, |weights| weights[row]);
-            let checked = for_task!(self.root, T => self.check_target::<T>(target), transformer => Ok(()));
+            let checked = for_task!(self.part, T => self.check_target::<T>(target), transformer => Ok(()));
             checked.and_then(|()| self.check_weight(w)).map_err(|fault| fault.at_row(row))?;
             let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title).at_row(row))?;
-            let loss = for_task!(self.root, T => self.loss::<T>(x, target, scratch)?, transformer => None);
+            let loss = for_task!(self.part, T => self.loss::<T>(x, target, scratch)?, transformer => None);
             match loss {
                 Some(loss) => {
                     sums.sum += w * loss;

@@ -69,7 +69,7 @@ impl Model {
     /// learned, unless bad rows are skipped.
     pub fn run(&mut self, job: &Job<'_>, scratch: &mut Scratch, sink: &mut dyn Sink) -> Result<Tally> {
         let reader = Reader::new(job.table, &self.schema).map_err(|fault| fault.by(&self.title))?;
-        for_task!(self.root,
+        for_task!(self.part,
             T => Run::<T>::new(self, job, reader, scratch).rows(sink),
             transformer => self.run_transformer(job, reader, scratch))
     }
@@ -135,7 +135,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
 
     fn rows(mut self, sink: &mut dyn Sink) -> Result<Tally> {
         let job = self.job;
-        let takes_batches = self.model.abilities.takes_batches;
+        let takes_batches = self.model.part.abilities.takes_batches;
         let size = if takes_batches { BATCH } else { BLOCK };
         let (mut row, mut buffer) = (job.from, Vec::new());
         while row < job.to {
@@ -254,7 +254,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
     /// The same for sparse rows, which learners take one by one: look-ups are shared, and answers are scored together.
     fn step_sparse(&mut self, table: SparseTable<'_>, row: usize, end: usize) -> usize {
         let Run { model, job, reader, scratch, truths, answers, answer, .. } = self;
-        let Some(want) = job.predicting.filter(|_| !model.abilities.checks_rows) else { return 0 };
+        let Some(want) = job.predicting.filter(|_| !model.part.abilities.checks_rows) else { return 0 };
         let first = Raw::Sparse(table.row(row));
         if reader.has_news(&model.schema, first) || reader.row(&model.schema, first).is_err() {
             return 0;
@@ -262,8 +262,8 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
         let truths = T::known_truths(job.targets, row, end, &model.labels, truths);
         let predictions = T::predictions(answers);
         T::clear(predictions, model.labels.known_classes());
-        model.steady = false;
-        let Ok(learner) = T::learner_mut(&mut model.root) else { return 0 };
+        model.part.infallible = false;
+        let Ok(learner) = T::learner_mut(&mut model.part) else { return 0 };
         let prediction = T::prediction(answer);
         let mut done = 0;
         for (row, &y) in (row..).zip(truths) {
@@ -278,7 +278,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
             T::push(prediction, want, predictions);
             done += 1;
         }
-        model.learned += done as u64;
+        model.count += done as u64;
         done
     }
 }
@@ -295,13 +295,13 @@ fn step_batch<T: RootTask>(
         return 0;
     }
     T::clear(predictions, model.labels.known_classes());
-    model.steady = model.steady && batch.is_moderate();
-    let Ok(learner) = T::learner_mut(&mut model.root) else { return 0 };
+    model.part.infallible = model.part.infallible && batch.is_moderate();
+    let Ok(learner) = T::learner_mut(&mut model.part) else { return 0 };
     let done = match predicting {
         Some(want) => learner.step_batch(batch, want, predictions, scratch),
         None => learner.learn_batch(batch, predictions, scratch),
     };
-    model.learned += done as u64;
+    model.count += done as u64;
     done
 }
 

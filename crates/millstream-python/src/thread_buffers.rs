@@ -8,7 +8,7 @@ use millstream_core::task::Answer;
 
 /// Buffers of one thread. Taken out while in use, so that Python code called in between may use a model.
 #[derive(Default)]
-pub struct Bench {
+pub struct ThreadBuffers {
     pub draft: Draft,
     pub scratch: Scratch,
     pub answer: Answer,
@@ -16,32 +16,32 @@ pub struct Bench {
 }
 
 thread_local! {
-    static BENCH: Cell<Option<Box<Bench>>> = const { Cell::new(None) };
+    static BUFFERS: Cell<Option<Box<ThreadBuffers>>> = const { Cell::new(None) };
 }
 
-/// The bench of this thread, given back when dropped.
-pub struct BenchGuard(Option<Box<Bench>>);
+/// The buffers of this thread, given back when dropped.
+pub struct ThreadBuffersGuard(Option<Box<ThreadBuffers>>);
 
 #[inline]
-pub fn borrow_bench() -> BenchGuard {
-    BenchGuard(Some(BENCH.take().unwrap_or_default()))
+pub fn thread_buffers() -> ThreadBuffersGuard {
+    ThreadBuffersGuard(Some(BUFFERS.take().unwrap_or_default()))
 }
 
-impl Drop for BenchGuard {
+impl Drop for ThreadBuffersGuard {
     fn drop(&mut self) {
-        BENCH.set(self.0.take());
+        BUFFERS.set(self.0.take());
     }
 }
 
-impl std::ops::Deref for BenchGuard {
-    type Target = Bench;
-    fn deref(&self) -> &Bench {
+impl std::ops::Deref for ThreadBuffersGuard {
+    type Target = ThreadBuffers;
+    fn deref(&self) -> &ThreadBuffers {
         self.0.as_ref().expect("taken only when dropped")
     }
 }
 
-impl std::ops::DerefMut for BenchGuard {
-    fn deref_mut(&mut self) -> &mut Bench {
+impl std::ops::DerefMut for ThreadBuffersGuard {
+    fn deref_mut(&mut self) -> &mut ThreadBuffers {
         self.0.as_mut().expect("taken only when dropped")
     }
 }

@@ -3,7 +3,7 @@
 use crate::fault::{Fault, Result};
 use crate::schema::Schema;
 
-use super::Model;
+use super::{Holdable, Model};
 
 impl Model {
     /// Fold in `other`, the same model after another part of the stream, or leave everything as it was. Features and
@@ -17,14 +17,14 @@ impl Model {
         }
         let mut merged = self.clone();
         let done = join(&mut merged.schema, &other.schema).and_then(|()| {
-            merged.bind();
-            merged.root.part_mut().merge_state(&other.state()?, &other.schema, &merged.schema)
+            merged.part.bind(&merged.schema);
+            merged.part.part_mut().merge_state(&other.part.part().save()?, &other.schema, &merged.schema)
         });
         done.map_err(|fault| fault.by(&self.title))?;
-        merged.bind();
+        merged.part.bind(&merged.schema);
         merged.schema.mark();
-        merged.steady = false;
-        merged.learned = self.learned.saturating_add(other.learned);
+        merged.part.infallible = false;
+        merged.count = self.count.saturating_add(other.count);
         *self = merged;
         Ok(())
     }

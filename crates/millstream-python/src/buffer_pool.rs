@@ -1,4 +1,4 @@
-//! `millstream._core.Room`: memory for rows that goes round. `millstream._core.ParsedRows`: rows as a parser left them.
+//! `millstream._core.BufferPool`: memory that blocks of rows reuse. `millstream._core.ParsedRows`: rows as a parser left them.
 //!
 //! A block of rows takes megabytes. Freed by the one who learned it they go back to the system, and who parses the next
 //! block is given them again page by page.
@@ -25,7 +25,7 @@ type Entries = (Vec<u32>, Vec<f64>);
 /// Memory of blocks that Python is done with, for those to come, as long as a file is read.
 #[pyclass(frozen, module = "millstream._core")]
 #[derive(Clone, Default)]
-pub struct Room(Arc<Mutex<Vec<Entries>>>);
+pub struct BufferPool(Arc<Mutex<Vec<Entries>>>);
 
 /// Sparse rows whose columns ascend and whose values are finite, as long as they were not shown.
 #[pyclass(frozen, module = "millstream._core")]
@@ -36,21 +36,21 @@ pub struct ParsedRows {
     width: usize,
     /// Whether there are arrays through which they can be written to.
     shown: AtomicBool,
-    room: Room,
+    pool: BufferPool,
 }
 
 /// Rows as arrays: where they begin, their columns, their values.
 type Arrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
 #[pymethods]
-impl Room {
+impl BufferPool {
     #[new]
     fn new() -> Self {
         Self::default()
     }
 }
 
-impl Room {
+impl BufferPool {
     /// Memory for so many entries, none of which is there yet.
     pub fn entries(&self, count: usize) -> Entries {
         let kept = self.0.lock().ok().and_then(|mut kept| kept.pop());
@@ -67,7 +67,7 @@ impl Room {
             entries: (block.indices, block.values),
             width: block.width,
             shown: AtomicBool::new(false),
-            room: self.clone(),
+            pool: self.clone(),
         }
     }
 }
@@ -119,7 +119,7 @@ impl Drop for ParsedRows {
         let (mut columns, mut values) = take(&mut self.entries);
         columns.clear();
         values.clear();
-        if let Some(mut kept) = self.room.0.lock().ok().filter(|kept| kept.len() < MOST) {
+        if let Some(mut kept) = self.pool.0.lock().ok().filter(|kept| kept.len() < MOST) {
             kept.push((columns, values));
         }
     }

@@ -1,4 +1,4 @@
-//! Saved models: one versioned, checksummed value of named fields, safe to read from strangers.
+//! Saved files: one versioned, checksummed value of named fields, safe to read from strangers.
 //!
 //! ```text
 //! magic (8) | format version (u32) | payload length (u64) | payload | CRC-32 of all before (u32)
@@ -27,10 +27,18 @@ pub struct Saved {
     pub description: String,
     pub schema: Schema,
     pub labels: Labels,
-    /// Examples learned.
+    /// Examples learned, or updates counted.
     pub learned: u64,
     #[serde(with = "serde_bytes")]
     pub state: Vec<u8>,
+}
+
+impl Saved {
+    /// A component without names and labels.
+    pub fn new(description: String, count: u64, state: Vec<u8>) -> Self {
+        let (schema, labels) = (Schema::default(), Labels::default());
+        Saved { written_by: env!("CARGO_PKG_VERSION").into(), description, schema, labels, learned: count, state }
+    }
 }
 
 pub fn seal(saved: &Saved) -> Result<Vec<u8>> {

@@ -8,13 +8,15 @@ use crate::labels::Labels;
 use crate::table::{raw_block, RawBlock, Reader, BLOCK};
 use crate::task::Truths;
 
-use super::root::{for_task, RootTask};
-use super::{Job, Model};
+use super::root::{for_task, Root, RootTask};
+use super::{Holdable, Job, Model};
 
 /// What leads back to the state at `Model::savepoint`.
-pub enum Before {
-    Copy(Box<Model>),
-    Recorded { labels: Labels, learned: u64 },
+pub struct Before {
+    /// A copy of the learner; none if it records what it overwrites.
+    root: Option<Root>,
+    labels: Labels,
+    learned: u64,
 }
 
 impl Model {
@@ -24,14 +26,15 @@ impl Model {
         if job.to - job.from <= 1 {
             return None;
         }
-        if !self.steady {
-            self.steady = self.root.part().infallible();
+        if !self.part.infallible {
+            self.part.infallible = self.part.part().infallible();
         }
-        let sound = self.steady && for_task!(self.root, T => self.is_sound::<T>(job), transformer => false);
+        let sound =
+            self.part.infallible && for_task!(self.part, T => self.is_sound::<T>(job), transformer => false);
         (!sound).then(|| self.savepoint())
     }
 
-    /// Whether a batch holds nothing but known features, moderate numbers and known targets.
+    /// Whether a batch holds nothing but known features, moderate or missing numbers and known targets.
     fn is_sound<T: RootTask>(&self, job: &Job<'_>) -> bool {
         let Ok(mut reader) = Reader::new(job.table, &self.schema) else { return false };
         let mut truths = Truths::default();
@@ -39,7 +42,7 @@ impl Model {
         let targets = truths.len() == job.to - job.from && truths.iter().all(|&truth| T::is_moderate(truth));
         let light = |w: &f64| (0.0..=MODERATE).contains(w);
         let weights = job.weights.is_none_or(|weights| weights[job.from..job.to].iter().all(light));
-        if !targets || !weights || self.abilities.checks_rows {
+        if !targets || !weights || self.part.abilities.checks_rows {
             return false;
         }
         let mut buffer = Vec::new();
@@ -47,10 +50,7 @@ impl Model {
             let to = (from + BLOCK).min(job.to);
             match raw_block(job.table, from, to, &mut buffer) {
                 RawBlock::Dense { values, width } => {
-                    width > 0
-                        && reader.is_direct(&self.schema)
-                        && are_moderate(values)
-                        && !values.iter().any(|x| x.is_nan())
+                    width > 0 && reader.is_direct(&self.schema) && are_moderate(values)
                 }
                 RawBlock::Sparse { .. } => false,
             }
@@ -59,32 +59,28 @@ impl Model {
 
     /// From now on record what it takes to return. Each `savepoint` is followed by one `rollback` or `commit`.
     pub fn savepoint(&mut self) -> Before {
-        if !self.root.part_mut().savepoint() {
-            return Before::Copy(Box::new(self.clone()));
-        }
+        let records = self.part.part_mut().savepoint();
         self.schema.savepoint();
-        Before::Recorded { labels: self.labels.clone(), learned: self.learned }
+        Before { root: (!records).then(|| self.part.clone()), labels: self.labels.clone(), learned: self.count }
     }
 
     /// Return, bit for bit.
     pub fn rollback(&mut self, before: Before) {
-        match before {
-            Before::Copy(model) => *self = *model,
-            Before::Recorded { labels, learned } => {
-                self.labels = labels;
-                self.learned = learned;
-                self.schema.rollback_to_savepoint();
-                self.root.part_mut().rollback();
-                self.bind();
-            }
+        let Before { root, labels, learned } = before;
+        (self.labels, self.count) = (labels, learned);
+        self.schema.rollback_to_savepoint();
+        match root {
+            Some(root) => self.part = root,
+            None => self.part.part_mut().rollback(),
         }
+        self.part.bind(&self.schema);
     }
 
     /// Keep the state, and stop recording.
     pub fn commit(&mut self, before: Before) {
-        if let Before::Recorded { .. } = before {
-            self.schema.commit();
-            self.root.part_mut().commit();
+        self.schema.commit();
+        if before.root.is_none() {
+            self.part.part_mut().commit();
         }
     }
 }

@@ -1,0 +1,44 @@
+//! The verbs of a drift detector.
+
+use serde_json::Value as Json;
+
+use crate::detector::DriftDetector;
+use crate::fault::Result;
+use crate::registry;
+
+use super::{hold_boxed, Held};
+
+hold_boxed!(DriftDetector, "drift detector");
+
+impl Held<Box<dyn DriftDetector>> {
+    /// A detector of a description that has received so many numbers.
+    pub fn with_count(description: &Json, detector: Box<dyn DriftDetector>, count: u64) -> Result<Self> {
+        Ok(Held { count, ..Held::around(registry::resolve(description)?, detector) })
+    }
+
+    pub fn detector(&self) -> &dyn DriftDetector {
+        &*self.part
+    }
+
+    /// With which number, counted from 0, the change is believed to have begun that the last one brought to light.
+    pub fn change_point(&self) -> Option<u64> {
+        let verdict = self.part.verdict();
+        (verdict.drift || verdict.warning).then(|| self.count.saturating_sub(verdict.since))
+    }
+
+    #[inline]
+    pub fn update(&mut self, x: f64) -> Result<()> {
+        self.part.update(x)?;
+        self.count = self.count.saturating_add(1);
+        Ok(())
+    }
+
+    /// `update` with each; returns the indices at which a change was found. After a fault the detector is of no use: the
+    /// caller has a copy.
+    pub fn update_many(&mut self, numbers: &[f64]) -> Result<Vec<usize>> {
+        let mut found = Vec::new();
+        self.part.update_many(numbers, &mut found).map_err(|(row, fault)| fault.at_row(row))?;
+        self.count = self.count.saturating_add(numbers.len() as u64);
+        Ok(found)
+    }
+}

@@ -1,0 +1,267 @@
+//! A component with what its stream has taught it: description, names, labels and a count beside the state.
+//!
+//! `Held<P>` stands once for every kind of component with a state of its own. Building, describing, saving, loading,
+//! copying and restarting are here; the verbs of a kind are in its file (`model`, `metric`, `statistic`, …). A new kind
+//! implements `Holdable`, for a boxed trait by one line of `hold_boxed!`.
+
+use serde_json::Value as Json;
+
+use crate::declaration::{Built, Role};
+use crate::fault::{Fault, Result};
+use crate::labels::Labels;
+use crate::part::Part;
+use crate::registry;
+use crate::schema::Schema;
+
+mod drift_detector;
+mod example;
+mod feature_drift_detector;
+mod forecaster;
+mod merge;
+mod metric;
+mod mini_batches;
+mod model;
+mod root;
+mod run;
+mod savepoint;
+mod source;
+pub mod state;
+mod statistic;
+mod tables;
+
+pub use metric::{Given, Scorer};
+pub use mini_batches::Risk;
+pub use root::Root;
+pub use run::{Job, NoSink, Sink, Tally};
+pub use savepoint::Before;
+pub use source::{Source, TableRow};
+
+use state::Saved;
+
+pub type Model = Held<Root>;
+pub type Metric = Held<Scorer>;
+pub type Forecaster = Held<Box<dyn crate::forecaster::Forecaster>>;
+pub type Statistic = Held<Box<dyn crate::statistic::Statistic>>;
+pub type DriftDetector = Held<Box<dyn crate::detector::DriftDetector>>;
+pub type FeatureDriftDetector = Held<Box<dyn crate::detector::FeatureDriftDetector>>;
+
+/// A component of one kind.
+pub trait Holdable: Clone {
+    /// What messages call the kind: "this is not a metric".
+    const WORD: &'static str;
+
+    /// From what the registry built of a description; none for a component of another kind.
+    fn unbuild(built: Built, description: &Json) -> Option<Self>;
+
+    fn role(&self) -> Role;
+
+    fn part(&self) -> &dyn Part;
+    fn part_mut(&mut self) -> &mut dyn Part;
+
+    /// See `Abilities::missing_is_zero`.
+    #[inline]
+    fn missing_is_zero(&self) -> bool {
+        false
+    }
+
+    /// Bytes of memory held, beside its own size.
+    fn memory(&self) -> usize {
+        self.part().memory()
+    }
+
+    /// All that is to be saved beside description, names, labels and count.
+    fn save(&self) -> Result<Vec<u8>> {
+        self.part().save()
+    }
+
+    /// Return to a saved state; `who` names the component in messages. After a fault it is of no use.
+    fn load(&mut self, _who: &str, saved: &Saved) -> Result<()> {
+        self.part_mut().load(&saved.state)
+    }
+}
+
+/// `hold_boxed!(Trait, "word")` for a trait, a variant of `Built` and a role of one name.
+macro_rules! hold_boxed {
+    ($kind:ident, $word:literal) => {
+        impl $crate::held::Holdable for Box<dyn $kind> {
+            const WORD: &'static str = $word;
+
+            fn unbuild(built: $crate::declaration::Built, _: &serde_json::Value) -> Option<Self> {
+                match built {
+                    $crate::declaration::Built::$kind(part) => Some(part),
+                    _ => None,
+                }
+            }
+
+            fn role(&self) -> $crate::declaration::Role {
+                $crate::declaration::Role::$kind
+            }
+
+            fn part(&self) -> &dyn $crate::part::Part {
+                &**self
+            }
+
+            fn part_mut(&mut self) -> &mut dyn $crate::part::Part {
+                &mut **self
+            }
+        }
+
+        impl Clone for Box<dyn $kind> {
+            fn clone(&self) -> Self {
+                self.duplicate()
+            }
+        }
+    };
+}
+use hold_boxed;
+
+#[derive(Clone)]
+pub struct Held<P> {
+    description: Json,
+    title: String,
+    schema: Schema,
+    labels: Labels,
+    /// Examples learned, or updates counted.
+    count: u64,
+    part: P,
+}
+
+impl<P: Holdable> Held<P> {
+    /// Build from a description, which need not be canonical.
+    pub fn new(description: &Json) -> Result<Self> {
+        Self::resolved(registry::resolve(description)?)
+    }
+
+    fn resolved(description: Json) -> Result<Self> {
+        match P::unbuild(registry::build_resolved(&description)?, &description) {
+            Some(part) => Ok(Held::around(description, part)),
+            None => {
+                let name = description["name"].as_str().unwrap_or_default();
+                let role = registry::role_of(&description)?.word();
+                Err(Fault::wrong_type(format!("{name}: a {role} is not a {}", P::WORD)))
+            }
+        }
+    }
+
+    /// Around a component of a canonical description.
+    fn around(description: Json, part: P) -> Self {
+        let (schema, labels) = (Schema::default(), Labels::default());
+        Held { title: title(&description), description, schema, labels, count: 0, part }
+    }
+
+    pub fn description(&self) -> &Json {
+        &self.description
+    }
+
+    /// What messages call it.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub fn role(&self) -> Role {
+        self.part.role()
+    }
+
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Examples learned, or updates counted; those of weight 0 are not.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// See `Abilities::missing_is_zero`.
+    #[inline]
+    pub fn missing_is_zero(&self) -> bool {
+        self.part.missing_is_zero()
+    }
+
+    pub fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.part.memory() + self.schema.memory() + self.labels.memory()
+    }
+
+    /// What it has learned, for people.
+    pub fn inspect(&self) -> Json {
+        self.part.part().inspect(&self.schema)
+    }
+
+    /// Return to the state in which it was built.
+    pub fn reset(&mut self) -> Result<()> {
+        *self = Self::resolved(self.description.clone())?;
+        Ok(())
+    }
+
+    pub fn save(&self) -> Result<Vec<u8>> {
+        state::seal(&Saved {
+            schema: self.schema.clone(),
+            labels: self.labels.clone(),
+            ..Saved::new(self.description.to_string(), self.count, self.part.save()?)
+        })
+    }
+
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        Self::from_saved(state::open(bytes)?)
+    }
+
+    pub fn from_saved(saved: Saved) -> Result<Self> {
+        let mut held = Self::new(&state::description(&saved)?)?;
+        held.adopt(saved)?;
+        Ok(held)
+    }
+
+    /// Take over names, labels, count and state. After a fault it is of no use.
+    pub fn adopt(&mut self, saved: Saved) -> Result<()> {
+        self.part.load(&self.title, &saved)?;
+        self.schema = saved.schema;
+        self.labels = saved.labels;
+        self.count = saved.learned;
+        Ok(())
+    }
+}
+
+/// `linear_model.LogisticRegression`, or `StandardScaler | LogisticRegression`.
+fn title(description: &Json) -> String {
+    let name = description["name"].as_str().unwrap_or_default();
+    match description["parameters"]["steps"].as_array() {
+        Some(steps) => steps
+            .iter()
+            .map(|step| {
+                let title = title(step);
+                title.rsplit('.').next().unwrap_or(&title).to_string()
+            })
+            .collect::<Vec<_>>()
+            .join(" | "),
+        None => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_component_of_another_kind_is_refused() {
+        let fault = Metric::new(&json!({ "name": "stats.Mean" })).map(|_| ()).unwrap_err();
+        assert_eq!(fault.to_string(), "stats.Mean: a statistic is not a metric");
+        let fault = Model::new(&json!({ "name": "drift.ADWIN" })).map(|_| ()).unwrap_err();
+        assert_eq!(fault.to_string(), "drift.ADWIN: a drift_detector is not a model");
+    }
+
+    #[test]
+    fn reset_returns_to_the_state_after_building() {
+        let description = json!({ "name": "drift.KSWIN", "parameters": { "window_size": 20, "stat_size": 5 } });
+        let fresh = DriftDetector::new(&description).expect("it is declared");
+        let mut detector = fresh.clone();
+        (0..40).for_each(|x| detector.update(f64::from(x)).expect("finite"));
+        assert_ne!(detector.save().ok(), fresh.save().ok());
+        detector.reset().expect("its description is canonical");
+        assert_eq!(detector.save().ok(), fresh.save().ok());
+        assert_eq!(detector.title(), "drift.KSWIN");
+    }
+}

@@ -1,0 +1,231 @@
+//! The component at the root of a model. Here, and nowhere else, it is asked which kind it is.
+
+use serde_json::Value as Json;
+
+use crate::declaration::{Built, Role};
+use crate::fault::{Fault, Result};
+use crate::learner::Learner;
+use crate::part::{Abilities, Part};
+use crate::schema::Schema;
+use crate::task::{Anomalies, Classes, Numbers, Task};
+use crate::transformer::Transformer;
+
+use super::state::Saved;
+use super::Holdable;
+
+/// The component, and what a model must know of it.
+#[derive(Clone)]
+pub struct Root {
+    pub estimator: Estimator,
+    /// Read once.
+    pub abilities: Abilities,
+    /// Whether it was found infallible, and only moderate rows were learned since.
+    pub infallible: bool,
+}
+
+#[derive(Clone)]
+pub enum Estimator {
+    Classifier(Box<dyn Learner<Classes>>),
+    Regressor(Box<dyn Learner<Numbers>>),
+    AnomalyDetector(Box<dyn Learner<Anomalies>>),
+    Transformer(Box<dyn Transformer>),
+}
+
+/// Compile `$learner` for the task of a model, or do `$transformer`.
+macro_rules! for_task {
+    ($root:expr, $task:ident => $learner:expr, transformer => $transformer:expr) => {
+        match $root.role() {
+            $crate::declaration::Role::Classifier => {
+                type $task = $crate::task::Classes;
+                $learner
+            }
+            $crate::declaration::Role::Regressor => {
+                type $task = $crate::task::Numbers;
+                $learner
+            }
+            $crate::declaration::Role::AnomalyDetector => {
+                type $task = $crate::task::Anomalies;
+                $learner
+            }
+            _ => $transformer,
+        }
+    };
+}
+pub(super) use for_task;
+
+/// A task that the root of a model may have.
+pub trait RootTask: Task {
+    fn learner(root: &Root) -> Result<&dyn Learner<Self>>;
+    fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>>;
+}
+
+/// Only reached by a mistake in this crate.
+fn other() -> Fault {
+    Fault::state("the model is of another task")
+}
+
+impl RootTask for Classes {
+    #[inline]
+    fn learner(root: &Root) -> Result<&dyn Learner<Self>> {
+        match &root.estimator {
+            Estimator::Classifier(part) => Ok(&**part),
+            Estimator::Regressor(_) | Estimator::AnomalyDetector(_) | Estimator::Transformer(_) => Err(other()),
+        }
+    }
+
+    #[inline]
+    fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>> {
+        match &mut root.estimator {
+            Estimator::Classifier(part) => Ok(&mut **part),
+            Estimator::Regressor(_) | Estimator::AnomalyDetector(_) | Estimator::Transformer(_) => Err(other()),
+        }
+    }
+}
+
+impl RootTask for Numbers {
+    #[inline]
+    fn learner(root: &Root) -> Result<&dyn Learner<Self>> {
+        match &root.estimator {
+            Estimator::Regressor(part) => Ok(&**part),
+            Estimator::Classifier(_) | Estimator::AnomalyDetector(_) | Estimator::Transformer(_) => Err(other()),
+        }
+    }
+
+    #[inline]
+    fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>> {
+        match &mut root.estimator {
+            Estimator::Regressor(part) => Ok(&mut **part),
+            Estimator::Classifier(_) | Estimator::AnomalyDetector(_) | Estimator::Transformer(_) => Err(other()),
+        }
+    }
+}
+
+impl RootTask for Anomalies {
+    #[inline]
+    fn learner(root: &Root) -> Result<&dyn Learner<Self>> {
+        match &root.estimator {
+            Estimator::AnomalyDetector(part) => Ok(&**part),
+            Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::Transformer(_) => Err(other()),
+        }
+    }
+
+    #[inline]
+    fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>> {
+        match &mut root.estimator {
+            Estimator::AnomalyDetector(part) => Ok(&mut **part),
+            Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::Transformer(_) => Err(other()),
+        }
+    }
+}
+
+impl Estimator {
+    /// None for learners, which have a task.
+    pub fn transformer(&self) -> Option<&dyn Transformer> {
+        match self {
+            Estimator::Transformer(part) => Some(&**part),
+            Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::AnomalyDetector(_) => None,
+        }
+    }
+
+    pub fn transformer_mut(&mut self) -> Option<&mut dyn Transformer> {
+        match self {
+            Estimator::Transformer(part) => Some(&mut **part),
+            Estimator::Classifier(_) | Estimator::Regressor(_) | Estimator::AnomalyDetector(_) => None,
+        }
+    }
+
+    /// The verb that only some models of its role have.
+    pub fn optional_verb(&self) -> Option<&'static str> {
+        match self {
+            Estimator::Classifier(learner) => learner.decision_function().map(|_| "score_one"),
+            Estimator::Regressor(learner) => learner.interval().map(|_| "predict_interval_one"),
+            Estimator::AnomalyDetector(learner) => learner.threshold().map(|_| "predict_one"),
+            Estimator::Transformer(_) => None,
+        }
+    }
+}
+
+impl Root {
+    /// The root of a model; none for components that are no models.
+    pub fn new(built: Built) -> Option<Self> {
+        let estimator = match built {
+            Built::Classifier(part) => Estimator::Classifier(part),
+            Built::Regressor(part) => Estimator::Regressor(part),
+            Built::AnomalyDetector(part) => Estimator::AnomalyDetector(part),
+            Built::Transformer(part) => Estimator::Transformer(part),
+            Built::Forecaster(_)
+            | Built::Metric(_)
+            | Built::Statistic(_)
+            | Built::DriftDetector(_)
+            | Built::FeatureDriftDetector(_)
+            | Built::Optimizer(_)
+            | Built::Whole(_)
+            | Built::Loss(_)
+            | Built::Schedule(_)
+            | Built::Kernel(_)
+            | Built::Generator(_) => return None,
+        };
+        let mut root = Root { estimator, abilities: Abilities::default(), infallible: false };
+        root.abilities = root.part().abilities();
+        Some(root)
+    }
+
+    #[inline]
+    pub fn role(&self) -> Role {
+        match self.estimator {
+            Estimator::Classifier(_) => Role::Classifier,
+            Estimator::Regressor(_) => Role::Regressor,
+            Estimator::AnomalyDetector(_) => Role::AnomalyDetector,
+            Estimator::Transformer(_) => Role::Transformer,
+        }
+    }
+
+    pub fn bind(&mut self, schema: &Schema) {
+        if self.abilities.needs_names {
+            self.part_mut().bind(schema);
+        }
+    }
+}
+
+impl Holdable for Root {
+    const WORD: &'static str = "model";
+
+    fn unbuild(built: Built, _: &Json) -> Option<Self> {
+        Root::new(built)
+    }
+
+    #[inline]
+    fn role(&self) -> Role {
+        Root::role(self)
+    }
+
+    fn part(&self) -> &dyn Part {
+        match &self.estimator {
+            Estimator::Classifier(part) => &**part,
+            Estimator::Regressor(part) => &**part,
+            Estimator::AnomalyDetector(part) => &**part,
+            Estimator::Transformer(part) => &**part,
+        }
+    }
+
+    fn part_mut(&mut self) -> &mut dyn Part {
+        match &mut self.estimator {
+            Estimator::Classifier(part) => &mut **part,
+            Estimator::Regressor(part) => &mut **part,
+            Estimator::AnomalyDetector(part) => &mut **part,
+            Estimator::Transformer(part) => &mut **part,
+        }
+    }
+
+    #[inline]
+    fn missing_is_zero(&self) -> bool {
+        self.abilities.missing_is_zero
+    }
+
+    fn load(&mut self, _who: &str, saved: &Saved) -> Result<()> {
+        self.part_mut().load(&saved.state)?;
+        self.infallible = false;
+        self.bind(&saved.schema);
+        Ok(())
+    }
+}

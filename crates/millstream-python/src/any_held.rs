@@ -1,0 +1,90 @@
+//! A held component of any kind, so that one base class serves all of them. A new kind is one line of `kinds!`.
+
+use millstream_core::declaration::Role;
+use millstream_core::held::state::Saved;
+use millstream_core::held::{self, Held, Holdable};
+use serde_json::Value as Json;
+
+/// A kind of component that a compiled class holds.
+pub trait Kind: Holdable + Send + Sync {
+    fn of(any: &AnyHeld) -> Option<&Held<Self>>;
+    fn of_mut(any: &mut AnyHeld) -> Option<&mut Held<Self>>;
+    fn into_any(held: Held<Self>) -> AnyHeld;
+}
+
+macro_rules! kinds {
+    ($($kind:ident of $part:ty),*) => {
+        #[derive(Clone)]
+        pub enum AnyHeld {
+            $($kind(held::$kind)),*
+        }
+
+        $(impl Kind for $part {
+            #[inline]
+            fn of(any: &AnyHeld) -> Option<&Held<Self>> {
+                match any {
+                    AnyHeld::$kind(held) => Some(held),
+                    _ => None,
+                }
+            }
+
+            #[inline]
+            fn of_mut(any: &mut AnyHeld) -> Option<&mut Held<Self>> {
+                match any {
+                    AnyHeld::$kind(held) => Some(held),
+                    _ => None,
+                }
+            }
+
+            fn into_any(held: Held<Self>) -> AnyHeld {
+                AnyHeld::$kind(held)
+            }
+        })*
+
+        /// Do the same with a component of each kind.
+        macro_rules! each_kind {
+            ($any:expr, $held:ident => $do:expr) => {
+                match $any {
+                    $($crate::any_held::AnyHeld::$kind($held) => $do),*
+                }
+            };
+        }
+        pub(crate) use each_kind;
+    };
+}
+
+kinds!(
+    Model of held::Root,
+    Metric of held::Scorer,
+    Forecaster of Box<dyn millstream_core::forecaster::Forecaster>,
+    Statistic of Box<dyn millstream_core::statistic::Statistic>,
+    DriftDetector of Box<dyn millstream_core::detector::DriftDetector>,
+    FeatureDriftDetector of Box<dyn millstream_core::detector::FeatureDriftDetector>
+);
+
+impl AnyHeld {
+    pub fn role(&self) -> Role {
+        each_kind!(self, held => held.role())
+    }
+}
+
+/// What a compiled class makes components of its kind with.
+#[derive(Clone, Copy)]
+pub struct Factory {
+    pub word: &'static str,
+    pub build: fn(&Json) -> millstream_core::Result<AnyHeld>,
+    pub load: fn(Saved) -> millstream_core::Result<AnyHeld>,
+    /// None for a component of another kind.
+    pub copy: fn(&AnyHeld) -> Option<AnyHeld>,
+}
+
+impl Factory {
+    pub fn of<P: Kind>() -> Self {
+        Factory {
+            word: P::WORD,
+            build: |description| Held::<P>::new(description).map(P::into_any),
+            load: |saved| Held::<P>::from_saved(saved).map(P::into_any),
+            copy: |any| P::of(any).cloned().map(P::into_any),
+        }
+    }
+}

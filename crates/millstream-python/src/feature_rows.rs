@@ -1,0 +1,192 @@
+//! `millstream._core.FeatureDriftDetector`: receives rows.
+
+use millstream_core::detector;
+use millstream_core::draft::Draft;
+use millstream_core::held;
+use millstream_core::schema::Name;
+use millstream_core::table::{nameless, Table};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::borrowed_rows::BorrowedRows;
+use crate::dicts::{names, plain_dict};
+use crate::errors::{raise, OrRaise};
+use crate::part::{Component, ComponentMethods, Part};
+use crate::thread_buffers::thread_buffers;
+
+/// How many rows are done between looks for Ctrl-C.
+const STRIDE: usize = 1 << 16;
+
+#[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
+#[derive(Default)]
+pub struct FeatureDriftDetector;
+
+type Kind = Box<dyn detector::FeatureDriftDetector>;
+
+impl Component for FeatureDriftDetector {
+    type Kind = Kind;
+}
+
+/// Read one row and hand it to `receive`.
+fn one(
+    slf: &Bound<'_, FeatureDriftDetector>,
+    x: &Bound<'_, PyAny>,
+    receive: impl FnOnce(&mut held::FeatureDriftDetector, &mut Draft) -> millstream_core::Result<()>,
+) -> PyResult<()> {
+    let (py, part) = (x.py(), slf.part());
+    let mut buffers = thread_buffers();
+    let mut guarded = part.write(py)?;
+    let read = match x.cast_exact::<PyDict>() {
+        Ok(dict) => guarded.read_dict::<Kind>(dict, &mut buffers.draft)?,
+        Err(_) => false,
+    };
+    if !read {
+        // Reading may run Python code, which may use this detector: not under the lock.
+        drop(guarded);
+        let (dict, numbered) = plain_row(x).map_err(|error| part.named(py, error))?;
+        guarded = part.write(py)?;
+        let held = guarded.held::<Kind>(py)?;
+        if numbered && held.schema().only_texts() {
+            return Err(raise(py, &nameless(held.schema()).by(held.title())));
+        }
+        guarded.read_plain::<Kind>(&dict, &mut buffers.draft)?;
+    }
+    let held = guarded.held_mut::<Kind>(py)?;
+    let features = held.schema().len();
+    receive(held, &mut buffers.draft).or_raise(py)?;
+    match held.schema().len() == features {
+        true => Ok(()),
+        false => guarded.sync_names(py),
+    }
+}
+
+/// Read rows and hand them to `receive`, some at a time; after an error all is as it was.
+fn many(
+    slf: &Bound<'_, FeatureDriftDetector>,
+    rows: &Bound<'_, PyAny>,
+    mut receive: impl FnMut(&mut held::FeatureDriftDetector, &dyn Table, usize, usize) -> millstream_core::Result<()>
+        + Send,
+) -> PyResult<()> {
+    let py = slf.py();
+    let rows = BorrowedRows::new(rows).map_err(|error| slf.part().named(py, error))?;
+    let table = rows.table();
+    let height = table.height();
+    slf.replace(|held| {
+        let mut from = 0;
+        while from < height {
+            let to = (from + STRIDE).min(height);
+            py.detach(|| receive(held, &table, from, to)).or_raise(py)?;
+            py.check_signals()?;
+            from = to;
+        }
+        Ok(())
+    })
+}
+
+/// A row as a dict whose values need no Python code to be read, and whether it is an array, whose columns are numbered.
+#[cold]
+fn plain_row<'py>(x: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyDict>, bool)> {
+    if x.cast::<PyUntypedArray>().is_ok_and(|array| array.ndim() == 1) {
+        let numbered = PyDict::new(x.py());
+        for (place, value) in x.call_method0("tolist")?.try_iter()?.enumerate() {
+            numbered.set_item(place, value?)?;
+        }
+        return Ok((plain_dict(numbered.as_any())?, true));
+    }
+    Ok((plain_dict(x)?, false))
+}
+
+fn or_none(number: f64) -> Option<f64> {
+    (!number.is_nan()).then_some(number)
+}
+
+#[pymethods]
+impl FeatureDriftDetector {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyClassInitializer<Self> {
+        Self::start()
+    }
+
+    /// How many rows it has received.
+    #[getter]
+    fn updates(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        slf.ask(|held| Ok(held.count()))
+    }
+
+    /// The names of the features it has met, in the order in which they came.
+    #[getter]
+    fn features<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        slf.ask(|held| names(slf.py(), held.schema(), usize::MAX))
+    }
+
+    /// Whether the last row brought a change to light.
+    #[getter]
+    fn drift_detected(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        slf.ask(|held| Ok(held.detector().verdict().drift))
+    }
+
+    /// Whether the last comparison made a change likely.
+    #[getter]
+    fn warning_detected(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        slf.ask(|held| Ok(held.detector().verdict().warning))
+    }
+
+    /// With which row the change is believed to have begun, counted from 0 since the detector was made or reset; None
+    /// where there is neither a change nor a warning.
+    #[getter]
+    fn change_point(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        slf.ask(|held| Ok(held.change_point()))
+    }
+
+    /// How far the newest rows are from the reference, as the last comparison found it.
+    #[getter]
+    fn estimation(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        slf.ask(|held| Ok(held.detector().estimation()))
+    }
+
+    /// Start again.
+    fn reset(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.replace(|held| held.reset().or_raise(slf.py()))
+    }
+
+    /// Receive a row: a dict of features, or an array of numbers.
+    fn update(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<()> {
+        one(slf, x, |held, draft| held.update(draft))
+    }
+
+    /// Add a row to the reference, which then is no longer the first rows that it receives.
+    fn learn_one(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<()> {
+        one(slf, x, |held, draft| held.learn(draft))
+    }
+
+    /// Receive many rows; returns the indices at which it found a change. A bad one changes nothing.
+    fn _update_many(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+        let mut found = Vec::new();
+        many(slf, rows, |held, table, from, to| held.update_table(table, from, to, &mut found))?;
+        Ok(found)
+    }
+
+    /// Add many rows to the reference. A bad one changes nothing.
+    fn _learn_many(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        many(slf, rows, |held, table, from, to| held.learn_table(table, from, to))
+    }
+
+    /// What the last comparison found, or the last that found a change: (feature, statistic, p-value, adjusted p-value,
+    /// moved), None for what was not tested; those that moved most first.
+    fn _report<'py>(slf: &Bound<'py, Self>, drifted: bool) -> PyResult<Bound<'py, PyList>> {
+        let report = slf.ask(|held| Ok(held.report(drifted)))?;
+        let list = PyList::empty(slf.py());
+        for (name, finding) in report {
+            let numbers = [finding.statistic, finding.p_value, finding.adjusted].map(or_none);
+            match name {
+                Name::Text(text) => list.append((&*text, numbers[0], numbers[1], numbers[2], finding.moved))?,
+                Name::Number(number) => {
+                    list.append((number, numbers[0], numbers[1], numbers[2], finding.moved))?
+                }
+            }
+        }
+        Ok(list)
+    }
+}

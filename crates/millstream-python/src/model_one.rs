@@ -1,0 +1,219 @@
+//! A model and one example, read from a dict.
+
+use std::cell::Cell;
+
+use millstream_core::declaration::Role;
+use millstream_core::held::{self, Root};
+use millstream_core::row::{Row, Value, Want};
+use millstream_core::schema::{Name, Schema};
+use millstream_core::task::Answer;
+use millstream_core::Fault;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat};
+
+use crate::dicts::plain_dict;
+use crate::errors::{raise, OrRaise};
+use crate::part::{Guarded, Part};
+use crate::targets::{OneTarget, Weight};
+use crate::thread_buffers::{thread_buffers, ThreadBuffers};
+
+/// Read `x` into a draft under the lock for reading, and go on with it.
+fn with_read<R>(
+    part: &Part,
+    x: &Bound<'_, PyAny>,
+    work: impl FnOnce(&Guarded, &held::Model, &mut ThreadBuffers) -> PyResult<R>,
+) -> PyResult<R> {
+    let py = x.py();
+    let mut buffers = thread_buffers();
+    if let Ok(dict) = x.cast_exact::<PyDict>() {
+        let guarded = part.read(py)?;
+        if guarded.read_dict::<Root>(dict, &mut buffers.draft)? {
+            return work(&guarded, guarded.held(py)?, &mut buffers);
+        }
+    }
+    // Reading may run Python code, which may use this model: not under the lock.
+    let dict = plain_dict(x).map_err(|error| part.named(py, error))?;
+    let guarded = part.read(py)?;
+    guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
+    work(&guarded, guarded.held(py)?, &mut buffers)
+}
+
+/// Read `x` into a draft under the lock for writing, learn from it, and make objects of what is new.
+fn with_write<R>(
+    part: &Part,
+    x: &Bound<'_, PyAny>,
+    learn: impl FnOnce(&mut held::Model, &mut ThreadBuffers) -> PyResult<()>,
+    then: impl FnOnce(&Guarded, &held::Model, &mut ThreadBuffers) -> PyResult<R>,
+) -> PyResult<R> {
+    let py = x.py();
+    let mut buffers = thread_buffers();
+    let mut guarded = part.write(py)?;
+    let read = match x.cast_exact::<PyDict>() {
+        Ok(dict) => guarded.read_dict::<Root>(dict, &mut buffers.draft)?,
+        Err(_) => false,
+    };
+    if !read {
+        drop(guarded);
+        let dict = plain_dict(x).map_err(|error| part.named(py, error))?;
+        guarded = part.write(py)?;
+        guarded.read_plain::<Root>(&dict, &mut buffers.draft)?;
+    }
+    let model = guarded.held_mut::<Root>(py)?;
+    let (features, classes) = (model.schema().len(), model.labels().known());
+    learn(model, &mut buffers)?;
+    if model.schema().len() != features || model.labels().known() != classes {
+        guarded.sync_names(py)?;
+    }
+    then(&guarded, guarded.held(py)?, &mut buffers)
+}
+
+/// Learn one example.
+pub fn learn(part: &Part, x: &Bound<'_, PyAny>, y: Option<&Bound<'_, PyAny>>, w: Weight) -> PyResult<()> {
+    let py = x.py();
+    let y = OneTarget::read(py, part.role(py)?, y).map_err(|error| part.named(py, error))?;
+    let w = w.number().map_err(|fault| part.named(py, raise(py, &fault)))?;
+    with_write(
+        part,
+        x,
+        |model, buffers| model.learn(&mut buffers.draft, y.target(), w, &mut buffers.scratch).or_raise(py),
+        |_, _, _| Ok(()),
+    )
+}
+
+/// Predict the class or the number for one example, or whether it is an anomaly.
+pub fn predict(part: &Part, x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    with_read(part, x, |guarded, model, buffers| {
+        if model.role() == Role::AnomalyDetector {
+            let score = model.score(&mut buffers.draft, &mut buffers.scratch).or_raise(py)?;
+            let anomaly = model.classify(score).or_raise(py)?;
+            return Ok(PyBool::new(py, anomaly).to_owned().into_any().unbind());
+        }
+        model.predict(&mut buffers.draft, Want::Class, &mut buffers.answer, &mut buffers.scratch).or_raise(py)?;
+        answer(py, guarded, model, &buffers.answer)
+    })
+}
+
+/// The probability of each class for one example.
+pub fn predict_proba<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let py = x.py();
+    with_read(part, x, |guarded, model, buffers| {
+        if model.role() != Role::Classifier {
+            let message = format!("{}: only a classifier has probabilities", model.title());
+            return Err(raise(py, &Fault::wrong_type(message)));
+        }
+        model
+            .predict(&mut buffers.draft, Want::Probabilities, &mut buffers.answer, &mut buffers.scratch)
+            .or_raise(py)?;
+        probabilities(py, guarded, &buffers.answer, None)
+    })
+}
+
+/// How unusual an example is, for anomaly detectors; else the signed distance to the decision boundary, where there is
+/// one.
+pub fn score(part: &Part, x: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let py = x.py();
+    with_read(part, x, |_, model, buffers| model.score(&mut buffers.draft, &mut buffers.scratch).or_raise(py))
+}
+
+/// Two numbers between which the target lies with probability `coverage`, for learners that say how sure they are.
+pub fn predict_interval(part: &Part, x: &Bound<'_, PyAny>, coverage: f64) -> PyResult<(f64, f64)> {
+    let py = x.py();
+    with_read(part, x, |_, model, buffers| {
+        model.interval(&mut buffers.draft, coverage, &mut buffers.scratch).or_raise(py)
+    })
+}
+
+/// Transform one example.
+pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let py = x.py();
+    with_read(part, x, |_, model, buffers| {
+        // What was never learned still has to come out: a copy of the model gets to know it.
+        let copy =
+            buffers.draft.is_news().then(|| model.acquainted(&mut buffers.draft)).transpose().or_raise(py)?;
+        let model = copy.as_ref().unwrap_or(model);
+        model.transform(&mut buffers.draft, &mut buffers.row, &mut buffers.scratch).or_raise(py)?;
+        let schema = model.output().or_raise(py)?;
+        transformed(py, &schema, buffers.row.row())
+    })
+}
+
+/// Predict one example, then learn it. Returns what was predicted.
+pub fn step(
+    part: &Part,
+    x: &Bound<'_, PyAny>,
+    y: Option<&Bound<'_, PyAny>>,
+    w: Weight,
+    proba: bool,
+) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    let y = OneTarget::read(py, part.role(py)?, y).map_err(|error| part.named(py, error))?;
+    let w = w.number().map_err(|fault| part.named(py, raise(py, &fault)))?;
+    let want = if proba { Want::Probabilities } else { Want::Class };
+    let waiting = Cell::new(None);
+    with_write(
+        part,
+        x,
+        |model, buffers| {
+            waiting.set(model.labels().entries().iter().position(Option::is_none));
+            let ThreadBuffers { draft, answer, scratch, .. } = buffers;
+            model.step(draft, y.target(), w, want, answer, scratch).or_raise(py)
+        },
+        |guarded, model, buffers| match proba {
+            true => Ok(probabilities(py, guarded, &buffers.answer, waiting.get())?.into_any().unbind()),
+            false => answer(py, guarded, model, &buffers.answer),
+        },
+    )
+}
+
+fn answer(py: Python<'_>, guarded: &Guarded, model: &held::Model, answer: &Answer) -> PyResult<Py<PyAny>> {
+    match model.role().predicts_numbers() {
+        true => Ok(PyFloat::new(py, answer.number).into_any().unbind()),
+        false => Ok(guarded.label(py, answer.class.class)),
+    }
+}
+
+/// Probabilities by label, but for a code that was `waiting` for its label when they were given.
+fn probabilities<'py>(
+    py: Python<'py>,
+    guarded: &Guarded,
+    answer: &Answer,
+    waiting: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (code, (label, probability)) in guarded.labels().iter().zip(&answer.class.probabilities).enumerate() {
+        if let Some(label) = label.as_ref().filter(|_| waiting != Some(code)) {
+            dict.set_item(label, probability)?;
+        }
+    }
+    Ok(dict)
+}
+
+/// A transformed row as a dict; what is missing is left out, the zeros of a sparse row are written out.
+fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let mut failed = None;
+    let mut put = |slot: usize, value: Value| {
+        let set = match (schema.name(slot), value) {
+            (Name::Text(name), Value::Number(number)) => dict.set_item(&*name, number),
+            (Name::Number(name), Value::Number(number)) => dict.set_item(name, number),
+            (name, Value::Nominal(code)) => {
+                let text = code.and_then(|code| schema.values(slot).text(code));
+                match name {
+                    Name::Text(name) => dict.set_item(&*name, text),
+                    Name::Number(name) => dict.set_item(name, text),
+                }
+            }
+        };
+        failed = failed.take().or(set.err());
+    };
+    match row {
+        Row::Sparse(sparse) => (0..sparse.width).for_each(|slot| {
+            if let Some(value) = row.get(slot) {
+                put(slot, value);
+            }
+        }),
+        _ => row.each(put),
+    }
+    failed.map_or(Ok(dict), Err)
+}

@@ -1,0 +1,288 @@
+//! `millstream._core.Part`: the base class of compiled components. It owns the lock, and what all of them have in common.
+//!
+//! Whoever asks takes the lock for reading, whoever changes for writing, so a reader in one thread never sees a half-made
+//! update of another. A thread that must wait gives up the GIL first. No Python code runs under the lock: it might use
+//! the same component.
+
+use std::sync::{OnceLock, RwLockReadGuard};
+
+use millstream_core::declaration::Role;
+use millstream_core::draft::Draft;
+use millstream_core::held::Held;
+use millstream_core::Fault;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::PyClass;
+use serde_json::Value as Json;
+
+use crate::any_held::{each_kind, AnyHeld, Factory, Kind};
+use crate::dicts::{read_dict, Keys};
+use crate::errors::{by, raise, shown, OrRaise};
+use crate::labels::show_label;
+use crate::lock::{Lock, Session, WriteGuard};
+use crate::saved::opened;
+
+/// What the lock guards: a component, and the Python objects of its names and labels.
+#[derive(Default)]
+pub struct Guarded {
+    any: Option<AnyHeld>,
+    keys: Keys,
+    /// Label objects by code, so that predictions need not make new ones.
+    labels: Vec<Option<Py<PyAny>>>,
+}
+
+#[cold]
+fn unbuilt(py: Python<'_>, word: &str) -> PyErr {
+    raise(py, &Fault::value(format!("this {word} was not built: call super().__init__(…) in its __init__")))
+}
+
+impl Guarded {
+    #[inline]
+    pub fn held<P: Kind>(&self, py: Python<'_>) -> PyResult<&Held<P>> {
+        self.any.as_ref().and_then(P::of).ok_or_else(|| unbuilt(py, P::WORD))
+    }
+
+    #[inline]
+    pub fn held_mut<P: Kind>(&mut self, py: Python<'_>) -> PyResult<&mut Held<P>> {
+        self.any.as_mut().and_then(P::of_mut).ok_or_else(|| unbuilt(py, P::WORD))
+    }
+
+    /// After a change: make objects of new names and labels.
+    pub fn sync_names(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(any) = &self.any else { return Ok(()) };
+        each_kind!(any, held => self.keys.sync_names(py, held.schema()))?;
+        let entries = each_kind!(any, held => held.labels().entries());
+        self.labels.truncate(entries.len());
+        // The first code may have waited for its label; the others are met in order.
+        for code in (0..entries.len().min(1)).chain(self.labels.len().max(1)..entries.len()) {
+            let label =
+                entries[code].as_ref().map(|label| show_label(py, label).map(Bound::unbind)).transpose()?;
+            match self.labels.get_mut(code) {
+                Some(known) => *known = label,
+                None => self.labels.push(label),
+            }
+        }
+        Ok(())
+    }
+
+    /// Change the component without the GIL, and make objects of new names and labels before a reader can see it. A
+    /// reader that waits for the lock has given up the GIL, so it can be had here.
+    pub fn change<P: Kind, R>(&mut self, work: impl FnOnce(&mut Held<P>) -> R) -> Option<R> {
+        let held = self.any.as_mut().and_then(P::of_mut)?;
+        let before = (held.schema().len(), held.labels().known());
+        let result = work(held);
+        if (held.schema().len(), held.labels().known()) != before {
+            Python::attach(|py| self.sync_names(py)).ok()?;
+        }
+        Some(result)
+    }
+
+    /// Read a dict; false if Python code would have to run for it.
+    #[inline]
+    pub fn read_dict<P: Kind>(&self, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<bool> {
+        let py = dict.py();
+        let held = self.held::<P>(py)?;
+        read_dict(dict, held.schema(), &self.keys, held.missing_is_zero(), draft)
+            .map_err(|error| by(py, error, held.title()))
+    }
+
+    /// Read what `plain_dict` made.
+    pub fn read_plain<P: Kind>(&self, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<()> {
+        match self.read_dict::<P>(dict, draft)? {
+            true => Ok(()),
+            false => {
+                let message = format!("an example cannot be read: {}", shown(dict.as_any()));
+                Err(raise(dict.py(), &Fault::wrong_type(message)))
+            }
+        }
+    }
+
+    /// Label objects by code, None for a code that waits for its label.
+    pub fn labels(&self) -> &[Option<Py<PyAny>>] {
+        &self.labels
+    }
+
+    pub fn label(&self, py: Python<'_>, class: Option<u32>) -> Py<PyAny> {
+        class
+            .and_then(|code| self.labels.get(code as usize))
+            .and_then(Option::as_ref)
+            .map_or_else(|| py.None(), |label| label.clone_ref(py))
+    }
+}
+
+#[pyclass(subclass, frozen, module = "millstream._core")]
+pub struct Part {
+    lock: Lock<Guarded>,
+    /// Fixed when it is built; kept outside the lock, because it tells how to read a target.
+    role: OnceLock<Role>,
+    factory: Factory,
+}
+
+impl Part {
+    pub fn of<P: Kind>() -> Self {
+        Part { lock: Lock::default(), role: OnceLock::new(), factory: Factory::of::<P>() }
+    }
+
+    #[inline]
+    pub fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, Guarded>> {
+        self.lock.read(py)
+    }
+
+    #[inline]
+    pub fn write<'a>(&'a self, py: Python<'_>) -> PyResult<WriteGuard<'a, Guarded>> {
+        self.lock.write(py)
+    }
+
+    pub fn session<'a>(&'a self, py: Python<'_>) -> PyResult<Session<'a, Guarded>> {
+        self.lock.session(py)
+    }
+
+    #[inline]
+    pub fn role(&self, py: Python<'_>) -> PyResult<Role> {
+        self.role.get().copied().ok_or_else(|| unbuilt(py, self.factory.word))
+    }
+
+    pub fn install(&self, py: Python<'_>, any: AnyHeld) -> PyResult<()> {
+        let role = any.role();
+        let mut guarded = self.write(py)?;
+        *guarded = Guarded { any: Some(any), ..Guarded::default() };
+        guarded.sync_names(py)?;
+        let _ = self.role.set(role);
+        Ok(())
+    }
+
+    /// Put the name of the component in front of an error.
+    #[cold]
+    pub fn named(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        match self.asked(py, |any| Ok(each_kind!(any, held => held.title().to_string()))) {
+            Ok(title) => by(py, error, &title),
+            Err(broken) => broken,
+        }
+    }
+
+    fn asked<R>(&self, py: Python<'_>, work: impl FnOnce(&AnyHeld) -> PyResult<R>) -> PyResult<R> {
+        work(self.read(py)?.any.as_ref().ok_or_else(|| unbuilt(py, self.factory.word))?)
+    }
+}
+
+#[pymethods]
+impl Part {
+    /// Build from a description in JSON.
+    fn _build(&self, py: Python<'_>, description: &str) -> PyResult<()> {
+        let any = (self.factory.build)(&read_description(py, description)?).or_raise(py)?;
+        self.install(py, any)
+    }
+
+    /// Become what was saved, given as bytes or as an open file, or a copy of another component of this kind.
+    pub fn _load(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Factory { word, load, copy, .. } = self.factory;
+        let any = match source.cast::<Part>() {
+            Ok(other) => other.get().asked(py, |any| {
+                copy(any).ok_or_else(|| {
+                    let role = any.role().word();
+                    raise(py, &Fault::wrong_type(format!("millstream: a {role} is not a {word}")))
+                })
+            })?,
+            Err(_) => {
+                let saved = opened(source)?;
+                py.detach(|| load(saved)).or_raise(py)?
+            }
+        };
+        self.install(py, any)
+    }
+
+    /// The canonical description in JSON.
+    fn _description(&self, py: Python<'_>) -> PyResult<String> {
+        self.asked(py, |any| Ok(each_kind!(any, held => held.description().to_string())))
+    }
+
+    fn _role(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.role(py)?.word())
+    }
+
+    /// What messages call it.
+    fn _title(&self, py: Python<'_>) -> PyResult<String> {
+        self.asked(py, |any| Ok(each_kind!(any, held => held.title().to_string())))
+    }
+
+    /// What it has learned, in JSON.
+    fn _inspect(&self, py: Python<'_>) -> PyResult<String> {
+        self.asked(py, |any| Ok(each_kind!(any, held => held.inspect().to_string())))
+    }
+
+    /// Labels by code, None for a code that waits for its label.
+    fn _labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.asked(py, |any| {
+            let labels = each_kind!(any, held => held.labels().entries()).iter();
+            let labels = labels.map(|label| label.as_ref().map(|label| show_label(py, label)).transpose());
+            PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
+        })
+    }
+
+    /// The whole component as bytes: one versioned, checksummed value.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.asked(py, |any| each_kind!(any, held => held.save()).or_raise(py))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Bytes of memory that it holds.
+    #[getter]
+    fn memory(&self, py: Python<'_>) -> PyResult<usize> {
+        self.asked(py, |any| Ok(each_kind!(any, held => held.memory())))
+    }
+}
+
+/// A class of Python with components of one kind.
+pub trait Component: PyClass<BaseType = Part> + Default {
+    type Kind: Kind;
+
+    /// An object that is not built yet.
+    fn start() -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Part::of::<Self::Kind>()).add_subclass(Self::default())
+    }
+}
+
+/// What the methods of such a class are written with.
+pub trait ComponentMethods<P: Kind> {
+    fn part(&self) -> &Part;
+    /// Ask the component.
+    fn ask<R>(&self, work: impl FnOnce(&Held<P>) -> PyResult<R>) -> PyResult<R>;
+    /// Change the component in one short step, in which it meets no names.
+    fn change<R>(&self, work: impl FnOnce(&mut Held<P>) -> PyResult<R>) -> PyResult<R>;
+    /// Change a copy of the component and put it in place; after an error all is as it was. Readers do not wait meanwhile.
+    fn replace<R>(&self, work: impl FnOnce(&mut Held<P>) -> PyResult<R>) -> PyResult<R>;
+}
+
+impl<C: Component> ComponentMethods<C::Kind> for Bound<'_, C> {
+    #[inline]
+    fn part(&self) -> &Part {
+        self.as_super().get()
+    }
+
+    #[inline]
+    fn ask<R>(&self, work: impl FnOnce(&Held<C::Kind>) -> PyResult<R>) -> PyResult<R> {
+        work(self.part().read(self.py())?.held(self.py())?)
+    }
+
+    #[inline]
+    fn change<R>(&self, work: impl FnOnce(&mut Held<C::Kind>) -> PyResult<R>) -> PyResult<R> {
+        work(self.part().write(self.py())?.held_mut(self.py())?)
+    }
+
+    fn replace<R>(&self, work: impl FnOnce(&mut Held<C::Kind>) -> PyResult<R>) -> PyResult<R> {
+        let py = self.py();
+        let session = self.part().session(py)?;
+        let mut next = self.ask(|held| Ok(held.clone()))?;
+        let result = work(&mut next)?;
+        let mut guarded = session.write(py)?;
+        *guarded.held_mut(py)? = next;
+        guarded.sync_names(py)?;
+        Ok(result)
+    }
+}
+
+/// A description in JSON.
+pub fn read_description(py: Python<'_>, description: &str) -> PyResult<Json> {
+    serde_json::from_str(description)
+        .map_err(|error| raise(py, &Fault::value(format!("millstream: not a description: {error}"))))
+}

@@ -1,0 +1,182 @@
+//! Components that receive numbers: `millstream._core.Statistic` and `millstream._core.DriftDetector`.
+
+use millstream_core::drift::Direction;
+use millstream_core::{detector, statistic};
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::borrowed_rows::read_numbers;
+use crate::errors::OrRaise;
+use crate::part::{Component, ComponentMethods, Part};
+use crate::targets::{check_length, read_number, Weight};
+
+#[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
+#[derive(Default)]
+pub struct Statistic;
+
+impl Component for Statistic {
+    type Kind = Box<dyn statistic::Statistic>;
+}
+
+#[pymethods]
+impl Statistic {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyClassInitializer<Self> {
+        Self::start()
+    }
+
+    fn _takes_pairs(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        slf.ask(|held| Ok(held.statistic().takes_pairs()))
+    }
+
+    /// How many numbers it has received.
+    #[getter]
+    fn updates(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        slf.ask(|held| Ok(held.count()))
+    }
+
+    /// The current value; NaN while it is undefined.
+    fn get(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        slf.ask(|held| Ok(held.get()))
+    }
+
+    /// Start again.
+    fn reset(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.change(|held| held.reset().or_raise(slf.py()))
+    }
+
+    /// Receive a number, or a pair of them.
+    fn _update(
+        slf: &Bound<'_, Self>,
+        x: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        w: Weight,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let w = w.number().or_raise(py)?;
+        let x = read_number(x, "x")?;
+        let y = y.map_or(Ok(0.0), |y| read_number(y, "y"))?;
+        slf.change(|held| held.update(x, y, w).or_raise(py))
+    }
+
+    /// Receive many; a bad one changes nothing.
+    fn _update_many(
+        slf: &Bound<'_, Self>,
+        x: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        w: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let x = read_numbers(x)?;
+        let y = y.map(read_numbers).transpose()?;
+        let w = w.map(read_numbers).transpose()?;
+        check_length(py, "y", y.as_ref().map(Vec::len), x.len())?;
+        check_length(py, "w", w.as_ref().map(Vec::len), x.len())?;
+        slf.replace(|held| {
+            let updated = py.detach(|| {
+                x.iter().enumerate().try_for_each(|(row, &x)| {
+                    let y = y.as_ref().map_or(0.0, |y| y[row]);
+                    let w = w.as_ref().map_or(1.0, |w| w[row]);
+                    held.update(x, y, w).map_err(|fault| fault.at_row(row))
+                })
+            });
+            updated.or_raise(py)
+        })
+    }
+
+    /// Merge the same statistic of another part of the stream.
+    fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Statistic>) -> PyResult<()> {
+        let other = other.ask(|held| Ok(held.clone()))?;
+        slf.change(|held| held.merge(&other).or_raise(slf.py()))
+    }
+}
+
+#[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
+#[derive(Default)]
+pub struct DriftDetector;
+
+impl Component for DriftDetector {
+    type Kind = Box<dyn detector::DriftDetector>;
+}
+
+#[pymethods]
+impl DriftDetector {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyClassInitializer<Self> {
+        Self::start()
+    }
+
+    /// How many numbers it has received.
+    #[getter]
+    fn updates(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        slf.ask(|held| Ok(held.count()))
+    }
+
+    /// Whether the last number brought a change to light.
+    #[getter]
+    fn drift_detected(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        slf.ask(|held| Ok(held.detector().verdict().drift))
+    }
+
+    /// Whether the last number made a change likely.
+    #[getter]
+    fn warning_detected(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        slf.ask(|held| Ok(held.detector().verdict().warning))
+    }
+
+    /// Which way the mean went at a change or a warning: "up", "down", or None.
+    #[getter]
+    fn direction(slf: &Bound<'_, Self>) -> PyResult<Option<&'static str>> {
+        slf.ask(|held| {
+            Ok(match held.detector().verdict().direction {
+                Direction::Up => Some("up"),
+                Direction::Down => Some("down"),
+                Direction::Unknown => None,
+            })
+        })
+    }
+
+    /// With which number the change is believed to have begun, counted from 0 since the detector was made or reset;
+    /// None where the last number brought neither a change nor a warning.
+    #[getter]
+    fn change_point(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        slf.ask(|held| Ok(held.change_point()))
+    }
+
+    /// The current estimate of the mean.
+    #[getter]
+    fn estimation(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        slf.ask(|held| Ok(held.detector().estimation()))
+    }
+
+    /// Start again.
+    fn reset(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.change(|held| held.reset().or_raise(slf.py()))
+    }
+
+    /// Receive a number.
+    fn update(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = slf.py();
+        let x = read_number(x, "x").map_err(|error| slf.part().named(py, error))?;
+        slf.change(|held| held.update(x).or_raise(py))
+    }
+
+    /// Receive many; returns the indices at which it found a change. A bad one changes nothing.
+    fn _update_many(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+        let py = slf.py();
+        // Numbers in a row are borrowed, others are copied.
+        let borrowed = x.cast::<PyArray1<f64>>().ok().and_then(|array| array.try_readonly().ok());
+        let copied;
+        let numbers = match borrowed.as_ref().and_then(|array| array.as_slice().ok()) {
+            Some(numbers) => numbers,
+            None => {
+                copied = read_numbers(x)?;
+                &copied
+            }
+        };
+        slf.replace(|held| py.detach(|| held.update_many(numbers)).or_raise(py))
+    }
+}
