@@ -86,7 +86,7 @@ def test_a_budget_is_kept_and_reported(max_bytes: int) -> None:
 def test_leaves_that_rest_wake_where_there_is_more_to_win() -> None:
     """Both halves of the stream need the same few leaves' worth of memory, one after the other."""
     random = np.random.default_rng(3)
-    model = tree.HoeffdingTreeClassifier(max_bytes=14_000, grace_period=50)
+    model = tree.HoeffdingTreeClassifier(max_bytes=16_000, grace_period=50)
     X = random.uniform(size=(60_000, 8))
     X[:30_000, 0] /= 2
     X[30_000:, 0] = (1 + X[30_000:, 0]) / 2
@@ -96,7 +96,7 @@ def test_leaves_that_rest_wake_where_there_is_more_to_win() -> None:
         model.learn_many(X[start : start + 5_000], y[start : start + 5_000].astype(int))
         awake.append({node["node"] for node in model.inspect()["nodes"] if node.get("active")})
     assert awake[-1] - awake[5], "a leaf of the second half has statistics"
-    assert model.memory <= 14_000
+    assert model.memory <= 16_000
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,12 @@ def test_a_tree_by_hand_as_text_rules_and_importances():
         "└─ carrier ≠ UA or missing: 20, 4 ± 1"
     )
     assert repr(rules_of(own)) == (
-        "if (carrier ≠ UA or missing) then 4 (mean of 20)\n"
-        "if carrier = UA and (hour ≤ 12.5 or missing) then 10 (mean of 10)\n"
-        "if carrier = UA and hour > 12.5 then 30 (mean of 10)"
+        "if (carrier ≠ UA or missing) then 4 (n = 20)\n"
+        "if carrier = UA and (hour ≤ 12.5 or missing) then 10 (n = 10)\n"
+        "if carrier = UA and hour > 12.5 then 30 (n = 10)"
     )
-    assert importances(own) == {"carrier": 0.5, "hour": 0.5}
+    # Of equal merit, with 40 and 20 examples.
+    assert importances(own) == pytest.approx({"carrier": 2 / 3, "hour": 1 / 3})
     found = nodes_frame(own, "pandas")
     assert found.prediction.tolist() == [12.0, 20.0, 4.0, 10.0, 30.0]
     assert found.split_decided_by.tolist()[:2] == ["bound", "tie"]
@@ -198,7 +199,7 @@ def test_nodes_as_a_frame(model, kind):
     if kind == "pandas":
         assert found.parent.isna().sum() == 1
         leaves = found[found.leaf]
-        assert leaves["count late"].sum() == pytest.approx(found["count late"][0])
+        assert found.weight[0] == 6000 > leaves.weight.sum()
         assert leaves.split_learned.isna().all()
         assert found[~found.leaf].split_learned.notna().all()
 
@@ -214,13 +215,13 @@ def test_splits_say_when_and_why(model):
     assert "split at example" in model.draw().svg
 
 
-def test_importances_are_merit_times_weight(model):
+def test_importances_are_merit_times_node_weight(model):
     shares = model.feature_importances
     assert sum(shares.values()) == pytest.approx(1.0)
     assert set(shares) == {"hour", "carrier", "wind"}
     assert list(shares.values()) == sorted(shares.values(), reverse=True)
     found = model.splits("pandas")
-    gains = (found.merit * found.weight).groupby(found.feature).sum()
+    gains = (found.merit * found.node_weight).groupby(found.feature).sum()
     for name, gain in (gains / gains.sum()).items():
         assert shares[name] == pytest.approx(gain)
 
@@ -278,7 +279,7 @@ def test_a_tree_that_has_learned_nothing():
     assert why.prediction == why.base == 0.0
     assert "<svg" in model._repr_html_()
     model.learn_one({"a": 1.0}, True)
-    assert repr(model.rules()) == "always True (100 % of 1)"
+    assert repr(model.rules()) == "always True (100 %, n = 1)"
     assert model.feature_importances == {"a": 0.0}
 
 

@@ -10,14 +10,16 @@ from millstream.base import Classifier, Regressor
 from millstream.compose.members import find_member
 from millstream.drift import ADWIN
 from millstream.drift.base import DriftDetector
-from millstream.tree.readable import DROPPED, DROPPED_OF_NUMBERS, as_here
+from millstream.tree.readable import UNSUPPORTED, UNSUPPORTED_OF_NUMBERS, as_here
 from millstream.tree.tables import mean_importances
 
 __all__ = ["ARFClassifier", "ARFRegressor"]
 
 _DRIFT = ADWIN(delta=0.001)
 _WARNING = ADWIN(delta=0.01)
-_DROPPED_METRIC = {"metric": "votes weigh the accuracy of their tree, numbers one over its mean absolute error"}
+_UNSUPPORTED_METRIC = {
+    "metric": "votes weigh the accuracy of their tree, numbers one over its mean absolute error"
+}
 
 
 class Forest(Native):
@@ -55,7 +57,7 @@ class Forest(Native):
         return self._count("warnings", place)
 
     def _count(self, what: str, place: int | None) -> int:
-        members = self.inspect()["members"]
+        members = self._numbers()["members"]
         if place is not None:
             members = [members[find_member(self.name, len(self), place, "tree")]]
         return sum(member[what] for member in members)
@@ -155,7 +157,7 @@ class ARFClassifier(Forest, Classifier):
         "n_jobs": "n_threads",
         "lambda_value": "poisson_rate",
     }
-    dropped = {**DROPPED, **_DROPPED_METRIC}
+    unsupported = {**UNSUPPORTED, **_UNSUPPORTED_METRIC}
 
     def __init__(
         self,
@@ -297,7 +299,7 @@ class ARFRegressor(Forest, Regressor):
         "lambda_value": "poisson_rate",
         "aggregation_method": "aggregation",
     }
-    dropped = {**DROPPED_OF_NUMBERS, **_DROPPED_METRIC}
+    unsupported = {**UNSUPPORTED_OF_NUMBERS, **_UNSUPPORTED_METRIC}
 
     def __init__(
         self,

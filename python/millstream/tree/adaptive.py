@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.base import Classifier
-from millstream.tree.readable import DROPPED, DROPPED_DETECTOR, ReadableTree
+from millstream.tree.readable import UNSUPPORTED, UNSUPPORTED_DETECTOR, ReadableTree
 
 __all__ = ["ExtremelyFastDecisionTreeClassifier", "HoeffdingAdaptiveTreeClassifier"]
 
@@ -88,7 +88,7 @@ class HoeffdingAdaptiveTreeClassifier(ReadableTree, Classifier):
     """
 
     name = "tree.HoeffdingAdaptiveTreeClassifier"
-    dropped = {**DROPPED, **DROPPED_DETECTOR}
+    unsupported = {**UNSUPPORTED, **UNSUPPORTED_DETECTOR}
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class ExtremelyFastDecisionTreeClassifier(ReadableTree, Classifier):
     """
 
     name = "tree.ExtremelyFastDecisionTreeClassifier"
-    dropped = DROPPED
+    unsupported = UNSUPPORTED
 
     def __init__(
         self,

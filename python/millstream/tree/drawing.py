@@ -106,7 +106,8 @@ class _Picture:
     def __init__(self, cut: Cut) -> None:
         self.cut = cut
         self.grown = cut.grown
-        means = [leaf.mean for leaf in self.grown.leaves() if leaf.mean is not None and leaf.weight > 0.0]
+        leaves = [leaf.estimate for leaf in self.grown.leaves()]
+        means = [leaf.mean for leaf in leaves if leaf.mean is not None and leaf.weight > 0.0]
         self.range = min(means, default=0.0), max(means, default=0.0)
         self.cards = self._placed()
         depth = max(card.column for card in self.cards) + 1
@@ -259,15 +260,16 @@ class _Picture:
         """The colour of a leaf: stronger, the surer it is."""
         code = self.grown.code(node)
         if not self.grown.of_classes:
-            return (_COLOURS[0], 0.02 + 0.24 * self._height(node)) if node.mean is not None else None
+            return (_COLOURS[0], 0.02 + 0.24 * self._height(node)) if node.estimate.mean is not None else None
         return None if code is None else (_colour(code), 0.03 + 0.17 * self.grown.share(node, code))
 
     def _height(self, node: Node) -> float:
         """Where a node's mean lies between the least and the greatest of the leaves."""
         least, greatest = self.range
-        if node.mean is None or greatest == least:
+        mean = node.estimate.mean
+        if mean is None or greatest == least:
             return 0.5
-        return min(max((node.mean - least) / (greatest - least), 0.0), 1.0)
+        return min(max((mean - least) / (greatest - least), 0.0), 1.0)
 
     def _bar(self, node: Node, x: float, y: float, width: float) -> list[str]:
         """The shares of the classes, or where the mean lies."""
@@ -276,11 +278,12 @@ class _Picture:
             length = width * self._height(node)
             parts = [f'{bar}x="{x:.1f}" width="{width:.1f}" fill="#80808033"/>']
             return [*parts, f'{bar}x="{x:.1f}" width="{length:.1f}" fill="{_COLOURS[0]}"/>']
-        if node.weight <= 0.0:
+        estimate = node.estimate
+        if estimate.weight <= 0.0:
             return [f'{bar}x="{x:.1f}" width="{width:.1f}" fill="#80808033"/>']
         shares: dict[str, float] = {}
-        for code, count in enumerate(node.counts):
-            shares[_colour(code)] = shares.get(_colour(code), 0.0) + max(count, 0.0) / node.weight
+        for code, count in enumerate(estimate.counts):
+            shares[_colour(code)] = shares.get(_colour(code), 0.0) + max(count, 0.0) / estimate.weight
         parts = []
         for colour, share in shares.items():
             if (length := share * width) >= 0.3:

@@ -35,8 +35,8 @@ class Step:
 class Explanation:
     """The way of an example through a tree, and what each feature on it did to the answer.
 
-    `base` is the share of the class in the weight that the leaves have seen, or the mean. Each step changes it;
-    where the way ends it is `share`, which is `base` and the sum of `contributions`. What the leaf's own model
+    `base` is the share of the class in all examples that the tree has learned, or their mean. Each step changes
+    it; where the way ends it is `share`, which is `base` and the sum of `contributions`. What the leaf's own model
     (naive Bayes, a linear model, alternates of an adaptive tree) says beyond that is `leaf_model`; with it the sum
     is `prediction`: the probability of the class, or the number.
 
@@ -48,8 +48,8 @@ class Explanation:
     ...     model.learn_one({"hour": float(i % 24), "day": float(i % 7)}, i % 24 > 15)
     >>> model.explain_one({"hour": 20.0, "day": 2.0})
     way               value  change  share of True
-    all examples                             0.293
-    hour > 14.636        20  +0.589          0.882
+    all examples                             0.320
+    hour > 14.636        20  +0.562          0.882
     hour > 15.727        20  +0.118          1.000
     the leaf's model         +0.000          1.000
     """
@@ -116,7 +116,7 @@ def explain(grown: Grown, x: Mapping[Any, Any], label: Any, answer: Any, found: 
         branch = _taken(node, value)
         node = grown.nodes[branch.child]
         # An empty leaf has seen nothing that would change the answer.
-        share = grown.share(node, code) if node.weight > 0.0 else before
+        share = grown.share(node, code) if node.estimate.weight > 0.0 else before
         steps.append(Step(branch.feature, value, _words(branch, value), share, share - before, node.place))
         before = share
     return Explanation(label, base, tuple(steps), before, prediction, "share" if grown.of_classes else "mean")

@@ -11,7 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Branch", "Grown", "Node", "amount", "class_name", "feature_name", "percent", "plain", "short"]
+__all__ = [
+    "Branch",
+    "Estimate",
+    "Grown",
+    "Node",
+    "amount",
+    "class_name",
+    "feature_name",
+    "percent",
+    "plain",
+    "short",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +50,22 @@ class Branch:
         return f"{feature_name(self.feature)} {self.label}"
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The class weights or the moments that a node predicts from."""
+
+    counts: list[float]
+    weight: float
+    mean: float | None
+    variance: float | None
+
+
 @dataclass(slots=True)
 class Node:
-    """One node; of a leaf `feature` is None and there are no branches."""
+    """One node; of a leaf `feature` is None and there are no branches.
+
+    `counts`, `weight`, `mean` and `variance` are those of all examples that the node has received.
+    """
 
     place: int
     parent: int | None
@@ -51,6 +75,8 @@ class Node:
     weight: float
     mean: float | None
     variance: float | None
+    #: A leaf also knows what its parent's split estimated for it; None where it knows its examples only.
+    estimated: Estimate | None = None
     feature: Any = None
     threshold: float | None = None
     branches: list[Branch] = field(default_factory=list)
@@ -65,6 +91,11 @@ class Node:
     def leaf(self) -> bool:
         """Whether it has no branches."""
         return not self.branches
+
+    @property
+    def estimate(self) -> Estimate:
+        """What it predicts from: its examples and, of a leaf, what its parent's split estimated for it."""
+        return self.estimated or Estimate(self.counts, self.weight, self.mean, self.variance)
 
 
 class Grown:
@@ -109,6 +140,7 @@ class Grown:
             weight=math.fsum(counts) if weight is None else float(weight),
             mean=told.get("mean"),
             variance=told.get("variance"),
+            estimated=_estimate(told.get("estimate")),
             told=told,
         )
         if not told.get("leaf", feature is None):
@@ -152,10 +184,11 @@ class Grown:
         return way[::-1]
 
     def code(self, node: Node) -> int | None:
-        """The class that most examples of a node have; None if it has none."""
-        if not node.counts or node.weight <= 0.0:
+        """The class of the largest weight in a node; None if it has none."""
+        counts = node.estimate.counts
+        if not counts or node.estimate.weight <= 0.0:
             return None
-        return max(range(len(node.counts)), key=node.counts.__getitem__)
+        return max(range(len(counts)), key=counts.__getitem__)
 
     def label(self, code: int) -> Any:
         """A class by its code."""
@@ -163,19 +196,21 @@ class Grown:
         return self.labels[code] if known else code
 
     def answer(self, node: Node) -> Any:
-        """The class of most examples, or their mean; None where nothing has been learned."""
-        if node.mean is not None:
-            return node.mean if node.weight > 0.0 else None
+        """The class of the largest weight, or the mean; None where nothing has been learned."""
+        estimate = node.estimate
+        if estimate.mean is not None:
+            return estimate.mean if estimate.weight > 0.0 else None
         code = self.code(node)
         return None if code is None else self.label(code)
 
     def share(self, node: Node, code: int | None) -> float:
         """The share of a class in a node, or its mean; 0 where nothing has been learned."""
+        estimate = node.estimate
         if not self.of_classes:
-            return float(node.mean or 0.0)
-        if code is None or code >= len(node.counts) or node.weight <= 0.0:
+            return float(estimate.mean or 0.0)
+        if code is None or code >= len(estimate.counts) or estimate.weight <= 0.0:
             return 0.0
-        return node.counts[code] / node.weight
+        return estimate.counts[code] / estimate.weight
 
     def said(self, node: Node) -> str:
         """What a node answers and how sure it is, in words."""
@@ -183,7 +218,8 @@ class Grown:
         if answer is None:
             return "nothing learned"
         if not self.of_classes:
-            spread = "" if node.variance is None else f" ± {short(math.sqrt(max(node.variance, 0.0)), 4)}"
+            variance = node.estimate.variance
+            spread = "" if variance is None else f" ± {short(math.sqrt(max(variance, 0.0)), 4)}"
             return f"{short(answer, 4)}{spread}"
         return f"{class_name(answer)} ({percent(self.share(node, self.code(node)))})"
 
@@ -207,6 +243,15 @@ class Grown:
             f"split at example {split['learned']:,} with {amount(split['weight'])} in the leaf: "
             f"merit {short(split['merit'], 3)}{beside}; bound {short(split['bound'], 3)}, {how}"
         )
+
+
+def _estimate(told: Any) -> Estimate | None:
+    if told is None:
+        return None
+    if isinstance(told, Mapping):
+        return Estimate([], float(told["weight"]), told["mean"], told["variance"])
+    counts = [float(count) for count in told]
+    return Estimate(counts, math.fsum(counts), None, None)
 
 
 def _branches(told: Mapping[str, Any], feature: Any) -> Iterator[Branch]:

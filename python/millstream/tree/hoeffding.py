@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.base import Classifier
-from millstream.tree.readable import DROPPED, ReadableTree
+from millstream.tree.readable import UNSUPPORTED, ReadableTree
 
 __all__ = ["HoeffdingTreeClassifier"]
 
@@ -69,13 +69,13 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
     Accuracy: 97.37%
     >>> model.draw(max_depth=1)
     HoeffdingTreeClassifier: 20,000 examples learned, 10 leaves, depth 4
-    15,550: class 1 (67.6 %)
-    ├─ x[1] ≤ 4.544: 7,139, class 0 (58.3 %)  … 8 nodes below
-    └─ x[1] > 4.544 or missing: 8,411, class 1 (89.5 %)  … 8 nodes below
+    20,000: class 1 (67.8 %)
+    ├─ x[1] ≤ 4.544: 7,517, class 0 (58.3 %)  … 8 nodes below
+    └─ x[1] > 4.544 or missing: 9,083, class 1 (89.3 %)  … 8 nodes below
     16 of 19 nodes not shown; max_depth and max_branches show more
     >>> why = model.explain_one({0: 1.0, 1: 2.0, 2: 3.0})
     >>> {name: round(share, 3) for name, share in why.contributions.items()}
-    {0: 0.416, 1: 0.259}
+    {0: 0.416, 1: 0.261}
 
     References
     ----------
@@ -85,7 +85,7 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
     """
 
     name = "tree.HoeffdingTreeClassifier"
-    dropped = DROPPED
+    unsupported = UNSUPPORTED
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ _LARGEST = 300_000_000
 
 
 #: River's parameters that trees here do without.
-DROPPED = {
+UNSUPPORTED = {
     "nominal_attributes": "text and bools are nominal, numbers are numeric",
     "max_size": "max_bytes is the limit, in bytes where River's max_size is in MiB: max_bytes=100 * 2**20",
     "memory_estimate_period": "max_bytes is kept at every example",
@@ -32,14 +32,14 @@ DROPPED = {
     "nb_threshold": "leaf_prediction='nba' finds for each leaf when naive Bayes is better",
 }
 #: The same of trees of numbers.
-DROPPED_OF_NUMBERS = {name: words for name, words in DROPPED.items() if name != "nb_threshold"} | {
+UNSUPPORTED_OF_NUMBERS = {name: words for name, words in UNSUPPORTED.items() if name != "nb_threshold"} | {
     "leaf_model": "leaf_prediction='linear' has a linear model in each leaf, with steps of learning_rate",
     "model_selector_decay": "leaf_prediction='adaptive' forgets old errors at a fixed rate",
     "splitter": "numbers are kept in a histogram of n_bins",
     "merit_preprune": "a split must reduce the variance",
 }
 #: The same of trees that adapt.
-DROPPED_DETECTOR = {"drift_detector": "each node has an ADWIN, whose delta is adwin_delta"}
+UNSUPPORTED_DETECTOR = {"drift_detector": "each node has an ADWIN, whose delta is adwin_delta"}
 
 
 def as_here(leaf_prediction: str) -> str:
@@ -73,9 +73,9 @@ class ReadableTree(Native):
 
         `path` also writes it, as a picture (.svg), a page (.html) or text (.txt). A large tree is cut where it
         would no longer be read at a glance, and says how much is hidden; `max_depth` and `max_branches`, for
-        splits into many nominal values, say where to cut instead. The counts are the weight that leaves have seen,
-        and of a split the sum of its leaves': less than all examples, as a leaf that is split hands on what it has
-        seen itself, and not what was estimated for it when it began.
+        splits into many nominal values, say where to cut instead. The count of a node is the weight of all
+        examples that it has received since it exists, so that the root counts all examples and the children of a
+        split only those that came after it. Until then a leaf predicts what its parent's split estimated.
         """
         drawing = Drawing(self._grown(), max_depth, max_branches)
         if path is not None:
@@ -89,9 +89,11 @@ class ReadableTree(Native):
     def to_frame(self, kind: str | None = None) -> Any:
         """A frame with a row for each node: its branch, what it has seen, and when and why it was split.
 
-        `kind` is "pandas", "polars" or "pyarrow"; by default the first that is installed. A leaf counts what it
-        has seen and what was estimated for it when its parent was split; a split counts what its leaves do, which
-        can be less than all examples that were learned.
+        `kind` is "pandas", "polars" or "pyarrow"; by default the first that is installed. `weight`, the counts of
+        classes and `variance` are those of all examples that a node has received since it exists; what was below
+        it may have been replaced since. `prediction` and `share` of a leaf also weigh what its parent's split
+        estimated for it. A tree that was saved before these counts were kept begins with what its leaves knew when
+        it was loaded, estimates included.
         """
         return nodes_frame(self._grown(), kind)
 
@@ -101,32 +103,27 @@ class ReadableTree(Native):
     @property
     def n_nodes(self) -> int:
         """How many nodes there are, splits and leaves."""
-        return len(self._grown().nodes)
+        return int(self._numbers()["n_nodes"])
 
     @property
     def n_leaves(self) -> int:
         """How many leaves there are."""
-        return sum(1 for _ in self._grown().leaves())
+        return int(self._numbers()["n_leaves"])
 
     @property
     def n_branches(self) -> int:
         """How many nodes are split."""
-        return sum(1 for node in self._grown().nodes.values() if not node.leaf)
+        return int(self._numbers()["n_branches"])
 
     @property
     def height(self) -> int:
         """How many splits there are above the deepest leaf; 0 of a tree that is one leaf."""
-        return self._grown().depth
+        return int(self._numbers()["height"])
 
     @property
     def summary(self) -> dict[str, Any]:
         """How large the tree is, in numbers."""
-        grown, told = self._grown(), self.inspect()
-        leaves = sum(1 for _ in grown.leaves())
-        sizes = {"n_nodes": len(grown.nodes), "n_branches": len(grown.nodes) - leaves, "n_leaves": leaves}
-        names = ("active_leaves", "inactive_leaves", "bytes")
-        rest = {name: told[name] for name in names if name in told}
-        return {**sizes, "height": grown.depth, **rest, "learned": grown.learned}
+        return dict(self._numbers())
 
     def debug_one(self, x: Features) -> str:
         """The way of an example through the tree as text: `explain_one`, as River calls it."""
@@ -135,10 +132,12 @@ class ReadableTree(Native):
     def splits(self, kind: str | None = None) -> Any:
         """A frame with a row for each split, in the order in which they were made: when and why.
 
-        `learned` is how many examples the tree had learned, `weight` the weight in the leaf, `merit` that of the
-        split; `second` is the next best feature (None if that was not to split) and `second_merit` its merit. The
-        split was made because the two are further apart than Hoeffding's `bound` (`decided_by` is "bound"), in a
-        tree of numbers by their ratio, or because the bound was below tau ("tie").
+        `node_weight` is the weight of all examples that the node has received until now. `learned` is how many
+        examples the tree had learned at the split, `weight` the weight in the leaf, with what its parent's split
+        estimated for it, `merit` that of the split; `second` is the next best feature (None if that was not to
+        split) and `second_merit` its merit. The split was made because the two are further apart than Hoeffding's
+        `bound` (`decided_by` is "bound"), in a tree of numbers by their ratio, or because the bound was below tau
+        ("tie").
         """
         return splits_frame(self._grown(), kind)
 
@@ -146,8 +145,7 @@ class ReadableTree(Native):
         """The way of an example through the tree, and what each feature on it does to the answer.
 
         Along the way the share of the predicted class (or of `label`), in a tree of numbers the mean, changes from
-        node to node; each change is put down to the feature that was asked for. Shares are of the weight that the
-        leaves have seen, as in `to_frame()`.
+        node to node; each change is put down to the feature that was asked for. Shares are those of `to_frame()`.
         """
         answer = self.predict_one(x)
         found = self.predict_proba_one(x) if self.role is CLASSIFIER else None
@@ -157,7 +155,8 @@ class ReadableTree(Native):
     def feature_importances(self) -> dict[Any, float]:
         """How much each feature matters, as shares, the greatest first.
 
-        It is the sum over the feature's splits of their merit times the weight with which they were made.
+        It is the sum over the feature's splits of their merit times the weight of all examples that their node has
+        received.
         """
         return importances(self._grown())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.base import Regressor
-from millstream.tree.readable import DROPPED_DETECTOR, DROPPED_OF_NUMBERS, ReadableTree, as_here
+from millstream.tree.readable import UNSUPPORTED_DETECTOR, UNSUPPORTED_OF_NUMBERS, ReadableTree, as_here
 
 __all__ = ["HoeffdingAdaptiveTreeRegressor", "HoeffdingTreeRegressor"]
 
@@ -67,7 +67,7 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
     """
 
     name = "tree.HoeffdingTreeRegressor"
-    dropped = DROPPED_OF_NUMBERS
+    unsupported = UNSUPPORTED_OF_NUMBERS
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class HoeffdingAdaptiveTreeRegressor(ReadableTree, Regressor):
     """
 
     name = "tree.HoeffdingAdaptiveTreeRegressor"
-    dropped = {**DROPPED_OF_NUMBERS, **DROPPED_DETECTOR}
+    unsupported = {**UNSUPPORTED_OF_NUMBERS, **UNSUPPORTED_DETECTOR}
 
     def __init__(
         self,

@@ -61,14 +61,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class Rule:
-    """One leaf: what leads to it, and what it has seen."""
+    """One leaf: what leads to it, what it predicts, and how many examples it has received."""
 
     conditions: tuple[Condition, ...]
-    #: The class of most examples in the leaf, or their mean; None where nothing has been learned.
+    #: The class of the largest weight in the leaf, or the mean; None where nothing has been learned.
     prediction: Any
-    #: The share of that class; None for a tree of numbers.
+    #: The share of that class, by the leaf's examples and by what its parent's split estimated for it; None for a
+    #: tree of numbers.
     share: float | None
-    #: The weight of examples in the leaf.
+    #: The weight of the examples that the leaf has received.
     weight: float
     #: The leaf's place in `to_frame()`.
     node: int
@@ -78,9 +79,9 @@ class Rule:
         if self.prediction is None:
             then = "nothing learned"
         elif self.share is None:
-            then = f"{short(self.prediction, 4)} (mean of {amount(self.weight)})"
+            then = f"{short(self.prediction, 4)} (n = {amount(self.weight)})"
         else:
-            then = f"{class_name(self.prediction)} ({percent(self.share)} of {amount(self.weight)})"
+            then = f"{class_name(self.prediction)} ({percent(self.share)}, n = {amount(self.weight)})"
         return f"if {when} then {then}" if when else f"always {then}"
 
 

@@ -57,6 +57,7 @@ def splits_frame(grown: Grown, kind: str | None) -> Any:
         "feature": _alike([node.feature for node in nodes]),
         "threshold": [node.threshold for node in nodes],
         "branches": [len(node.branches) for node in nodes],
+        "node_weight": [node.weight for node in nodes],
         **reasons,
     }
     return _framed(columns, kind)
@@ -93,11 +94,11 @@ def _framed(columns: Mapping[str, Any], kind: str | None) -> Any:
 
 
 def importances(grown: Grown) -> dict[Any, float]:
-    """The merit of each feature's splits by the weight that they were made with, as shares, the greatest first."""
+    """The merit of each feature's splits by the weight of their nodes, as shares, the greatest first."""
     gains = dict.fromkeys(grown.features, 0.0)
     for node in grown.nodes.values():
         if node.split:
-            gain = max(float(node.split.get("merit", 0.0)), 0.0) * float(node.split.get("weight", 0.0))
+            gain = max(float(node.split.get("merit", 0.0)), 0.0) * node.weight
             gains[node.feature] = gains.get(node.feature, 0.0) + gain
     total = sum(gains.values())
     shares = {name: gain / total if total > 0.0 else 0.0 for name, gain in gains.items()}

@@ -17,13 +17,13 @@ use crate::ensemble::engine::{Member, MemberOutput};
 use crate::ensemble::poisson::Poisson;
 use crate::ensemble::record::{Record, Spread};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::parameter::Arguments;
 use crate::part::Part;
 use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::tree::subspace::Subspace;
 use crate::tree::{Answer, Target, TaskOf, Tree, TreeLeaf, TreeModel, Want};
 
@@ -380,6 +380,10 @@ impl<L: TreeLeaf> Part for ForestMember<L> {
             "estimated_error": self.drift.as_ref().map(|detector| detector.0.estimation()),
             "model": L::shown(&self.grown.tree, schema),
         })
+    }
+
+    fn scalars(&self) -> Json {
+        json!({ "warnings": self.warnings, "drifts": self.drifts })
     }
 }
 

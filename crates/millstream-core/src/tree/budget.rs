@@ -137,6 +137,8 @@ impl<L: TreeLeaf> Tree<L> {
         let forks: usize = self.nodes.forks.iter().map(|fork| 8 * fork.children.len() + 64).sum();
         std::mem::size_of::<Self>()
             + 2 * node * nodes
+            + std::mem::size_of::<L::Tally>() * (nodes + nodes / 4 + 1)
+            + self.most_tally_memory() * nodes
             + std::mem::size_of::<Reason>() * (nodes - leaves.min(nodes))
             + std::mem::size_of::<L>() * (leaves / 4 + 1)
             + 2 * forks

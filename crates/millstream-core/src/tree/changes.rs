@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::all_finite;
 use crate::schema::Schema;
-use crate::state::require;
 
-use super::listing::name;
+use super::node_report::name;
 
 /// So many of the latest are kept.
 const MOST: usize = 100;

@@ -48,6 +48,8 @@ impl<L: TreeLeaf> Tree<L> {
         (self.nodes, self.leaves) = (nodes, leaves);
         self.classes = self.most_classes();
         self.reasons = order.iter().map(|&at| self.reasons[at as usize].take()).collect();
+        self.tallies = order.iter().map(|&at| std::mem::take(&mut self.tallies[at as usize])).collect();
+        self.measure_tallies();
         order
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A leaf is split as soon as the best split is better than none with Hoeffding's confidence, G(best) − 0 > ε; a
 //! Hoeffding tree waits until it is better than the second best. So a split is made early that may not be the best, and
-//! every `min_samples_reevaluate` examples each node on their way is reconsidered (`anytime`): the split is replaced if
+//! every `min_samples_reevaluate` examples each node on their way is reconsidered (`efdt`): the split is replaced if
 //! G(best) − G(own) > ε, and taken back if 0 − G(best) > ε.
 //!
 //! Ties are as in the Hoeffding tree for leaves. For a split that is reconsidered the paper has none; here with ε < τ it
@@ -12,7 +12,7 @@
 use crate::declaration::{Built, Declaration, Role};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
-use super::anytime::Anytime;
+use super::efdt::Anytime;
 use super::growth::Tree;
 use super::regression_settings;
 use super::settings::{self, Settings};

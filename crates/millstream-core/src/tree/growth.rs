@@ -9,8 +9,8 @@ use super::budget::{Beside, Ledger};
 use super::candidates::Candidate;
 use super::decision::Reason;
 use super::leaf::Leaf;
+use super::node_serde::Reasons;
 use super::nodes::{End, Node, Nodes, ROOT, SLOTS};
-use super::shape::Reasons;
 use super::subspace::Subspace;
 use super::tree_leaf::{Target, TreeLeaf, TreeSettings, Want};
 
@@ -26,6 +26,11 @@ pub struct Tree<L: TreeLeaf = Leaf> {
     pub leaves: Vec<L>,
     /// Why each node was split, by node; none for leaves.
     pub reasons: Reasons,
+    /// What each node received that is in no tally of a child.
+    pub tallies: Vec<L::Tally>,
+    /// The most bytes that one had beside its size when the tree was last compacted or loaded; an adaptive tree may know
+    /// fewer classes since.
+    pub widest_tally: usize,
     /// One more than the highest class code; 0 in a tree of numbers.
     pub classes: usize,
     /// Examples learned.
@@ -45,6 +50,8 @@ impl<L: TreeLeaf> Tree<L> {
             nodes: Nodes::default(),
             leaves: Vec::new(),
             reasons: Vec::new(),
+            tallies: Vec::new(),
+            widest_tally: 0,
             classes: 0,
             learned: 0,
             subspace,
@@ -69,9 +76,18 @@ impl<L: TreeLeaf> Tree<L> {
     /// Add a node with a leaf.
     pub fn new_leaf(&mut self, depth: u32, origin: L::Origin, features: Option<Box<[u32]>>) -> u32 {
         let node = self.nodes.push(Node::leaf(self.leaves.len() as u32));
-        self.reasons.push(None);
+        self.describe_node();
         self.push_leaf(L::begun(node, depth, origin, features));
         node
+    }
+
+    /// What is kept beside a node that was added.
+    fn describe_node(&mut self) {
+        self.reasons.push(None);
+        if self.tallies.len() == self.tallies.capacity() {
+            self.tallies.reserve_exact(self.tallies.len() / 4 + 1);
+        }
+        self.tallies.push(L::Tally::default());
     }
 
     fn push_leaf(&mut self, leaf: L) {
@@ -157,6 +173,7 @@ impl<L: TreeLeaf> Tree<L> {
         if !place.step(x, y, w, &self.settings, want, self.classes, out, &mut self.spare, scratch) {
             return Err(Fault::overflow(self.name));
         }
+        self.receive(leaf, y, w);
         self.learned += 1;
         self.classes = self.classes.max(L::classes(y));
         if self.subspace.as_ref().is_some_and(|subspace| subspace.is_narrower(x.width())) {
@@ -218,7 +235,7 @@ impl<L: TreeLeaf> Tree<L> {
         let children = self.nodes.split(node, slot as u32, candidate.test, &weights, number, next);
         for ((child, place), origin) in children.into_iter().zip(origins).filter_map(|(at, b)| Some((at?, b))) {
             let features = self.draw(width);
-            self.reasons.push(None);
+            self.describe_node();
             let leaf = L::begun(child, depth, origin, features);
             match self.leaves.get_mut(place as usize) {
                 Some(old) => *old = leaf,
@@ -235,7 +252,7 @@ impl<L: TreeLeaf> Tree<L> {
         let features = self.draw(width);
         let number = self.leaves.len() as u32;
         let node = self.nodes.branch_out(fork, code, number);
-        self.reasons.push(None);
+        self.describe_node();
         self.push_leaf(L::begun(node, depth, L::Origin::default(), features));
         number
     }
@@ -245,6 +262,7 @@ impl<L: TreeLeaf> Tree<L> {
     fn take_back_branch(&mut self, fork: u32) {
         self.nodes.take_back_branch(fork);
         self.reasons.pop();
+        self.tallies.pop();
         self.leaves.pop();
     }
 
@@ -275,6 +293,7 @@ impl<L: TreeLeaf> Tree<L> {
             + std::mem::size_of::<Option<Box<Reason>>>() * self.reasons.capacity()
             + std::mem::size_of::<Reason>() * (self.nodes.len() - self.leaves.len())
             + std::mem::size_of::<L>() * (self.leaves.capacity() - self.leaves.len())
+            + self.tally_memory()
             + self.ledger.memory()
             + self.spare.memory()
             + L::work_memory(&self.work)

@@ -1,7 +1,7 @@
 //! The adaptive Hoeffding tree, HAT (Bifet and Gavaldà, 2009, "Adaptive learning from evolving data streams").
 //!
 //! A Hoeffding tree whose nodes have an ADWIN of their errors. Where errors rise, an alternate subtree begins to grow
-//! from the examples that come there (`adaptive`). With n and n′ examples in the windows of the node and of its alternate,
+//! from the examples that come there (`hat`). With n and n′ examples in the windows of the node and of its alternate,
 //! both above `drift_window_threshold`, and errors e and e′, the alternate takes the place of the subtree if
 //!
 //! ```text
@@ -17,9 +17,9 @@
 use crate::declaration::{Built, Declaration, Role};
 use crate::random::Random;
 
-use super::adaptive::{Adaptive, Options};
-use super::adaptive_settings;
 use super::growth::Tree;
+use super::hat::{Adaptive, Options};
+use super::hat_settings;
 use super::leaf::Leaf;
 use super::regression_settings;
 use super::settings::{self, Settings};
@@ -43,16 +43,16 @@ pub static DECLARATION: Declaration = Declaration {
         settings::N_SPLITS,
         settings::SPLITTER,
         regression_settings::N_BINS,
-        adaptive_settings::BOOTSTRAP_SAMPLING,
-        adaptive_settings::DRIFT_WINDOW_THRESHOLD,
-        adaptive_settings::ADWIN_DELTA,
-        adaptive_settings::SWITCH_SIGNIFICANCE,
+        hat_settings::BOOTSTRAP_SAMPLING,
+        hat_settings::DRIFT_WINDOW_THRESHOLD,
+        hat_settings::ADWIN_DELTA,
+        hat_settings::SWITCH_SIGNIFICANCE,
         settings::BINARY_SPLIT,
         settings::MIN_BRANCH_FRACTION,
         settings::MAX_SHARE_TO_SPLIT,
         settings::MERIT_PREPRUNE,
         settings::MAX_BYTES,
-        adaptive_settings::SEED,
+        hat_settings::SEED,
     ],
     build: |arguments| {
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);

@@ -17,9 +17,9 @@
 use crate::declaration::{Built, Declaration, Role};
 use crate::random::Random;
 
-use super::adaptive::{Adaptive, Options};
-use super::adaptive_settings;
 use super::growth::Tree;
+use super::hat::{Adaptive, Options};
+use super::hat_settings;
 use super::regression_leaf::RegressionLeaf;
 use super::regression_settings::{self, RegressionSettings};
 use super::settings;
@@ -41,14 +41,14 @@ pub static DECLARATION: Declaration = Declaration {
         regression_settings::LEAF_PREDICTION,
         regression_settings::N_BINS,
         regression_settings::LEARNING_RATE,
-        adaptive_settings::BOOTSTRAP_SAMPLING,
-        adaptive_settings::DRIFT_WINDOW_THRESHOLD,
-        adaptive_settings::ADWIN_DELTA,
-        adaptive_settings::SWITCH_SIGNIFICANCE,
+        hat_settings::BOOTSTRAP_SAMPLING,
+        hat_settings::DRIFT_WINDOW_THRESHOLD,
+        hat_settings::ADWIN_DELTA,
+        hat_settings::SWITCH_SIGNIFICANCE,
         settings::BINARY_SPLIT,
         regression_settings::MIN_SAMPLES_SPLIT,
         settings::MAX_BYTES,
-        adaptive_settings::SEED,
+        hat_settings::SEED,
     ],
     build: |arguments| {
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);

@@ -34,6 +34,7 @@ impl TreeLeaf for Leaf {
     /// The weights of classes by code.
     type Origin = Vec<f64>;
     type Work = Workspace;
+    type Tally = Vec<f64>;
     type Saved = SavedTree;
     /// `Spare` holds one.
     const COPIES: usize = 1;
@@ -115,6 +116,10 @@ impl TreeLeaf for Leaf {
 
     fn known_classes(&self) -> usize {
         self.counts.len()
+    }
+
+    fn known(&self) -> Vec<f64> {
+        self.counts.clone()
     }
 
     fn is_idle(&self) -> bool {

@@ -9,9 +9,9 @@ use crate::batch::MODERATE;
 use crate::row::{finite, Row, Value};
 
 use super::answer::Number;
-use super::certainty::{LARGEST, MOST, WIDEST};
 use super::histogram::{Content, Histogram};
 use super::linear_leaf::LinearLeaf;
+use super::overflow_limits::{LARGEST, MOST, WIDEST};
 use super::regression_settings::{ClassPrediction, RegressionSettings};
 use super::target::Targets;
 
@@ -185,7 +185,7 @@ impl RegressionLeaf {
             && self.linear.as_ref().is_none_or(|linear| linear.is_within(MODERATE * 1e9, roomy))
     }
 
-    /// Whether what it knows can come from examples within the limits of `certainty`.
+    /// Whether what it knows can come from examples within the limits of `overflow_limits`.
     pub fn is_sure(&self) -> bool {
         let sure = |targets: &Targets| {
             targets.weight <= MOST && targets.mean.abs() <= LARGEST && targets.squares <= WIDEST

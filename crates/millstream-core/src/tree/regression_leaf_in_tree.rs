@@ -9,12 +9,13 @@ use crate::schema::Schema;
 
 use super::answer::Number;
 use super::candidates::Candidate;
-use super::certainty::LARGEST;
 use super::decision::Reason;
 use super::growth::Tree;
+use super::overflow_limits::LARGEST;
 use super::regression_leaf::{Origin, RegressionLeaf};
 use super::regression_saved::SavedRegression;
 use super::regression_settings::RegressionSettings;
+use super::target::Targets;
 use super::tree_leaf::{TreeLeaf, TreeSettings};
 
 impl TreeSettings for RegressionSettings {
@@ -34,6 +35,7 @@ impl TreeLeaf for RegressionLeaf {
     type Answer = Number;
     type Origin = Origin;
     type Work = ();
+    type Tally = Targets;
     type Saved = SavedRegression;
     const COPIES: usize = 0;
     const TREE: &'static str = "tree.HoeffdingTreeRegressor";
@@ -115,6 +117,10 @@ impl TreeLeaf for RegressionLeaf {
 
     fn known_classes(&self) -> usize {
         0
+    }
+
+    fn known(&self) -> Targets {
+        self.targets
     }
 
     fn is_idle(&self) -> bool {

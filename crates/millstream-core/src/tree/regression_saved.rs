@@ -4,15 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::random::Random;
 use crate::schema::Schema;
-use crate::state::require;
 
 use super::growth::Tree;
-use super::histogram::Content;
-use super::listing::{listed, name};
+use super::node_report::{listed, name};
+use super::node_serde::SavedNodes;
 use super::regression_leaf::RegressionLeaf;
-use super::shape::SavedNodes;
 use super::subspace::Subspace;
 use super::target::Targets;
 
@@ -21,6 +20,9 @@ pub struct SavedRegression {
     learned: u64,
     nodes: SavedNodes,
     leaves: Vec<RegressionLeaf>,
+    /// Of every node; none in files of before they were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tallies: Option<Vec<Targets>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     random: Option<Random>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,6 +36,7 @@ impl SavedRegression {
             learned: tree.learned,
             nodes: SavedNodes::new(&tree.nodes, &tree.reasons),
             leaves: tree.leaves.clone(),
+            tallies: Some(tree.tallies.clone()),
             random,
             width: width.flatten(),
         }
@@ -46,7 +49,7 @@ impl SavedRegression {
 
     /// A tree such as the given one, and grown as this.
     pub fn restored(self, like: &Tree<RegressionLeaf>, alternates: &[u32]) -> Result<Tree<RegressionLeaf>> {
-        let SavedRegression { learned, nodes, leaves, random, width } = self;
+        let SavedRegression { learned, nodes, leaves, tallies, random, width } = self;
         let (who, settings) = (like.name, like.settings);
         let lists = leaves.iter().map(|leaf| leaf.looks_at.as_deref());
         let subspace = Subspace::restored(&like.subspace, who, (random, width), lists)?;
@@ -58,39 +61,26 @@ impl SavedRegression {
         for (leaf, node) in tree.leaves.iter_mut().zip(hangs) {
             leaf.node = node;
         }
+        tree.restore_tallies(tallies)?;
         tree.count_bytes();
         Ok(tree)
     }
 }
 
 impl Tree<RegressionLeaf> {
-    /// The targets below each node.
-    fn targets(&self) -> Vec<Targets> {
-        let mut targets = vec![Targets::default(); self.nodes.len()];
-        for leaf in &self.leaves {
-            targets[leaf.node as usize] = leaf.targets;
-        }
-        // Children lie behind their parents, so that going backwards every sum is complete before it is passed on.
-        for at in (0..self.nodes.len()).rev() {
-            for child in self.nodes.children(at as u32) {
-                let child = targets[child as usize];
-                targets[at].add(&child);
-            }
-        }
-        targets
-    }
-
     pub fn shown(&self, schema: &Schema) -> Json {
-        let targets = self.targets();
+        let totals = self.totals();
         let node = |at: u32| {
-            let Targets { weight, mean, .. } = targets[at as usize];
-            json!({ "weight": weight, "mean": mean, "variance": targets[at as usize].variance() })
+            let Targets { weight, mean, .. } = totals[at as usize];
+            json!({ "weight": weight, "mean": mean, "variance": totals[at as usize].variance() })
         };
         let leaf = |leaf: u32| {
             let leaf = &self.leaves[leaf as usize];
             let [mean, linear] = leaf.errors;
+            let Targets { weight, mean: expected, .. } = leaf.targets;
             json!({
                 "active": !leaf.idle,
+                "estimate": { "weight": weight, "mean": expected, "variance": leaf.targets.variance() },
                 "mean_error": mean,
                 "linear_error": linear,
                 "features": leaf.looks_at.as_ref().map(|features| {

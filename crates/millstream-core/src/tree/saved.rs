@@ -3,20 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::naive_bayes::class_statistics::SavedClass;
 use crate::naive_bayes::class_table::ClassTable;
 use crate::random::Random;
 use crate::row::all_finite;
-use crate::state::require;
 
 use super::class_counts::Counts;
 use super::decision::Reason;
 use super::growth::Tree;
 use super::histogram::Histogram;
 use super::leaf::{Leaf, Span, NO_SPAN};
+use super::node_serde::{SavedNode, SavedNodes};
 use super::nodes::Fork;
 use super::settings::ESTIMATE;
-use super::shape::{SavedNode, SavedNodes};
 use super::subspace::Subspace;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct SavedTree {
     /// Of the nodes that are split, in order.
     reasons: Vec<Reason>,
     leaves: Vec<SavedLeaf>,
+    /// Of every node; none in files of before they were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tallies: Option<Vec<Vec<f64>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     random: Option<Random>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +66,7 @@ impl Tree {
             forks,
             reasons,
             leaves: self.leaves.iter().map(SavedLeaf::from).collect(),
+            tallies: Some(self.tallies.clone()),
             random,
             width: width.flatten(),
         }
@@ -81,7 +85,7 @@ impl Tree {
     /// The same, where nodes may have an alternate, by node, that hangs from them as a child does.
     pub fn restore_with(&mut self, saved: SavedTree, alternates: &[u32]) -> Result<()> {
         let who = self.name;
-        let SavedTree { classes, learned, nodes, forks, reasons, leaves, random, width } = saved;
+        let SavedTree { classes, learned, nodes, forks, reasons, leaves, tallies, random, width } = saved;
         let classes = classes as usize;
         let leaves: Vec<Leaf> = leaves
             .into_iter()
@@ -101,6 +105,7 @@ impl Tree {
         for (leaf, node) in tree.leaves.iter_mut().zip(hangs) {
             leaf.node = node;
         }
+        tree.restore_tallies(tallies)?;
         tree.count_bytes();
         *self = tree;
         Ok(())

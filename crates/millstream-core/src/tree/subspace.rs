@@ -5,8 +5,8 @@
 //! feature has in a draw among all: else features that come one by one would find every list full.
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::random::Random;
-use crate::state::require;
 
 #[derive(Clone, Debug)]
 pub struct Subspace {

@@ -16,6 +16,7 @@ use super::answer::Answer;
 use super::candidates::Candidate;
 use super::decision::Reason;
 use super::growth::Tree;
+use super::tally::Tally;
 
 pub type TaskOf<L> = <<L as TreeLeaf>::Answer as Answer>::Task;
 pub type Target<L> = <TaskOf<L> as Task>::Truth;
@@ -35,6 +36,8 @@ pub trait TreeLeaf: Clone + Debug + Default + Send + Sync + 'static {
     type Origin: Default;
     /// Used again from one attempt to the next.
     type Work: Clone + Debug + Default + Send + Sync;
+    /// What nodes keep of the examples that they received.
+    type Tally: Tally<Target<Self>>;
     /// A tree of such leaves in a saved model.
     type Saved: Debug + Serialize + DeserializeOwned;
     /// How many copies of the leaf at work there are beside it.
@@ -94,6 +97,9 @@ pub trait TreeLeaf: Clone + Debug + Default + Send + Sync + 'static {
     /// One more than the highest class code that it has a weight of; 0 in a tree of numbers.
     fn known_classes(&self) -> usize;
 
+    /// What it knows of its targets, with what its parent's split estimated.
+    fn known(&self) -> Self::Tally;
+
     /// Whether it has given up its statistics to save memory.
     fn is_idle(&self) -> bool;
     fn rest(&mut self);
@@ -110,7 +116,7 @@ pub trait TreeLeaf: Clone + Debug + Default + Send + Sync + 'static {
 
     /// Whether all sums are up to `largest`, and all means moderate: then moderate rows are never refused.
     fn is_roomy(&self, largest: f64) -> bool;
-    /// Whether a target is within the limits of `certainty`.
+    /// Whether a target is within the limits of `overflow_limits`.
     fn is_sure_target(y: Target<Self>) -> bool;
     /// Whether what it knows can come from examples within these limits.
     fn is_sure(&self) -> bool;

@@ -5,15 +5,16 @@
 use serde_json::Value as Json;
 
 use crate::fault::Result;
+use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
 use crate::part::Part;
 use crate::row::{self, Row, Scratch};
 use crate::schema::Schema;
-use crate::state::{pack, unpack};
 use crate::task::Task;
 
 use super::answer::Answer;
 use super::growth::Tree;
+use super::node_report::sizes;
 use super::tree_leaf::{Target, TaskOf, TreeLeaf, Want};
 
 /// What a kind of tree can do.
@@ -25,6 +26,7 @@ pub trait AnyTree: Clone + Send + Sync + 'static {
     fn load(&mut self, bytes: &[u8]) -> Result<()>;
     fn memory(&self) -> usize;
     fn shown(&self, schema: &Schema) -> Json;
+    fn tree(&self) -> &Tree<Self::Leaf>;
     /// As in `Part`.
     fn infallible(&self) -> bool {
         false
@@ -74,6 +76,10 @@ impl<L: TreeLeaf> AnyTree for Tree<L> {
         L::shown(self, schema)
     }
 
+    fn tree(&self) -> &Tree<L> {
+        self
+    }
+
     fn infallible(&self) -> bool {
         self.infallible()
     }
@@ -118,6 +124,10 @@ impl<T: AnyTree> Part for TreeModel<T> {
 
     fn inspect(&self, schema: &Schema) -> Json {
         self.0.shown(schema)
+    }
+
+    fn scalars(&self) -> Json {
+        sizes(self.0.tree(), self.0.memory())
     }
 
     fn infallible(&self) -> bool {

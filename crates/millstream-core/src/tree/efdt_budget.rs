@@ -1,8 +1,8 @@
 //! An anytime tree within a limit of memory: what its nodes keep is counted beside its leaves.
 
-use super::anytime::{Anytime, Inner};
 use super::budget::Beside;
 use super::changes::{Change, Changes};
+use super::efdt::{Anytime, Inner};
 
 /// What the statistics of inner nodes weigh, by node, and all of them; empty in a tree without a limit.
 #[derive(Clone, Debug, Default)]

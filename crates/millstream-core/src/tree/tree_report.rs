@@ -5,30 +5,21 @@ use serde_json::{json, Value as Json};
 use crate::schema::Schema;
 
 use super::growth::Tree;
-use super::listing::{listed, name};
+use super::node_report::{listed, name};
 
 impl Tree {
-    /// Counts are by class code and, of a split, the sum over its leaves.
+    /// Counts are by class code: of all examples that a node received, whatever became of the subtree below it. The
+    /// estimate of a leaf, from which it predicts, has also what its parent's split expected for it.
     pub fn shown(&self, schema: &Schema) -> Json {
-        let mut counts = vec![vec![0.0; self.classes]; self.nodes.len()];
-        for leaf in &self.leaves {
-            for (sum, count) in counts[leaf.node as usize].iter_mut().zip(&leaf.counts) {
-                *sum += count;
-            }
-        }
-        // Children lie behind their parents, so that going backwards every sum is complete before it is passed on.
-        for at in (0..self.nodes.len()).rev() {
-            let mut own = std::mem::take(&mut counts[at]);
-            for child in self.nodes.children(at as u32).into_iter().rev() {
-                own.iter_mut().zip(&counts[child as usize]).for_each(|(sum, count)| *sum += count);
-            }
-            counts[at] = own;
-        }
-        let node = |at: u32| json!({ "counts": counts[at as usize] });
+        let mut totals = self.totals();
+        let classes = totals.iter().map(Vec::len).max().unwrap_or(0).max(self.classes);
+        totals.iter_mut().for_each(|counts| counts.resize(classes, 0.0));
+        let node = |at: u32| json!({ "counts": totals[at as usize] });
         let leaf = |leaf: u32| {
             let leaf = &self.leaves[leaf as usize];
             json!({
                 "active": !leaf.idle,
+                "estimate": leaf.counts,
                 "majority_right": leaf.majority_right,
                 "bayes_right": leaf.bayes_right,
                 "features": leaf.features.as_ref().map(|features| {

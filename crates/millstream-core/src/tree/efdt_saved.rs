@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::schema::Schema;
-use crate::state::require;
 
-use super::anytime::{Anytime, Inner};
 use super::changes::Changes;
+use super::efdt::{Anytime, Inner};
 use super::growth::Tree;
 use super::nodes::Place;
 use super::saved::{SavedLeaf, SavedTree};

@@ -5,14 +5,14 @@ use serde_json::{json, Value as Json};
 
 use crate::ensemble::record::Spread;
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::random::Random;
 use crate::schema::Schema;
-use crate::state::require;
 
-use super::adaptive::{Adaptive, Watch};
 use super::answer::Answer;
 use super::changes::Changes;
 use super::growth::Tree;
+use super::hat::{Adaptive, Watch};
 use super::nodes::NOWHERE;
 use super::tree_leaf::TreeLeaf;
 use super::tree_model::AnyTree;

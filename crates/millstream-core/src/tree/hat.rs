@@ -16,19 +16,19 @@ use crate::drift::Direction;
 use crate::ensemble::poisson::Poisson;
 use crate::ensemble::record::Spread;
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, unpack};
 use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
-use crate::state::{pack, unpack};
 
 use super::answer::Answer;
 use super::budget::Beside;
-use super::certainty::is_sure;
 use super::changes::{Change, Changes, What};
 use super::compaction::new_places;
 use super::growth::Tree;
 use super::leaf::Leaf;
 use super::nodes::{End, Node, Place, NOWHERE, ROOT};
+use super::overflow_limits::is_sure;
 use super::tree_leaf::{Target, TreeLeaf, TreeSettings, Want};
 use super::tree_model::AnyTree;
 
@@ -101,7 +101,7 @@ pub struct Adaptive<L: TreeLeaf = Leaf> {
     pub begun: u64,
     pub swapped: u64,
     pub changes: Changes,
-    /// Numbers have been learned that are not sure to be learned (`certainty`).
+    /// Numbers have been learned that are not sure to be learned (`overflow_limits`).
     pub wide: bool,
     poisson: Arc<Poisson>,
     /// Used again from one example to the next.
@@ -221,23 +221,23 @@ impl<L: TreeLeaf> Adaptive<L> {
             let way = self.ways[place];
             let target = if place == 0 { &mut *out } else { &mut said };
             // A draw of 0 counts as 1, as in the programs that are used to publish results: no example is lost.
-            let w = if self.options.bootstrap { w * self.poisson.at(self.random.unit()).max(1.0) } else { w };
+            let drawn = if self.options.bootstrap { w * self.poisson.at(self.random.unit()).max(1.0) } else { w };
             let leaf = match way.end {
                 End::Leaf { leaf, .. } => {
-                    learned = self.learn_at(leaf, x, y, w, inner, target, scratch);
+                    learned = self.learn_at(leaf, x, y, drawn, inner, target, scratch);
                     leaf
                 }
                 // Without memory for another branch it goes the usual way.
                 End::Branchless { .. } if !self.tree.affords(1) => {
                     let leaf = self.leaf_at(x, way.end);
-                    learned = self.learn_at(leaf, x, y, w, inner, target, scratch);
+                    learned = self.learn_at(leaf, x, y, drawn, inner, target, scratch);
                     leaf
                 }
                 End::Branchless { fork, code, .. } => {
                     self.speak(x, way.end, inner, target, scratch);
                     let leaf = self.tree.branch_out(fork, code, x.width());
                     let mut unheard = L::Answer::take(scratch);
-                    learned = self.learn_at(leaf, x, y, w, L::Answer::LEAST, &mut unheard, scratch);
+                    learned = self.learn_at(leaf, x, y, drawn, L::Answer::LEAST, &mut unheard, scratch);
                     unheard.give(scratch);
                     leaf
                 }
@@ -245,6 +245,7 @@ impl<L: TreeLeaf> Adaptive<L> {
             if !learned {
                 break;
             }
+            self.tree.receive(leaf, y, w);
             let target = if place == 0 { &*out } else { &said };
             (self.ways[place].leaf, self.ways[place].error) = (leaf, target.error(y).or(L::Answer::INITIAL_ERROR));
             if place > 0 {
@@ -373,6 +374,7 @@ impl<L: TreeLeaf> Adaptive<L> {
     /// Put an alternate in the place of its rival, which hangs no more.
     fn swap(&mut self, node: u32, alternate: u32) {
         let Some(&new) = self.tree.nodes.get(alternate) else { return };
+        self.tree.keep_total_beside(node, alternate);
         self.tree.nodes.set(node, new);
         if let Place::Leaf(leaf) = new.place() {
             self.tree.leaves[leaf as usize].hang(node);
@@ -461,7 +463,11 @@ impl<L: TreeLeaf> AnyTree for Adaptive<L> {
         self.shown(schema)
     }
 
-    /// Within the limits of `certainty`, which are wider than those of moderate rows, no place refuses a row.
+    fn tree(&self) -> &Tree<L> {
+        &self.tree
+    }
+
+    /// Within the limits of `overflow_limits`, which are wider than those of moderate rows, no place refuses a row.
     fn infallible(&self) -> bool {
         !self.wide
     }

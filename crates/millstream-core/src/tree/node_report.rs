@@ -5,8 +5,10 @@ use serde_json::{json, Value as Json};
 use crate::schema::Schema;
 
 use super::decision::Reason;
-use super::nodes::{Nodes, Place, NOWHERE};
-use super::shape::Reasons;
+use super::growth::Tree;
+use super::node_serde::Reasons;
+use super::nodes::{Nodes, Place, NOWHERE, ROOT};
+use super::tree_leaf::TreeLeaf;
 
 /// The nodes in the order of their places; `beside` tells more of each node, `leaf` of each leaf.
 pub fn listed(
@@ -48,6 +50,30 @@ pub fn listed(
         shown
     };
     nodes.iter().map(listed).collect()
+}
+
+/// How large a tree of so many bytes is. Alternates are not counted among its nodes.
+pub fn sizes<L: TreeLeaf>(tree: &Tree<L>, bytes: usize) -> Json {
+    let (mut nodes, mut leaves, mut height) = (0, 0, 0);
+    let mut below = vec![(ROOT, 0)];
+    while let Some((at, depth)) = below.pop() {
+        let children = tree.nodes.children(at);
+        nodes += 1;
+        leaves += usize::from(children.is_empty());
+        height = height.max(depth);
+        below.extend(children.into_iter().map(|child| (child, depth + 1)));
+    }
+    let idle = tree.leaves.iter().filter(|leaf| leaf.is_idle()).count();
+    json!({
+        "n_nodes": nodes,
+        "n_branches": nodes - leaves,
+        "n_leaves": leaves,
+        "height": height,
+        "active_leaves": tree.leaves.len() - idle,
+        "inactive_leaves": idle,
+        "bytes": bytes,
+        "learned": tree.learned,
+    })
 }
 
 fn branched(nodes: &Nodes, place: Place, schema: &Schema) -> Json {

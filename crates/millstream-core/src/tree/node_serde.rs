@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::all_finite;
-use crate::state::require;
 
 use super::decision::Reason;
 use super::nodes::{Fork, Node, Nodes, Place, NOWHERE, SLOTS};

@@ -4,7 +4,7 @@ use crate::drift::window::Settings as Adwin;
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 
-use super::adaptive::Options;
+use super::hat::Options;
 
 pub const BOOTSTRAP_SAMPLING: Parameter = Parameter::new(
     "bootstrap_sampling",

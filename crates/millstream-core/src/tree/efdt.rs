@@ -8,19 +8,19 @@
 use serde_json::Value as Json;
 
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, unpack};
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, unpack};
 use crate::task::ClassPrediction;
 
-use super::anytime_budget::{weight_of, Weights};
 use super::candidates::{Candidate, Test};
-use super::certainty::is_sure;
 use super::changes::{Change, Changes, What};
 use super::decision::{hoeffding_bound, Reason};
+use super::efdt_budget::{weight_of, Weights};
 use super::growth::Tree;
 use super::leaf::Leaf;
 use super::nodes::{End, Node, Place, NOWHERE, ROOT, SLOTS};
+use super::overflow_limits::is_sure;
 use super::settings::{Settings, Vote};
 use super::tree_model::AnyTree;
 
@@ -55,7 +55,7 @@ pub struct Anytime {
     pub moved: u64,
     pub killed: u64,
     pub changes: Changes,
-    /// Numbers have been learned that are not sure to be learned (`certainty`).
+    /// Numbers have been learned that are not sure to be learned (`overflow_limits`).
     pub wide: bool,
     pub path: Vec<u32>,
     pub weights: Weights,
@@ -79,7 +79,7 @@ impl Anytime {
         anytime
     }
 
-    /// Whether what it knows can come from rows within the limits of `certainty`.
+    /// Whether what it knows can come from rows within the limits of `overflow_limits`.
     pub fn is_sure(&self) -> bool {
         self.tree.is_sure() && self.inner.iter().flatten().all(|inner| inner.statistics.is_sure())
     }
@@ -136,6 +136,7 @@ impl Anytime {
         if !learned {
             return Err(Fault::overflow(self.tree.name));
         }
+        self.tree.receive(leaf, y, w);
         self.tree.learned += 1;
         self.tree.classes = self.tree.classes.max(y as usize + 1);
         self.reconsider_path(leaf, x.width());
@@ -296,6 +297,7 @@ impl Anytime {
 
     /// Hang a leaf in the place of a split; what was below hangs no more.
     fn become_leaf(&mut self, node: u32, mut leaf: Leaf) -> u32 {
+        self.tree.keep_total(node);
         leaf.node = node;
         self.tree.leaves.push(leaf);
         let number = self.tree.leaves.len() as u32 - 1;
@@ -354,7 +356,11 @@ impl AnyTree for Anytime {
         self.shown(schema)
     }
 
-    /// Within the limits of `certainty`, which are wider than those of moderate rows, no place refuses a row.
+    fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Within the limits of `overflow_limits`, which are wider than those of moderate rows, no place refuses a row.
     fn infallible(&self) -> bool {
         !self.wide
     }
