@@ -20,6 +20,8 @@ from millstream import linear_model, metrics
 from millstream.errors import InvalidState, MillstreamError
 from streams import ARGUMENTS
 
+pytestmark = pytest.mark.linear_algebra
+
 RNG = np.random.default_rng(7)
 N = 400
 TRUTH = RNG.integers(0, 4, N)
@@ -99,7 +101,7 @@ def test_metrics_of_numbers_equal_scikit_learn(name: str) -> None:
 @pytest.mark.parametrize("name", [*MULTICLASS, *BINARIES, "FBeta", "LogLoss", *NUMBERS, "SMAPE"])
 def test_every_step_equals_river(name: str) -> None:
     theirs = getattr(river.metrics, name)(**ARGUMENTS.get(f"metrics.{name}", {}))
-    # River's default; ours takes the second label while there is no True or 1.
+    # River's default; ours takes the rarest of more than two classes.
     ours = make(name).clone(pos_val=True) if name in (*BINARIES, "FBeta") else make(name)
     truth, predicted = outcomes(ours)
     for t, p, w in zip(truth.tolist(), predicted.tolist(), W.tolist(), strict=True):
@@ -209,6 +211,8 @@ def test_rolling_equals_recomputation(name: str) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_fading_equals_the_weighted_sum(name: str) -> None:
     metric = make(name.partition(".")[2])
+    if "pos_val" in metric.parameters:
+        metric = metric.clone(pos_val=1)
     truth, predicted = outcomes(metric)
     for forgetting in (0.5, 0.99, 1.0):
         fading = metrics.Fading(metric, forgetting=forgetting)
@@ -318,14 +322,14 @@ def test_no_prediction() -> None:
 
 
 def test_the_positive_class() -> None:
-    """True or 1 by whichever order; else what was asked for; else the second label."""
+    """True or 1 by whichever order; else what was asked for; else the rarer label."""
     for order in ([1, 0], [0, 1]):
         metric = metrics.Recall()
         metric.update_many(order, [1, 1])
         assert metric.get() == 1.0
-    second = metrics.Recall()
-    second.update_many(["no", "yes", "yes"], ["no", "yes", "no"])
-    assert second.get() == 0.5
+    rarer = metrics.Recall()
+    rarer.update_many(["no", "no", "yes", "no", "yes"], ["no", "no", "yes", "yes", "no"])
+    assert rarer.get() == 0.5
     late = metrics.Recall(pos_val="yes")
     late.update_many(["no", "maybe", "yes", "yes"], ["no", "yes", "yes", "no"])
     assert late.get() == 0.5

@@ -23,8 +23,16 @@ pub struct ClassOutcome {
     pub truth_probability: f64,
     /// The sum over classes of (probability - truth)², which is the Brier score of this prediction.
     pub squared_error: f64,
-    /// The probability that was given to the positive class (`Metric::positive`).
+    /// The probability that was given to the positive class, where that is fixed (`Metric::positive`).
     pub positive_probability: f64,
+    /// The probability that was given to the class that is not the truth, where there are two; NaN if the model
+    /// gave none, and in windows that were saved by 0.1.0.
+    #[serde(default = "not_a_number")]
+    pub other_probability: f64,
+}
+
+fn not_a_number() -> f64 {
+    f64::NAN
 }
 
 impl ClassOutcome {
@@ -49,6 +57,7 @@ impl ClassOutcome {
             truth_probability: f64::NAN,
             squared_error: f64::NAN,
             positive_probability: f64::NAN,
+            other_probability: f64::NAN,
         };
         if probabilities.is_empty() || predicted.is_none() {
             return outcome;
@@ -57,13 +66,14 @@ impl ClassOutcome {
         let squares: f64 = probabilities.iter().map(|p| p * p).sum();
         outcome.truth_probability = of(truth);
         outcome.positive_probability = of(positive);
+        outcome.other_probability = if truth < 2 { of(1 - truth) } else { 0.0 };
         outcome.squared_error = (squares - 2.0 * of(truth) + 1.0).max(0.0);
         outcome
     }
 }
 
 /// The square of such a number, and a sum of many, is far from the largest.
-pub const SURE_NUMBER: f64 = 1e100;
+pub const LARGEST_NUMBER: f64 = 1e100;
 
 /// A metric is a function of weighted sums: a window takes an outcome back by a negative weight, and fading
 /// gives newer outcomes larger weights. So each is written once and is plain, rolling or fading.
@@ -71,17 +81,21 @@ pub trait Metric: Part {
     /// Weight 0 changes nothing; a negative weight takes back an outcome that was told before.
     fn update(&mut self, outcome: &Outcome, w: f64) -> Result<()>;
     /// Whether it is sure to take a block of outcomes of weight 1, with class codes below `classes` or numbers up to
-    /// `SURE_NUMBER`: then they may come by `update_sure`.
-    fn is_sure(&self, _classes: usize) -> bool {
+    /// `LARGEST_NUMBER`: then they may come by `update_infallible`.
+    fn infallible_for(&self, _classes: usize) -> bool {
         false
     }
     /// `update` with each, in order, where it is sure. Written here so that it is compiled for each metric, without
     /// a call through a table of functions for each outcome.
-    fn update_sure(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
+    fn update_infallible(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
         outcomes.iter().try_for_each(|(outcome, w)| self.update(outcome, *w))
     }
     /// Finite, also before anything was told.
     fn get(&self) -> f64;
+    /// `get` where the class of code `positive` is the positive one.
+    fn get_for(&self, _positive: u32) -> f64 {
+        self.get()
+    }
     fn bigger_is_better(&self) -> bool;
     /// Whether class probabilities are needed, or the class is enough.
     fn want(&self) -> Want {
@@ -91,20 +105,25 @@ pub trait Metric: Part {
     fn takes_numbers(&self) -> bool {
         false
     }
-    /// Hear of the labels behind the codes. Called when there are new ones, and after `load`.
-    fn know(&mut self, _labels: &Labels) {}
-    /// The code whose probability goes into `positive_probability`.
-    fn positive(&self) -> u32 {
-        1
+    /// Receive the labels behind the codes. Called when there are new ones, and after `load`.
+    fn set_labels(&mut self, _labels: &Labels) {}
+    /// The code whose probability goes into `positive_probability`. None where the positive class is not fixed: it
+    /// is then given to `get_for`.
+    fn positive(&self) -> Option<u32> {
+        None
+    }
+    /// The weight of true labels by code, as far as the sums tell: for files of 0.1.0, which do not have it.
+    fn truth_weights(&self) -> Vec<f64> {
+        Vec::new()
     }
     /// Whether negative weights are understood; wrappers that keep an order of their own do not.
-    fn takes_back(&self) -> bool {
+    fn invertible(&self) -> bool {
         true
     }
     /// Multiply all weights so far, which leaves the value as it is.
     fn scale(&mut self, factor: f64);
-    /// How far `get` may be from the exact value, where memory is bounded by giving up exactness.
-    fn error(&self) -> Option<f64> {
+    /// How far `get_for` may be from the exact value, where memory is bounded by giving up exactness.
+    fn error(&self, _positive: u32) -> Option<f64> {
         None
     }
     /// Fold in `other`, the same metric of another part of the stream, given as its saved state.

@@ -8,6 +8,12 @@ Metrics of labels take a label, or a dict of probabilities of which the most pro
 (None, or an empty dict) counts as wrong. Metrics of probabilities (`LogLoss`, `Brier`, `ROCAUC`, `PRAUC`)
 take a dict, or a float: the probability of the positive class. There, no prediction counts as the toss of a
 coin. A metric that has been told nothing is 0, and `ROCAUC` is 0.5 until both classes have come.
+
+`Precision`, `Recall`, `F1`, `FBeta`, `ROCAUC` and `PRAUC` are about one class, `metric.positive_class`, which
+never depends on the order of outcomes. It is `pos_val` where that is given; True or 1 where the labels are bools,
+0 and 1, or −1 and 1; otherwise the rarer class by the weight of the true labels since the start. Of classes that
+are equally rare it is the last in sort order. Windows and fading do not change it. With more than two classes,
+metrics of labels score the rarest class against all others; `ROCAUC` and `PRAUC` need `pos_val`.
 """
 
 from __future__ import annotations

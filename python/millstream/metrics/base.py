@@ -10,6 +10,7 @@ import numpy as np
 from millstream import _core, _frames
 from millstream._measures import Measure
 from millstream.errors import InvalidType, InvalidValue
+from millstream.metrics.positive import with_positive
 
 __all__ = ["Metric"]
 
@@ -79,8 +80,13 @@ class Metric(_core.Metric, Measure):
         text = format(self.get(), self._format)
         return text.rstrip("0").rstrip(".") if "." in text and not text.endswith("%") else text
 
+    def _title(self) -> str:
+        return type(self).__name__
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}: {self._shown()}"
+        title = with_positive(self._title(), self.positive_class)
+        missing = ", which never occurred" if self._lacks_positive() else ""
+        return f"{title}: {self._shown()}{missing}"
 
 
 def _column(what: str, values: Any) -> Any:

@@ -72,7 +72,7 @@ class Precision(Metric):
     Parameters
     ----------
     pos_val
-        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer class so far.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Precision(Metric):
     >>> metric = metrics.Precision()
     >>> metric.update_many([True, False, True], [True, True, True])
     >>> metric
-    Precision: 66.67%
+    Precision (positive=True): 66.67%
     """
 
     name = "metrics.Precision"
@@ -95,7 +95,7 @@ class Recall(Metric):
     Parameters
     ----------
     pos_val
-        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer class so far.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Recall(Metric):
     >>> metric = metrics.Recall(pos_val="spam")
     >>> metric.update_many(["spam", "spam", "ham"], ["spam", "ham", "ham"])
     >>> metric
-    Recall: 50.00%
+    Recall (positive=spam): 50.00%
     """
 
     name = "metrics.Recall"
@@ -120,7 +120,7 @@ class FBeta(Metric):
     beta
         How many times as much recall matters as precision.
     pos_val
-        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer class so far.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class FBeta(Metric):
     >>> metric = metrics.FBeta(beta=2.0)
     >>> metric.update_many([True, False, True, True], [True, True, False, True])
     >>> metric
-    FBeta: 66.67%
+    FBeta (positive=True): 66.67%
 
     References
     ----------
@@ -147,7 +147,7 @@ class F1(Metric):
     Parameters
     ----------
     pos_val
-        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer class so far.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class F1(Metric):
     >>> metric = metrics.F1()
     >>> metric.update_many([True, False, True, True], [True, True, False, True])
     >>> metric
-    F1: 66.67%
+    F1 (positive=True): 66.67%
     """
 
     name = "metrics.F1"

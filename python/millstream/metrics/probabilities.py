@@ -64,14 +64,15 @@ class Brier(Metric):
 class ROCAUC(Metric):
     """The area under the ROC curve: how often a positive scores higher than a negative.
 
-    Scores are counted in 2,627 fixed bins that are narrow near 0 and 1 (42 kB), so a stream of any length
+    Scores are counted in 2,627 fixed bins that are narrow near 0 and 1 (42 kB, or 84 kB while
+    either class may turn out to be the rarer), so a stream of any length
     fits. `error` says how far the value may be from the exact one, computed from the pairs that share a bin;
     it is below 0.001 unless scores crowd into few bins. 0.5 until both classes have come.
 
     Parameters
     ----------
     pos_val
-        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer of the two so far.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class ROCAUC(Metric):
     >>> metric = metrics.ROCAUC()
     >>> metric.update_many([True, True, False, False], [0.8, 0.4, 0.6, 0.1])
     >>> metric
-    ROCAUC: 75.00%
+    ROCAUC (positive=True): 75.00%
     >>> metric.error
     0.0
 
@@ -109,7 +110,7 @@ class PRAUC(Metric):
     Parameters
     ----------
     pos_val
-        The positive class. None is True (or 1) if there is such a label, else the second label to come.
+        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer of the two so far.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class PRAUC(Metric):
     >>> metric = metrics.PRAUC()
     >>> metric.update_many([True, True, False, False], [0.8, 0.4, 0.6, 0.1])
     >>> metric
-    PRAUC: 83.33%
+    PRAUC (positive=True): 83.33%
 
     References
     ----------

@@ -19,9 +19,9 @@ class _Wrapper(Metric):
         """The most by which the value may be off; 0 for metrics that are exact."""
         return self._error() or 0.0
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         wrapped = self.describe()["parameters"]["metric"]["name"].rpartition(".")[2]
-        return f"{type(self).__name__}({wrapped}): {self._shown()}"
+        return f"{type(self).__name__}({wrapped})"
 
 
 def _plain(metric: Any) -> Any:

@@ -1,8 +1,11 @@
 //! Whether what was given 70 % came true in 70 % of the cases: sums by bin of the predicted probability.
 //!
-//! Of two classes it is the probability of the positive one (code 1) that is binned; of more, that of the
-//! class that was predicted (Guo and others, 2017, "On Calibration of Modern Neural Networks", section 2).
+//! Of two classes it is the probability of the positive one that is binned, by the rule of `PositiveClass`; of more,
+//! that of the class that was predicted (Guo and others, 2017, "On Calibration of Modern Neural Networks", section 2).
 //! Bins are narrow, so that whoever reads them can merge them as the spread of the probabilities asks.
+
+use crate::labels::Labels;
+use crate::metrics::PositiveClass;
 
 /// How many bins there are, all of one width.
 pub const BINS: usize = 100;
@@ -20,16 +23,20 @@ pub struct Bin {
 
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// By the probability of code 1; only while there are two classes.
-    positive: Vec<Bin>,
-    /// By the probability of the predicted class.
-    confidence: Vec<Bin>,
-    classes: usize,
+    /// While there are two classes, each of which may be the positive one: by the probability of code 0 and of code 1,
+    /// apart for rows that were predicted as code 0 and as code 1, so that `confidence` follows from them.
+    by_class: [[Vec<Bin>; 2]; 2],
+    /// The weight of true labels by code.
+    truths: [f64; 2],
+    /// By the probability of the predicted class, from the third class on.
+    confidence: Option<Vec<Bin>>,
 }
 
 impl Default for Calibration {
     fn default() -> Self {
-        Calibration { positive: vec![Bin::default(); BINS], confidence: vec![Bin::default(); BINS], classes: 0 }
+        let bins = || vec![Bin::default(); BINS];
+        let by_class = [[bins(), bins()], [bins(), bins()]];
+        Calibration { by_class, truths: [0.0; 2], confidence: None }
     }
 }
 
@@ -42,25 +49,47 @@ impl Calibration {
         if probabilities.is_empty() || w <= 0.0 {
             return;
         }
-        self.classes = self.classes.max(classes);
-        if self.classes <= 2 {
-            count(&mut self.positive, of(1), truth == 1, w);
+        if classes > 2 || self.confidence.is_some() {
+            let confidence =
+                self.confidence.get_or_insert_with(|| merged(&self.by_class[0][0], &self.by_class[1][1]));
+            count(confidence, of(class), truth == class, w);
+            return;
         }
-        count(&mut self.confidence, of(class), truth == class, w);
+        let place = usize::from(class == 1);
+        count(&mut self.by_class[0][place], of(0), truth == 0, w);
+        count(&mut self.by_class[1][place], of(1), truth == 1, w);
+        if let Some(weight) = self.truths.get_mut(truth as usize) {
+            *weight += w;
+        }
     }
 
     /// Whether the bins are by the probability of the positive class.
     pub fn is_of_positive(&self) -> bool {
-        self.classes <= 2
+        self.confidence.is_none()
     }
 
-    pub fn bins(&self) -> &[Bin] {
-        if self.is_of_positive() {
-            &self.positive
-        } else {
-            &self.confidence
-        }
+    /// The positive class of the labels of the model, where the bins are by its probability.
+    pub fn positive(&self, labels: &Labels) -> Option<PositiveClass> {
+        PositiveClass::follow(labels, &self.truths).filter(|_| self.is_of_positive())
     }
+
+    /// By the probability of the class of code `positive`, or of the predicted class where there are more than two.
+    pub fn bins(&self, positive: Option<u32>) -> Vec<Bin> {
+        let [by_zero, by_one] = &self.by_class;
+        let [zero, one] = if positive == Some(0) { by_zero } else { by_one };
+        self.confidence.clone().unwrap_or_else(|| merged(zero, one))
+    }
+}
+
+fn merged(some: &[Bin], others: &[Bin]) -> Vec<Bin> {
+    let pairs = some.iter().zip(others);
+    let sum = |(a, b): (&Bin, &Bin)| Bin {
+        rows: a.rows + b.rows,
+        weight: a.weight + b.weight,
+        predicted: a.predicted + b.predicted,
+        observed: a.observed + b.observed,
+    };
+    pairs.map(sum).collect()
 }
 
 #[inline]
@@ -79,6 +108,7 @@ fn count(bins: &mut [Bin], probability: f64, came_true: bool, w: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::labels::Label;
     use crate::task::ClassPrediction;
 
     fn said(probabilities: &[f64]) -> ClassPrediction {
@@ -97,11 +127,15 @@ mod tests {
         calibration.add(2, 1, said(&[0.0, 1.0]).class, &[0.0, 1.0], 1.0);
         calibration.add(2, 1, said(&[]).class, &[], 1.0);
         assert!(calibration.is_of_positive());
-        let bin = calibration.bins()[25];
+        let bin = calibration.bins(Some(1))[25];
         assert_eq!((bin.rows, bin.weight, bin.observed), (2, 4.0, 3.0));
         assert!((bin.predicted - 1.02).abs() < 1e-12);
-        assert_eq!(calibration.bins()[99], Bin { rows: 1, weight: 1.0, predicted: 1.0, observed: 1.0 });
-        assert_eq!(calibration.bins().iter().map(|bin| bin.rows).sum::<u64>(), 3);
+        assert_eq!(calibration.bins(Some(1))[99], Bin { rows: 1, weight: 1.0, predicted: 1.0, observed: 1.0 });
+        assert_eq!(calibration.bins(Some(1)).iter().map(|bin| bin.rows).sum::<u64>(), 3);
+        // Of the other class: 0.745, true with weight 1 of 4, and 0, false.
+        let bin = calibration.bins(Some(0))[74];
+        assert_eq!((bin.rows, bin.weight, bin.observed), (2, 4.0, 1.0));
+        assert_eq!(calibration.bins(Some(0))[0], Bin { rows: 1, weight: 1.0, predicted: 0.0, observed: 0.0 });
     }
 
     /// A third class turns to the confidence of the predicted one, of all rows: 0.745 missed, 0.5 hit.
@@ -111,8 +145,29 @@ mod tests {
         calibration.add(2, 1, said(&[0.745, 0.255]).class, &[0.745, 0.255], 1.0);
         calibration.add(3, 2, said(&[0.25, 0.25, 0.5]).class, &[0.25, 0.25, 0.5], 1.0);
         assert!(!calibration.is_of_positive());
-        assert_eq!(calibration.bins()[74], Bin { rows: 1, weight: 1.0, predicted: 0.745, observed: 0.0 });
-        assert_eq!(calibration.bins()[50], Bin { rows: 1, weight: 1.0, predicted: 0.5, observed: 1.0 });
+        assert_eq!(calibration.bins(None)[74], Bin { rows: 1, weight: 1.0, predicted: 0.745, observed: 0.0 });
+        assert_eq!(calibration.bins(None)[50], Bin { rows: 1, weight: 1.0, predicted: 0.5, observed: 1.0 });
+    }
+
+    /// Of text labels the rarer class is the positive one, whichever came first.
+    #[test]
+    fn the_positive_class_does_not_follow_the_order() {
+        for (first, second) in [("no", "yes"), ("yes", "no")] {
+            let mut labels = Labels::default();
+            let codes =
+                [first, second].map(|text| (text, labels.intern(&crate::labels::Label::Text(text.into()))));
+            let mut calibration = Calibration::default();
+            for (text, code) in codes {
+                let mut probabilities = [0.25; 2];
+                probabilities[code as usize] = 0.75;
+                let w = if text == "no" { 3.0 } else { 1.0 };
+                calibration.add(2, code, Some(code), &probabilities, w);
+            }
+            let positive = calibration.positive(&labels).expect("two classes");
+            assert_eq!(positive.label, Label::Text("yes".into()));
+            let bins = calibration.bins(Some(positive.code));
+            assert_eq!((bins[75].weight, bins[75].observed, bins[25].weight), (1.0, 1.0, 3.0));
+        }
     }
 
     #[test]
@@ -121,6 +176,6 @@ mod tests {
         for odd in [f64::NAN, f64::INFINITY, -1.0, 7.0] {
             calibration.add(2, 1, Some(9), &[odd, odd], 1.0);
         }
-        assert!(calibration.bins().iter().all(|bin| bin.predicted.is_finite()));
+        assert!(calibration.bins(None).iter().all(|bin| bin.predicted.is_finite()));
     }
 }

@@ -11,10 +11,11 @@ pub mod pending;
 pub mod record;
 pub mod sample;
 pub mod scores;
+pub mod values;
 
 use crate::fault::{Fault, Result};
+use crate::held::{Job, Model, Sink, TableRow};
 use crate::labels::{Label, Labels};
-use crate::model::{Job, Model, Sink, TableRow};
 use crate::row::{Scratch, Want};
 use crate::table::{each_raw, Reader, Table};
 use crate::task::{Answer, Outcomes, Target, Targets};
@@ -368,6 +369,7 @@ impl Sink for Scorer<'_> {
             Outcomes::Numbers { truths, predictions } => {
                 self.scores.numbers(number, truths, predictions, &instruments)
             }
+            Outcomes::Scores { .. } => return false,
         };
         taken.unwrap_or_else(|fault| {
             self.refused.push((number, fault));
@@ -408,7 +410,7 @@ mod tests {
     use super::panel::Panel;
     use super::scores::Every;
     use super::*;
-    use crate::metrics::Meter;
+    use crate::held;
     use crate::schema::Name;
     use crate::table::Column;
 
@@ -441,8 +443,8 @@ mod tests {
         let places: Vec<u32> = values.iter().map(|&x| u32::from(x > 0.0)).collect();
         let table = Line { values, columns: vec![Column::Number(Name::Number(0))] };
         let mut model = Model::new(&json!({ "name": "linear_model.LogisticRegression" })).expect("it is declared");
-        let meter = Meter::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
-        let panel = Panel::new(vec![meter], false, 10, 10).expect("for classes");
+        let metric = held::Metric::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
+        let panel = Panel::new(vec![metric], false, 10, 10).expect("for classes");
         let mut evaluation = Evaluation::new(Scores::new(panel, None, warmup, Every::Rows(10)), arrival, false);
         let mut scratch = Scratch::default();
         let mut from = 0;
@@ -458,7 +460,8 @@ mod tests {
     }
 
     fn values_of(evaluation: &Evaluation) -> Vec<Vec<f64>> {
-        evaluation.scores().curve().iter().map(|point| point.values.clone()).collect()
+        let positive: Vec<u32> = evaluation.scores().panel().positive_codes();
+        evaluation.scores().curve().iter().map(|point| point.values.of(&positive).collect()).collect()
     }
 
     #[test]
@@ -485,9 +488,10 @@ mod tests {
         let run = |weights: Option<&[f64]>, window: usize, every: u64, warmup: u64| {
             let mut model =
                 Model::new(&json!({ "name": "linear_model.LogisticRegression" })).expect("it is declared");
-            let meters = ["Accuracy", "CohenKappa", "LogLoss", "KappaTemporal", "ROCAUC", "F1"]
-                .map(|name| Meter::new(&json!({ "name": format!("metrics.{name}") })).expect("it is declared"));
-            let panel = Panel::new(meters.to_vec(), false, window, every).expect("for classes");
+            let metrics = ["Accuracy", "CohenKappa", "LogLoss", "KappaTemporal", "ROCAUC", "F1"].map(|name| {
+                held::Metric::new(&json!({ "name": format!("metrics.{name}") })).expect("it is declared")
+            });
+            let panel = Panel::new(metrics.to_vec(), false, window, every).expect("for classes");
             let scores = Scores::new(panel, None, warmup, Every::Rows(every));
             let mut evaluation = Evaluation::new(scores, Arrival::AtOnce, false);
             let targets = Targets::Classes { distinct: &distinct, indices: &places };
@@ -497,12 +501,17 @@ mod tests {
                 evaluation.feed(&mut model, &chunk, &mut scratch, &|| 0.0).expect("good rows");
             }
             evaluation.finish(&mut model, &mut scratch, &|| 0.0).expect("good rows");
-            let meters: Vec<_> =
-                evaluation.scores().panel().meters().iter().map(|meter| meter.save().expect("it saves")).collect();
-            assert!(evaluation.scores().panel().is_sure(model.labels()));
+            let metrics: Vec<_> = evaluation
+                .scores()
+                .panel()
+                .metrics()
+                .iter()
+                .map(|metric| metric.save().expect("it saves"))
+                .collect();
+            assert!(evaluation.scores().panel().infallible_for(model.labels()));
             let counts = (evaluation.scores().counts().scored, evaluation.scores().rows());
             let confusion = evaluation.scores().confusion().map(<[Vec<f64>]>::to_vec);
-            (meters, values_of(&evaluation), counts, confusion)
+            (metrics, values_of(&evaluation), counts, confusion)
         };
         for (window, every, warmup) in [(10, 10, 0), (7, 100, 3), (50, 33, 0), (1000, 1, 0), (100, 5000, 130)] {
             assert!(
@@ -525,9 +534,10 @@ mod tests {
                 "name": "linear_model.LinearRegression", "parameters": { "clip_gradient": 10.0 }
             }))
             .expect("it is declared");
-            let meters = ["MAE", "RMSE", "R2"]
-                .map(|name| Meter::new(&json!({ "name": format!("metrics.{name}") })).expect("it is declared"));
-            let panel = Panel::new(meters.to_vec(), true, window, every).expect("for numbers");
+            let metrics = ["MAE", "RMSE", "R2"].map(|name| {
+                held::Metric::new(&json!({ "name": format!("metrics.{name}") })).expect("it is declared")
+            });
+            let panel = Panel::new(metrics.to_vec(), true, window, every).expect("for numbers");
             let mut evaluation =
                 Evaluation::new(Scores::new(panel, None, 2, Every::Rows(every)), Arrival::AtOnce, true);
             let chunk = Chunk {
@@ -540,9 +550,14 @@ mod tests {
             };
             evaluation.feed(&mut model, &chunk, &mut Scratch::default(), &|| 0.0).expect("good rows");
             assert_eq!(evaluation.scores().counts().scored, 598);
-            let meters: Vec<_> =
-                evaluation.scores().panel().meters().iter().map(|meter| meter.save().expect("it saves")).collect();
-            (meters, values_of(&evaluation), evaluation.scores().sample().pairs().to_vec())
+            let metrics: Vec<_> = evaluation
+                .scores()
+                .panel()
+                .metrics()
+                .iter()
+                .map(|metric| metric.save().expect("it saves"))
+                .collect();
+            (metrics, values_of(&evaluation), evaluation.scores().sample().pairs().to_vec())
         };
         for (window, every) in [(10, 10), (7, 100), (1000, 33)] {
             assert!(run(None, window, every) == run(Some(&ones), window, every), "{window} {every}");

@@ -5,15 +5,16 @@
 //! up. Where points are dense, outcomes go in and out, and the sums are made anew from the ring each time it
 //! has gone round.
 
+use super::values::{Values, MOST_OPEN};
 use crate::fault::{Fault, Result};
+use crate::held;
 use crate::labels::Labels;
 use crate::metric::{Metric, Outcome};
-use crate::metrics::Meter;
 use crate::row::Want;
 use crate::task::{ClassPrediction, ClassPredictions};
 
 pub struct Panel {
-    meters: Vec<Meter>,
+    metrics: Vec<held::Metric>,
     windows: Vec<Window>,
     want: Want,
     /// Whether numbers are scored, or classes.
@@ -24,18 +25,18 @@ pub struct Panel {
 
 impl Panel {
     /// `every` is how many rows lie between points of the curve.
-    pub fn new(meters: Vec<Meter>, numbers: bool, window: usize, every: u64) -> Result<Self> {
-        if let Some(meter) = meters.iter().find(|meter| meter.metric().takes_numbers() != numbers) {
+    pub fn new(metrics: Vec<held::Metric>, numbers: bool, window: usize, every: u64) -> Result<Self> {
+        if let Some(metric) = metrics.iter().find(|metric| metric.metric().takes_numbers() != numbers) {
             let (scores, predicts) = if numbers { ("classes", "numbers") } else { ("numbers", "classes") };
             return Err(Fault::wrong_type(format!(
                 "{}: scores {scores}, but the model predicts {predicts}",
-                meter.name()
+                metric.title()
             )));
         }
-        let probabilities = meters.iter().any(|meter| meter.want() == Want::Probabilities);
-        let windows = meters.iter().map(|meter| Window::new(meter.metric(), window, every)).collect();
+        let probabilities = metrics.iter().any(|metric| metric.want() == Want::Probabilities);
+        let windows = metrics.iter().map(|metric| Window::new(metric.metric(), window, every)).collect();
         let want = if probabilities { Want::Probabilities } else { Want::Class };
-        Ok(Panel { meters, windows, want, numbers, outcomes: Vec::new() })
+        Ok(Panel { metrics, windows, want, numbers, outcomes: Vec::new() })
     }
 
     /// What the model must be asked for.
@@ -43,8 +44,8 @@ impl Panel {
         self.want
     }
 
-    pub fn meters(&self) -> &[Meter] {
-        &self.meters
+    pub fn metrics(&self) -> &[held::Metric] {
+        &self.metrics
     }
 
     pub fn scores_numbers(&self) -> bool {
@@ -54,39 +55,39 @@ impl Panel {
     /// Score a class; codes are those of `labels`. A metric that refuses is named; those before it have taken it.
     #[inline]
     pub fn class(&mut self, labels: &Labels, truth: u32, predicted: &ClassPrediction, w: f64) -> Result<()> {
-        for (meter, window) in self.meters.iter_mut().zip(&mut self.windows) {
-            if let Some(outcome) = meter.observe(labels, truth, predicted, w)? {
-                window.push(outcome, w, meter.labels())?;
+        for (metric, window) in self.metrics.iter_mut().zip(&mut self.windows) {
+            if let Some(outcome) = metric.observe(labels, truth, predicted, w)? {
+                window.push(outcome, w, metric.labels())?;
             }
         }
         Ok(())
     }
 
     /// Whether a block of classes may be scored at once: no metric meets anything new or refuses.
-    pub fn is_sure(&self, labels: &Labels) -> bool {
-        self.meters.iter().all(|meter| meter.is_sure(labels))
+    pub fn infallible_for(&self, labels: &Labels) -> bool {
+        self.metrics.iter().all(|metric| metric.infallible_for(labels))
     }
 
     /// Score consecutive rows of weight 1 which all have a prediction, the first of them at `from` of the
     /// predictions. Metric by metric: each sees the rows in their order.
     pub fn classes(&mut self, truths: &[u32], predictions: &ClassPredictions, from: usize) -> Result<()> {
-        for (meter, window) in self.meters.iter_mut().zip(&mut self.windows) {
-            meter.observe_block(truths, predictions, from, &mut self.outcomes)?;
-            window.push_all(&self.outcomes, meter.labels())?;
+        for (metric, window) in self.metrics.iter_mut().zip(&mut self.windows) {
+            metric.observe_block(truths, predictions, from, &mut self.outcomes)?;
+            window.push_all(&self.outcomes, metric.labels())?;
         }
         Ok(())
     }
 
-    /// Whether a block of numbers up to `SURE_NUMBER` may be scored at once.
-    pub fn is_sure_of_numbers(&self) -> bool {
-        self.meters.iter().all(Meter::is_sure_of_numbers)
+    /// Whether a block of numbers up to `LARGEST_NUMBER` may be scored at once.
+    pub fn infallible_for_numbers(&self) -> bool {
+        self.metrics.iter().all(held::Metric::infallible_for_numbers)
     }
 
     /// Score consecutive numbers of weight 1.
     pub fn numbers(&mut self, truths: &[f64], predictions: &[f64]) -> Result<()> {
-        for (meter, window) in self.meters.iter_mut().zip(&mut self.windows) {
-            meter.observe_numbers(truths, predictions, &mut self.outcomes)?;
-            window.push_all(&self.outcomes, meter.labels())?;
+        for (metric, window) in self.metrics.iter_mut().zip(&mut self.windows) {
+            metric.observe_numbers(truths, predictions, &mut self.outcomes)?;
+            window.push_all(&self.outcomes, metric.labels())?;
         }
         Ok(())
     }
@@ -94,34 +95,48 @@ impl Panel {
     /// Score a number.
     #[inline]
     pub fn number(&mut self, truth: f64, predicted: f64, w: f64) -> Result<()> {
-        for (meter, window) in self.meters.iter_mut().zip(&mut self.windows) {
-            meter.update_number(truth, predicted, w)?;
+        for (metric, window) in self.metrics.iter_mut().zip(&mut self.windows) {
+            metric.update_number(truth, predicted, w)?;
             if w > 0.0 {
-                window.push(Outcome::Number { truth, predicted }, w, meter.labels())?;
+                window.push(Outcome::Number { truth, predicted }, w, metric.labels())?;
             }
         }
         Ok(())
     }
 
-    /// All metrics over the whole stream, then all over the window.
-    pub fn values(&mut self) -> Result<Vec<f64>> {
-        let mut values: Vec<f64> = self.meters.iter().map(Meter::get).collect();
-        for (meter, window) in self.meters.iter().zip(&mut self.windows) {
-            values.push(window.value(meter.labels())?);
+    /// All metrics over the whole stream and over the window.
+    pub fn values(&mut self) -> Result<Values> {
+        let mut values = Values::default();
+        for (metric, window) in self.metrics.iter().zip(&mut self.windows) {
+            let recent = window.up_to_date(metric.labels())?;
+            let both = |positive| (metric.metric().get_for(positive), recent.get_for(positive));
+            let codes = Some(metric.open_classes()).filter(|codes| codes.len() <= MOST_OPEN);
+            let by_class: Vec<(f64, f64)> = codes.unwrap_or_default().map(both).collect();
+            let code = metric.positive_code();
+            values.now.push(by_class.get(code as usize).copied().unwrap_or_else(|| both(code)));
+            values.by_class.push(by_class);
         }
         Ok(values)
     }
 
+    /// The code of the positive class of each metric.
+    pub fn positive_codes(&self) -> Vec<u32> {
+        self.metrics.iter().map(held::Metric::positive_code).collect()
+    }
+
     /// The first metric over the window.
     pub fn recent(&mut self) -> Result<Option<f64>> {
-        let first = self.meters.first().zip(self.windows.first_mut());
-        first.map(|(meter, window)| window.value(meter.labels())).transpose()
+        let first = self.metrics.first().zip(self.windows.first_mut());
+        let value = |(metric, window): (&held::Metric, &mut Window)| {
+            Ok(window.up_to_date(metric.labels())?.get_for(metric.positive_code()))
+        };
+        first.map(value).transpose()
     }
 
     pub fn memory(&self) -> usize {
         let windows =
             self.windows.iter().map(|window| window.ring.capacity() * std::mem::size_of::<(Outcome, f64)>());
-        self.meters.iter().map(Meter::memory).sum::<usize>() + windows.sum::<usize>()
+        self.metrics.iter().map(held::Metric::memory).sum::<usize>() + windows.sum::<usize>()
     }
 }
 
@@ -139,7 +154,7 @@ impl Window {
     fn new(metric: &dyn Metric, size: usize, every: u64) -> Self {
         let mut metric = metric.duplicate();
         metric.reset();
-        let flowing = every.saturating_mul(2) < size as u64 && metric.takes_back();
+        let flowing = every.saturating_mul(2) < size as u64 && metric.invertible();
         Window { metric, size: size.max(1), ring: Vec::new(), next: 0, flowing }
     }
 
@@ -157,7 +172,7 @@ impl Window {
         if self.next == 0 {
             return self.replay(labels);
         }
-        self.metric.know(labels);
+        self.metric.set_labels(labels);
         if let Some((old, weight)) = left {
             self.metric.update(&old, -weight)?;
         }
@@ -188,7 +203,7 @@ impl Window {
     /// Make the metric anew from the ring, oldest first.
     fn replay(&mut self, labels: &Labels) -> Result<()> {
         self.metric.reset();
-        self.metric.know(labels);
+        self.metric.set_labels(labels);
         let start = if self.ring.len() == self.size { self.next } else { 0 };
         for (outcome, w) in self.ring[start..].iter().chain(&self.ring[..start]) {
             self.metric.update(outcome, *w)?;
@@ -196,11 +211,13 @@ impl Window {
         Ok(())
     }
 
-    fn value(&mut self, labels: &Labels) -> Result<f64> {
+    /// The metric over the window. Its positive class is that of the whole stream: in a window without rare ones
+    /// another would be the rarer.
+    fn up_to_date(&mut self, labels: &Labels) -> Result<&dyn Metric> {
         if !self.flowing {
             self.replay(labels)?;
         }
-        Ok(self.metric.get())
+        Ok(&*self.metric)
     }
 }
 
@@ -215,21 +232,21 @@ mod tests {
     /// large window) or are replayed.
     #[test]
     fn a_window_worked_by_hand() {
-        let meter = Meter::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
-        let mut panel = Panel::new(vec![meter], true, 2, 1).expect("for numbers");
+        let metric = held::Metric::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
+        let mut panel = Panel::new(vec![metric], true, 2, 1).expect("for numbers");
         let mut found = Vec::new();
         for error in [3.0, 1.0, 2.0, 6.0] {
             panel.number(0.0, error, 1.0).expect("finite");
-            found.push(panel.values().expect("finite"));
+            found.push(panel.values().expect("finite").now);
         }
-        assert_eq!(found, [[3.0, 3.0], [2.0, 2.0], [2.0, 1.5], [3.0, 4.0]]);
+        assert_eq!(found, [[(3.0, 3.0)], [(2.0, 2.0)], [(2.0, 1.5)], [(3.0, 4.0)]]);
     }
 
     #[test]
     fn flowing_and_replayed_windows_agree() {
-        let meter = || Meter::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
-        let mut flowing = Panel::new(vec![meter()], false, 16, 1).expect("for classes");
-        let mut replayed = Panel::new(vec![meter()], false, 16, 100).expect("for classes");
+        let metric = || held::Metric::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
+        let mut flowing = Panel::new(vec![metric()], false, 16, 1).expect("for classes");
+        let mut replayed = Panel::new(vec![metric()], false, 16, 100).expect("for classes");
         assert!(flowing.windows[0].flowing && !replayed.windows[0].flowing);
         let mut labels = Labels::default();
         labels.intern(&crate::labels::Label::Int(0));
@@ -243,9 +260,31 @@ mod tests {
         }
     }
 
+    /// Truths no, yes, yes, all predicted as no: at the end no is the rarer class, with recall 1.
+    #[test]
+    fn a_curve_is_about_the_class_that_is_positive_at_its_end() {
+        let metric = held::Metric::new(&json!({ "name": "metrics.Recall" })).expect("it is declared");
+        let mut panel = Panel::new(vec![metric], false, 2, 1).expect("for classes");
+        let mut labels = Labels::default();
+        let no = labels.intern(&crate::labels::Label::Text("no".into()));
+        let yes = labels.intern(&crate::labels::Label::Text("yes".into()));
+        let mut points = Vec::new();
+        for truth in [no, yes, yes] {
+            let predicted = ClassPrediction { class: Some(no), probabilities: Vec::new() };
+            panel.class(&labels, truth, &predicted, 1.0).expect("good input");
+            points.push(panel.values().expect("finite"));
+        }
+        assert_eq!(panel.positive_codes(), [no]);
+        // Over all rows no is found each time; over the last two rows it is in the first two windows only.
+        let found: Vec<Vec<f64>> = points.iter().map(|point| point.of(&[no]).collect()).collect();
+        assert_eq!(found, [[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]]);
+        // After two rows both were as rare, and yes was the positive class.
+        assert_eq!(points[1].now, [(0.0, 0.0)]);
+    }
+
     #[test]
     fn metrics_must_suit_the_model() {
-        let meter = Meter::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
-        assert!(Panel::new(vec![meter], false, 2, 1).is_err());
+        let metric = held::Metric::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
+        assert!(Panel::new(vec![metric], false, 2, 1).is_err());
     }
 }

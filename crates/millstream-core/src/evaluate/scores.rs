@@ -4,9 +4,10 @@ use crate::detector::DriftDetector;
 use crate::evaluate::calibration::Calibration;
 use crate::evaluate::panel::Panel;
 use crate::evaluate::sample::Sample;
+use crate::evaluate::values::Values;
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
-use crate::metric::SURE_NUMBER;
+use crate::metric::LARGEST_NUMBER;
 use crate::row::Want;
 use crate::task::{ClassPrediction, ClassPredictions};
 
@@ -43,8 +44,7 @@ pub struct Point {
     pub memory: usize,
     /// Rows whose labels had not come.
     pub waiting: usize,
-    /// Metrics over the whole stream, then over the window.
-    pub values: Vec<f64>,
+    pub values: Values,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -201,7 +201,7 @@ impl Scores {
         instruments: &dyn Instruments,
     ) -> Result<bool> {
         let answered = predictions.classes.get(..truths.len()).is_some_and(|all| all.iter().all(Option::is_some));
-        if row < self.warmup || !answered || self.detector.is_some() || !self.panel.is_sure(labels) {
+        if row < self.warmup || !answered || self.detector.is_some() || !self.panel.infallible_for(labels) {
             return Ok(false);
         }
         let mut from = 0;
@@ -232,8 +232,8 @@ impl Scores {
         predictions: &[f64],
         instruments: &dyn Instruments,
     ) -> Result<bool> {
-        let small = |numbers: &[f64]| numbers.iter().all(|number| number.abs() <= SURE_NUMBER);
-        let sure = self.panel.is_sure_of_numbers() && small(truths) && small(predictions);
+        let small = |numbers: &[f64]| numbers.iter().all(|number| number.abs() <= LARGEST_NUMBER);
+        let sure = self.panel.infallible_for_numbers() && small(truths) && small(predictions);
         if row < self.warmup || self.detector.is_some() || !sure {
             return Ok(false);
         }
@@ -321,7 +321,8 @@ impl Scores {
     fn detect(&mut self, row: u64, error: f64) -> Result<()> {
         if let Some(detector) = &mut self.detector {
             detector.update(error)?;
-            if detector.verdict().drift {
+            // Falling errors are an improvement, not drift.
+            if detector.verdict().is_worse() {
                 self.marks.push(row);
             }
         }

@@ -8,41 +8,29 @@
 //! the estimate, which takes a bin for one threshold, could be from these.
 //!
 //! A prediction without probabilities scores ½.
+//!
+//! Where no positive class is fixed, either of two classes may turn out to be the rarer one, so `Scores` has what both
+//! choices need: a class is scored by its own probability. A third class is refused.
 
-use super::confusion::Positive;
-use super::scores::{bin, Scores, BINS};
+use super::confusion::POSITIVE;
+use super::positive::PositiveClass;
+use super::scores::{bin, Scores, Side, BINS};
 use super::sums::share;
 use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
-use crate::fault::Result;
-use crate::labels::Labels;
+use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
+use crate::labels::{Label, Labels};
 use crate::metric::{Metric, Outcome};
-use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::Want;
-use crate::state::{pack, require, unpack};
-
-const POSITIVE: Parameter = Parameter::new(
-    "pos_val",
-    Kind::Optional(&Kind::Label),
-    DefaultValue::Null,
-    "the positive class; null for True or 1, or else the second class to come",
-);
 
 pub static ROCAUC: Declaration = Declaration {
     name: "metrics.ROCAUC",
     role: Role::Metric,
     words: "Area under the ROC curve",
     parameters: &[POSITIVE],
-    build: |arguments| {
-        let positive = Positive::new(arguments.label("pos_val")?);
-        Ok(Built::Metric(Box::new(Area {
-            name: "metrics.ROCAUC",
-            roc: true,
-            positive,
-            scores: Scores::default(),
-        })))
-    },
+    build: |arguments| Ok(Built::Metric(Box::new(Area::new("metrics.ROCAUC", true, arguments.label("pos_val")?)))),
 };
 
 pub static PRAUC: Declaration = Declaration {
@@ -50,36 +38,75 @@ pub static PRAUC: Declaration = Declaration {
     role: Role::Metric,
     words: "Area under the precision-recall curve (average precision)",
     parameters: &[POSITIVE],
-    build: |arguments| {
-        let positive = Positive::new(arguments.label("pos_val")?);
-        Ok(Built::Metric(Box::new(Area {
-            name: "metrics.PRAUC",
-            roc: false,
-            positive,
-            scores: Scores::default(),
-        })))
-    },
+    build: |arguments| Ok(Built::Metric(Box::new(Area::new("metrics.PRAUC", false, arguments.label("pos_val")?)))),
 };
 
 #[derive(Clone)]
 struct Area {
     name: &'static str,
     roc: bool,
-    positive: Positive,
+    wanted: Option<Label>,
+    /// The code of the positive class where it is fixed, which no class has until its label comes. Without `wanted`
+    /// only in a metric of 0.1.0 that has met more than two classes.
+    fixed: Option<u32>,
+    /// How many codes and labels there are.
+    classes: (usize, usize),
+    /// Whether the labels are such that the class of code 1 stays the positive one.
+    settled: bool,
+    /// Whether `load` was called and `set_labels` was not.
+    loaded: bool,
     scores: Scores,
 }
 
+const NO_CODE: u32 = u32::MAX;
+
 impl Area {
-    /// (area, how far it may be off)
-    fn areas(&self) -> (f64, f64) {
-        let (positives, negatives) = (self.scores.positive.total.value, self.scores.negative.total.value);
+    fn new(name: &'static str, roc: bool, wanted: Option<Label>) -> Self {
+        let fixed = wanted.is_some().then_some(NO_CODE);
+        Area {
+            name,
+            roc,
+            wanted,
+            fixed,
+            classes: (0, 0),
+            settled: false,
+            loaded: false,
+            scores: Scores::default(),
+        }
+    }
+
+    /// (area, how far it may be off), where the class of code `positive` is the positive one.
+    fn areas(&self, positive: u32) -> (f64, f64) {
+        let (positives, negatives) = (&self.scores.positive, &self.scores.negative);
+        if self.fixed.is_some() || self.settled || positive != 0 {
+            let bins = bins_of(positives).iter().zip(bins_of(negatives)).rev();
+            self.area_of(positives.total.value, negatives.total.value, bins)
+        } else if self.scores.has_shifts() {
+            let Scores { positive, negative, .. } = self.scores.swapped();
+            let bins = bins_of(&positive).iter().zip(bins_of(&negative)).rev();
+            self.area_of(positive.total.value, negative.total.value, bins)
+        } else {
+            // Mirrored bins from the top are these from the bottom.
+            let bins = bins_of(negatives).iter().zip(bins_of(positives));
+            self.area_of(negatives.total.value, positives.total.value, bins)
+        }
+    }
+
+    /// From the weights of positives and negatives in each bin, from the highest scores down.
+    fn area_of<'a>(
+        &self,
+        positives: f64,
+        negatives: f64,
+        bins: impl Iterator<Item = (&'a f64, &'a f64)>,
+    ) -> (f64, f64) {
         let (mut area, mut error) = (0.0, 0.0);
         let (mut above_positive, mut above_negative) = (0.0f64, 0.0f64);
-        for place in (0..BINS).rev() {
+        for (&a, &b) in bins {
             // Taking back can leave a bin a rounding below 0.
-            let at = |bins: &[f64]| bins.get(place).map_or(0.0, |w| w.max(0.0));
-            let a = at(&self.scores.positive.bins);
-            let b = at(&self.scores.negative.bins);
+            let (a, b) = (a.max(0.0), b.max(0.0));
+            if a <= 0.0 && b <= 0.0 {
+                continue;
+            }
             if self.roc {
                 // Shares, not weights: a product of two large weights would overflow.
                 let (here, pair) = (share(b, negatives), share(a, positives));
@@ -105,21 +132,36 @@ impl Area {
     }
 }
 
+/// A side without outcomes has no bins.
+fn bins_of(side: &Side) -> &[f64] {
+    static EMPTY: [f64; BINS] = [0.0; BINS];
+    if side.is_empty() {
+        &EMPTY
+    } else {
+        &side.bins
+    }
+}
+
 impl Part for Area {
     fn save(&self) -> Result<Vec<u8>> {
+        if self.settled && self.scores.has_shifts() {
+            let mut scores = self.scores.clone();
+            scores.clear_shifts();
+            return pack(&scores);
+        }
         pack(&self.scores)
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let scores: Scores = unpack(self.name, bytes)?;
-        require(self.name, scores.positive.is_valid() && scores.negative.is_valid(), "a sum is not valid")?;
+        require(self.name, scores.is_valid(), "a sum is not valid")?;
         self.scores = scores;
+        self.loaded = true;
         Ok(())
     }
 
     fn memory(&self) -> usize {
-        let bins = self.scores.positive.bins.capacity() + self.scores.negative.bins.capacity();
-        std::mem::size_of::<Self>() + 8 * bins
+        std::mem::size_of::<Self>() + self.scores.memory()
     }
 }
 
@@ -129,27 +171,56 @@ impl Metric for Area {
         if w == 0.0 {
             return Ok(());
         }
-        let p = outcome.positive_probability;
-        let bin = bin(if p.is_nan() { 0.5 } else { p.clamp(0.0, 1.0) });
-        let side = match outcome.truth == self.positive.code {
-            true => &mut self.scores.positive,
-            false => &mut self.scores.negative,
-        };
+        let place = |p: f64| bin(if p.is_nan() { 0.5 } else { p.clamp(0.0, 1.0) });
+        if let Some(positive) = self.fixed {
+            let side = match outcome.truth == positive {
+                true => &mut self.scores.positive,
+                false => &mut self.scores.negative,
+            };
+            side.total.check(self.name, w)?;
+            side.add(place(outcome.positive_probability), w);
+            return Ok(());
+        }
+        if self.classes.1 > 2 || outcome.truth > 1 {
+            return Err(Fault::value(format!(
+                "{}: with more than two classes pos_val must name the positive one",
+                self.name
+            )));
+        }
+        let is_positive = outcome.truth == 1;
+        let side = if is_positive { &self.scores.positive } else { &self.scores.negative };
         side.total.check(self.name, w)?;
-        side.add(bin, w);
+        let of_truth = outcome.truth_probability;
+        let other = if outcome.other_probability.is_nan() { 1.0 - of_truth } else { outcome.other_probability };
+        let (of_one, of_zero) = if is_positive { (of_truth, other) } else { (other, of_truth) };
+        let bin = place(of_one);
+        if self.settled {
+            // Only now: a label that settles it is taken back if its outcome is refused.
+            if self.scores.has_shifts() {
+                self.scores.clear_shifts();
+            }
+            self.scores.add(is_positive, bin, BINS - 1 - bin, w);
+        } else {
+            self.scores.add(is_positive, bin, place(of_zero), w);
+        }
         Ok(())
     }
 
-    fn is_sure(&self, _classes: usize) -> bool {
-        self.scores.positive.total.has_room() && self.scores.negative.total.has_room()
+    fn infallible_for(&self, classes: usize) -> bool {
+        let room = self.scores.positive.total.has_room() && self.scores.negative.total.has_room();
+        room && (self.fixed.is_some() || classes <= 2)
     }
 
     fn get(&self) -> f64 {
-        self.areas().0
+        self.get_for(1)
     }
 
-    fn error(&self) -> Option<f64> {
-        Some(self.areas().1)
+    fn get_for(&self, positive: u32) -> f64 {
+        self.areas(positive).0
+    }
+
+    fn error(&self, positive: u32) -> Option<f64> {
+        Some(self.areas(positive).1)
     }
 
     fn bigger_is_better(&self) -> bool {
@@ -160,17 +231,41 @@ impl Metric for Area {
         Want::Probabilities
     }
 
-    fn know(&mut self, labels: &Labels) {
-        self.positive.know(labels);
+    fn set_labels(&mut self, labels: &Labels) {
+        let classes = (labels.len(), labels.known());
+        if classes == self.classes && !self.loaded {
+            return;
+        }
+        self.classes = classes;
+        self.settled = PositiveClass::is_settled(labels);
+        if let Some(label) = &self.wanted {
+            self.fixed = Some(labels.code(label).unwrap_or(NO_CODE));
+        } else if self.loaded && labels.known() > 2 {
+            // 0.1.0 scored the class 1 against all others, or else the second one that came.
+            self.fixed = Some(labels.code(&Label::Int(1)).unwrap_or(1));
+        }
+        self.loaded = false;
     }
 
-    fn positive(&self) -> u32 {
-        self.positive.code
+    fn positive(&self) -> Option<u32> {
+        self.fixed
+    }
+
+    fn truth_weights(&self) -> Vec<f64> {
+        let weights = [self.scores.negative.total.value, self.scores.positive.total.value].map(|w| w.max(0.0));
+        match self.fixed {
+            None => weights.to_vec(),
+            Some(NO_CODE) => Vec::new(),
+            Some(code) => {
+                let mut found = vec![0.0; self.classes.0];
+                found.iter_mut().skip(code as usize).take(1).for_each(|weight| *weight = weights[1]);
+                found
+            }
+        }
     }
 
     fn scale(&mut self, factor: f64) {
-        self.scores.positive.scale(factor);
-        self.scores.negative.scale(factor);
+        self.scores.scale(factor);
     }
 
     fn merge(&mut self, other: &[u8]) -> Result<()> {
@@ -178,14 +273,12 @@ impl Metric for Area {
         copy.load(other)?;
         self.scores.positive.total.check(self.name, copy.scores.positive.total.value)?;
         self.scores.negative.total.check(self.name, copy.scores.negative.total.value)?;
-        self.scores.positive.merge(&copy.scores.positive);
-        self.scores.negative.merge(&copy.scores.negative);
+        self.scores.merge(&copy.scores);
         Ok(())
     }
 
     fn reset(&mut self) {
-        self.scores.positive.reset();
-        self.scores.negative.reset();
+        self.scores.reset();
     }
 
     fn duplicate(&self) -> Box<dyn Metric> {
@@ -204,8 +297,7 @@ mod tests {
         // Positives at 0.8 and 0.4, negatives at 0.6 and 0.1: three of four pairs are in order. Average
         // precision: ½ · 1/1 + ½ · 2/3 = 5/6.
         for (roc, expected) in [(true, 0.75), (false, 5.0 / 6.0)] {
-            let mut metric =
-                Area { name: "metrics.Test", roc, positive: Positive::new(None), scores: Scores::default() };
+            let mut metric = Area::new("metrics.Test", roc, None);
             for (truth, p) in [(1, 0.8), (1, 0.4), (0, 0.6), (0, 0.1)] {
                 let prediction = ClassPrediction { class: Some(1), probabilities: vec![1.0 - p, p] };
                 let outcome = Outcome::Class(ClassOutcome::new(truth, &prediction, None, 1));
@@ -213,8 +305,11 @@ mod tests {
             }
             assert!((metric.get() - expected).abs() < 1e-15);
             if roc {
-                assert_eq!(metric.error(), Some(0.0));
+                assert_eq!(metric.error(1), Some(0.0));
             }
+            // The other class as the positive one, by its own probabilities 0.4, 0.9 (true) and 0.2, 0.6 (false): three
+            // of four pairs are in order again; average precision ½ · 1/1 + ½ · 2/3.
+            assert!((metric.get_for(0) - expected).abs() < 1e-15);
         }
     }
 }

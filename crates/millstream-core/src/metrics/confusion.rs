@@ -18,12 +18,11 @@ use super::sums::{share, Sum};
 use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
-use crate::labels::{Label, Labels};
+use crate::held::state::{pack, require, unpack};
 use crate::metric::{ClassOutcome, Metric, Outcome};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Score {
@@ -47,11 +46,11 @@ enum Average {
     Weighted,
 }
 
-const POSITIVE: Parameter = Parameter::new(
+pub const POSITIVE: Parameter = Parameter::new(
     "pos_val",
     Kind::Optional(&Kind::Label),
     DefaultValue::Null,
-    "the positive class; null for True or 1, or else the second class to come",
+    "the positive class; null for True or 1 of labels 0 and 1, or else the rarest class",
 );
 const BETA: Parameter = Parameter::new(
     "beta",
@@ -73,12 +72,10 @@ macro_rules! declare {
                     Score::F(_) if parameters.contains(&"beta") => Score::F(arguments.float("beta")?.powi(2)),
                     other => other,
                 };
-                let wanted = if parameters.contains(&"pos_val") { arguments.label("pos_val")? } else { None };
                 Ok(Built::Metric(Box::new(Confusion {
                     name: $name,
                     score,
                     average: Average::$average,
-                    positive: Positive::new(wanted),
                     state: State::default(),
                 })))
             },
@@ -120,34 +117,11 @@ declare! {
     KAPPA_M "metrics.KappaM" Micro KAPPA_M [] "Accuracy beyond always predicting the majority class";
 }
 
-/// Which class is the positive one.
-#[derive(Clone, Debug)]
-pub struct Positive {
-    wanted: Option<Label>,
-    pub code: u32,
-}
-
-impl Positive {
-    pub fn new(wanted: Option<Label>) -> Self {
-        let code = if wanted.is_some() { u32::MAX } else { 1 };
-        Positive { wanted, code }
-    }
-
-    /// The class that was asked for; without one, the class True or 1, or else code 1.
-    pub fn know(&mut self, labels: &Labels) {
-        self.code = match &self.wanted {
-            Some(label) => labels.code(label).unwrap_or(u32::MAX),
-            None => labels.code(&Label::Int(1)).unwrap_or(1),
-        };
-    }
-}
-
 #[derive(Clone)]
 struct Confusion {
     name: &'static str,
     score: Score,
     average: Average,
-    positive: Positive,
     state: State,
 }
 
@@ -206,16 +180,14 @@ impl Confusion {
         self.state.margins.iter().map(|class| class.correct.value).sum()
     }
 
-    fn averaged(&self) -> f64 {
+    fn averaged(&self, positive: u32) -> f64 {
         let classes = &self.state.margins;
         let mean = |met: fn(&Margin) -> bool| {
             let met = || classes.iter().filter(|class| met(class));
             share(met().map(|class| self.of_class(class)).sum(), met().count() as f64)
         };
         match self.average {
-            Average::Positive => {
-                classes.get(self.positive.code as usize).map_or(0.0, |class| self.of_class(class))
-            }
+            Average::Positive => classes.get(positive as usize).map_or(0.0, |class| self.of_class(class)),
             Average::Micro => {
                 let predicted = classes.iter().map(|class| class.predicted.value).sum();
                 combine(self.score, self.correct(), predicted, self.state.total.value)
@@ -313,11 +285,11 @@ impl Metric for Confusion {
         Ok(())
     }
 
-    fn is_sure(&self, classes: usize) -> bool {
+    fn infallible_for(&self, classes: usize) -> bool {
         self.state.total.has_room() && classes <= MOST_CLASSES as usize
     }
 
-    fn update_sure(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
+    fn update_infallible(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
         for (outcome, w) in outcomes {
             let Outcome::Class(outcome) = outcome else { return Err(wants_labels(self.name)) };
             self.state.add(outcome, *w, self.score == Score::Matrix);
@@ -326,6 +298,10 @@ impl Metric for Confusion {
     }
 
     fn get(&self) -> f64 {
+        self.get_for(1)
+    }
+
+    fn get_for(&self, positive: u32) -> f64 {
         let total = self.state.total.value;
         let accuracy = share(self.correct(), total);
         match self.score {
@@ -340,7 +316,7 @@ impl Metric for Confusion {
                 let most = self.state.margins.iter().map(|class| class.truth.value).fold(0.0, f64::max);
                 kappa(accuracy, share(most, total))
             }
-            _ => self.averaged(),
+            _ => self.averaged(positive),
         }
     }
 
@@ -348,12 +324,8 @@ impl Metric for Confusion {
         true
     }
 
-    fn know(&mut self, labels: &Labels) {
-        self.positive.know(labels);
-    }
-
-    fn positive(&self) -> u32 {
-        self.positive.code
+    fn truth_weights(&self) -> Vec<f64> {
+        self.state.margins.iter().map(|class| class.truth.value.max(0.0)).collect()
     }
 
     fn scale(&mut self, factor: f64) {
@@ -413,6 +385,7 @@ mod tests {
             truth_probability: nothing,
             squared_error: nothing,
             positive_probability: nothing,
+            other_probability: nothing,
         })
     }
 

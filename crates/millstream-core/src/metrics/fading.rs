@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::labels::Labels;
 use crate::metric::{Metric, Outcome};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::Want;
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 
 const NAME: &str = "metrics.Fading";
 /// Beyond this the weights are scaled back. Old outcomes then have a share below its inverse.
@@ -96,6 +96,10 @@ impl Metric for Fading {
         self.metric.get()
     }
 
+    fn get_for(&self, positive: u32) -> f64 {
+        self.metric.get_for(positive)
+    }
+
     fn bigger_is_better(&self) -> bool {
         self.metric.bigger_is_better()
     }
@@ -108,15 +112,19 @@ impl Metric for Fading {
         self.metric.takes_numbers()
     }
 
-    fn know(&mut self, labels: &Labels) {
-        self.metric.know(labels);
+    fn set_labels(&mut self, labels: &Labels) {
+        self.metric.set_labels(labels);
     }
 
-    fn positive(&self) -> u32 {
+    fn positive(&self) -> Option<u32> {
         self.metric.positive()
     }
 
-    fn takes_back(&self) -> bool {
+    fn truth_weights(&self) -> Vec<f64> {
+        self.metric.truth_weights()
+    }
+
+    fn invertible(&self) -> bool {
         false
     }
 
@@ -124,8 +132,8 @@ impl Metric for Fading {
         self.metric.scale(factor);
     }
 
-    fn error(&self) -> Option<f64> {
-        self.metric.error()
+    fn error(&self, positive: u32) -> Option<f64> {
+        self.metric.error(positive)
     }
 
     fn reset(&mut self) {

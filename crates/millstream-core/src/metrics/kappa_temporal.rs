@@ -9,9 +9,9 @@ use super::sums::{share, Sum};
 use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, require, unpack};
 use crate::metric::{Metric, Outcome};
 use crate::part::Part;
-use crate::state::{pack, require, unpack};
 
 const NAME: &str = "metrics.KappaTemporal";
 
@@ -65,7 +65,7 @@ impl Metric for KappaTemporal {
         Ok(())
     }
 
-    fn is_sure(&self, _classes: usize) -> bool {
+    fn infallible_for(&self, _classes: usize) -> bool {
         self.total.has_room()
     }
 

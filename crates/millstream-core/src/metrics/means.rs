@@ -16,11 +16,11 @@ use super::sums::{share, Sum, LIMIT};
 use super::{overflow, wants_labels, wants_numbers};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::metric::{Metric, Outcome};
 use crate::parameter::Arguments;
 use crate::part::Part;
 use crate::row::Want;
-use crate::state::{pack, require, unpack};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Error {
@@ -144,13 +144,13 @@ impl Metric for MeanMetric {
         Ok(())
     }
 
-    fn is_sure(&self, _classes: usize) -> bool {
-        // Of a truth near 0 an error can be any percentage; all else adds at most (2 SURE_NUMBER)².
+    fn infallible_for(&self, _classes: usize) -> bool {
+        // Of a truth near 0 an error can be any percentage; all else adds at most (2 LARGEST_NUMBER)².
         let bounded = !matches!(self.error, Error::Percentage | Error::SymmetricPercentage);
         bounded && self.state.weight.has_room() && self.state.total < 0.5 * LIMIT
     }
 
-    fn update_sure(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
+    fn update_infallible(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
         for (outcome, w) in outcomes {
             self.state.total += w * self.of(outcome)?;
             self.state.weight.value += w;

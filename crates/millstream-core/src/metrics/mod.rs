@@ -3,14 +3,14 @@
 //! Each metric keeps sums of weights, so a window can take an outcome back and fading can make new outcomes
 //! heavier. Counts go beside the sums: when the last outcome of a sum is taken back, the sum is exactly 0
 //! again, whatever rounding left. All values are finite, and 0 (0.5 for `ROCAUC`) before there is anything
-//! to say. `Meter` puts the labels of a stream around a metric.
+//! to say. `held::Metric` codes the labels of a stream.
 
 mod areas;
 mod confusion;
 mod fading;
 mod kappa_temporal;
 mod means;
-mod meter;
+mod positive;
 mod r2;
 mod rolling;
 mod scores;
@@ -25,7 +25,7 @@ pub use confusion::{
 pub use fading::FADING;
 pub use kappa_temporal::KAPPA_TEMPORAL;
 pub use means::{ACCURACY, BRIER, LOG_LOSS, MAE, MAPE, MSE, RMSE, SMAPE};
-pub use meter::{Given, Meter};
+pub use positive::{Positive, PositiveClass};
 pub use r2::R2;
 pub use rolling::ROLLING;
 
@@ -38,10 +38,10 @@ fn overflow(who: &str) -> Fault {
     )
 }
 
-fn wants_numbers(who: &str) -> Fault {
+pub(crate) fn wants_numbers(who: &str) -> Fault {
     Fault::wrong_type(format!("{who}: scores numbers, got a class label"))
 }
 
-fn wants_labels(who: &str) -> Fault {
+pub(crate) fn wants_labels(who: &str) -> Fault {
     Fault::wrong_type(format!("{who}: scores class labels, got a number"))
 }

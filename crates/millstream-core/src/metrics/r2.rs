@@ -9,9 +9,9 @@ use super::sums::{Sum, LIMIT};
 use super::{overflow, wants_numbers};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
-use crate::metric::{Metric, Outcome, SURE_NUMBER};
+use crate::held::state::{pack, require, unpack};
+use crate::metric::{Metric, Outcome, LARGEST_NUMBER};
 use crate::part::Part;
-use crate::state::{pack, require, unpack};
 
 const NAME: &str = "metrics.R2";
 
@@ -83,10 +83,10 @@ impl Metric for Determination {
         Ok(())
     }
 
-    fn is_sure(&self, _classes: usize) -> bool {
-        // The mean of numbers up to SURE_NUMBER is no larger; a stranger's state may begin with another.
+    fn infallible_for(&self, _classes: usize) -> bool {
+        // The mean of numbers up to LARGEST_NUMBER is no larger; a stranger's state may begin with another.
         self.weight.has_room()
-            && self.mean.abs() <= SURE_NUMBER
+            && self.mean.abs() <= LARGEST_NUMBER
             && self.spread < 0.5 * LIMIT
             && self.residual < 0.5 * LIMIT
     }

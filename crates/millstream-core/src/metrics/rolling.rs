@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::labels::Labels;
 use crate::metric::{Metric, Outcome};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::Want;
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 
 const NAME: &str = "metrics.Rolling";
 
@@ -33,7 +33,7 @@ pub static ROLLING: Declaration = Declaration {
     ],
     build: |arguments| {
         let Built::Metric(metric) = arguments.part("metric")? else { return Err(arguments.absent("metric")) };
-        if !metric.takes_back() {
+        if !metric.invertible() {
             return Err(Fault::value(format!(
                 "{NAME}: cannot take outcomes back from a metric that is rolling or fading itself"
             )));
@@ -85,6 +85,7 @@ impl Part for Rolling {
         require(NAME, weighed, "a weight that is not positive")?;
         let mut metric = self.metric.duplicate();
         metric.load(&state.metric)?;
+        self.spare = metric.duplicate();
         self.metric = metric;
         self.ring = state.ring;
         self.next = state.next;
@@ -127,6 +128,10 @@ impl Metric for Rolling {
         self.metric.get()
     }
 
+    fn get_for(&self, positive: u32) -> f64 {
+        self.metric.get_for(positive)
+    }
+
     fn bigger_is_better(&self) -> bool {
         self.metric.bigger_is_better()
     }
@@ -139,16 +144,20 @@ impl Metric for Rolling {
         self.metric.takes_numbers()
     }
 
-    fn know(&mut self, labels: &Labels) {
-        self.metric.know(labels);
-        self.spare.know(labels);
+    fn set_labels(&mut self, labels: &Labels) {
+        self.metric.set_labels(labels);
+        self.spare.set_labels(labels);
     }
 
-    fn positive(&self) -> u32 {
+    fn positive(&self) -> Option<u32> {
         self.metric.positive()
     }
 
-    fn takes_back(&self) -> bool {
+    fn truth_weights(&self) -> Vec<f64> {
+        self.metric.truth_weights()
+    }
+
+    fn invertible(&self) -> bool {
         false
     }
 
@@ -158,8 +167,8 @@ impl Metric for Rolling {
         self.ring.iter_mut().for_each(|(_, w)| *w = (*w * factor).max(f64::MIN_POSITIVE));
     }
 
-    fn error(&self) -> Option<f64> {
-        self.metric.error()
+    fn error(&self, positive: u32) -> Option<f64> {
+        self.metric.error(positive)
     }
 
     fn reset(&mut self) {

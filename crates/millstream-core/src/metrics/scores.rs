@@ -58,10 +58,105 @@ pub fn bin(p: f64) -> usize {
 }
 
 /// Empty until the first outcome.
+///
+/// Where either of two classes may turn out to be the positive one, the weights of both choices are needed. The
+/// probabilities of the two nearly always add up to 1, and bins are symmetric, so the sides of the other choice are
+/// these, mirrored; what differs from that is kept apart.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Scores {
     pub positive: Side,
     pub negative: Side,
+    /// What the positives are, as negatives of the other choice, beyond the mirrored bins; empty if nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub positive_shift: Vec<f64>,
+    /// What the negatives are, as positives of the other choice, beyond the mirrored bins; empty if nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub negative_shift: Vec<f64>,
+}
+
+impl Scores {
+    /// Add an outcome that has `bin` here, and `other` where the other class is the positive one.
+    #[inline]
+    pub fn add(&mut self, is_positive: bool, bin: usize, other: usize, w: f64) {
+        let (side, shift) = match is_positive {
+            true => (&mut self.positive, &mut self.positive_shift),
+            false => (&mut self.negative, &mut self.negative_shift),
+        };
+        side.add(bin, w);
+        if other != BINS - 1 - bin {
+            shift.resize(BINS, 0.0);
+            shift[other] += w;
+            shift[BINS - 1 - bin] -= w;
+        }
+        if side.total.count == 0 {
+            shift.clear();
+        }
+    }
+
+    /// The same with the other class as the positive one.
+    pub fn swapped(&self) -> Scores {
+        let swapped = |side: &Side, shift: &[f64]| {
+            let mut bins: Vec<f64> = side.bins.iter().rev().copied().collect();
+            bins.iter_mut().zip(shift).for_each(|(weight, shift)| *weight += shift);
+            Side { total: side.total, bins }
+        };
+        Scores {
+            positive: swapped(&self.negative, &self.negative_shift),
+            negative: swapped(&self.positive, &self.positive_shift),
+            ..Scores::default()
+        }
+    }
+
+    pub fn has_shifts(&self) -> bool {
+        !(self.positive_shift.is_empty() && self.negative_shift.is_empty())
+    }
+
+    pub fn clear_shifts(&mut self) {
+        (self.positive_shift, self.negative_shift) = Default::default();
+    }
+
+    pub fn scale(&mut self, factor: f64) {
+        self.positive.scale(factor);
+        self.negative.scale(factor);
+        let shifts = self.positive_shift.iter_mut().chain(&mut self.negative_shift);
+        shifts.for_each(|weight| *weight *= factor);
+    }
+
+    pub fn reset(&mut self) {
+        self.positive.reset();
+        self.negative.reset();
+        self.positive_shift.clear();
+        self.negative_shift.clear();
+    }
+
+    pub fn merge(&mut self, other: &Scores) {
+        self.positive.merge(&other.positive);
+        self.negative.merge(&other.negative);
+        merge(&mut self.positive_shift, &other.positive_shift);
+        merge(&mut self.negative_shift, &other.negative_shift);
+    }
+
+    pub fn is_valid(&self) -> bool {
+        let shifts = [&self.positive_shift, &self.negative_shift];
+        let bounded = |shift: &[f64]| {
+            let fits = shift.is_empty() || shift.len() == BINS;
+            // Twice as much as a side: what is added at one bin is taken at another.
+            fits && shift.iter().map(|w| w.abs()).sum::<f64>() <= 4.0 * LIMIT
+        };
+        self.positive.is_valid() && self.negative.is_valid() && shifts.iter().all(|shift| bounded(shift))
+    }
+
+    pub fn memory(&self) -> usize {
+        let bins = self.positive.bins.capacity() + self.negative.bins.capacity();
+        8 * (bins + self.positive_shift.capacity() + self.negative_shift.capacity())
+    }
+}
+
+fn merge(mine: &mut Vec<f64>, theirs: &[f64]) {
+    if !theirs.is_empty() {
+        mine.resize(BINS, 0.0);
+    }
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -71,6 +166,10 @@ pub struct Side {
 }
 
 impl Side {
+    pub fn is_empty(&self) -> bool {
+        self.bins.is_empty()
+    }
+
     pub fn add(&mut self, bin: usize, w: f64) {
         self.bins.resize(BINS, 0.0);
         self.total.add(w);
@@ -92,10 +191,7 @@ impl Side {
 
     pub fn merge(&mut self, other: &Side) {
         self.total.merge(other.total);
-        if !other.bins.is_empty() {
-            self.bins.resize(BINS, 0.0);
-        }
-        self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
+        merge(&mut self.bins, &other.bins);
     }
 
     pub fn is_valid(&self) -> bool {
@@ -109,6 +205,24 @@ impl Side {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Probabilities 0.3 and 0.7 mirror each other; 0.3 and 0.9 do not, and are taken back without a trace.
+    #[test]
+    fn the_other_class_as_the_positive_one() {
+        let mut scores = Scores::default();
+        scores.add(true, bin(0.3), bin(0.7), 1.0);
+        assert!(!scores.has_shifts());
+        scores.add(true, bin(0.3), bin(0.9), 2.0);
+        scores.add(false, bin(0.2), bin(0.8), 4.0);
+        assert!(scores.has_shifts() && scores.is_valid());
+        let swapped = scores.swapped();
+        assert_eq!((swapped.positive.total.value, swapped.negative.total.value), (4.0, 3.0));
+        assert_eq!(swapped.positive.bins[bin(0.8)], 4.0);
+        assert_eq!((swapped.negative.bins[bin(0.7)], swapped.negative.bins[bin(0.9)]), (1.0, 2.0));
+        scores.add(true, bin(0.3), bin(0.9), -2.0);
+        scores.add(true, bin(0.3), bin(0.7), -1.0);
+        assert!(!scores.has_shifts());
+    }
 
     #[test]
     fn bins_are_in_the_order_of_scores_and_all_reached() {

@@ -1,0 +1,34 @@
+"""How the positive class of a metric is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream._echo import plain, quoted
+
+__all__ = ["missing_positive", "positive_class", "with_positive"]
+
+#: The longest label that is shown whole.
+_LONGEST = 40
+
+
+def positive_class(metric: Any) -> Any:
+    """The positive class of a metric; None if it has none. River's metrics have it as `pos_val`."""
+    return getattr(metric, "positive_class", getattr(metric, "pos_val", None))
+
+
+def with_positive(title: str, positive: Any, target: str | None = None) -> str:
+    """The title of a metric with its positive class: `F1 (late=True)`, or `F1 (positive=True)`."""
+    if positive is None:
+        return title
+    return f"{title} ({plain(target or 'positive', _LONGEST)}={plain(positive, _LONGEST)})"
+
+
+def missing_positive(title: str, metric: Any) -> str | None:
+    """A line that says that `pos_val` never occurred, if so."""
+    lacks = getattr(metric, "_lacks_positive", None)
+    return (
+        f"{title}: pos_val {quoted(metric.positive_class)} never occurred"
+        if lacks is not None and lacks()
+        else None
+    )
