@@ -17,15 +17,15 @@ use serde_json::json;
 use super::overflow;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::statistic::Statistic;
 
 const NAME: &str = "stats.Quantile";
 /// Numbers in a buffer; even.
-const CAPACITY: usize = 1024;
+pub(super) const CAPACITY: usize = 1024;
 /// 1,024 numbers doubled this often do not come in the life of a machine.
 const LEVELS: usize = 60;
 
@@ -51,20 +51,20 @@ struct Quantile {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct State {
+pub(super) struct State {
     /// (number, weight) by level; sorted above the lowest.
-    levels: Vec<Vec<(f64, f64)>>,
-    total: f64,
+    pub(super) levels: Vec<Vec<(f64, f64)>>,
+    pub(super) total: f64,
     /// How far a rank may have moved.
     moved: f64,
     /// By level: whether the next compaction keeps the higher of each pair.
     higher: Vec<bool>,
-    lowest: f64,
-    highest: f64,
+    pub(super) lowest: f64,
+    pub(super) highest: f64,
 }
 
 impl State {
-    fn push(&mut self, x: f64, w: f64) {
+    pub(super) fn push(&mut self, x: f64, w: f64) {
         if self.levels.is_empty() {
             (self.lowest, self.highest) = (x, x);
             self.grow();
@@ -78,6 +78,49 @@ impl State {
             self.compact(level);
             level += 1;
         }
+    }
+
+    pub(super) fn get(&self, q: f64) -> f64 {
+        if self.levels.is_empty() {
+            return f64::NAN;
+        }
+        if q == 0.0 {
+            return self.lowest;
+        }
+        if q == 1.0 {
+            return self.highest;
+        }
+        let mut all: Vec<(f64, f64)> = Vec::with_capacity(self.levels.iter().map(Vec::len).sum());
+        self.levels.iter().rev().for_each(|level| all.extend_from_slice(level));
+        // Stable, because it runs through the sorted stretches of the levels at once.
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let wanted = self.wanted(q);
+        let mut below = 0.0;
+        for (x, w) in all {
+            below += w;
+            if below >= wanted {
+                return x;
+            }
+        }
+        self.highest
+    }
+
+    /// The weight that must be at or below the quantile. A rounding short of the rank counts as there.
+    pub(super) fn wanted(&self, q: f64) -> f64 {
+        q * self.total - 1e-12 * self.total
+    }
+
+    /// Refuse what could not have been saved.
+    pub(super) fn check(&self, who: &str) -> Result<()> {
+        let good = |&(x, w): &(f64, f64)| x.is_finite() && w.is_finite() && w > 0.0;
+        require(who, self.levels.iter().flatten().all(good), "a number is not finite")?;
+        let summary = [self.total, self.moved, self.lowest, self.highest];
+        require(who, summary.iter().all(|number| number.is_finite()), "a number is not finite")?;
+        require(who, self.levels.len() == self.higher.len(), "levels do not match")?;
+        require(who, self.levels.len() <= LEVELS + 1, "too many levels")?;
+        require(who, self.levels.iter().all(|level| level.len() < CAPACITY), "a buffer is too long")?;
+        let ordered = |level: &Vec<(f64, f64)>| level.windows(2).all(|two| two[0].0 <= two[1].0);
+        require(who, self.levels.iter().skip(1).all(ordered), "a buffer is out of order")
     }
 
     fn grow(&mut self) {
@@ -118,15 +161,7 @@ impl Part for Quantile {
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(NAME, bytes)?;
-        let good = |&(x, w): &(f64, f64)| x.is_finite() && w.is_finite() && w > 0.0;
-        require(NAME, state.levels.iter().flatten().all(good), "a number is not finite")?;
-        let summary = [state.total, state.moved, state.lowest, state.highest];
-        require(NAME, summary.iter().all(|number| number.is_finite()), "a number is not finite")?;
-        require(NAME, state.levels.len() == state.higher.len(), "levels do not match")?;
-        require(NAME, state.levels.len() <= LEVELS + 1, "too many levels")?;
-        require(NAME, state.levels.iter().all(|level| level.len() < CAPACITY), "a buffer is too long")?;
-        let ordered = |level: &Vec<(f64, f64)>| level.windows(2).all(|two| two[0].0 <= two[1].0);
-        require(NAME, state.levels.iter().skip(1).all(ordered), "a buffer is out of order")?;
+        state.check(NAME)?;
         self.state = state;
         Ok(())
     }
@@ -155,30 +190,7 @@ impl Statistic for Quantile {
     }
 
     fn get(&self) -> f64 {
-        let state = &self.state;
-        if state.levels.is_empty() {
-            return f64::NAN;
-        }
-        if self.q == 0.0 {
-            return state.lowest;
-        }
-        if self.q == 1.0 {
-            return state.highest;
-        }
-        let mut all: Vec<(f64, f64)> = Vec::with_capacity(state.levels.iter().map(Vec::len).sum());
-        state.levels.iter().rev().for_each(|level| all.extend_from_slice(level));
-        // Stable, because it runs through the sorted stretches of the levels at once.
-        all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let wanted = self.q * state.total;
-        let mut below = 0.0;
-        for (x, w) in all {
-            below += w;
-            // A rounding short of the rank counts as there.
-            if below >= wanted - 1e-12 * state.total {
-                return x;
-            }
-        }
-        state.highest
+        self.state.get(self.q)
     }
 
     fn reset(&mut self) {
