@@ -1,0 +1,39 @@
+"""The baseline that other forecasters must beat."""
+
+from __future__ import annotations
+
+from millstream.time_series.native import NativeForecaster
+
+__all__ = ["SeasonalNaive"]
+
+
+class SeasonalNaive(NativeForecaster):
+    """The value one period ago; with period 1 the last value. A good forecaster must beat it.
+
+    Within the first period, a step whose season has not come yet is forecast by the last value. Memory grows with
+    the period.
+
+    Parameters
+    ----------
+    period
+        The number of time steps after which the series repeats, for instance 12 for months; 1 forecasts the last
+        value.
+
+    Examples
+    --------
+    >>> from millstream import time_series
+    >>> model = time_series.SeasonalNaive(period=4)
+    >>> model.learn_many([30, 21, 29, 47, 37, 27])
+    0
+    >>> model.forecast(horizon=6).tolist()
+    [29.0, 47.0, 37.0, 27.0, 29.0, 47.0]
+
+    References
+    ----------
+    Hyndman, R. J. and Athanasopoulos, G. (2021). Forecasting: principles and practice, 3rd edition, section 5.2.
+    """
+
+    name = "time_series.SeasonalNaive"
+
+    def __init__(self, period: int = 1) -> None:
+        super().__init__(period=period)
