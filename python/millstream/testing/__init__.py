@@ -1,0 +1,131 @@
+"""Check your own learner: the laws that every model obeys.
+
+`check_model` runs all laws on a model, native or written in Python, and raises an `AssertionError` that names the
+first law that is broken, with an example. `checks` gives them one by one, for pytest.
+
+Examples
+--------
+>>> from millstream import linear_model, testing
+>>> testing.check_model(linear_model.LogisticRegression())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from millstream._echo import quoted
+from millstream.errors import InvalidValue
+from millstream.testing import (
+    asking,
+    batches,
+    company,
+    copying,
+    features,
+    predicting,
+    targets,
+    weights,
+)
+from millstream.testing.law import BrokenLaw, Law
+from millstream.testing.subject import Subject
+
+__all__ = ["LAWS", "BrokenLaw", "Check", "check_model", "checks"]
+
+#: Laws are checked in this order: those that others rely on come first.
+_MODULES = (asking, predicting, copying, targets, batches, weights, features, company)
+_EVERY = {law.name: law for module in _MODULES for law in vars(module).values() if isinstance(law, Law)}
+
+#: Each law by its name, in one sentence.
+LAWS: dict[str, str] = {law.name: law.sentence for law in _EVERY.values()}
+
+
+class Check:
+    """One law for one model: call it to check."""
+
+    def __init__(self, law: Law, subject: Subject) -> None:
+        self._law, self._subject = law, subject
+        #: The name of the law, by which pytest calls a test.
+        self.__name__ = law.name
+        self.__doc__ = law.sentence
+
+    def __call__(self) -> None:
+        """Raise `BrokenLaw` if the model breaks the law."""
+        self._law.check(self._subject)
+
+    def __repr__(self) -> str:
+        return f"<check of {self._subject.title}: {self._law.name}>"
+
+
+def check_model(
+    model: Any, *, skip: Iterable[str] | Mapping[str, str] = (), examples: Iterable[Any] | None = None
+) -> None:
+    """Check that a model obeys every law that applies to it.
+
+    A law applies if the role and the class have what it speaks of: the laws of weights need a `learn_one` that
+    takes `w`, those of probabilities a `predict_proba_one`. Checks take about a second. They learn in clones and
+    copies, so that the model that is given stays as it is.
+
+    Parameters
+    ----------
+    model
+        A model, a class that needs no arguments, or a function that makes a model.
+    skip
+        Names of laws that the model breaks on purpose, best as a dict with the reasons. `LAWS` has all names.
+    examples
+        Pairs of a dict and a target that the model can learn, at least 12, for a learner that needs features or
+        targets of its own. By default the features are three numbers `a`, `b` and `c`.
+
+    Examples
+    --------
+    >>> from millstream import base, testing
+    >>> class Mean(base.Regressor):
+    ...     def __init__(self):
+    ...         self.total, self.n = 0.0, 0
+    ...     def learn_one(self, x, y):
+    ...         self.total, self.n = self.total + y, self.n + 1
+    ...     def predict_one(self, x):
+    ...         return self.total / self.n
+    >>> testing.check_model(Mean)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    millstream.testing.law.BrokenLaw: Mean breaks the law 'unlearned': expected no error,
+    got ZeroDivisionError: float division by zero; example: predict_one({'a': -0.70...
+    """
+    for check in checks(model, skip=skip, examples=examples):
+        check()
+
+
+def checks(
+    model: Any, *, skip: Iterable[str] | Mapping[str, str] = (), examples: Iterable[Any] | None = None
+) -> list[Check]:
+    """The laws that apply to a model as functions to call, for `pytest.mark.parametrize`.
+
+    The arguments are those of `check_model`.
+
+    Examples
+    --------
+    >>> from millstream import linear_model, testing
+    >>> every = testing.checks(linear_model.LinearRegression, skip={"threads": "it runs in one thread"})
+    >>> every[0]
+    <check of linear_model.LinearRegression: verbs>
+    >>> every[0]()
+
+    In a test file:
+
+    >>> import pytest
+    >>> @pytest.mark.parametrize("check", testing.checks(linear_model.LinearRegression))
+    ... def test_my_learner(check):
+    ...     check()
+    """
+    skipped = [skip] if isinstance(skip, str) else list(skip)
+    for name in skipped:
+        if name not in _EVERY:
+            raise InvalidValue(f"testing: skip must name laws ({', '.join(_EVERY)}), got {quoted(name)}")
+    subject = Subject(model, examples)
+    laws = [law for law in _EVERY.values() if law.name not in skipped and law.applies(subject)]
+    return [Check(law, subject) for law in laws]
+
+
+# The reference and `help` list the laws.
+check_model.__doc__ = f"{check_model.__doc__}\n    Laws\n    ----\n" + "".join(
+    f"    {name}\n        {sentence}\n" for name, sentence in LAWS.items()
+)
