@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from millstream import oco
 from millstream.errors import InvalidType, InvalidValue, NumericOverflow
 
+pytestmark = pytest.mark.linear_algebra
+
 D = 3
 LEARNERS = {
     "FollowTheLeader": lambda: oco.FollowTheLeader(oco.Box(-1.0, 1.0, dimension=D)),
@@ -90,7 +92,7 @@ def test_pickled_copied_reset_and_cloned(name):
 
 
 BAD = [
-    ([1.0, 2.0], "a loss must be of 3 numbers, as decisions are, got 2"),
+    ([1.0, 2.0], "the dimension of a loss must be 3, got 2"),
     ([1.0, math.nan, 0.0], "z must be finite, got nan at 1"),
     ([1.0, math.inf, 0.0], "z must be finite, got inf at 1"),
     ([[1.0, 2.0, 3.0]], r"z must have shape \(d,\), got \(1, 3\)"),
@@ -365,7 +367,7 @@ REFUSED = {
     "projection must be 'active' or 'lazy', got 'eager'": lambda: ball(projection="eager"),
     "strong_convexity sets the steps": lambda: ball(learning_rate=0.1, strong_convexity=1.0),
     "decisions must be a decision set such as oco.Ball": lambda: oco.OnlineGradientDescent("ball"),
-    "learning_rate must give a number above 0, got 0.0 for round 1": lambda: ball(
+    "learning_rate must return a number above 0, got 0.0 for round 1": lambda: ball(
         learning_rate=lambda t: 0.0
     ).observe([1.0]),
     r"oco.Entropic: decisions must be a Simplex or an L1Ball, got Ball\(1, dimension=2\)": lambda: oco.FTRL(
@@ -393,9 +395,9 @@ REFUSED = {
     "value must be a function of a decision, got 3.0": lambda: oco.Loss(3.0),
     r"oco.Squared: y must have shape \(1,\), got \(2,\)": lambda: oco.Squared.many([[1.0]], [1.0, 2.0]),
     "learner must be a learner such as oco.Hedge": lambda: oco.play("Hedge", [[1.0]]),
-    "there is no learner": lambda: oco.play({}, [[1.0]]),
+    "learner must not be empty, got {}": lambda: oco.play({}, [[1.0]]),
     "no round has been played yet": lambda: oco.play(oco.Hedge(), np.zeros((0, 3))),
-    "an adversary has no end: say how many rounds": lambda: oco.play(oco.Hedge(2), lambda t, w: w),
+    "an adversary plays without end: pass a number of rounds": lambda: oco.play(oco.Hedge(2), lambda t, w: w),
     "this game has no losses of its own": lambda: oco.Game(oco.Hedge(2)).step(),
     "must be finite": lambda: oco.ExponentiatedGradient(2).observe(oco.Log([0.0, 1e-320])),
 }
@@ -526,7 +528,7 @@ def test_losses_near_the_largest_number():
         with pytest.raises(NumericOverflow, match="round 1: .*; nothing has changed"):
             oco.play(learner, losses)
     # Its weights are relative, so it goes on; but the sum of what it paid is no number.
-    with pytest.raises(NumericOverflow, match="the losses add up to more than a number can hold"):
+    with pytest.raises(NumericOverflow, match="the sum of the losses overflows"):
         oco.play(oco.FixedShare(3), losses)
     hedge = oco.Hedge(3)
     with pytest.raises(NumericOverflow, match="this loss would overflow"):

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from millstream import oco
 
+pytestmark = pytest.mark.linear_algebra
+
 D = 3
 BOUNDED = {
     "box": oco.Box([-1.0, 0.0, -2.0], [1.0, 0.5, 3.0]),
@@ -280,3 +282,85 @@ def test_rates_that_grow_have_no_theorem():
     assert oco.play(learner, linear_losses("random", 1, 20)).bound is None
     learner = oco.FTRL(oco.Ball(1.0, dimension=D), learning_rate=lambda t: 0.1 * t)
     assert oco.play(learner, linear_losses("random", 1, 20)).bound is None
+
+
+#: Every learner that prints a bound: with its decision set, and the kind of losses that its theorem is about.
+PRINTED = {
+    **{
+        f"{name} on {place}": (lambda make=make, place=place: make(BOUNDED[place]), "linear")
+        for name, make in EUCLIDEAN.items()
+        for place in BOUNDED
+    },
+    **{name: (make, "linear") for name, make in WEIGHTS.items()},
+    "OGD on the whole space": (lambda: oco.OnlineGradientDescent(oco.WholeSpace(D), 0.1), "distance"),
+    "OGD, strongly convex": (
+        lambda: oco.OnlineGradientDescent(oco.WholeSpace(D), strong_convexity=2.0),
+        "distance",
+    ),
+    "FTL on the whole space": (lambda: oco.FollowTheLeader(oco.WholeSpace(D)), "distance"),
+    "FTL on a line": (lambda: oco.FollowTheLeader(oco.WholeSpace(1)), "distance"),
+    "FTL in a box": (lambda: oco.FollowTheLeader(oco.Box(-1e3, 1e3, dimension=D)), "distance"),
+    "FTL in a ball": (lambda: oco.FollowTheLeader(BOUNDED["ball"]), "distance"),
+    "FTL on the simplex": (lambda: oco.FollowTheLeader(oco.Simplex(D)), "distance"),
+    "FTRL, whole losses": (lambda: oco.FTRL(oco.WholeSpace(D), linearised=False), "distance"),
+    "FTRL, p-norm": (lambda: oco.FTRL(oco.WholeSpace(D), "p-norm", 0.2), "distance"),
+    "AdaGrad on the whole space": (lambda: oco.AdaGrad(oco.WholeSpace(D)), "distance"),
+    "Newton step": (lambda: oco.OnlineNewtonStep(oco.Simplex(D)), "log"),
+    "FixedShare": (lambda: oco.FixedShare(D, switches=2), "linear"),
+    "WeightedMajority": (lambda: oco.WeightedMajority(D, epsilon=0.3), "mistakes"),
+    "one decision": (lambda: oco.OnlineGradientDescent(oco.Box([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])), "linear"),
+    "one decision, lazy": (lambda: oco.FTRL(oco.Box([0.1, 2.0, 0.3], [0.1, 2.0, 0.3])), "linear"),
+    "one decision, Newton": (lambda: oco.OnlineNewtonStep(oco.Simplex(1)), "log"),
+    "one expert": (lambda: oco.Hedge(1), "linear"),
+}
+
+
+def game_of(kind, d, rng):
+    """Short and long games, with losses of all scales, near and far from 0, and often alike."""
+    rounds = int(rng.integers(1, 40))
+    scale, offset = 10.0 ** rng.integers(-4, 5), 10.0 ** rng.integers(-4, 5)
+    z = rng.normal(size=(rounds, d)) * scale + rng.normal(size=d) * offset * rng.integers(0, 2)
+    if rng.random() < 0.3:
+        z = np.where(np.arange(rounds)[:, None] % 2, 1.0, -1.0) * np.abs(z[:1])
+    if kind == "distance":
+        return oco.SquaredDistance.many(z)
+    if kind == "log":
+        return oco.Log.many(np.exp(rng.normal(size=(rounds, d)) * rng.choice([0.01, 0.3, 2.0])))
+    return (rng.random((rounds, d)) < 0.4).astype(float) if kind == "mistakes" else z
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if "full" in name or "Newton" in name else name
+        for name in PRINTED
+    ],
+)
+def test_regret_is_never_above_the_printed_bound_not_even_by_rounding(name):
+    make, kind = PRINTED[name]
+    bounds = 0
+    for seed in range(10):
+        learner = make()
+        losses = game_of(kind, learner.dimension or D, np.random.default_rng(seed))
+        report = oco.play(learner, losses)
+        assert report.holds in (None, True), seed
+        kept = ~np.isnan(report.curve["bound"])
+        assert (report.curve["regret"][kept] <= report.curve["bound"][kept]).all(), seed
+        if report.bound is not None:
+            own = learner.bound(report.best.decision, report.best.loss, report.switches)
+            assert report.regret <= own.value, seed
+            bounds += 1
+    assert bounds
+
+
+def test_the_bound_of_the_leader_is_tight_and_still_above_the_regret():
+    """For squared distances on a line the bound is an equality, so that rounding decides alone."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(int(rng.integers(1, 25)), 1)) * 10.0 ** rng.integers(-6, 7)
+        learner = oco.FollowTheLeader(1)
+        report = oco.play(learner, oco.SquaredDistance.many(x))
+        assert report.regret <= report.bound.value
+        assert report.regret <= learner.bound(report.best.decision, report.best.loss).value
+        # FTL plays 0 in the first round, and the mean later.
+        assert report.bound.value - report.regret <= 1e-11 * (1.0 + report.loss)

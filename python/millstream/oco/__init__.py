@@ -1,9 +1,9 @@
-"""Online convex optimisation: a learner decides, the loss is told, the learner learns, and its regret is measured.
+"""Online convex optimisation: learners for the repeated game of decisions and losses, with measured regret.
 
-Each round the learner names a decision from a convex set, then sees the convex loss of the round and pays it.
-Regret is what it paid beyond the best fixed decision, chosen with hindsight; a learner is good if regret grows
-more slowly than the number of rounds, whatever the losses. Every report computes that best decision, with a
-certificate, and puts the theorem's bound beside the regret.
+In each round the learner chooses a decision from a convex set, then observes the convex loss of the round and pays
+it. Regret is the total loss minus that of the best fixed decision in hindsight. A learner is good if its regret
+grows more slowly than the number of rounds, whatever the losses. Every report computes the best decision with a
+certificate, and gives the bound of the theorem next to the regret.
 
 Examples
 --------

@@ -1,9 +1,9 @@
 """The engine of gradient steps with active projection: w ← Π(w − η g) after each round.
 
-Zinkevich (2003), theorem 1; Hazan (2016), theorem 3.1. For rates that never grow,
+Zinkevich (2003), theorem 1; Hazan (2016), theorem 3.1. For nonincreasing rates,
     regret(u) ≤ D² / (2 η_T) + ½ Σ η_t ‖g_t‖²,
-and D is the diameter, or, on an unbounded set, the greatest ‖w_t − w₁‖ + ‖u − w₁‖ that was seen; for a constant
-rate ‖u − w₁‖ is enough. With no rate given, η_t = D / √(2 Σ_{s≤t} ‖g_s‖²), which makes it √2 D √(Σ ‖g_s‖²) without
+where D is the diameter or, on an unbounded set, the greatest observed ‖w_t − w₁‖ + ‖u − w₁‖; for a constant rate
+‖u − w₁‖ suffices. By default, η_t = D / √(2 Σ_{s≤t} ‖g_s‖²), which makes it √2 D √(Σ ‖g_s‖²) without
 knowing T or G (Streeter and McMahan, 2010).
 
 σ-strongly convex losses: η_t = 1 / (σ t) and regret ≤ ½ Σ ‖g_t‖² / (σ t) ≤ G² (1 + ln T) / (2 σ) (Hazan, Agarwal
@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from millstream.oco.lazy import Rate, rate_at
-from millstream.oco.learner import Bound, Engine, Terms, checked
+from millstream.oco.learner import Bound, Engine, Terms, checked, over_rate
 from millstream.oco.losses import Linear, Loss, MarginLoss, SquaredDistance
 from millstream.oco.sets import Set, WholeSpace
 from millstream.oco.vectors import Array
@@ -26,7 +26,7 @@ __all__ = ["Active"]
 
 
 class Active(Engine):
-    """The decision, and what the bound has come to."""
+    """The decision, and the bound so far."""
 
     def __init__(self, who: str, decisions: Set, rate: Rate, strong_convexity: float, radius: float) -> None:
         self.who, self.decisions, self.rate, self.strong_convexity = who, decisions, rate, strong_convexity
@@ -60,7 +60,7 @@ class Active(Engine):
             self.farthest = max(self.farthest, math.sqrt(float(away @ away)))
         self.w, self.squares = moved, squares
         if self.strong_convexity > 0 and square > 0:
-            # A ready loss is known not to be as strongly convex as the learner was told.
+            # Built-in losses whose strong convexity is less than the parameter says.
             flat = loss is None or isinstance(loss, (Linear, MarginLoss))
             flat = flat or (isinstance(loss, SquaredDistance) and self.strong_convexity > 2.0)
             self.curved = self.curved and not flat
@@ -98,7 +98,7 @@ class Active(Engine):
             reach = float(np.linalg.norm(comparator - self.first)) + (0.0 if constant else terms["farthest"])
         if not terms["falling"]:
             return None
-        value = reach**2 / (2.0 * terms["rate"]) + terms["spent"]
+        value = over_rate(0.5 * reach**2, terms["rate"]) + terms["spent"]
         if self.rate is None:
             theorem = "Zinkevich (2003), theorem 1; Streeter and McMahan (2010)"
         else:

@@ -1,4 +1,4 @@
-"""AdaGrad: a step size for each coordinate, or for each direction, from the gradients that were seen there.
+"""AdaGrad: a step size per coordinate, or per direction, from the gradients observed there.
 
 Duchi, Hazan and Singer (2011), in its mirror descent form. Diagonal, theorem 5: with s_i = ‖g_{1:T,i}‖₂,
     regret(u) ≤ max_t ‖w_t − u‖∞² / (2 η) · Σ s_i + η Σ s_i,     so √2 D∞ Σ s_i for η = D∞ / √2.
@@ -20,8 +20,7 @@ from millstream.oco.vectors import Array, positive
 
 __all__ = ["AdaGrad"]
 
-#: No direction counts for less than this share of the largest gradient: the norm in which one projects must be
-#: one.
+#: Least weight of a direction, as a fraction of the largest gradient: the projection needs a norm.
 _LEAST = 1e-10
 
 
@@ -103,24 +102,27 @@ class _AdaGrad(Engine):
 
 
 class AdaGrad(Learner):
-    """Gradient steps that are long where gradients have been small or rare: for sparse or badly scaled losses.
+    """Gradient descent with larger steps in coordinates whose gradients have been small or rare.
+
+    Choose it for sparse gradients and badly scaled features. Its regret is close to that of the best fixed scaling
+    of the coordinates, or of the directions with `full`.
 
     Parameters
     ----------
     decisions
         the decision set
     learning_rate
-        η; None for D / √2, which the theorem wants, or √2 · radius on an unbounded set
+        η; None for D / √2, the optimum of the theorem, or √2 · radius on an unbounded set
     full
-        whether all directions are scaled, with a d × d matrix and its root at each round, or only coordinates
+        scale all directions, with a d × d matrix and its square root in each round, instead of the coordinates
     radius
-        how long decisions are expected to be, where the decision set is unbounded
+        expected length of a good decision, used if the decision set is unbounded
 
     Examples
     --------
     >>> from millstream import oco
     >>> learner = oco.AdaGrad(oco.Box(-1.0, 1.0, dimension=2), learning_rate=0.1)
-    >>> learner.observe([100.0, 0.01]), learner.decide().tolist()
+    >>> learner.observe([100.0, 0.01]), learner.decide().round(6).tolist()
     (0.0, [-0.1, -0.1])
 
     References

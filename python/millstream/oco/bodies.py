@@ -57,7 +57,7 @@ class Body:
 
 
 def body_of(decisions: Set) -> Body | None:
-    """A bounded ready set as a body; None for other sets and for a set of one decision."""
+    """A bounded built-in set as a body; None for other sets and for a set of one decision."""
     if only_decision(decisions) is not None:
         return None
     d = decisions.known
@@ -92,7 +92,7 @@ def only_decision(decisions: Set) -> Array | None:
 
 
 def extent(decisions: Set, rows: Array) -> tuple[Array, Array]:
-    """The least and the greatest product of each row with a decision of a ready set."""
+    """The least and the greatest product of each row with a decision of a built-in set."""
     if type(decisions) is Simplex:
         return rows.min(axis=1), rows.max(axis=1)
     if type(decisions) is Box:

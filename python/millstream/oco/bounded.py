@@ -1,4 +1,4 @@
-"""Decision sets that are bounded by coordinates or by length."""
+"""Decision sets with bounded coordinates or bounded length."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Ball", "Box"]
 
 
 class Box(Set):
-    """Vectors with each number between two bounds.
+    """Vectors whose coordinates lie between two bounds.
 
     Parameters
     ----------
     low
-        the least values: a vector, or a number for all
+        lower bounds: a vector, or one number for all coordinates
     high
-        the greatest values
+        upper bounds: a vector, or one number for all coordinates
     dimension
         the length of a decision if both bounds are numbers; by default that of the first loss
 
@@ -95,16 +95,16 @@ class Box(Set):
 
 
 class Ball(Set):
-    """Vectors no farther than a radius from a centre.
+    """The Euclidean ball: vectors within a radius of a centre.
 
     Parameters
     ----------
     radius
-        the greatest distance
+        the radius
     centre
-        the middle; by default 0
+        the centre; by default 0
     dimension
-        the length of a decision if no centre says it; by default that of the first loss
+        the length of a decision if no centre is given; by default that of the first loss
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Ball(Set):
             away, size = point / 2 - middle / 2, float(np.abs(point / 2 - middle / 2).max())
         elif size <= self.radius and math.hypot(*away) <= self.radius:
             return point.copy()
-        # Divided by the greatest first: the square of 1e200 is no number.
+        # Divided by the greatest first: the square of 1e200 overflows.
         direction = away / size
         return middle + direction * (self.radius / float(np.linalg.norm(direction)))
 

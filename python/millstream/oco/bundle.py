@@ -46,7 +46,7 @@ class _Model:
         self.walls, self.limits = body.rows, body.limits
 
     def add(self, plane: Minorant) -> None:
-        """One more plane, told at the body's origin."""
+        """Add a plane, expressed at the origin of the body."""
         row = np.zeros((1, self.body.size))
         row[0, : self.body.coordinates] = self.body.inner(plane.slope[None])[0]
         height = plane.value + float(plane.slope @ (self.body.origin - plane.at))

@@ -1,4 +1,4 @@
-"""A best decision, and the proof of how good it is: an upper bound by a decision, a lower bound by a plane."""
+"""A best decision and its certificate: an upper bound by a decision, a lower bound by a plane."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _PLANES = 4
 
 @dataclass(frozen=True)
 class Minimum:
-    """A best decision: its loss, and how much less any other decision can cost at most."""
+    """A best decision with its loss, and a bound on its distance from the minimum."""
 
     #: The decision.
     decision: Array
     #: Its loss.
     loss: float
-    #: No decision costs less than `loss - gap`; rounding is part of it, so it is above 0 for a closed form too.
+    #: No decision has a loss below `loss - gap`; includes rounding, so a closed form has a positive gap too.
     gap: float
-    #: How it was found.
+    #: The method that found it.
     method: str
 
 
@@ -50,7 +50,7 @@ class Bracket:
         self.scale = _BEGINNING * abs(first) if math.isfinite(first) else 0.0
 
     def offer(self, decision: Array, settled: bool = False) -> float:
-        """Take a decision if it costs less than the best so far; gives its loss.
+        """Take a decision if its loss is less than the best so far; returns its loss.
 
         Near the minimum, losses agree to the last digits, and rounding decides which is less. Among equal losses a
         decision is taken only if it is `settled`: if its gradient is known to be nearer to that of a minimum.
@@ -90,7 +90,7 @@ class Bracket:
 
     @property
     def gap(self) -> float:
-        """How much more the best decision costs than any other, at most."""
+        """An upper bound on the loss of the best decision minus that of any other."""
         return self._above(max(self.lower, self._anywhere))
 
     def _above(self, lower: float) -> float:

@@ -24,25 +24,25 @@ def _projection(who: str, projection: Any) -> str:
 
 
 class OnlineGradientDescent(Learner):
-    """A step against the gradient of each loss, projected back onto the decision set.
+    """Gradient descent with one step per round, projected onto the decision set.
 
-    The first choice for convex losses: regret of order √T whatever the losses do, and of order log T if they are
-    strongly convex and you say so. Active projection steps from the projected decision; lazy projection, also
-    called dual averaging, sums gradients and projects the sum.
+    The first choice for convex losses: regret is of order √T for any losses, and of order log T for strongly
+    convex ones if `strong_convexity` is given. Active projection steps from the last decision; lazy projection,
+    also called dual averaging, sums gradients and projects the sum.
 
     Parameters
     ----------
     decisions
         the decision set
     learning_rate
-        the size of a step: a number, a function of the round (from 1), or None to adapt to the gradients so far,
-        which needs neither the number of rounds nor a bound of the gradients
+        step size: a number, a function of the round (from 1), or None to adapt to the gradients so far, which
+        requires neither the number of rounds nor a bound on the gradients
     projection
         "active" or "lazy"
     strong_convexity
-        σ of the losses, if they are σ-strongly convex: steps are then 1 / (σ t)
+        σ if the losses are σ-strongly convex; the step size is then 1 / (σ t)
     radius
-        how long decisions are expected to be, where the decision set is unbounded
+        expected length of a good decision, used if the decision set is unbounded
 
     Examples
     --------
@@ -90,22 +90,22 @@ class OnlineGradientDescent(Learner):
 
 
 class OnlineSubgradientDescent(OnlineGradientDescent):
-    """Online gradient descent on any subgradients, with lazy projection unless you say otherwise.
+    """Online gradient descent on subgradients, by default with lazy projection.
 
-    The algorithm for losses with kinks (hinge, absolute value): w = Π(−η θ), where θ sums the subgradients so far.
+    Choose it for losses with kinks (hinge, absolute value): w = Π(−η θ), where θ is the sum of the subgradients.
 
     Parameters
     ----------
     decisions
         the decision set
     learning_rate
-        the size of a step: a number, a function of the round (from 1), or None to adapt to the gradients so far
+        step size: a number, a function of the round (from 1), or None to adapt to the gradients so far
     projection
         "lazy" or "active"
     strong_convexity
         σ of the losses, with active projection
     radius
-        how long decisions are expected to be, where the decision set is unbounded
+        expected length of a good decision, used if the decision set is unbounded
 
     Examples
     --------
@@ -132,11 +132,11 @@ class OnlineSubgradientDescent(OnlineGradientDescent):
 
 
 class MirrorDescent(Learner):
-    """Gradient steps in the geometry that suits the decisions: Euclidean, entropic or a p-norm.
+    """Gradient descent in a geometry that suits the decisions: Euclidean, entropic or a p-norm.
 
-    Entropic steps on the simplex pay ln d for the dimension where Euclidean ones pay √d. In the lazy form (the one
-    of Shalev-Shwartz) gradients are summed, and the mirror takes their sum to a decision; the active form steps
-    from the decision itself, and with the entropy it needs a constant rate, because its distances are unbounded.
+    On the simplex the regret of entropic steps grows with √ln d, that of Euclidean steps with √d. The lazy form
+    (of Shalev-Shwartz) sums gradients and maps the sum to a decision. The active form steps from the decision
+    itself; with the entropy it needs a constant learning rate, because the divergence is unbounded.
 
     Parameters
     ----------
@@ -145,11 +145,11 @@ class MirrorDescent(Learner):
     mirror
         "euclidean", "entropic" (simplex or L1 ball), "p-norm" (whole space), or a regulariser
     learning_rate
-        the size of a step: a number, a function of the round (from 1), or None to adapt to the gradients so far
+        step size: a number, a function of the round (from 1), or None to adapt to the gradients so far
     projection
         "lazy" or "active"
     radius
-        how long decisions are expected to be, where the decision set is unbounded
+        expected length of a good decision, used if the decision set is unbounded
 
     Examples
     --------
@@ -197,10 +197,10 @@ class MirrorDescent(Learner):
 
 
 class ExponentiatedGradient(Learner):
-    """Weights multiplied by exp(−η g) at each round: the learner for mixtures and portfolios.
+    """Exponentiated gradient: each round multiplies the weights by exp(−η g).
 
-    On an L1 ball it is EG±, with weights for both signs of each coordinate. Regret grows with the logarithm of the
-    dimension.
+    Choose it for mixtures and portfolios, and for many coordinates of which few matter: regret grows with the root
+    of the logarithm of the dimension. On an L1 ball it is EG±, with a weight for each sign of each coordinate.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class ExponentiatedGradient(Learner):
         a simplex or an L1 ball; a whole number stands for the simplex of that dimension
     learning_rate
         η: a number, a function of the round (from 1), or None to adapt to the gradients so far; Helmbold et al.
-        hold 0.05 for good in portfolios
+        recommend 0.05 for portfolios
 
     Examples
     --------

@@ -27,7 +27,7 @@ _POINTS = 1000
 
 
 def plot(reports: Mapping[str, Report], kind: str, ax: Any) -> Any:
-    """Draw on the axes given, or on new ones."""
+    """Draw on the given axes, or on new ones."""
     _check(reports, kind)
     try:
         import matplotlib.pyplot as pyplot
@@ -40,7 +40,7 @@ def plot(reports: Mapping[str, Report], kind: str, ax: Any) -> Any:
 
 
 def save(reports: Mapping[str, Report], path: str | PathLike[str], kind: str) -> None:
-    """The same into a file; no window is opened and no state of pyplot is touched."""
+    """Save the drawing to a file, without a window and without pyplot state."""
     _check(reports, kind)
     if Path(path).suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"a plot is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
@@ -60,7 +60,7 @@ def _check(reports: Mapping[str, Report], kind: str) -> None:
         raise InvalidValue("there is no learner to draw")
     if kind == "decisions":
         if len(reports) > 1:
-            raise InvalidValue("a plot of kind 'decisions' is of one learner")
+            raise InvalidValue("a plot of kind 'decisions' shows one learner")
         if next(iter(reports.values())).decisions is None:
             raise InvalidValue("decisions were not kept: play with keep_decisions=True")
 
@@ -75,7 +75,7 @@ def _draw(reports: Mapping[str, Report], kind: str, ax: Any) -> None:
             _curves(report, name if len(reports) > 1 else "", COLOURS[place % len(COLOURS)], kind, ax)
     first = next(iter(reports.values()))
     if kind == "loss":
-        # Learners that played the same losses have the same rival.
+        # Learners that played the same losses have the same comparator.
         rivals = {float(report.best.loss): report for report in reports.values()}
         for report in rivals.values():
             label = "best fixed decision" if not report.switches else f"best with {report.switches} switches"
@@ -129,7 +129,7 @@ def _curves(report: Report, name: str, colour: str, kind: str, ax: Any) -> None:
 
 
 def _frame(reports: Mapping[str, Report], ax: Any) -> None:
-    """Where bounds tower above the regrets that are to be compared, they may leave the frame."""
+    """Bounds may leave the frame if they are far above the regrets to be compared."""
     regrets = np.concatenate([report.curve["regret"] for report in reports.values()])
     bounds = np.concatenate([report.curve["bound"] for report in reports.values()])
     regrets, bounds = regrets[np.isfinite(regrets)], bounds[np.isfinite(bounds)]
@@ -149,7 +149,7 @@ def _decisions(report: Report, ax: Any) -> None:
 
 
 def fragment(reports: Mapping[str, Report]) -> str:
-    """A table and a drawing of regret and bound that needs nothing from outside."""
+    """A self-contained table and drawing of regret and bound."""
     head = "".join(f"<th>{word}</th>" for word in ("", "loss", "regret", "bound", "theorem"))
     rows = []
     for place, (name, report) in enumerate(reports.items()):

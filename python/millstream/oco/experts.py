@@ -1,4 +1,4 @@
-"""Prediction with expert advice: Hedge and the weighted majority."""
+"""Prediction with expert advice: Hedge and weighted majority."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ _HEDGE = "Cesa-Bianchi and Lugosi (2006), theorem 2.2; Orabona (2019), lemma 7.1
 
 
 class Hedge(Learner):
-    """Weights on experts, each in proportion to exp(−η · its loss so far).
+    """Weights on experts, each proportional to exp(−η · its loss so far).
 
-    Regret against the best expert is at most √(T ln N) for losses between 0 and 1, and √T times their range for
-    others: with no rate given, the rate adapts to the range of the losses and to the number of rounds. A matrix of
-    losses is learned in one call, a million rounds of ten experts in a second or two.
+    The first choice for expert advice. Regret against the best expert is at most √(T ln N) for losses between 0
+    and 1, and scales with their range otherwise: without a learning rate, it adapts to the range of the losses
+    and to the number of rounds. `observe_many` learns a matrix of losses, a million rounds with ten experts in a
+    second or two.
 
     Parameters
     ----------
     experts
-        how many; by default as many as the first loss has numbers
+        number of experts; by default the length of the first loss
     learning_rate
         η: a number, a function of the round (from 1), or None to adapt to the losses so far
     seed
-        of the draws of `draw`
+        random seed of `draw`
 
     Examples
     --------
@@ -63,16 +64,16 @@ class Hedge(Learner):
         return Lazy(self.name, Entropic().on(decisions), self.learning_rate, 1.0, _HEDGE)
 
     def reset(self) -> None:
-        """Forget all that was learned, and begin the draws anew."""
+        """Forget everything learned, and restart the random draws."""
         self._draws = np.random.default_rng(self.seed)
         super().reset()
 
     def draw(self) -> int:
-        """An expert at random, each with its weight as probability: the randomised prediction."""
+        """Draw an expert with its weight as probability: the randomised prediction."""
         return int(self._draws.choice(len(weights := self.decide()), p=weights))
 
     def predict(self, advice: Sequence[float] | Array) -> float:
-        """The mean of the experts' numbers, by their weights."""
+        """The weighted mean of the experts' predictions."""
         said = np.asarray(advice, dtype=np.float64)
         weights = self.decide()
         if said.shape != weights.shape:
@@ -94,7 +95,7 @@ class _Majority(Engine):
     def _rate(self) -> float:
         if self.epsilon is not None:
             return self.epsilon
-        # Tuned to what the best expert has lost, as far as is known: ε = √(ln N / L*), at most ½.
+        # Tuned to the loss of the best expert so far: ε = √(ln N / L*), at most ½.
         best = float(self.mistakes.min())
         return min(0.5, math.sqrt(math.log(max(len(self.mistakes), 2)) / max(best, 1.0)))
 
@@ -125,22 +126,23 @@ class _Majority(Engine):
 
 
 class WeightedMajority(Learner):
-    """Experts that say a label: each mistake multiplies an expert's weight by 1 − ε.
+    """Expert advice for labels: each mistake multiplies the weight of an expert by 1 − ε.
 
-    `vote` gives the label with the most weight behind it, or, randomised, the label of an expert drawn by weight,
-    which halves the mistakes that an adversary can force. `observe` takes the mistakes of the experts (0 or 1, or
-    between), and what it gives is what the randomised choice loses on average.
+    Choose it if experts predict labels. `vote` returns the label with the largest total weight or, with
+    `randomised`, the label of an expert drawn by weight, which halves the mistakes that an adversary can force.
+    `observe` takes the mistakes of the experts (from 0 to 1), and returns the expected loss of the randomised
+    choice.
 
     Parameters
     ----------
     experts
-        how many
+        number of experts
     epsilon
-        how much of its weight an expert loses with a mistake, in (0, 1); None to adapt to the best expert so far
+        fraction of its weight that an expert loses with a mistake, in (0, 1); None to adapt to the best expert
     randomised
-        whether `vote` draws
+        whether `vote` draws an expert
     seed
-        of the draws
+        random seed of the draws
 
     Examples
     --------
@@ -172,12 +174,12 @@ class WeightedMajority(Learner):
         return _Majority(self.name, decisions.known, self.epsilon)
 
     def reset(self) -> None:
-        """Forget all that was learned, and begin the draws anew."""
+        """Forget everything learned, and restart the random draws."""
         self._draws = np.random.default_rng(self.seed)
         super().reset()
 
     def vote(self, advice: Sequence[Any]) -> Any:
-        """The label with the most weight, the first said among equals; or that of an expert drawn by weight."""
+        """The label with the largest weight, the first one on a tie; or that of an expert drawn by weight."""
         weights = self.decide()
         if len(advice) != len(weights):
             raise InvalidValue(f"{self.name}: advice must be of {len(weights)} experts, got {len(advice)}")

@@ -1,15 +1,15 @@
-"""Fixed share: experts of which now one, now another is best.
+"""Fixed share: expert advice if the best expert changes.
 
-Herbster and Warmuth (1998). After the step of Hedge, a share α of the weight is spread over all experts:
+Herbster and Warmuth (1998). After the step of Hedge, a fraction α of the weight is distributed over all experts:
     v_i ∝ w_i exp(−η z_i),    w_i ← (1 − α) v_i + α / N.
 Cesa-Bianchi and Lugosi (2006), theorem 5.2: against any sequence of experts with m switches, for losses of range
 r_t,
     regret ≤ (1/η) [(m+1) ln N + m ln(1/α) + (T−m−1) ln(1/(1−α))] + (η/8) Σ r_t².
 
-Both may vary: for rates that never grow and shares that never grow, ln w_i lies between ln(α_T/N) and 0, and
-summing the same proof by parts gives
+Both may vary. For nonincreasing rates and shares, ln w_i lies between ln(α_T/N) and 0, and summing the same
+proof by parts gives
     regret ≤ (1/η_T) [(m+1) ln(N/α_T) + Σ ln(1/(1−α_t))] + Σ η_t r_t² / 8.
-With none given, α_t = 1/(t+1), so that Σ ln(1/(1−α_t)) = ln T, and η_t = 2 √((m+1) ln(N (t+1)) / Σ_{s≤t} r_s²).
+By default, α_t = 1/(t+1), so that Σ ln(1/(1−α_t)) = ln T, and η_t = 2 √((m+1) ln(N (t+1)) / Σ_{s≤t} r_s²).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from millstream.errors import InvalidType, InvalidValue
-from millstream.oco.learner import Bound, Engine, Learner, Terms, checked
+from millstream.oco.learner import Bound, Engine, Learner, Terms, checked, over_rate
 from millstream.oco.losses import Loss
 from millstream.oco.polytopes import Simplex
 from millstream.oco.sets import Set
@@ -57,7 +57,7 @@ class _FixedShare(Engine):
         if moving:
             moved = w * np.exp(-np.minimum(rate * (gradient - low), 800.0))
             total = float(moved.sum())
-            # All weight on experts that this loss rules out: begin anew.
+            # All weight is on experts that this loss rules out: restart.
             moved = moved / total if total > 0 else np.full(experts, 1.0 / experts)
         else:
             moved = w
@@ -98,27 +98,28 @@ class _FixedShare(Engine):
             stayed = terms["stayed"] if self.share is None else n * -math.log1p(-share)
             code = (m + 1) * math.log(experts / share) + stayed
             formula = "(1/η) [(m+1) ln(N/α) + Σ ln(1/(1−α_t))] + Σ η_t r_t² / 8"
-        value = code / terms["rate"] + terms["spent"]
+        value = over_rate(code, terms["rate"]) + terms["spent"]
         constants = {"m": float(m), "N": float(experts), "η": terms["rate"], "r": terms["largest"], "T": rounds}
         return Bound(theorem, formula, value, constants)
 
 
 class FixedShare(Learner):
-    """Hedge that never gives an expert up: for streams in which the best expert changes.
+    """Hedge with a minimum weight for every expert, so that it can follow changes of the best expert.
 
-    A report compares it with the best sequence of experts that has at most `switches` switches.
+    Choose it for streams in which the best expert changes. A report compares it with the best sequence of experts
+    with at most `switches` switches.
 
     Parameters
     ----------
     experts
-        how many; by default as many as the first loss has numbers
+        number of experts; by default the length of the first loss
     learning_rate
         η; None to adapt to the losses so far
     share
-        α, the weight that is spread at each round; None for 1 / (t + 1), which needs to know neither the number of
-        rounds nor of switches
+        α, the fraction of the weight that is redistributed in each round; None for 1 / (t + 1), which requires
+        neither the number of rounds nor that of switches
     switches
-        how often the best expert is expected to change
+        expected number of changes of the best expert
 
     Examples
     --------

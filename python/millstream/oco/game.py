@@ -1,7 +1,8 @@
-"""The repeated game: a learner decides, the loss of the round is told, the learner takes it in, and so on.
+"""The repeated game: in each round a learner decides, and then observes the loss.
 
-Round by round with `Game.step`, or all at once with `play`. A matrix of linear losses goes through the learner in
-blocks, which changes no bit. The losses are kept, because regret is against the best decision for all of them.
+Play round by round with `Game.step`, or a whole game with `play`. A matrix of linear losses passes through the
+learner in blocks, with the same bits. The losses are stored, because regret compares with the best decision for
+all of them.
 """
 
 from __future__ import annotations
@@ -20,26 +21,28 @@ from millstream.oco.vectors import Array, shown
 
 __all__ = ["Game", "play"]
 
-#: Rows that go through a learner at once: larger blocks only take memory.
+#: Rows that pass through a learner at once: larger blocks only take memory.
 _BLOCK = 16_384
 #: Up to this round every round is a point of the curves, later every thirtieth part.
 _EVERY = 64
 
 
 class Game:
-    """A learner against a sequence of losses, step by step, for any number of rounds.
+    """A game of a learner against a sequence of losses, for any number of rounds.
+
+    Choose it to play round by round, or to read reports during a game; `play` is shorter for a whole game.
 
     Parameters
     ----------
     learner
-        who decides
+        the learner
     losses
-        a matrix of linear losses, losses made by `many`, any iterable of losses, or a function (round, decision)
-        that gives the loss, an adversary; None if each is given to `step`
+        a matrix of linear losses, losses created by `many`, any iterable of losses, or an adversary: a function
+        (round, decision) that returns the loss; None if each is passed to `step`
     comparator
-        the set in which the best decision in hindsight is looked for; by default the learner's own
+        the set of the best decision in hindsight; by default that of the learner
     keep_decisions
-        whether the decisions of all rounds are kept, for `Report.decisions`
+        store the decisions of all rounds, for `Report.decisions`
 
     Examples
     --------
@@ -83,19 +86,19 @@ class Game:
 
     @property
     def rounds(self) -> int:
-        """How many rounds have been played."""
+        """The number of rounds played."""
         return self._rounds
 
     @property
     def loss(self) -> float:
-        """What the learner's decisions have cost so far."""
+        """The total loss of the learner so far."""
         return float(sum(float(costs.sum()) for costs in self._costs))
 
     def step(self, loss: Any = None) -> float:
-        """One round, with the loss that is given, or with the next of the game's own. Gives what it cost."""
+        """Play one round with the given loss, or the next loss of the game; returns what the decision cost."""
         if loss is None:
             if self._batch is None and self._source is None and self._adversary is None:
-                raise InvalidValue("oco.Game: this game has no losses of its own: give one to step(…)")
+                raise InvalidValue("oco.Game: this game has no losses of its own: pass one to step(…)")
             before = self._rounds
             self.play(1)
             if self._rounds == before:
@@ -105,9 +108,9 @@ class Game:
         return float(self._costs[-1][-1])
 
     def play(self, rounds: int | None = None) -> Self:
-        """Play so many rounds more, or all that there are."""
+        """Play a number of further rounds, or all that are left."""
         if self._adversary is not None and rounds is None:
-            raise InvalidValue("oco.Game: an adversary has no end: say how many rounds")
+            raise InvalidValue("oco.Game: an adversary plays without end: pass a number of rounds")
         if rounds is not None and (isinstance(rounds, bool) or int(rounds) != rounds or rounds < 0):
             raise InvalidValue(f"oco.Game: rounds must be a whole number of at least 0, got {rounds!r}")
         last = None if rounds is None else self._rounds + int(rounds)
@@ -167,10 +170,10 @@ class Game:
             self._next = self._rounds + (1 if self._rounds < _EVERY else max(1, self._rounds // 30))
 
     def report(self, switches: int | None = None, tolerance: float = 1e-8) -> Report:
-        """Regret so far, against the best fixed decision in hindsight, with the theorem's bound.
+        """Regret so far against the best fixed decision in hindsight, with the bound of the theorem.
 
-        With `switches`, for linear losses on the simplex, the rival is the best sequence of experts with at most
-        so many switches; by default that of `FixedShare`, and 0 for others.
+        With `switches`, for linear losses on the simplex, the comparator is the best sequence of experts with at
+        most that many switches. The default is that of `FixedShare`, and 0 for other learners.
         """
         return self._report(switches, tolerance, {})
 
@@ -185,7 +188,7 @@ class Game:
         costs = np.concatenate(self._costs)
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(np.cumsum(costs)).all():
-                raise NumericOverflow("oco.Game: the losses add up to more than a number can hold")
+                raise NumericOverflow("oco.Game: the sum of the losses overflows")
         decisions = np.concatenate(self._decisions) if self._decisions else None
         rivals = self.comparator or self.learner._set
         rivals = rivals.of_dimension(self.learner._set.known)
@@ -212,26 +215,27 @@ def play(
 ) -> Any:
     """Play a whole game and report its regret.
 
-    A learner goes on from what it has learned; `reset` or `clone` begins anew, and only then does the bound apply.
+    A learner continues from its state. The bound applies only to a learner that starts with the game: call `reset`
+    or `clone` first.
 
     Parameters
     ----------
     learner
-        who decides, or several by name, each of which plays the same losses
+        the learner, or several by name, each of which plays the same losses
     losses
-        a matrix of linear losses, losses made by `many`, any iterable of losses, or a function (round, decision)
-        that gives the loss, an adversary
+        a matrix of linear losses, losses created by `many`, any iterable of losses, or an adversary: a function
+        (round, decision) that returns the loss
     rounds
-        how many rounds; by default all
+        the number of rounds; by default all
     comparator
-        the set in which the best decision in hindsight is looked for; by default the learner's own
+        the set of the best decision in hindsight; by default that of the learner
     switches
-        compare with the best sequence of experts with at most so many switches; by default that of `FixedShare`, 0
-        else
+        compare with the best sequence of experts with at most that many switches; by default that of `FixedShare`,
+        and 0 for other learners
     keep_decisions
-        whether the decisions of all rounds are kept
+        store the decisions of all rounds
     tolerance
-        how far above the least cost the best decision may be, as a share of it, where there is no closed form
+        largest relative distance of the best decision's loss from the minimum, if there is no closed form
 
     Returns
     -------
@@ -251,7 +255,7 @@ def play(
     options: dict[str, Any] = {"comparator": comparator, "keep_decisions": keep_decisions}
     if isinstance(learner, Mapping):
         if not learner:
-            raise InvalidValue("oco.play: there is no learner")
+            raise InvalidValue("oco.play: learner must not be empty, got {}")
         if not callable(losses) and as_losses(losses) is None and not isinstance(losses, (list, tuple)):
             losses = list(losses)
         shared: dict[str, Any] = {}

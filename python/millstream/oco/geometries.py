@@ -24,7 +24,9 @@ __all__ = ["Entropic", "PNorm", "as_regulariser"]
 
 
 class Entropic(Regulariser):
-    """Σ w log w: leads to multiplicative weights, on the simplex, or on the L1 ball with a weight for each corner.
+    """Negative entropy Σ w log w, which yields multiplicative weights.
+
+    On the simplex, or on the L1 ball with a weight for each corner.
 
     Examples
     --------
@@ -85,19 +87,19 @@ class Entropic(Regulariser):
 
 
 def softmax(theta: Array, rates: Array) -> Array:
-    """Weights in proportion to exp(−η θ), row by row; the least θ is taken off first, so nothing overflows."""
+    """Weights proportional to exp(−η θ) for each row; subtracting the least θ first prevents overflow."""
     with np.errstate(over="ignore", under="ignore"):
         powers = np.exp(-rates[:, None] * (theta - theta.min(axis=1, keepdims=True)))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 class PNorm(Regulariser):
-    """½ ‖w‖ₚ² with 1 < p ≤ 2, on the whole space: between gradient steps (2) and multiplicative ones (near 1).
+    """½ ‖w‖ₚ² with 1 < p ≤ 2 on the whole space: between gradient steps (p = 2) and multiplicative ones (near 1).
 
     Parameters
     ----------
     p
-        the norm; 2 ln d / (2 ln d − 1) suits comparators with few numbers other than 0
+        the exponent of the norm; 2 ln d / (2 ln d − 1) suits sparse comparators
 
     Examples
     --------

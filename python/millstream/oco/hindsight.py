@@ -1,7 +1,7 @@
 """The best decision in hindsight: fixed, or with a few switches.
 
-Linear losses have it in closed form on every set, squared distances too (the projected mean), least squares on the
-whole space; `solver.py` minimises the rest. All come with a certificate.
+There is a closed form for linear losses on every set, for squared distances (the projected mean), and for least
+squares on the whole space. `solver.py` minimises all others. Every result has a certificate.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["best_decision", "best_sequence"]
 
 
 def best_decision(losses: Any, decisions: Set, tolerance: float = 1e-8) -> Minimum:
-    """The one decision that would have cost least, with a certificate.
+    """The fixed decision with the least total loss, with a certificate.
 
     Parameters
     ----------
     losses
         a matrix of linear losses, or losses of any kind, as for `oco.play`
     decisions
-        the set it is looked for in
+        the decision set
     tolerance
-        how much above the least cost it may be, as a share of the cost
+        largest relative distance of its loss from the minimum
 
     Examples
     --------
@@ -54,18 +54,18 @@ def best_decision(losses: Any, decisions: Set, tolerance: float = 1e-8) -> Minim
 
 
 def best_sequence(losses: Any, switches: int) -> tuple[Any, Array]:
-    """The cheapest sequence of experts with at most so many switches, by dynamic programming.
+    """The best sequence of experts with at most `switches` switches, by dynamic programming.
 
     Parameters
     ----------
     losses
         a matrix of rounds by experts
     switches
-        how often another expert may be followed
+        the largest number of changes from one expert to another
 
     Returns
     -------
-    the expert of each round, and what the best such sequence for each number of rounds costs
+    the expert of each round, and for each number of rounds the loss of the best such sequence
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The primal-dual interior-point method, for all ready losses over all ready sets.
+"""The primal-dual interior-point method, for all built-in losses and sets.
 
 Each row of a program has a slope α between 0 and its rise c, and two slacks with r = p − n. On the central path
 
@@ -87,7 +87,7 @@ class _Path:
         self.size = self._magnitude()
 
     def _first(self, r: Array, rest: Array, steepest: float) -> float:
-        """μ to begin with: of the size of the losses."""
+        """The initial μ: of the size of the losses."""
         sizes = [1.0] if self.plus.any() else []
         if self.soft.any():
             sizes.append(float((rest * np.abs(r))[self.soft].mean()))
@@ -229,7 +229,7 @@ class _Path:
 
     @np.errstate(all="ignore")
     def turn(self, first: float) -> float:
-        """One step, by predictor and corrector; gives its length, 0 at the end."""
+        """One predictor-corrector step; returns its length, 0 at the end."""
         if self.program.ball and self.depth <= 4 * UNIT:
             return 0.0
         self.prepare()
@@ -315,7 +315,7 @@ def central_path(program: Program, most: int = 150) -> Iterator[tuple[Array, Arr
         if not math.isfinite(error):
             return
         yield path.x.copy(), path.slope.copy(), error <= max(4.0 * best, _EXACT)
-        # Where losses begin huge beside the least one, products must become tiny beside the first ones.
+        # If the first losses are huge compared with the least, products must become tiny compared with the first.
         if error < 0.5 * best or _SMALLEST * first < path.left < 0.5 * least:
             best, least, stale = min(best, error), min(least, path.left), 0
         else:

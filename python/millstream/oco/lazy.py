@@ -1,15 +1,15 @@
 """The engine of regularised leaders: w minimises ⟨θ, w⟩ + R(w) / η, where θ sums all gradients so far.
 
 Follow the regularised leader on linearised losses, dual averaging (lazy projection), mirror descent in its lazy
-form, Hedge and exponentiated gradient are this one rule with different R.
+form, Hedge and exponentiated gradient are the same rule with different R.
 
-The bound. For a rate that never grows, F(w) = ⟨θ, w⟩ + R(w)/η and any decision u,
+The bound. For a nonincreasing rate, F(w) = ⟨θ, w⟩ + R(w)/η and any decision u,
     regret(u) ≤ (R(u) − min R) / η_T + Σ δ_t,    δ_t = F_t(w_t) + ⟨g_t, w_t⟩ − min (F_t + ⟨g_t, ·⟩),
 (Orabona, 2019, lemma 7.1; Shalev-Shwartz, 2012, lemma 2.3 and theorem 2.11). Strong convexity gives
-δ_t ≤ curvature · η_t · size(g_t)², and the set itself gives δ_t ≤ reach · size(g_t); the lesser is summed.
+δ_t ≤ curvature · η_t · size(g_t)², and the set itself gives δ_t ≤ reach · size(g_t); the smaller one is summed.
 
-The rate. With none given, η_t = c / √(Σ_{s<t} size(g_s)²), c = √(spread / (2 · curvature)), needs neither the
-number of rounds nor a bound of the gradients (Orabona and Pál, 2018); w₁ does not depend on it, so η_1 may be
+The rate. By default, η_t = c / √(Σ_{s<t} size(g_s)²), c = √(spread / (2 · curvature)), needs neither the
+number of rounds nor a bound on the gradients (Orabona and Pál, 2018); w₁ does not depend on it, so η_1 may be
 taken as η_2 in the bound. For gradients of equal size G the bound is then 2 G √(2 · curvature · spread · T) +
 reach · G: √(T ln N) for losses in [0, 1] on the simplex, up to the last term.
 """
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from millstream.errors import InvalidType, InvalidValue
-from millstream.oco.learner import Bound, Engine, Terms, checked
+from millstream.oco.learner import Bound, Engine, Terms, checked, over_rate
 from millstream.oco.losses import Loss
 from millstream.oco.regularisers import Regulariser
 from millstream.oco.vectors import Array, positive, shown
@@ -37,7 +37,7 @@ LEMMA = "Shalev-Shwartz (2012), theorem 2.11, in the form of Orabona (2019), lem
 
 
 def check_rate(who: str, rate: Any) -> Rate:
-    """A learning rate as it was given."""
+    """A valid learning rate, unchanged."""
     if rate is None or (callable(rate) and not isinstance(rate, type)):
         return rate
     if isinstance(rate, str):
@@ -46,18 +46,18 @@ def check_rate(who: str, rate: Any) -> Rate:
 
 
 def rate_at(who: str, rate: Callable[[int], float], round_: int) -> float:
-    """What a function of the round says."""
+    """The learning rate of a round by a function."""
     found = rate(round_)
     try:
         return positive(who, "learning_rate", found)
     except (InvalidType, InvalidValue):
         raise InvalidValue(
-            f"{who}: learning_rate must give a number above 0, got {shown(found)} for round {round_}"
+            f"{who}: learning_rate must return a number above 0, got {shown(found)} for round {round_}"
         ) from None
 
 
 class Lazy(Engine):
-    """θ, the squares of the gradients, and what the bound has come to."""
+    """θ, the sum of squared gradients, and the bound so far."""
 
     def __init__(
         self, who: str, regulariser: Regulariser, rate: Rate, radius: float, theorem: str = LEMMA
@@ -69,12 +69,12 @@ class Lazy(Engine):
         self.pace = math.sqrt(spread / (2.0 * regulariser.curvature))
         self.theta = np.zeros(len(regulariser.start))
         self.rounds, self.squares, self.spent, self.largest = 0, 0.0, 0.0, 0.0
-        #: The rate of the last round, and whether rates have never grown.
+        #: The rate of the last round, and whether rates are nonincreasing.
         self.last, self.falling = math.inf, True
         self._current: Array | None = None
 
     def _rates(self, squares: Array, first: int) -> Array:
-        """The rate of each round, of which the squares before it are known; ∞ before any."""
+        """The rate of each round, from the sum of squares before it; ∞ if that is 0."""
         if callable(self.rate):
             return np.array([rate_at(self.who, self.rate, first + place) for place in range(len(squares))])
         if self.rate is not None:
@@ -98,7 +98,7 @@ class Lazy(Engine):
         return self._current
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
-        # `_take` for one row, in plain numbers: the same operations in the same order.
+        # `_take` for one row with Python floats: the same operations in the same order.
         with np.errstate(over="ignore", invalid="ignore"):
             theta = self.theta + gradient
             size = float(self.regulariser.sizes(gradient[None])[0])
@@ -128,7 +128,7 @@ class Lazy(Engine):
         return self._decisions(theta[:-1], self._rates(squares[:-1], first))
 
     def _take(self, rows: Array) -> tuple[Array, Array]:
-        """Learn the rows; gives θ and the squares before each and after the last."""
+        """Learn the rows; returns θ and the sums of squares before each row and after the last."""
         with np.errstate(over="ignore", invalid="ignore"):
             theta = np.cumsum(np.concatenate([self.theta[None], rows]), axis=0)
             sizes = self.regulariser.sizes(rows)
@@ -136,7 +136,7 @@ class Lazy(Engine):
         checked(self.who, theta[-1], float(squares[-1]))
         rates = self._rates(squares[:-1], self.rounds + 1)
         later = self.pace / np.sqrt(np.where(squares[1:] > 0, squares[1:], math.inf))
-        # The first decision depends on no rate; a round before any gradient costs what the next rate says.
+        # The first decision does not depend on a rate; rounds before the first gradient use the next rate.
         used = np.where(np.isfinite(rates), rates, later)
         with np.errstate(invalid="ignore", over="ignore"):
             steps = np.where(sizes > 0, np.minimum(self._costs(used, sizes), self.regulariser.reach * sizes), 0.0)
@@ -165,7 +165,7 @@ class Lazy(Engine):
         spread = self.regulariser.spread(comparator)
         if not terms["falling"] or not math.isfinite(spread):
             return None
-        value = spread / terms["rate"] + terms["spent"]
+        value = over_rate(spread, terms["rate"]) + terms["spent"]
         words, size = self.regulariser.words
         constants = {"B": spread, "G": terms["largest"], "η": terms["rate"], "κ": self.regulariser.curvature}
         constants |= {"T": terms["rounds"]}

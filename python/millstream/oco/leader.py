@@ -36,7 +36,7 @@ class _Leader(Engine):
         self.who, self.decisions = who, decisions
         self.total, self.w = Total(decisions.known), decisions.start()
         self.spent, self.largest, self.strong, self.rounds = 0.0, 0.0, True, 0
-        #: How far above the least sum the leader can be, where a solver found it.
+        #: The largest distance of the leader's sum from the minimum, if a solver found it.
         self.gap = math.inf
 
     def decision(self) -> Array:
@@ -62,7 +62,7 @@ class _Leader(Engine):
         self.rounds += 1
 
     def _cost(self, size: float, sigma: float) -> float:
-        """What a gradient of a size at the leader adds to the bound; `sigma` is Σ σ_s with that of the round."""
+        """What a gradient of a size at the leader adds to the bound; `sigma` is Σ σ_s including this round."""
         if not self.rounds:
             return 0.5 * size * size / sigma
         if not self.total.own:
@@ -109,10 +109,11 @@ class _Leader(Engine):
 
 
 class FollowTheLeader(Learner):
-    """The decision that would have been best so far: good on strongly convex losses, fooled by linear ones.
+    """Follow the leader: the decision that minimises the sum of the losses so far.
 
-    Linear losses and squared ones are summed, so a round costs the same however many there were; other losses are
-    kept, and a round costs all of them.
+    Choose it for strongly convex losses, for which regret is of order log T. On linear losses an adversary can
+    make its regret grow with every round; use `FTRL` for these. Linear and squared losses are summed, so the
+    cost of a round is constant. Other losses are stored, and the cost of a round grows with their number.
 
     Parameters
     ----------
@@ -147,17 +148,22 @@ class _Whole(Lazy):
     def __init__(self, who: str, decisions: Set, rate: Rate, radius: float) -> None:
         super().__init__(who, Quadratic().on(decisions), rate, radius)
         self.decisions, self.total = decisions, Total(decisions.known)
+        #: The decision of the last round, at which the search for the next one starts.
+        self.near: Array | None = None
 
     def decision(self) -> Array:
         if self._current is None:
             rate = float(self._rates(np.array([self.squares]), self.rounds + 1)[0])
             start = self.regulariser.start
-            if not math.isfinite(rate):
+            if not math.isfinite(rate) or rate == 0:
+                # No gradient yet, or only one decision.
                 self._current = start
             else:
                 whole = self.total.copy()
                 whole.add_distance(start, 0.5 / rate)
-                self._current = minimum(whole, self.decisions, start=start, certify=False).decision
+                near = start if self.near is None else self.near
+                self._current = minimum(whole, self.decisions, start=near, certify=False, exact=True).decision
+            self.near = self._current
         return self._current
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
@@ -167,7 +173,7 @@ class _Whole(Lazy):
             total = self.total.copy()
             total.add(Linear(gradient) if loss is None else loss)
             self.total = total
-            # Now, so that a loss that has no value elsewhere is refused and not found out later.
+            # Computed now, so that a loss without a value elsewhere is refused in this round.
             self.decision()
         except BaseException:
             self.__dict__ = before
@@ -178,10 +184,11 @@ class _Whole(Lazy):
 
 
 class FTRL(Learner):
-    """Follow the regularised leader: the decision that was best so far, held back by a regulariser.
+    """Follow the regularised leader: the decision that minimises the sum of the losses so far plus a regulariser.
 
-    Where the leader jumps, the regularised leader moves by small steps, which makes regret of order √T for all
-    convex losses. The quadratic regulariser gives gradient steps with lazy projection, the entropic one Hedge.
+    The regulariser keeps the decisions stable, so that regret is of order √T for all convex losses. Choose it
+    for a regulariser of your own, or, with `linearised=False`, to use the losses themselves and not only their
+    gradients. The quadratic regulariser yields gradient descent with lazy projection, the entropic one Hedge.
 
     Parameters
     ----------
@@ -190,13 +197,14 @@ class FTRL(Learner):
     regulariser
         "quadratic", "entropic" (simplex or L1 ball), "p-norm" (whole space), or your own `oco.Regulariser`
     learning_rate
-        η, which divides the regulariser: a number, a function of the round (from 1), or None to adapt to the
+        η, the divisor of the regulariser: a number, a function of the round (from 1), or None to adapt to the
         gradients so far
     linearised
-        whether losses are replaced by their linear approximation at the decision, which costs the same at every
-        round; if not, with the quadratic regulariser, the losses themselves are summed
+        replace each loss by its linear approximation at the decision, so that the cost of a round is constant;
+        otherwise, which requires the quadratic regulariser, the losses themselves are summed, and each decision is
+        their minimiser up to rounding
     radius
-        how long decisions are expected to be, where the decision set is unbounded
+        expected length of a good decision, used if the decision set is unbounded
 
     Examples
     --------

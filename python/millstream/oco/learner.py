@@ -1,8 +1,8 @@
-"""What every learner of the repeated game does: decide, observe the loss, be ready for the next round.
+"""The base class of all learners: decide, then observe the loss.
 
-A face (`OnlineGradientDescent`, `Hedge`, …) holds parameters and builds an engine once the dimension is known; the
-engine holds what was learned. A round is whole or nothing: a bad loss is refused before the engine is told of it,
-and an engine works on new arrays, which it keeps only if they are finite.
+A learner (`OnlineGradientDescent`, `Hedge`, …) holds parameters, and creates an engine once the dimension is
+known. The engine holds the state. A round is atomic: an invalid loss is refused before it reaches the engine,
+and an engine works on new arrays, which it stores only if they are finite.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from millstream.oco.vectors import Array, matrix, number, shown
 
 __all__ = ["Bound", "Engine", "Learner", "Terms"]
 
-#: Operations of a round that go into a bound, beyond one for each coordinate; a generous count.
+#: Operations of a round that enter a bound, beyond one per coordinate; a generous count.
 OPERATIONS = 64
-#: What an engine must remember of a round so that its bound can be told later.
+#: What an engine stores of a round for its bound.
 Terms = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a theorem promises: regret is at most `value`."""
+    """An upper bound on the regret by a theorem; `value` includes rounding errors."""
 
-    #: Where it is proved.
+    #: The theorem, with its source.
     theorem: str
     #: The formula, in the letters of `constants`.
     formula: str
-    #: The number.
+    #: The upper bound.
     value: float
-    #: The constants of the formula, as seen in the game so far.
+    #: The constants of the formula, as observed in the game so far.
     constants: dict[str, float]
-    #: Whether only the mean over the learner's own random draws is bounded.
+    #: Whether the bound holds only in expectation over the random draws of the learner.
     expected: bool = False
 
     def rounded_up(self, operations: int, size: float = 0.0) -> Bound:
-        """The bound, raised by the rounding error of so many operations on it and on numbers of a size."""
+        """The bound plus the rounding error of a number of operations on it and on numbers of a size."""
         lost = gamma(operations)
         return replace(self, value=self.value + lost * (abs(self.value) + size))
 
 
 class Engine:
-    """What a learner has learned. Subclasses give the four verbs."""
+    """The state of a learner. Subclasses define at least `decision` and `learn`."""
 
     def decision(self) -> Array:
-        """The decision of the coming round; not to be changed."""
+        """The decision of the next round; read only."""
         raise NotImplementedError
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
-        """Take in the loss of a round, whole or not at all; None stands for the linear loss of the gradient."""
+        """Learn the loss of a round atomically; None stands for the linear loss of the gradient."""
         raise NotImplementedError
 
     def many(self, losses: Array) -> Array | None:
-        """Learn many linear losses at once, to the same bits, and give the decisions; None if that cannot be."""
+        """Learn many linear losses at once, with the same bits; returns the decisions, None if not supported."""
         return None
 
     def terms(self) -> Terms:
@@ -73,26 +73,36 @@ class Engine:
         return None
 
 
+def over_rate(amount: float, rate: float) -> float:
+    """amount / rate; 0 if the amount is 0, as for a set of one decision, where the rate is 0 too."""
+    if amount == 0:
+        return 0.0
+    return amount / rate if rate > 0 else math.inf
+
+
 def checked(who: str, *values: Any) -> None:
-    """Refuse numbers that are not finite; what was there before is still there."""
+    """Raise an error for numbers that are not finite, before the state changes."""
     if not all(math.isfinite(value if isinstance(value, float) else value.sum()) for value in values):
-        raise NumericOverflow(f"{who}: this loss would overflow what has been learned; nothing has changed")
+        raise NumericOverflow(f"{who}: this loss would overflow the state; nothing has changed")
 
 
 class Learner:
-    """A player of the repeated game of online convex optimisation.
+    """The base class of learners for online convex optimisation.
 
-    `decide()` gives the decision of the round, `observe(loss)` takes in its loss. A learner is ready at any moment
-    and for any number of rounds; it can be copied, pickled, and begun anew. To write your own, give `_make`, which
-    returns an engine, an object with the methods `decision` and `learn`.
+    `decide()` returns the decision of the round, `observe(loss)` learns its loss. The number of rounds need not
+    be known. A learner can be copied, pickled and reset. To write your own, define `_make`, which returns an
+    engine, an object with the methods `decision` and `learn`.
 
     Parameters
     ----------
     decisions
-        the decision set; a whole number stands for the whole space of that dimension
+        the decision set; an integer stands for the whole space of that dimension
     """
 
     _engine: Engine | None
+    #: Sums over all rounds, for the rounding error of the regret: |loss| + ⟨|g|, |w|⟩, and ‖g‖₁.
+    _paid = 0.0
+    _steep = 0.0
 
     def __init__(self, decisions: Set | int) -> None:
         self.decisions = as_set(self.name, decisions)
@@ -100,12 +110,12 @@ class Learner:
 
     @property
     def name(self) -> str:
-        """What errors and reports call it."""
+        """The name in error messages and reports."""
         return f"oco.{type(self).__name__}"
 
     @property
     def rounds(self) -> int:
-        """How many losses have been observed."""
+        """The number of losses observed."""
         return self._rounds
 
     @property
@@ -114,14 +124,14 @@ class Learner:
         return self._set.dimension
 
     def decide(self) -> Array:
-        """The decision of the coming round. Asking changes nothing."""
+        """The decision of the next round; the state does not change."""
         return self._ready().decision().copy()
 
     @np.errstate(over="ignore", invalid="ignore")
     def observe(self, loss: Any) -> float:
-        """Take in the loss of the round: a loss, a vector for a linear one, a function, or value and gradient.
+        """Learn the loss of the round: a loss, a vector (linear), a function, or a pair of value and gradient.
 
-        Gives what the decision cost. A loss that cannot be taken in is refused, and nothing has changed.
+        Returns the loss of the decision. An invalid loss raises an error and leaves the learner unchanged.
         """
         found = as_loss(loss)
         if found.dimension is not None:
@@ -139,12 +149,15 @@ class Learner:
         except MillstreamError as error:
             raise error.by(self.name) from None
         self._rounds += 1
+        size = np.abs(gradient)
+        self._paid += abs(value) + float(size @ np.abs(w))
+        self._steep += float(size.sum())
         return value
 
     def observe_many(self, losses: Any) -> Array:
-        """Take in a matrix of linear losses, a row for each round; exactly `observe`, row by row, and faster.
+        """Learn a matrix of linear losses, one row per round; the same as `observe` row by row, but faster.
 
-        Gives what the decision of each round cost.
+        Returns the loss of the decision of each round.
         """
         rows = matrix(self.name, "the losses", losses, self.dimension)
         self.prepare(rows.shape[1])
@@ -153,67 +166,84 @@ class Learner:
 
     @np.errstate(over="ignore", invalid="ignore")
     def _rows(self, rows: Array, keep: bool = False) -> tuple[Array, Array | None]:
-        """The costs of linear losses that have been checked, and the decisions if they are to be kept."""
+        """The costs of validated linear losses, and the decisions if they are to be stored."""
         engine = self._ready()
         try:
             taken = engine.many(rows)
         except NumericOverflow:
-            # Row by row, so that all before the one that is too much are learned.
+            # Row by row, so that all rows before the one that overflows are learned.
             taken = None
         if taken is not None:
             self._rounds += len(rows)
-            return (rows * taken).sum(axis=1), taken
+            products = rows * taken
+            self._count(rows, products)
+            return products.sum(axis=1), taken
         costs = np.empty(len(rows))
         kept = np.empty(rows.shape) if keep else None
         for place, z in enumerate(rows):
             w = engine.decision()
-            costs[place] = (z * w).sum()
+            products = z * w
+            costs[place] = products.sum()
             if kept is not None:
                 kept[place] = w
             engine.learn(z, w, None)
             self._rounds += 1
+            self._count(z, products)
         return costs, kept
 
-    def bound(self, comparator: Any = None, best: float = 0.0, switches: int = 0) -> Bound | None:
-        """What the theorem promises of the regret so far, with constants as seen; None if none applies.
+    def _count(self, rows: Array, products: Array) -> None:
+        self._paid += 2.0 * float(np.abs(products).sum())
+        self._steep += float(np.abs(rows).sum())
 
-        Where decisions are unbounded it depends on the decision compared with; for `FixedShare` on its switches,
-        for `WeightedMajority` on the loss of the best expert.
+    def bound(self, comparator: Any = None, best: float = 0.0, switches: int = 0) -> Bound | None:
+        """The bound of the theorem on the regret so far, with the observed constants; None if none applies.
+
+        On an unbounded set it depends on the comparator, for `FixedShare` on its switches, for `WeightedMajority`
+        on the loss of the best expert. It includes the rounding errors of the bound and of the regret.
         """
         engine = self._ready()
         other = None if comparator is None else np.asarray(comparator, dtype=np.float64)
         found = engine.bound(engine.terms(), other, best, switches)
-        return None if found is None else found.rounded_up(self.rounds + self._set.known + OPERATIONS)
+        if found is None:
+            return None
+        # The regret is a difference of sums, each of which is rounded.
+        if other is None and self._set.bounded:
+            first = self._set.start()
+            other = np.abs(first) + self._set.reach_from(first)
+        farthest = 0.0 if other is None else float(np.abs(other).max(initial=0.0))
+        size = self._paid + abs(best) + self._steep * farthest
+        return found.rounded_up(self.rounds + self._set.known + OPERATIONS, size if math.isfinite(size) else 0.0)
 
     def prepare(self, dimension: int) -> None:
-        """Say how long decisions are, where the decision set did not."""
+        """Set the dimension, if the decision set does not define it."""
         if self._engine is None:
             self._set = self.decisions.of_dimension(dimension)
             self._engine = self._make(self._set)
         elif self._set.dimension != dimension:
             raise InvalidValue(
-                f"{self.name}: a loss must be of {self._set.dimension} numbers, as decisions are, got {dimension}"
+                f"{self.name}: the dimension of a loss must be {self._set.dimension}, got {dimension}"
             )
 
     def reset(self) -> None:
-        """Forget all that was learned."""
+        """Forget everything learned."""
         self._rounds, self._set, self._engine = 0, self.decisions, None
+        self._paid = self._steep = 0.0
         if self.decisions.dimension is not None:
             self._engine = self._make(self.decisions)
 
     def clone(self, **changes: Any) -> Self:
-        """A new learner with the same parameters, but for `changes`, that has learned nothing."""
+        """A new learner with the same parameters, except for `changes`."""
         return type(self)(**{**self.parameters, **changes})
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was made with, by name."""
+        """The parameters by name."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def _ready(self) -> Engine:
         if self._engine is None:
             raise InvalidValue(
-                f"{self.name}: the dimension is not known yet: give {self.decisions!r} a dimension=…"
+                f"{self.name}: the dimension is not known yet: pass dimension=… to {self.decisions!r}"
             )
         return self._engine
 

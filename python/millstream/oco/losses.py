@@ -1,7 +1,7 @@
-"""The loss of one round: a user's own functions, or one of the ready ones.
+"""The loss of one round: a user's own functions, or a built-in loss.
 
-A loss has a value and a (sub)gradient at each decision. Ready ones are functions of ⟨w, x⟩, so that many of them
-can be summed in one step (`total.py`); `many` makes a whole sequence of them from a matrix.
+A loss has a value and a (sub)gradient at each decision. Built-in losses are functions of ⟨w, x⟩, so that many of
+them can be summed in one operation (`total.py`); `many` creates a sequence of them from a matrix.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ __all__ = ["Linear", "Loss", "Losses", "SquaredDistance", "as_loss", "as_losses"
 
 
 class Loss:
-    """The convex loss of a round, given by your own functions.
+    """The convex loss of a round, defined by your own functions.
 
-    With a value and a gradient every learner can play it. With a gradient alone learners can play, and the report
-    says what the linearised losses ⟨∇, w⟩ cost, which bounds regret from above. With a value alone a learner that
-    needs gradients refuses it, unless you ask for numerical ones.
+    Choose it for losses that are not built in. With a value and a gradient, every learner accepts it. With a
+    gradient alone, the report contains the linearised losses ⟨∇, w⟩, whose regret is an upper bound. With a value
+    alone, learners that require gradients raise an error unless `numerical` is set.
 
     Parameters
     ----------
     value
-        the loss of a decision, a number
+        returns the loss of a decision, a number
     gradient
-        the gradient of the loss at a decision, or any subgradient
+        returns the gradient at a decision, or any subgradient
     numerical
-        whether to take the gradient by central differences, 2 d values for each, if there is none
+        without a gradient, compute it by central differences, which takes 2 d values
     strong_convexity
-        a number σ such that the loss minus σ/2 ‖w‖² is still convex; 0 if that is not known
+        a number σ such that the loss minus σ/2 ‖w‖² is convex; 0 if unknown
     dimension
-        the length of a decision, where the decision set does not say it
+        the length of a decision, if the decision set does not define it
 
     Examples
     --------
@@ -94,12 +94,12 @@ class Loss:
 
 
 class Linear(Loss):
-    """⟨z, w⟩: the loss of each coordinate, or of each expert.
+    """The linear loss ⟨z, w⟩; on the simplex, z holds the loss of each expert.
 
     Parameters
     ----------
     z
-        the loss of one unit of each coordinate
+        the coefficients
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Linear(Loss):
         return len(self.z)
 
     def value(self, w: Any) -> float:
-        # Multiplied and summed, not `@`: so a row of a matrix gives the same bits.
+        # Multiplied and summed, not `@`, so that a row of a matrix gives the same bits.
         return float((self.z * w).sum())
 
     def gradient(self, w: Any) -> Array:
@@ -133,12 +133,12 @@ class Linear(Loss):
 
 
 class SquaredDistance(Loss):
-    """‖w − x‖²: online quadratic optimisation, in which following the leader is following the mean.
+    """‖w − x‖²: online quadratic optimisation, in which the leader is the mean of the points.
 
     Parameters
     ----------
     x
-        the point to be near to
+        the point
 
     Examples
     --------
@@ -172,7 +172,7 @@ class SquaredDistance(Loss):
 
 
 class MarginLoss(Loss):
-    """φ(⟨w, x⟩, y). A subclass gives φ and its slope, the lines below φ, and a smooth φ where φ has a kink.
+    """φ(⟨w, x⟩, y). A subclass defines φ, its slope, the lines below φ, and a smooth φ if φ has a kink.
 
     All but the square are one of three curves, up to a linear function of r = margin − kink:
 
@@ -198,7 +198,7 @@ class MarginLoss(Loss):
 
     @classmethod
     def _check(cls, y: Array) -> None:
-        """Refuse targets that mean nothing."""
+        """Raise an error for invalid targets."""
 
     @property
     def dimension(self) -> int:
@@ -211,7 +211,7 @@ class MarginLoss(Loss):
 
     @staticmethod
     def slope(margin: Array, y: Array) -> Array:
-        """Their derivatives by the margin."""
+        """Their derivatives with respect to the margin."""
         raise NotImplementedError
 
     @classmethod
@@ -258,7 +258,7 @@ class MarginLoss(Loss):
 
 
 class Losses(Sequence[Loss]):
-    """A sequence of losses of one kind, kept as a matrix; made by `Linear.many`, `Squared.many`, …
+    """A sequence of losses of one kind, stored as a matrix; created by `Linear.many`, `Squared.many`, …
 
     Examples
     --------
@@ -299,7 +299,7 @@ class Losses(Sequence[Loss]):
 
 
 def as_loss(loss: Any) -> Loss:
-    """A loss from what a user has: a loss, a vector (linear), a function, or a pair of value and gradient."""
+    """A loss from a loss, a vector (linear), a function, or a pair of value and gradient."""
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, tuple) and len(loss) == 2 and all(callable(part) for part in loss):
@@ -314,7 +314,7 @@ def as_loss(loss: Any) -> Loss:
 
 
 def as_losses(losses: Any) -> Losses | None:
-    """Losses of one kind from a matrix or a table of numbers; None for losses that come one by one."""
+    """Losses of one kind from a matrix or a table of numbers; None for other losses."""
     if isinstance(losses, Losses):
         return losses
     if isinstance(losses, np.ndarray) and losses.dtype != object:

@@ -1,4 +1,4 @@
-"""Ready losses of a prediction ⟨w, x⟩: squared, absolute, hinge, logistic, and the logarithm of a portfolio."""
+"""Built-in losses of a prediction ⟨w, x⟩: squared, absolute, hinge, logistic, and the log loss of a portfolio."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _signs(who: str, y: Array) -> None:
 
 
 class Squared(MarginLoss):
-    """(⟨w, x⟩ − y)²: online least squares.
+    """Squared loss (⟨w, x⟩ − y)²: online least squares.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Squared(MarginLoss):
 
 
 class Absolute(MarginLoss):
-    """|⟨w, x⟩ − y|.
+    """Absolute loss |⟨w, x⟩ − y|: regression that is robust to outliers.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Absolute(MarginLoss):
 
 
 class Hinge(MarginLoss):
-    """max(0, 1 − y ⟨w, x⟩) for a class y of −1 or 1: the surrogate of support vector machines.
+    """Hinge loss max(0, 1 − y ⟨w, x⟩) for a class y of −1 or 1, the loss of support vector machines.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Hinge(MarginLoss):
 
 
 class Logistic(MarginLoss):
-    """log(1 + exp(−y ⟨w, x⟩)) for a class y of −1 or 1.
+    """Logistic loss log(1 + exp(−y ⟨w, x⟩)) for a class y of −1 or 1: online logistic regression.
 
     Parameters
     ----------
@@ -180,10 +180,10 @@ class Logistic(MarginLoss):
 
 
 class Log(MarginLoss):
-    """−log ⟨w, r⟩: what a portfolio w loses in wealth, on a scale of logarithms, when prices change by factors r.
+    """Log loss −log ⟨w, r⟩ of a portfolio w: minus the log of the growth of wealth if prices change by factors r.
 
-    It is 1-exp-concave: exp(−loss) = ⟨w, r⟩ is linear. Where ⟨w, r⟩ is not above 0 it is infinite, so on the
-    simplex all factors must be above 0, or the weights of those that are not must be.
+    It is 1-exp-concave: exp(−loss) = ⟨w, r⟩ is linear. It is infinite unless ⟨w, r⟩ is positive, so a portfolio
+    must have weight on an asset with a positive factor.
 
     Parameters
     ----------

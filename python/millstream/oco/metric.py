@@ -1,8 +1,8 @@
-"""Projection in a norm other than the Euclidean: argmin (w − v)ᵀ H (w − v), for AdaGrad and the Newton step.
+"""Projection in a non-Euclidean norm: argmin (w − v)ᵀ H (w − v), for AdaGrad and the Newton step.
 
-H is the diagonal as a vector, or a whole matrix. Boxes, balls, simplex and L1 ball have a formula for a diagonal
-(breakpoints sorted, or one root); for a matrix the ball has one root, and the rest is iterated, on the simplex and
-in a box with the constraints that hold guessed and checked, which is exact when the guess is right.
+H is a diagonal, given as a vector, or a matrix. For a diagonal, boxes, balls, the simplex and the L1 ball have a
+formula (sorted breakpoints, or one root). For a matrix, the ball has one root; other sets are iterated. On the
+simplex and in a box, the active constraints are guessed and verified, which is exact if the guess is right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["project_in"]
 
 
 def project_in(decisions: Set, point: Array, metric: Array, near: Array) -> Array:
-    """The decision nearest to a point in the norm of the metric; `near` is a guess."""
+    """The decision nearest to a point in the norm of the metric; `near` is an initial guess."""
     if isinstance(decisions, WholeSpace):
         return point
     if metric.ndim == 1:
@@ -94,7 +94,7 @@ def _iterated(decisions: Set, point: Array, metric: Array, near: Array) -> Array
 
 
 def _guess(decisions: Set, pull: Array, metric: Array, near: Array) -> Array | None:
-    """The exact answer if the bounds that hold at `near` are those that hold there."""
+    """The exact projection if the constraints that are active at `near` are those active there."""
     if isinstance(decisions, Simplex):
         low, high, total = np.zeros_like(near), np.full_like(near, np.inf), 1.0
     elif isinstance(decisions, Box):

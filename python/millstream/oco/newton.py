@@ -3,12 +3,11 @@
 Hazan, Agarwal and Kale (2007), theorem 2; Hazan (2016), chapter 4. Written with γ inside the
 matrix,
     H_t = H_{t-1} + γ_t g_t g_tᵀ,   w ← argmin over the set of ‖u − (w − H_t⁻¹ g_t)‖ in the norm of H_t,
-the proof needs γ_t ≤ ½ min(α, 1 / m_t) only, with m_t the greatest |⟨g_t, w_t − u⟩| over the set. This m_t is
-known when g_t is, so neither a bound of the gradients nor the number of rounds is needed, and γ_t need not be
-constant:
+the proof requires only γ_t ≤ ½ min(α, 1 / m_t), where m_t is the greatest |⟨g_t, w_t − u⟩| over the set. Since m_t
+is known when g_t is, neither a bound on the gradients nor the number of rounds is needed, and γ_t may vary:
     regret ≤ ½ Σ g_tᵀ H_t⁻¹ g_t + ½ ε D²,    H_0 = ε I,   ε = 2 / (α D²).
-With a constant γ it is the book's algorithm and, as log det telescopes, at most d/(2γ) · ln(1 + γ G² T / (d ε)) +
-1/α.
+With a constant γ it is the algorithm of the book, and, since log det telescopes, the bound is at most
+d/(2γ) · ln(1 + γ G² T / (d ε)) + 1/α.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from millstream.oco.vectors import Array, positive
 
 __all__ = ["OnlineNewtonStep"]
 
-#: The least eigenvalue of the matrix, as a share of its trace.
+#: The least eigenvalue of the matrix, as a fraction of its trace.
 _LEAST = 1e-12
 
 
@@ -35,8 +34,10 @@ class _Newton(Engine):
     def __init__(self, who: str, decisions: Set, alpha: float, epsilon: float | None) -> None:
         self.who, self.decisions, self.alpha = who, decisions, alpha
         self.w = decisions.start()
-        self.reach = max(decisions.radius_from(self.w), 1e-300)
-        self.epsilon = 2.0 / (alpha * self.reach**2) if epsilon is None else epsilon
+        self.reach = decisions.radius_from(self.w)
+        # With one decision every matrix will do.
+        least = 2.0 / alpha / self.reach**2 if self.reach > 1e-140 else 1.0
+        self.epsilon = least if epsilon is None else epsilon
         self.matrix, self.floor = np.eye(len(self.w)) * self.epsilon, self.epsilon
         self.spent, self.largest, self.least, self.rounds = 0.0, 0.0, math.inf, 0
         self.curved = True
@@ -57,19 +58,22 @@ class _Newton(Engine):
         if not gradient.any():
             self.rounds += 1
             return
-        # What is linear somewhere is not exp-concave there, whatever the learner was told.
+        # A loss that is linear somewhere is not exp-concave there, whatever `exp_concavity` says.
         self.curved = self.curved and loss is not None and not isinstance(loss, (Linear, Absolute, Hinge))
         greatest = self._greatest(gradient, w)
         gamma = 0.5 * min(self.alpha, 1.0 / greatest if greatest > 0 else math.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             matrix = self.matrix + gamma * np.outer(gradient, gradient)
         checked(self.who, matrix, gradient)
-        # Directions without gradients must not vanish beside huge ones; what is added costs its part of the bound.
+        # Directions without gradients must not vanish beside huge ones; the bound includes what is added for them.
         floor = _LEAST * float(np.trace(matrix))
         grown = max(floor - self.floor, 0.0)
         matrix += grown * np.eye(len(w))
         step = np.linalg.solve(matrix, gradient)
-        cost = 0.5 * (float(gradient @ step) + grown * self.decisions.diameter**2)
+        along = matrix @ step
+        cost = 0.5 * (abs(float(along @ step)) + grown * self.decisions.diameter**2)
+        # The step solves the system up to a residual, which counts as a part of the gradient left out.
+        cost += float(np.linalg.norm(gradient - along)) * self.decisions.diameter
         checked(self.who, step, cost)
         self.floor += grown
         self.w = project_in(self.decisions, w - step, matrix, w)
@@ -104,19 +108,19 @@ class _Newton(Engine):
 
 
 class OnlineNewtonStep(Learner):
-    """Newton-like steps, for exp-concave losses: logarithm of a portfolio, squared error, logistic.
+    """Newton-like steps for exp-concave losses: log loss of a portfolio, squared error, logistic loss.
 
-    Regret grows with the logarithm of the number of rounds. A round costs d² and a system of d equations, and a
-    projection in the norm of the matrix. Decisions must be bounded.
+    Choose it if regret matters more than time: regret grows with the logarithm of the number of rounds, and a
+    round solves a d × d system and projects in the norm of the matrix. The decision set must be bounded.
 
     Parameters
     ----------
     decisions
-        the decision set, bounded
+        the decision set, which must be bounded
     exp_concavity
         α such that exp(−α · loss) is concave on the set: 1 for `oco.Log`, 1 / (2 B²) for squared errors up to B
     epsilon
-        the matrix to begin with is ε I; None for 2 / (α D²)
+        ε of the initial matrix ε I; None for 2 / (α D²)
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Follow the perturbed leader: the decision that was best so far, after random numbers were added to the losses.
+"""Follow the perturbed leader: the best decision so far after adding random numbers to the losses.
 
 Kalai and Vempala (2005), algorithm FPL and theorem 1.1. The perturbation is uniform on [0, 1/ε]^d, and for linear
 losses z with ‖z‖₁ ≤ A whose cost varies by at most R over the set, of L1 diameter D,
     E[regret] ≤ ε R A T + D / ε.
-Here ε never grows: with a perturbation ξ/ε_t for one ξ, be-the-leader costs D/ε_T, and E[regret] ≤ Σ min(ε_t R_t
-A_t, R_t) + D/ε_T; drawing ξ anew at each round changes no mean. With no rate given, ε_t = √(D / (2 Σ_{s<t} R_s
-A_s)).
+Here ε is nonincreasing: with a perturbation ξ/ε_t for one ξ, be-the-leader costs D/ε_T, and E[regret] ≤ Σ min(ε_t
+R_t A_t, R_t) + D/ε_T. Drawing a new ξ in each round does not change the expectation. By default, ε_t =
+√(D / (2 Σ_{s<t} R_s A_s)).
 
 R is the range of the cost here. The paper's |⟨d, s⟩| ≤ R bounds the difference of two costs by R only where costs
 have one sign.
@@ -19,7 +19,7 @@ import numpy as np
 
 from millstream.errors import InvalidValue
 from millstream.oco.lazy import Rate, check_rate, rate_at
-from millstream.oco.learner import Bound, Engine, Learner, Terms, checked
+from millstream.oco.learner import Bound, Engine, Learner, Terms, checked, over_rate
 from millstream.oco.losses import Loss
 from millstream.oco.sets import Set
 from millstream.oco.vectors import Array
@@ -106,27 +106,27 @@ class _Perturbed(Engine):
     def bound(self, terms: Terms, comparator: Array | None, best: float, switches: int) -> Bound | None:
         if not terms["falling"]:
             return None
-        value = terms["spent"] + (self.diameter / terms["rate"] if terms["rate"] > 0 else math.inf)
+        value = terms["spent"] + over_rate(self.diameter, terms["rate"])
         constants = {"D": self.diameter, "R": terms["largest"], "ε": terms["rate"], "T": terms["rounds"]}
         return Bound(_THEOREM, "D/ε + Σ min(ε R A, R)", value, constants, expected=True)
 
 
 class FollowThePerturbedLeader(Learner):
-    """The best decision so far after random perturbation: needs nothing but a way to minimise linear losses.
+    """The best decision so far after a random perturbation; requires only a minimiser of linear losses.
 
-    For decisions that are many and structured, such as the paths of a graph: where weights on all of them would be
-    too many, a shortest path is quick to find. Give the set as `oco.Set(…, minimise_linear=…)`. Bounds hold on
-    average over the learner's draws.
+    Choose it for structured decisions such as the paths of a graph: there are too many paths to keep a weight for
+    each, but a shortest path is found quickly. Pass the set as `oco.Set(…, minimise_linear=…)`. The bound holds in
+    expectation over the random draws.
 
     Parameters
     ----------
     decisions
-        the decision set: a simplex for experts, or any set that can minimise a linear loss
+        the decision set: a simplex for experts, or any set with a minimiser of linear losses
     learning_rate
         ε, whose inverse is the size of the perturbation: a number, a function of the round (from 1), or None to
         adapt to the losses so far
     seed
-        of the perturbations
+        random seed of the perturbations
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The simplex and the ball of the L1 norm: decision sets with corners.
+"""The probability simplex and the L1 ball.
 
 Projection by sorting: Held, Wolfe and Crowder (1974); Duchi et al. (2008), figure 1.
 """
@@ -15,15 +15,15 @@ from millstream.oco.vectors import Array, length, number
 
 __all__ = ["L1Ball", "Simplex"]
 
-#: How far a sum of weights may be from 1 to be 1 up to rounding, for each weight.
+#: Tolerance of the sum of weights, per weight.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
 def onto_simplex(point: Array) -> Array:
-    """The nearest vector of weights: none below 0, together 1."""
+    """The nearest vector of nonnegative weights with sum 1."""
     if (point >= 0).all() and abs(float(point.sum()) - 1.0) <= _ROUNDING * len(point):
         return point.copy()
-    # Whatever is 1 below the greatest gets no weight; so huge numbers do not overflow.
+    # Coordinates more than 1 below the greatest have no weight; clipping them prevents overflow.
     with np.errstate(over="ignore"):
         below = np.maximum(point - point.max(), -1.0)
     ordered = -np.sort(-below)
@@ -35,12 +35,12 @@ def onto_simplex(point: Array) -> Array:
 
 
 class Simplex(Set):
-    """Weights that are not negative and sum to 1: mixtures of experts, portfolios, probabilities.
+    """Nonnegative weights with sum 1: mixtures of experts, portfolios, probabilities.
 
     Parameters
     ----------
     dimension
-        how many weights; by default as many as the first loss has numbers
+        the number of weights; by default the length of the first loss
 
     Examples
     --------
@@ -94,12 +94,12 @@ class Simplex(Set):
 
 
 class L1Ball(Set):
-    """Vectors whose absolute values sum to at most a radius: a set that favours few numbers other than 0.
+    """Vectors whose absolute values sum to at most a radius: favours sparse decisions.
 
     Parameters
     ----------
     radius
-        the greatest sum of absolute values
+        the largest sum of absolute values
     dimension
         the length of a decision; by default that of the first loss
 

@@ -1,4 +1,4 @@
-"""The sum of ready losses over a ready set, in the form that the interior-point method solves.
+"""The sum of built-in losses over a built-in set, in the form that the interior-point method solves.
 
     minimise  ½ ‖R x‖² + ⟨b, x⟩ + Σ ψᵢ(rᵢ)  over x,  r = A x − limit,
 

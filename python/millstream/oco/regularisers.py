@@ -1,8 +1,8 @@
-"""Regularisers: what keeps a leader from jumping.
+"""Regularisers, which keep the decisions of a leader stable.
 
-Each says which decision minimises ⟨θ, w⟩ + R(w) / η, and in which measure of gradients it is strongly convex: one
-step costs at most `curvature` · η · size(g)², and never more than `reach` · size(g). That is all that the engine
-of `lazy.py` and its bound need.
+A regulariser returns the decision that minimises ⟨θ, w⟩ + R(w) / η, and defines the size of a gradient by the
+norm in which it is strongly convex: a step costs at most `curvature` · η · size(g)² and at most `reach` ·
+size(g). The engine of `lazy.py` and its bound require nothing else.
 
 Quadratic: Shalev-Shwartz (2012), section 2.3. The others are in `geometries.py`.
 """
@@ -24,20 +24,20 @@ __all__ = ["Quadratic", "Regulariser"]
 
 
 class Regulariser:
-    """Your own regulariser R, strongly convex in the Euclidean norm.
+    """Your own regulariser R, strongly convex in the Euclidean norm, for `FTRL` and `MirrorDescent`.
 
     Parameters
     ----------
     value
-        R of a decision
+        returns R of a decision
     gradient
-        its gradient
+        returns its gradient
     argmin
-        the decision that minimises ⟨θ, w⟩ + R(w) for a vector θ; by default it is found numerically
+        returns the decision that minimises ⟨θ, w⟩ + R(w) for a vector θ; by default, a numerical solver
     strong_convexity
-        a number σ such that R(w) − σ/2 ‖w‖² is still convex
+        a number σ such that R(w) − σ/2 ‖w‖² is convex
     spread
-        the greatest difference of R between two decisions; by default what can be told of the comparator alone
+        the greatest difference of R between two decisions; by default, that between the comparator and the minimum
 
     Examples
     --------
@@ -64,11 +64,11 @@ class Regulariser:
 
     #: The decision set, once it is known.
     _set: Set | None = None
-    #: Words for the spread and the size of a gradient in a formula.
+    #: The spread and the size of a gradient as they appear in a formula.
     words = ("max R − min R", "‖g‖₂")
 
     def on(self, decisions: Set) -> Regulariser:
-        """The same on a decision set of known dimension, or an error if it does not fit."""
+        """The regulariser on a decision set of known dimension; an error if it does not apply there."""
         import copy
 
         own = copy.copy(self)
@@ -78,7 +78,7 @@ class Regulariser:
 
     @property
     def decisions(self) -> Set:
-        """The decision set that it was put on."""
+        """The decision set."""
         if self._set is None:
             raise InvalidValue(
                 f"oco.{type(self).__name__}: a regulariser is used by a learner, on its decision set"
@@ -105,27 +105,27 @@ class Regulariser:
         return self._minimiser(np.zeros(self.decisions.known), self.decisions.start())
 
     def argmin(self, theta: Array, rates: Array) -> Array:
-        """For each row the decision that minimises ⟨θ, w⟩ + R(w) / η."""
+        """For each row, the decision that minimises ⟨θ, w⟩ + R(w) / η."""
         near = self.start
         rows = [self._minimiser(row * rate, near) for row, rate in zip(theta, rates, strict=True)]
         return np.array(rows).reshape(theta.shape)
 
     def sizes(self, gradients: Array) -> Array:
-        """The size of each row in the measure that matters."""
+        """The size of each row, a gradient, in the dual norm."""
         return np.asarray(np.sqrt(np.square(gradients).sum(axis=1)))
 
     @property
     def curvature(self) -> float:
-        """What a step costs at most, for η = 1 and a gradient of size 1."""
+        """The largest cost of a step with η = 1 and a gradient of size 1."""
         return 1.0 / (2.0 * self.strong_convexity)
 
     @property
     def reach(self) -> float:
-        """What a gradient of size 1 can cost at most in one round."""
+        """The largest cost of a gradient of size 1 in one round."""
         return self.decisions.diameter
 
     def spread(self, comparator: Array | None) -> float:
-        """R of a decision, or of any, above the least."""
+        """R of a decision minus the least R; without a decision, the maximum over the set."""
         if self._given_spread is not None:
             return self._given_spread
         if comparator is None or self._least is None:
@@ -134,7 +134,7 @@ class Regulariser:
 
 
 class Quadratic(Regulariser):
-    """½ ‖w − w₁‖² around the first decision: leads to gradient steps with lazy projection (dual averaging).
+    """½ ‖w − w₁‖² around the first decision, which yields lazy gradient descent (dual averaging).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a game came to: regret against the best decision in hindsight, and what the theorem allows."""
+"""The report of a game: regret against the best decision in hindsight, and the bound of the theorem."""
 
 from __future__ import annotations
 
@@ -31,39 +31,39 @@ _FEW = 24
 
 @dataclass
 class Report:
-    """Loss, regret and bound of a game, at its end and on the way.
+    """Loss, regret and bound of a game, at its end and over time.
 
-    `curve` holds columns: `round`, `loss` of the learner so far, `best`, what the best decision for these rounds
-    costs, `regret`, their difference, and `bound`, NaN where no theorem applies.
+    The columns of `curve` are `round`, `loss` (of the learner so far), `best` (loss of the best decision for these
+    rounds), `regret` (their difference), and `bound`, which is NaN if no theorem applies.
     """
 
-    #: What the report calls the learner.
+    #: The name of the learner.
     name: str
     learner: Learner
-    #: Rounds that were played.
+    #: The number of rounds.
     rounds: int
-    #: What the learner's decisions cost together.
+    #: The total loss of the learner.
     loss: float
     #: The best decision in hindsight, with its certificate.
     best: Minimum
-    #: Loss beyond that of the best decision; at most `regret + best.gap` for any decision.
+    #: Loss minus that of the best decision; at most `regret + best.gap` for any decision.
     regret: float
-    #: What the theorem promises, with its constants; None if none applies.
+    #: The bound of the theorem, with its constants; None if none applies.
     bound: Bound | None
     #: Columns by name.
     curve: dict[str, Array]
-    #: What each round cost.
+    #: The loss of each round.
     costs: Array
-    #: The decision of each round, if they were kept.
+    #: The decision of each round, if they were stored.
     decisions: Array | None
-    #: How many switches the rival was allowed.
+    #: The number of switches allowed to the comparator.
     switches: int = 0
     #: The expert that the best sequence follows in each round, if switches were allowed.
     path: Array | None = None
 
     @property
     def average_regret(self) -> float:
-        """Regret for each round, which goes to 0 if the learner learns."""
+        """Regret per round, which goes to 0 if regret grows more slowly than the number of rounds."""
         return self.regret / self.rounds
 
     @property
@@ -72,14 +72,14 @@ class Report:
         return None if self.bound is None else self.regret <= self.bound.value
 
     def summary(self) -> str:
-        """A table of what matters."""
+        """A table of rounds, loss, best decision, regret and bound."""
         rows = [["rounds", f"{self.rounds:,}", ""], ["loss", number(self.loss), ""]]
         rival = "best fixed decision" if not self.switches else f"best sequence with {self.switches} switches"
-        # A gap that the printed digits do not show is rounding, or as good as none.
+        # A gap below the printed digits is not worth a mention.
         seen = self.best.gap > 1e-7 * max(abs(self.loss), abs(self.best.loss))
         found = f"{self.best.method}, gap {number(self.best.gap)}" if seen else self.best.method
         rows.append([rival, number(self.best.loss), found])
-        rows.append(["regret", number(self.regret), f"{number(self.average_regret)} a round"])
+        rows.append(["regret", number(self.regret), f"{number(self.average_regret)} per round"])
         if self.bound is None:
             rows.append(["bound", "–", "no theorem applies"])
         else:
@@ -97,15 +97,15 @@ class Report:
     def plot(self, kind: str = "regret", ax: Any = None) -> Any:
         """Draw with matplotlib; returns the axes.
 
-        `kind` is "regret" (with the bound), "average" (both for each round, on logarithmic scales), "loss" (with
-        that of the best decision), or "decisions" if they were kept.
+        `kind` is "regret" (with the bound), "average" (both per round, on logarithmic scales), "loss" (with that
+        of the best decision), or "decisions" if they were stored.
         """
         from millstream.oco.drawing import plot
 
         return plot({self.name: self}, kind, ax)
 
     def save_plot(self, path: str | PathLike[str], kind: str = "regret") -> None:
-        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        """Save the drawing of `plot` to a file: .png, .svg or .pdf."""
         from millstream.oco.drawing import save
 
         save({self.name: self}, path, kind)
@@ -120,7 +120,7 @@ class Report:
 
 
 class Reports(Mapping[str, Report]):
-    """The reports of several learners by name; printed with the least loss first."""
+    """The reports of several learners by name, printed in the order of their losses."""
 
     def __init__(self, reports: dict[str, Report]) -> None:
         self._reports = reports
@@ -135,11 +135,11 @@ class Reports(Mapping[str, Report]):
         return len(self._reports)
 
     def ranked(self) -> list[Report]:
-        """The reports, least loss first."""
+        """The reports in the order of their losses, the least first."""
         return sorted(self._reports.values(), key=lambda report: report.loss)
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The curves of all learners below each other, with a column `learner`."""
+        """The concatenated curves of all learners, with a column `learner`."""
         reports = list(self._reports.values())
         columns: dict[str, Any] = {
             "learner": [name for name, report in self._reports.items() for _ in report.curve["round"]]
@@ -148,13 +148,13 @@ class Reports(Mapping[str, Report]):
         return frame(columns, kind)
 
     def plot(self, kind: str = "regret", ax: Any = None) -> Any:
-        """Draw all with matplotlib; `kind` as of a single report. Returns the axes."""
+        """Draw all learners with matplotlib; `kind` as for a single report. Returns the axes."""
         from millstream.oco.drawing import plot
 
         return plot(self._reports, kind, ax)
 
     def save_plot(self, path: str | PathLike[str], kind: str = "regret") -> None:
-        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        """Save the drawing of `plot` to a file: .png, .svg or .pdf."""
         from millstream.oco.drawing import save
 
         save(self._reports, path, kind)
@@ -233,7 +233,7 @@ def made(
 
 @dataclass
 class _Rivalry:
-    """What learners are compared with: best decisions by mark, and the rounding error of sums of losses."""
+    """The comparators: best decisions by round, and the rounding error of sums of losses."""
 
     rivals: Set
     minima: dict[int, Minimum]
@@ -245,7 +245,7 @@ class _Rivalry:
 def _bounds(
     learner: Learner, costs: Array, marks: list[tuple[int, Terms]], rivalry: _Rivalry, switches: int
 ) -> dict[int, Bound | None]:
-    """The bound at each mark that has a best decision, above what rounding can do to the regret beside it."""
+    """The bound at each mark that has a best decision, including the rounding error of the regret."""
     engine, minima = learner._ready(), rivalry.minima
     sizes = np.zeros(len(costs)) if rivalry.linear else np.cumsum(np.abs(costs))
     bounds: dict[int, Bound | None] = {}
@@ -253,7 +253,7 @@ def _bounds(
         if place not in minima:
             continue
         best = minima[place]
-        # A learner that had learned before, or beside the game, has bounds of other rounds too.
+        # The bound of a learner that has observed other losses too is not about this game.
         found = None
         if learner.rounds == len(costs):
             found = engine.bound(terms, _known(best.decision), best.loss, switches)
@@ -282,7 +282,7 @@ def _shared(
 
 
 def _fixed(history: Sequence[Losses | Loss], places: list[int], rivals: Set, tolerance: float) -> _Rivalry:
-    """The best decision at each mark; at fewer of them where it takes a solver."""
+    """The best decision at each mark; at fewer of them if a solver is needed."""
     total = Total(rivals.known, keep=True)
     found = _Rivalry(rivals, {}, {}, all(_kind(losses) is Linear for losses in history))
     wanted, start, played = set(places), None, 0
@@ -316,7 +316,7 @@ def _shifting(
     history: Sequence[Losses | Loss], places: list[int], rivals: Set, switches: int, shared: dict[str, Any]
 ) -> tuple[Array, _Rivalry]:
     if not isinstance(rivals, Simplex) or not all(_kind(losses) is Linear for losses in history):
-        raise InvalidValue("oco.play: switches are for linear losses on the simplex")
+        raise InvalidValue("oco.play: switches require linear losses on the simplex")
     key = f"{switches} switches {places[-1]}"
     if key not in shared:
         rows = np.concatenate(

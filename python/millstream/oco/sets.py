@@ -1,8 +1,7 @@
 """Decision sets: a user's own, and the whole space.
 
-A set is known by its projection Π(v), the nearest point of the set, which is idempotent and nonexpansive, and by
-the decision that is best for a linear loss, argmin ⟨z, u⟩. Box and ball are in `bounded.py`, simplex and L1 ball
-in `polytopes.py`.
+A set has a projection Π(v), the nearest point of the set, which is idempotent and nonexpansive, and a minimiser of
+linear losses, argmin ⟨z, u⟩. Box and ball are in `bounded.py`, simplex and L1 ball in `polytopes.py`.
 """
 
 from __future__ import annotations
@@ -20,24 +19,25 @@ __all__ = ["Set", "WholeSpace", "as_set"]
 
 
 class Set:
-    """A closed convex set of decisions, given by your own projection.
+    """A closed convex set of decisions, defined by your own projection.
 
-    Choose it for sets that have no class here. The projection must give the nearest point of the set; it is
-    checked at each use that its result is a finite vector of the right shape.
+    Choose it for sets that are not built in. The projection must return the nearest point of the set. Its result
+    is checked at each use: it must be a finite vector of the right shape.
 
     Parameters
     ----------
     project
-        the nearest point of the set to a vector; not needed by `FollowThePerturbedLeader`, nor by
-        `FollowTheLeader` for linear losses, if there is `minimise_linear`
+        returns the point of the set nearest to a vector; with `minimise_linear`, not required by
+        `FollowThePerturbedLeader`, nor by `FollowTheLeader` for linear losses
     contains
-        whether a vector is in the set; by default whether the projection moves it by no more than rounding
+        whether a vector is in the set; by default, whether the projection leaves it unchanged up to rounding
     diameter
-        the greatest distance between two decisions; regret bounds need it
+        the greatest distance between two decisions; required for regret bounds
     dimension
         the length of a decision; by default that of the first loss
     minimise_linear
-        the decision u with the least ⟨z, u⟩; Follow the Leader and its perturbed form need it for linear losses
+        returns the decision u with the least ⟨z, u⟩; required by the leader and the perturbed leader for linear
+        losses
 
     Examples
     --------
@@ -73,17 +73,17 @@ class Set:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name in error messages."""
         return f"oco.{type(self).__name__}"
 
     @property
     def bounded(self) -> bool:
-        """Whether decisions cannot run away."""
+        """Whether the set is bounded."""
         return math.isfinite(self.diameter)
 
     @property
     def known(self) -> int:
-        """The dimension, which must be known by now."""
+        """The dimension; an error if it is not known yet."""
         if self.dimension is None:
             raise InvalidValue(f"{self.name}: the dimension is not known yet: give dimension=…")
         return self.dimension
@@ -106,18 +106,18 @@ class Set:
 
     @property
     def has_minimiser(self) -> bool:
-        """Whether `minimise_linear` has an answer."""
+        """Whether `minimise_linear` is available."""
         return self._own_minimise is not None
 
     def start(self) -> Array:
-        """Where a learner begins: the decision nearest to 0, where there is a projection."""
+        """The first decision of a learner: the one nearest to 0 if there is a projection."""
         nothing = np.zeros(self.known)
         if self._own_project is None:
             return self._minimise(nothing)
         return self._project(nothing)
 
     def of_dimension(self, dimension: int) -> Self:
-        """The same set with its dimension known."""
+        """The same set with a known dimension."""
         if self.dimension == dimension:
             return self
         if self.dimension is not None:
@@ -125,26 +125,26 @@ class Set:
         return self._sized(dimension)
 
     def diameter_in(self, norm: float) -> float:
-        """The greatest distance of two decisions in the norm 1, 2 or ∞, or a number above it."""
+        """The greatest distance of two decisions in the 1, 2 or ∞ norm, or an upper bound."""
         return self.diameter * (math.sqrt(self.known) if norm == 1 else 1.0)
 
     def radius_from(self, point: Array) -> float:
-        """The greatest Euclidean distance of a decision from one of them, or a number above it."""
+        """The greatest Euclidean distance of any decision from the given one, or an upper bound."""
         return self.diameter
 
     def reach_from(self, point: Array) -> Array:
-        """For each coordinate, the greatest distance of a decision from one of them, or a number above it."""
+        """For each coordinate, the greatest distance of any decision from the given one, or an upper bound."""
         return np.full(len(point), self.diameter)
 
     def same_as(self, other: Set) -> bool:
-        """Whether another set is this one, as far as its parameters tell."""
+        """Whether another set is the same, as far as the parameters show."""
         if self is other:
             return True
         mine, others = vars(self), vars(other)
         if type(self) is not type(other) or mine.keys() != others.keys():
             return False
         for name, value in mine.items():
-            # The projection of a ready set is its own method.
+            # The projection of a built-in set is its own method.
             own = getattr(value, "__self__", None) is self and getattr(others[name], "__self__", None) is other
             if (
                 not own
@@ -192,7 +192,9 @@ class Set:
 
 
 class WholeSpace(Set):
-    """All vectors. A learner needs no projection, and regret is against vectors of bounded length.
+    """All vectors of a dimension: learners do not project.
+
+    Linear losses have no best decision here; compare with a bounded set (`comparator` of `oco.play`).
 
     Parameters
     ----------

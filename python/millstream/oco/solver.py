@@ -2,7 +2,8 @@
 
 The method depends on the losses and on the set:
 
-- Ready losses over a ready set: a primal-dual interior-point method (`interior.py`). Absolute and hinge losses
+- Built-in losses over a built-in set: a primal-dual interior-point method (`interior.py`). Absolute and hinge
+losses
   over a box, a simplex or an L1 ball are linear programs. The simplex method would solve these exactly, but it
   needs a guard against cycling and does not cover balls, quadratics, softplus and logarithms. The interior-point
   method covers all of them and reaches the precision of the arithmetic in a few dozen steps, also for flat sets,
@@ -10,6 +11,8 @@ The method depends on the losses and on the set:
   digit.
 - A user's own losses or set in few dimensions: cutting planes by the level method (`bundle.py`), which needs only
   values and subgradients.
+- If a learner needs the minimiser itself and not only a low value: Newton's method (`second_order.py`), which
+  stops by the gradient.
 - Smooth losses on a user's own set, and many dimensions: accelerated projected gradient (`accelerated.py`), where
   kinks are first replaced by smooth functions from below (Nesterov, 2005).
 
@@ -33,6 +36,7 @@ from millstream.oco.bundle import level_method
 from millstream.oco.certificate import Bracket, Minimum
 from millstream.oco.interior import central_path
 from millstream.oco.program import assemble, slopes_of, whitened
+from millstream.oco.second_order import newton
 from millstream.oco.sets import Set, WholeSpace
 from millstream.oco.total import Total
 from millstream.oco.vectors import Array
@@ -41,18 +45,24 @@ __all__ = ["Minimum", "minimum"]
 
 #: Up to how many variables the interior-point method is used: a step costs the cube of them.
 _MANY = 600
-#: Up to how many dimensions cutting planes are used, for kinks of ready losses and for a user's own losses.
+#: Up to how many dimensions cutting planes are used, for kinks of built-in losses and for a user's own losses.
 _FEW, _FEW_OWN = 30, 200
 #: Steps along the gradient of a user's own losses, which may be smooth, before cutting planes.
 _OWN_STEPS = 80
 
 
 def minimum(
-    total: Total, decisions: Set, tolerance: float = 1e-8, start: Array | None = None, certify: bool = True
+    total: Total,
+    decisions: Set,
+    tolerance: float = 1e-8,
+    start: Array | None = None,
+    certify: bool = True,
+    exact: bool = False,
 ) -> Minimum:
     """The decision that minimises a sum of losses, with its certificate; `start` is a guess.
 
-    Without `certify` a closed form comes without its certificate, and the gap is infinite.
+    Without `certify`, a closed form has no certificate, and its gap is infinite. The tolerance is about the value;
+    with `exact`, a smooth sum is minimised until its gradient is as small as rounding allows.
     """
     if total.is_linear and isinstance(decisions, WholeSpace) and total.linear.any():
         return _runaway(total)
@@ -65,16 +75,33 @@ def minimum(
         bracket.support(decision)
         return bracket.minimum(method)
     begin = decisions.start() if start is None else start
+    # In other sets, the interior-point method is as precise for built-in losses.
+    if exact and (total.own or isinstance(decisions, WholeSpace)):
+        decision, converged = newton(total, decisions, begin)
+        if converged:
+            return _newton(total, decisions, decision, certify)
     bracket = Bracket(total, decisions, decisions._project(begin))
     if _interior(bracket, tolerance):
         return bracket.minimum("interior-point method")
     _first_order(bracket, tolerance)
+    if exact:
+        decision, converged = newton(total, decisions, bracket.decision)
+        if converged:
+            return _newton(total, decisions, decision, certify)
     few = total.dimension <= (_FEW_OWN if total.own else _FEW)
     if not bracket.within(tolerance) and few and not total.is_smooth:
         level_method(bracket, decisions, tolerance)
         return bracket.minimum("level method")
     rounded = "" if total.own or total.is_smooth else ", kinks rounded"
     return bracket.minimum(f"accelerated projected gradient{rounded}")
+
+
+def _newton(total: Total, decisions: Set, decision: Array, certify: bool) -> Minimum:
+    if not certify:
+        return Minimum(decision, total.value(decision), math.inf, "Newton's method")
+    bracket = Bracket(total, decisions, decision)
+    bracket.support(decision)
+    return bracket.minimum("Newton's method")
 
 
 def _runaway(total: Total) -> Minimum:
@@ -103,7 +130,7 @@ def _closed(total: Total, decisions: Set) -> tuple[Array, str] | None:
 
 
 def _interior(bracket: Bracket, tolerance: float) -> bool:
-    """Follow the central path of ready losses over a ready set; whether the result is certain."""
+    """Follow the central path of built-in losses over a built-in set; whether the result is certain."""
     total, decisions = bracket.total, bracket.decisions
     if total.own:
         return False

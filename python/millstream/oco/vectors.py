@@ -1,4 +1,4 @@
-"""Vectors as they come in: checked once, with one line that says what is wrong."""
+"""Validation of vectors, matrices and numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def matrix(who: str, what: str, value: Any, dimension: int | None = None) -> Arr
     if found.ndim != 2 or found.shape[1] == 0 or (dimension is not None and found.shape[1] != dimension):
         wanted = "(rounds, d)" if dimension is None else f"(rounds, {dimension})"
         raise InvalidValue(f"{who}: {what} must have shape {wanted}, got {found.shape}")
-    # A sum is finite only if all is, and costs less than looking at each; a sum that overflows is looked at again.
+    # A finite sum has finite terms, and is faster than a test of each; if it overflows, each term is tested.
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(found.sum())
     if not math.isfinite(total) and not np.isfinite(found).all():
