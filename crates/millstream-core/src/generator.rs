@@ -3,7 +3,7 @@
 use crate::synth::Form;
 
 /// An endless stream of examples. It has no saved state: it is its description and how far it has been drawn.
-pub trait Generator: Send {
+pub trait Generator: Send + Sync {
     /// The features, their kinds and the classes of all examples.
     fn form(&self) -> &Form;
     /// Write the features of the next example, nominal ones as codes, NaN for a missing one; gives its target, a

@@ -13,7 +13,7 @@ pub trait Statistic: Part {
         false
     }
     /// Whether `update` with a negative weight takes a number back.
-    fn takes_back(&self) -> bool {
+    fn invertible(&self) -> bool {
         false
     }
     /// Start again.

@@ -3,12 +3,11 @@
 
 use millstream_core::declaration::Role;
 use millstream_core::draft::{Draft, Given};
+use millstream_core::held::{state, Model};
 use millstream_core::labels::{Label, Labels};
-use millstream_core::model::Model;
 use millstream_core::registry::DECLARATIONS;
 use millstream_core::row::{Row, RowBuffer, Scratch, Want};
 use millstream_core::schema::{Kind, Name, Schema};
-use millstream_core::state;
 use millstream_core::task::{Answer, Target};
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -169,7 +168,9 @@ fn drafted(draft: &mut Draft, schema: &Schema, example: &Example) -> bool {
 
 /// Every model that needs no arguments, and some that are made of others.
 fn descriptions() -> Vec<Value> {
-    let learns = |role: Role| matches!(role, Role::Classifier | Role::Regressor | Role::Transformer);
+    let learns = |role: Role| {
+        matches!(role, Role::Classifier | Role::Regressor | Role::AnomalyDetector | Role::Transformer)
+    };
     let mut all: Vec<Value> = DECLARATIONS
         .iter()
         .filter(|declaration| learns(declaration.role))
@@ -178,8 +179,18 @@ fn descriptions() -> Vec<Value> {
     let scaler = json!({ "name": "preprocessing.StandardScaler" });
     let logistic = json!({ "name": "linear_model.LogisticRegression" });
     let encoder = json!({ "name": "preprocessing.OneHotEncoder" });
-    for steps in [json!([scaler, logistic]), json!([scaler, encoder, scaler, logistic]), json!([encoder, scaler])]
-    {
+    let scorer =
+        json!({ "name": "anomaly.GaussianScorer", "parameters": { "grace_period": 2, "window_size": 3 } });
+    let filter = json!({ "name": "anomaly.QuantileFilter", "parameters": { "model": scorer, "q": 0.5 } });
+    let trees = json!({ "name": "anomaly.HalfSpaceTrees", "parameters": { "window_size": 3, "height": 3 } });
+    for steps in [
+        json!([scaler, logistic]),
+        json!([scaler, encoder, scaler, logistic]),
+        json!([encoder, scaler]),
+        json!([scaler, filter, logistic]),
+        json!([filter, encoder, scaler, trees]),
+        json!([scaler, filter]),
+    ] {
         all.push(json!({ "name": "compose.Pipeline", "parameters": { "steps": steps } }));
     }
     all
@@ -301,13 +312,12 @@ proptest! {
                 let _ = model.learn(&mut draft, target, 1.0, &mut scratch);
             }
         }
-        let mut bytes = model.state().unwrap();
+        let mut saved = state::open(&model.save().unwrap()).unwrap();
         for (place, byte) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+            let place = place.index(saved.state.len());
+            saved.state[place] = byte;
         }
-        let (schema, labels) = (model.schema().clone(), model.labels().clone());
-        if model.adopt(&schema, &labels, &bytes, 1).is_ok() {
+        if model.adopt(saved).is_ok() {
             for example in &examples {
                 if drafted(&mut draft, model.schema(), example) {
                     if model.role() == Role::Transformer {

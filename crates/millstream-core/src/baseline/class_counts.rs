@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::fault::{Fault, Result};
+use crate::held::state::{require, unpack};
 use crate::row::{all_finite, most};
-use crate::state::{require, unpack};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClassCounts {
@@ -48,6 +48,12 @@ impl ClassCounts {
         let sound = all_finite(&loaded.counts) && loaded.counts.iter().all(|&count| count >= 0.0);
         require(who, sound && loaded.total.is_finite(), "a count is not finite")?;
         require(who, loaded.counts.is_empty() == (loaded.total <= 0.0), "counts without a total")?;
+        // Rounding is monotonic: a sum of some of the weights never exceeds the sum of all of them.
+        let fit = loaded.counts.iter().all(|&count| count <= loaded.total);
+        let sum: f64 = loaded.counts.iter().sum();
+        // Both sums are rounded at each example, in another order.
+        let fit = fit && (sum.is_infinite() || (sum - loaded.total).abs() <= 1e-3 * loaded.total);
+        require(who, fit, "the counts do not add up to the total")?;
         Ok(loaded)
     }
 
@@ -59,5 +65,33 @@ impl ClassCounts {
     pub fn inspect(&self) -> serde_json::Value {
         let known: Vec<f64> = self.counts.iter().copied().filter(|&count| count > 0.0).collect();
         json!({ "classes": known.iter().map(|count| json!({ "count": count })).collect::<Vec<_>>() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::held::state::pack;
+
+    #[test]
+    fn a_state_that_could_not_have_been_saved_is_refused() {
+        let load = |counts: &[f64], total: f64| {
+            ClassCounts::load("x", &pack(&json!({ "counts": counts, "total": total })).unwrap())
+        };
+        for (counts, total) in [
+            (&[][..], 0.0),
+            (&[1.0], 1.0),
+            (&[5e-324], 5e-324),
+            (&[0.0, 1e308, 7e307], 1.7e308),
+            (&[1e16, 9.0], 1e16),
+        ] {
+            let loaded = load(counts, total).unwrap();
+            assert!(loaded.shares().all(|share| (0.0..=1.0).contains(&share)));
+        }
+        for (counts, total) in
+            [(&[1.0][..], 5e-324), (&[1.0], 0.5), (&[1.0], 2.0), (&[0.0], 1.0), (&[1.0, 1.0], 1.0), (&[], 1.0)]
+        {
+            assert!(load(counts, total).is_err(), "{counts:?} of {total}");
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::pack;
 use crate::learner::Learner;
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::pack;
 use crate::task::{ClassPrediction, Classes};
 
 use super::class_counts::ClassCounts;

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result, Shown};
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::Arguments;
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
 use crate::schema::{Kind as FeatureKind, Name, Schema};
-use crate::state::{pack, require, unpack};
 use crate::task::Truth;
 use crate::transformer::{BasisFunctions, Transformer};
 

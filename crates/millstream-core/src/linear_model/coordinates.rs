@@ -7,10 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Result};
+use crate::held::state::require;
 use crate::optim::Features;
 use crate::row::{Row, Scratch, Value};
 use crate::schema::Schema;
-use crate::state::require;
 
 const NONE: u32 = u32::MAX;
 

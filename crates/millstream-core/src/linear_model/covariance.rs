@@ -18,8 +18,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::all_finite;
-use crate::state::require;
 
 use super::triangle::{groups, padded, place, strands, tiles, total, turn, Four, Strands, Tile, LANES};
 

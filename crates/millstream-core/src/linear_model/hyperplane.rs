@@ -5,11 +5,11 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::require;
 use crate::optim::{Features, Optimizer, Penalty, Rule, Schedule, Step, Weights};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, finite, Value};
 use crate::schema::Schema;
-use crate::state::require;
 
 use super::{named, Coordinates};
 

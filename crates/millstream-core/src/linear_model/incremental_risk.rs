@@ -13,12 +13,12 @@ use serde_json::Value as Json;
 use crate::basis::Factor;
 use crate::declaration::Built;
 use crate::fault::{Fault, Result, Shown};
+use crate::held::state::require;
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, Row, Scratch, Value};
 use crate::schema::Schema;
-use crate::state::require;
 
 use super::{named, proximal, Coordinates};
 

@@ -14,6 +14,7 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::losses::Loss;
 use crate::optim::Features;
@@ -21,7 +22,6 @@ use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Numbers;
 
 use super::incremental_risk::{self as risk, Ground, GroundState, Stiffness};

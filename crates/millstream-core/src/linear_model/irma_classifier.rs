@@ -11,6 +11,7 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::{DecisionFunction, Learner};
 use crate::losses::Loss;
 use crate::optim::Features;
@@ -18,7 +19,6 @@ use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::{ClassPrediction, Classes};
 
 use super::incremental_risk::{self as risk, Ground, GroundState, Stiffness};

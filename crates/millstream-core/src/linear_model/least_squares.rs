@@ -19,11 +19,11 @@ use serde_json::{json, Value as Json};
 use crate::batch::Batch;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::part::Part;
 use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Numbers;
 
 use super::cholesky::Cholesky;

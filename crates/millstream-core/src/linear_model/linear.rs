@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, unpack};
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::Arguments;
 use crate::row::{finite, Row, Scratch, Sparse};
 use crate::schema::Schema;
-use crate::state::{pack, unpack};
 
 use super::gathered::Gathered;
 use super::hyperplane::{Hyperplane, Settings};

@@ -12,13 +12,13 @@ use crate::batch::{Batch, Rows};
 
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::{DecisionFunction, Learner};
 use crate::optim::Features;
 use crate::parameter::{Arguments, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
 use super::plane::{check_width, Move, Plane, Proposal, Spread};

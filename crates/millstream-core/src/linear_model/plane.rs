@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
+use crate::held::state::require;
 use crate::optim::{dot, Features};
 use crate::row::{all_finite, Value};
 use crate::schema::Schema;
-use crate::state::require;
 
 use super::cells::{fit, Cells, Fetched};
 use super::covariance::{Covariance, Work, LEAST_VARIANCE};

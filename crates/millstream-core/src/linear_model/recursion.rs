@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
+use crate::held::state::require;
 use crate::row::{all_finite, finite, Row, Scratch, Value};
 use crate::schema::Schema;
-use crate::state::require;
 
 use super::cholesky::Cholesky;
 use super::covariance::{Covariance, Work, SURE};

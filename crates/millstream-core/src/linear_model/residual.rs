@@ -5,12 +5,12 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::optim::Features;
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Numbers;
 
 use super::plane::{check_width, Move, Plane, Proposal, Spread};

@@ -8,12 +8,12 @@ use serde_json::Value as Json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, unpack};
 use crate::task::Numbers;
 
 use super::hyperplane;

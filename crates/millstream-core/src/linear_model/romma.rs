@@ -1,11 +1,13 @@
 //! The relaxed online maximum margin algorithm (Li and Long, 2002, Machine Learning 46, section 3): at a mistake
-//! w becomes the shortest vector that has a margin of 1 at this example and satisfies the last constraint too:
+//! w becomes the shortest vector v that has a margin of 1 at this example, y v·x ≥ 1, and satisfies the last
+//! constraint too, v·w ≥ |w|². With m = y w·x, at a mistake both hold with equality:
 //! ```text
 //! w ← c w + d y x,   c = (|x|² |w|² − m) / (|x|² |w|² − m²),   d = |w|² (1 − m) / (|x|² |w|² − m²)
 //! ```
-//! with m the margin; from w = 0 it is y x / |x|². The aggressive form takes the step at every margin below 1. Where
-//! the example lies along w the two constraints are one, and y x / |x|² satisfies it. A sample weight above 0 changes
-//! nothing: a constraint holds or does not.
+//! The aggressive form takes the step at every margin below 1. There c can be negative: if m ≥ |x|² |w|², the shortest
+//! vector for this example alone, y x / |x|², satisfies the last constraint and is the solution. The same step is taken
+//! from w = 0. Where the example is parallel to w and on the wrong side, no vector satisfies both constraints, and the
+//! weights start again at y x / |x|². A sample weight above 0 changes nothing: a constraint holds or does not.
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
@@ -57,8 +59,8 @@ impl Rule for Romma {
         }
         let product = squares * length;
         let room = product - margin * margin;
-        // At most a rounding of the product: the example lies along the weights.
-        if room <= 1e-12 * product {
+        // In the second case the example is parallel to the weights, but for rounding.
+        if margin >= product || room <= 1e-12 * product {
             return Some(Move::scaled(0.0, 1.0 / squares));
         }
         Some(Move::scaled((product - margin) / room, length * (1.0 - margin) / room))
@@ -82,8 +84,20 @@ mod tests {
         model.learn(Row::Plain(&[-1.0, 1.0]), 1, 1.0, &mut scratch).unwrap();
         assert_eq!(score(&*model, &[2.0, 0.0]), 1.0);
         assert_eq!(score(&*model, &[-1.0, 1.0]), 1.0);
-        // Along w, and wrong: the weights begin again.
+        // Parallel to w, and wrong: the weights start again.
         model.learn(Row::Plain(&[1.0, 3.0]), 0, 1.0, &mut scratch).unwrap();
         assert!((score(&*model, &[1.0, 3.0]) + 1.0).abs() < 1e-12);
+    }
+
+    /// (3, 0) of the positive class: w = (1/3, 0). (1, 1/2) of it has the margin m = 1/3, |x|² |w|² = 5/4 · 1/9 = 5/36
+    /// ≤ m, so w = x / |x|² = (4/5, 2/5), which has 4/5 · 1/3 ≥ 1/9. Equality in both would give (1/3, 4/3).
+    #[test]
+    fn an_aggressive_step_that_the_last_constraint_does_not_bind() {
+        let mut model = classifier("linear_model.ROMMA", json!({ "aggressive": true, "intercept": false }));
+        let mut scratch = Scratch::default();
+        model.learn(Row::Plain(&[3.0, 0.0]), 1, 1.0, &mut scratch).unwrap();
+        model.learn(Row::Plain(&[1.0, 0.5]), 1, 1.0, &mut scratch).unwrap();
+        assert_eq!(score(&*model, &[1.0, 0.0]), 0.8);
+        assert_eq!(score(&*model, &[0.0, 1.0]), 0.4);
     }
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::hyperplane::{self, Hyperplane, Settings};
 use crate::linear_model::Coordinates;
@@ -17,7 +18,6 @@ use crate::optim::Features;
 use crate::part::{Abilities, Part};
 use crate::row::{most, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::{ClassPrediction, Classes};
 
 const NAME: &str = "linear_model.SoftmaxRegression";

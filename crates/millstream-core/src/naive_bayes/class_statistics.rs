@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::MODERATE;
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::{all_finite, Row, Scratch, Sparse, Value};
-use crate::state::require;
 
 use super::gaussians::{Gaussians, Moments, Pairs, Step};
 use super::product::{Product, BLOCK};
@@ -410,6 +410,9 @@ impl ClassStatistics {
         for frequencies in &nominals {
             let sound = positive(&frequencies.by_code) && positive(&[frequencies.total]);
             require(who, sound, "a frequency is not finite")?;
+            // Rounding is monotonic: a sum of some of the weights never exceeds the sum of all of them.
+            let fit = frequencies.by_code.iter().all(|&frequency| frequency <= frequencies.total);
+            require(who, fit && frequencies.total <= count, "a frequency exceeds the total")?;
         }
         let mut class = ClassStatistics { count, inherited, counts, nominals, ..Self::default() };
         class.gaussians.grow(width);

@@ -12,12 +12,12 @@ use serde_json::{json, Map, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, unpack};
 use crate::learner::Learner;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
 use crate::schema::{Kind as FeatureKind, Schema};
-use crate::state::{pack, unpack};
 use crate::task::{ClassPrediction, Classes};
 
 use super::class_statistics::{ClassStatistics, Estimate, SavedClass, THIN};

@@ -13,6 +13,7 @@ use serde_json::{json, Value as Json};
 use crate::basis::{outside, Outside, Region, BOUNDS, OUTSIDE};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::{Coordinates, Stiffness, GROWTH, SCHEDULE, STIFFNESS};
 use crate::optim::Features;
@@ -20,7 +21,6 @@ use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Numbers;
 
 use super::functional::{Example, Functional, Work};

@@ -7,6 +7,7 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
+use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::Coordinates;
 use crate::losses::Loss;
@@ -15,7 +16,6 @@ use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 use crate::task::Numbers;
 
 use super::network::{Network, HIDDEN_UNITS, SEED};

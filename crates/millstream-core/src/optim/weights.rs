@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::all_finite;
-use crate::state::require;
 
 use super::paired::{self, Pair};
 use super::pairs::Pairs;
@@ -648,7 +648,7 @@ mod tests {
             }
             together.shrink(WIDE);
             apart.shrink(WIDE);
-            let bytes = |weights: &Weights| crate::state::pack(weights).expect("plain data");
+            let bytes = |weights: &Weights| crate::held::state::pack(weights).expect("plain data");
             assert!(bytes(&apart) == bytes(&together));
         }
     }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::overflow;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
-use crate::state::{pack, require, unpack};
 use crate::statistic::Statistic;
 
 const FADING_FACTOR: Parameter = Parameter::new(

@@ -3,8 +3,8 @@
 use super::never_told;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, require, unpack};
 use crate::part::Part;
-use crate::state::{pack, require, unpack};
 use crate::statistic::Statistic;
 
 pub static MIN: Declaration = Declaration {

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
-use crate::state::{pack, require, unpack};
 use crate::statistic::Statistic;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -213,7 +213,7 @@ impl Statistic for Moment {
         }
     }
 
-    fn takes_back(&self) -> bool {
+    fn invertible(&self) -> bool {
         true
     }
 

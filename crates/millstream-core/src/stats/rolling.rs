@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
-use crate::state::{pack, require, unpack};
 use crate::statistic::Statistic;
 
 const NAME: &str = "stats.Rolling";
@@ -96,7 +96,7 @@ impl Statistic for Rolling {
         if w < 0.0 {
             return Err(super::never_told(NAME));
         }
-        let keeping = self.statistic.takes_back();
+        let keeping = self.statistic.invertible();
         if keeping {
             self.statistic.update(x, y, w)?;
         }
@@ -113,7 +113,7 @@ impl Statistic for Rolling {
     }
 
     fn get(&self) -> f64 {
-        if self.statistic.takes_back() {
+        if self.statistic.invertible() {
             return self.statistic.get();
         }
         let mut statistic = self.statistic.duplicate();

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{never_told, overflow};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
+use crate::held::state::{pack, require, unpack};
 use crate::part::Part;
-use crate::state::{pack, require, unpack};
 use crate::statistic::Statistic;
 
 pub static COUNT: Declaration = Declaration {
@@ -97,7 +97,7 @@ impl Statistic for Total {
         self.state.sum + self.state.lost
     }
 
-    fn takes_back(&self) -> bool {
+    fn invertible(&self) -> bool {
         true
     }
 

@@ -16,8 +16,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::all_finite;
-use crate::state::require;
 
 use super::cells::Cells;
 use super::{Example, Memory, Rule};

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::optim::Features;
 use crate::row::all_finite;
-use crate::state::require;
 
 #[derive(Clone, Debug)]
 pub struct Cells<const N: usize> {

@@ -11,9 +11,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::optim::{dot, Features, Schedule};
 use crate::row::all_finite;
-use crate::state::require;
 
 use super::spectrum::{Spectrum, Work};
 use super::{write_out, Example, Memory, Rule};

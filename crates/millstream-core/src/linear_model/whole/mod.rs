@@ -19,12 +19,12 @@ use serde_json::{json, Value as Json};
 
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
+use crate::held::state::{pack, require, unpack};
 use crate::losses::Loss;
 use crate::optim::{self, Features};
 use crate::parameter::Arguments;
 use crate::row::{finite, Row, Scratch, Value};
 use crate::schema::Schema;
-use crate::state::{pack, require, unpack};
 
 use super::{engine, named, Coordinates, Engine};
 

@@ -10,11 +10,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::linear_model::covariance::{Covariance, Work};
 use crate::linear_model::plane::MOST_COORDINATES;
 use crate::optim::{dot, Features, Schedule};
 use crate::row::all_finite;
-use crate::state::require;
 
 use super::{write_out, Example, Memory, Rule};
 

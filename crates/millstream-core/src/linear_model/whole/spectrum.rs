@@ -14,8 +14,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
+use crate::held::state::require;
 use crate::row::all_finite;
-use crate::state::require;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Spectrum {
