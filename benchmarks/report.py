@@ -327,7 +327,7 @@ def parts_page(
             "## Every learner",
             "`step_many` (transformers: `learn_many`, then `transform_many`) on a matrix of 10 columns with "
             "default parameters, beside River's loop over dicts where it has the same. Quality is over the rows "
-            "that both saw.",
+            "that both saw. Forecasters: `learn_many` of a series, and the error of the next 12 values.",
             learners_table(learners),
         ]
     if generators:

@@ -7,7 +7,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import detectors, generators, learners, quality, report, resources, row_detectors, workloads
+from benchmarks import (
+    detectors,
+    forecasters,
+    generators,
+    learners,
+    quality,
+    report,
+    resources,
+    row_detectors,
+    workloads,
+)
 from benchmarks.measure import Comparison, Result, measure
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
@@ -41,7 +51,17 @@ def _judged(size: float) -> tuple[list[quality.Quality], list[quality.Scales]]:
 
 def main() -> None:
     """Run what is asked for and print the page."""
-    more = ("learners", "generators", "detectors", "row-detectors", "quality", "memory", "file-memory", "import")
+    more = (
+        "learners",
+        "forecasters",
+        "generators",
+        "detectors",
+        "row-detectors",
+        "quality",
+        "memory",
+        "file-memory",
+        "import",
+    )
     names = ", ".join([*workloads.WORKLOADS, *more])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
@@ -96,7 +116,8 @@ def _parts(where: str, size: float, turns: int, only: list[str] | None, *, write
         every = None if only is None or name in only else only
         return [_measured(comparison, turns) for comparison in module.comparisons(size, every)]
 
-    parts = measured(learners, "learners") + measured(row_detectors, "row-detectors")
+    parts = measured(learners, "learners") + measured(forecasters, "forecasters")
+    parts += measured(row_detectors, "row-detectors")
     drawn, watched = measured(generators, "generators"), measured(detectors, "detectors")
     if parts or drawn or watched:
         page = report.parts_page(where, turns, parts, drawn, watched)

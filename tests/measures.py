@@ -1,4 +1,4 @@
-"""The metrics, statistics and drift detectors that the laws are held against, and what they are told."""
+"""The metrics, statistics, drift detectors and forecasters under the laws, and what they are told."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "metrics.Fading": {"metric": {"name": "metrics.Accuracy"}, "forgetting": 0.9},
     "metrics.Rolling": {"metric": {"name": "metrics.Accuracy"}, "window_size": 7},
     "stats.Rolling": {"statistic": {"name": "stats.Var"}, "window_size": 7},
+    "time_series.HoltWinters": {
+        "smoothing_level": 0.4,
+        "smoothing_trend": 0.1,
+        "smoothing_seasonal": 0.3,
+        "period": 7,
+        "damping": 0.9,
+    },
+    "time_series.SeasonalNaive": {"period": 7},
 }
 
-ROLES = ("metric", "statistic", "drift_detector", "feature_drift_detector")
+ROLES = ("metric", "statistic", "drift_detector", "feature_drift_detector", "forecaster")
 
 #: Windows that are full within the laws' short streams.
 WINDOWS = {"reference_size": 30, "window_size": 12, "check_interval": 4}
@@ -45,6 +53,8 @@ class Measured:
         random = np.random.default_rng(row)
         if self.role == "drift_detector":
             return (float(random.random() < (0.1 if row < 60 else 0.9)),)
+        if self.role == "forecaster":
+            return (20.0 + 0.1 * row + 5.0 * (row % 7) + float(random.random()),)
         x, y = float(random.normal()), float(random.normal())
         if self.role == "feature_drift_detector":
             moved = row >= 60
@@ -68,9 +78,12 @@ class Measured:
     def wants_probabilities(self) -> bool:
         return _base(self).partition(".")[2] in ("LogLoss", "Brier", "ROCAUC", "PRAUC")
 
+    def tell(self, measure: Any, *news: Any, **weight: float) -> None:
+        (measure.learn_one if self.role == "forecaster" else measure.update)(*news, **weight)
+
     def told(self, measure: Any, rows: range) -> Any:
         for row in rows:
-            measure.update(*self.news(row))
+            self.tell(measure, *self.news(row))
         return measure
 
     def value(self, measure: Any) -> Any:
@@ -79,6 +92,8 @@ class Measured:
         if self.role == "feature_drift_detector":
             found = (measure.drift_detected, measure.warning_detected, measure.estimation, measure.change_point)
             return (*found, str(measure.drifting_features), str(measure.report()))
+        if self.role == "forecaster":
+            return tuple(measure.forecast(9).tolist())
         value = measure.get()
         return value if isinstance(value, (int, float)) else repr(value)
 
@@ -100,7 +115,12 @@ def _all() -> list[Measured]:
     ):
         plain.append(Measured("metric", "metrics.Rolling", {"metric": {"name": metric}, "window_size": 9}))
         plain.append(Measured("metric", "metrics.Fading", {"metric": {"name": metric}, "forgetting": 0.9}))
-    return plain
+    smoothings: tuple[dict[str, Any], ...] = (
+        {"smoothing_level": 0.4},
+        {"smoothing_level": 0.4, "smoothing_trend": 0.1},
+        {"smoothing_level": 0.4, "smoothing_seasonal": 0.3, "period": 7, "multiplicative": True},
+    )
+    return plain + [Measured("forecaster", "time_series.HoltWinters", parameters) for parameters in smoothings]
 
 
 MEASURES = _all()

@@ -17,6 +17,8 @@ import millstream
 
 #: Arguments for parts that have no default for all of them, and budgets that are full within the streams here.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "anomaly.QuantileFilter": {"model": {"name": "anomaly.GaussianScorer"}, "q": 0.9},
+    "anomaly.ThresholdFilter": {"model": {"name": "anomaly.GaussianScorer"}, "threshold": 0.9},
     "basis.BSpline": {"bounds": [-8.0, 8.0], "intervals": 3, "degree": 2, "outside": "clamp"},
     "basis.Chebyshev": {"order": 2, "bounds": [-8.0, 8.0], "outside": "clamp"},
     "basis.Fourier": {"order": 1, "bounds": [-8.0, 8.0], "outside": "clamp"},
@@ -70,6 +72,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "synth.Imbalance": {"stream": {"name": "synth.LED"}, "shares": [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]},
     "synth.LabelNoise": {"stream": {"name": "synth.SEA"}},
     "synth.LED": {"irrelevant_features": True},
+    "time_series.HoltWinters": {
+        "smoothing_level": 0.5,
+        "smoothing_trend": 0.1,
+        "smoothing_seasonal": 0.3,
+        "period": 4,
+    },
     "synth.Missing": {"stream": {"name": "synth.Agrawal"}},
 }
 

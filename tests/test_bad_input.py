@@ -505,7 +505,13 @@ def _bounded() -> list[tuple[str, dict[str, Any]]]:
 
 
 #: Parameters that another one keeps from their edge.
-LINKED = {("drift.EDDM", "beta"), ("drift.RDDM", "max_concept")}
+LINKED = {
+    ("anomaly.HalfSpaceTrees", "height"),
+    ("drift.EDDM", "beta"),
+    ("drift.RDDM", "max_concept"),
+    ("time_series.HoltWinters", "period"),
+    ("time_series.HoltWinters", "smoothing_seasonal"),
+}
 
 
 def _required(name: str) -> dict[str, Any]:

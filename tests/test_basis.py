@@ -16,6 +16,8 @@ import millstream
 from millstream import basis, linear_model, losses, preprocessing
 from millstream.errors import InvalidValue, MillstreamError
 
+pytestmark = pytest.mark.linear_algebra
+
 #: One of each, on bounds that are not symmetric.
 ONE_INPUT: dict[str, Any] = {
     "Polynomial": basis.Polynomial(order=5, bounds=(-1, 2)),

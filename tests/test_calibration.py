@@ -9,6 +9,8 @@ from millstream import baseline, evaluate, linear_model, multiclass
 from millstream.base import Classifier, Regressor
 from millstream.errors import InvalidValue
 
+pytestmark = pytest.mark.linear_algebra
+
 
 class Told(Classifier):
     """Says what the example tells it to."""

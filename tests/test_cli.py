@@ -729,7 +729,10 @@ def test_a_target_that_is_not_there(capsys, data):
     ("arguments", "message"),
     [
         (["-m", "StandardScaler | LogisticRegresion"], "did you mean 'linear_model.LogisticRegression'?"),
-        (["-m", "StandardScaler"], "expected a classifier or a regressor, got StandardScaler, a transformer"),
+        (
+            ["-m", "StandardScaler"],
+            "or an anomaly detector, got StandardScaler, a transformer",
+        ),
         (["-m", "LogisticRegression(l2=-1)"], "l2 must be >= 0, got -1"),
         (["--metric", "Acuracy"], "did you mean 'metrics.Accuracy'?"),
         (["--metric", "StandardScaler"], "expected a metric"),

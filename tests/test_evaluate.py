@@ -822,10 +822,10 @@ def test_progress_is_silent_unless_asked_for(capsys):
 
 
 def test_memory_is_that_of_the_rows_in_flight():
+    from millstream.evaluate.chunks import chunks
     from millstream.evaluate.contest import Contest, Settings
     from millstream.evaluate.interrupts import Interrupts
     from millstream.evaluate.progress import Progress
-    from millstream.evaluate.streams import chunks
     from millstream.evaluate.times import Times
 
     X, y = classes(1000)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import millstream
-from benchmarks import generators, learners
+from benchmarks import forecasters, generators, learners
 
 TOP = Path(__file__).parent.parent
 
@@ -86,7 +86,7 @@ def test_tables_and_lists_of_the_reference():
 @pytest.mark.parametrize("role", ["drift_detector", "feature_drift_detector", "metric", "statistic"])
 def test_help_has_words_for_parameters(role):
     for name in millstream.find(role):
-        kind = millstream.registry.face(name)
+        kind = millstream.registry.class_of(name)
         for parameter in millstream.registry.entry(name)["parameters"]:
             words = getattr(kind, parameter["name"]).__doc__
             assert words, f"{name}: {parameter['name']}"
@@ -101,6 +101,14 @@ def test_every_part_is_documented():
 def test_every_learner_has_a_benchmark_row(name):
     model = millstream.build(learners.describe(name))
     assert model.role in ("classifier", "regressor", "transformer")
+
+
+@pytest.mark.parametrize("name", forecasters.names())
+def test_every_forecaster_has_a_benchmark_row(name):
+    (comparison,) = forecasters.comparisons(0.001, [name])
+    assert millstream.build(forecasters.describe(name)).role == "forecaster"
+    errors = [side.prepare()().quality for side in comparison.sides]
+    assert errors == pytest.approx([errors[0]] * len(errors), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", generators.names())

@@ -13,6 +13,8 @@ import millstream
 from millstream import basis, linear_model, losses, multiclass
 from millstream.errors import InvalidValue
 
+pytestmark = pytest.mark.linear_algebra
+
 
 def solve(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
     """Gauss's elimination without rounding."""

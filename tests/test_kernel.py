@@ -15,6 +15,8 @@ from millstream import evaluate, kernel, linear_model, losses, optim, preprocess
 from millstream.errors import InvalidValue
 from millstream.kernel.sgd import NUMBERS
 
+pytestmark = pytest.mark.linear_algebra
+
 
 def circles(height: int, seed: int = 1) -> tuple[Any, Any]:
     """Points in the plane, and whether they lie in a ring: nothing that a line can tell."""

@@ -1,5 +1,7 @@
 """What every learner must obey, whatever it does (docs/design.md). The learners come from the registry.
 
+The laws that hold for learners in Python too are public in `millstream.testing`; tests/test_testing.py holds
+every learner against them. Those here are stricter (bit for bit, mixed rows, memory) or for compiled models only.
 A learner that breaks a law on purpose is in `EXCEPTIONS` with its reason.
 """
 
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 
 import millstream
+from millstream import testing
 from millstream.errors import MillstreamError
 from millstream.registry import entry
 from streams import ARGUMENTS, CASES, Case, answer, cases, fit, learn_one, mixed, numbers_in, numeric
@@ -69,6 +72,11 @@ def under(law: str, *roles: str, varied: bool = False) -> Any:
     )
 
 
+def obeys(law: str, case: Case) -> None:
+    """Hold a learner against one of the public laws."""
+    next(check for check in testing.checks(case.build()) if check.__name__ == law)()
+
+
 def _probes() -> list[dict[str, Any]]:
     return [x for x, _ in mixed(25, seed=11)] + [{}, {"never seen": 1.0}, {"colour": "never seen"}]
 
@@ -91,11 +99,7 @@ def test_every_exception_is_of_a_known_part_and_law() -> None:
 
 @under("description", varied=True)
 def test_description_goes_round(case: Case) -> None:
-    model = case.build()
-    again = millstream.build(model.describe())
-    assert again.describe() == model.describe()
-    assert again.to_bytes() == model.to_bytes()
-    assert repr(again) == repr(model)
+    obeys("description", case)
 
 
 @under("saved")
@@ -442,7 +446,9 @@ def test_memory_is_flat_on_a_long_stream(case: Case) -> None:
     for start in range(5000, 50_000, 5000):
         rows = slice(start, start + 5000)
         model.learn_many(X[rows], None if y is None else y[rows])
-    assert model.memory <= early * 1.01
+    # The blocks of a batch follow the clock, and the buffers of an ensemble follow them. A number kept for each
+    # row would take 360,000 bytes.
+    assert model.memory <= early * 1.01 + 2**16
     assert len(model.to_bytes()) <= bytes_early * 1.01 + 64
 
 

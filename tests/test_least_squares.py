@@ -11,6 +11,8 @@ import millstream
 from millstream import compose, linear_model, preprocessing
 from millstream.errors import InvalidType, InvalidValue
 
+pytestmark = pytest.mark.linear_algebra
+
 rng = np.random.default_rng
 
 

@@ -9,6 +9,8 @@ from sklearn import datasets
 
 from millstream import evaluate, linear_model, preprocessing, synth
 
+pytestmark = pytest.mark.linear_algebra
+
 COVARIANCE = ["CW", "SCW", "AROW", "GaussianHerding", "Ellipsoid"]
 CLASSIFIERS = ["Perceptron", "PAClassifier", "SVM", "ROMMA", "ALMA", *COVARIANCE]
 
@@ -48,6 +50,48 @@ def test_the_perceptron_is_rivers_and_scikit_learns(intercept):
         rivers.learn_one(dict(enumerate(x.tolist())), bool(label))
     assert list(ours.weights.values()) == pytest.approx([rivers.weights[i] for i in range(X.shape[1])], rel=1e-9)
     assert ours.bias == pytest.approx(rivers.intercept)
+
+
+def shortest(x, w):
+    """The shortest v with v·x ≥ 1 and v·w ≥ |w|², by a solver of quadratic programs; x is signed by its class."""
+    from scipy.optimize import minimize
+
+    constraints = [
+        {"type": "ineq", "fun": lambda v: v @ x - 1.0, "jac": lambda v: x},
+        {"type": "ineq", "fun": lambda v: v @ w - w @ w, "jac": lambda v: w},
+    ]
+    start = w + x * max(0.0, 1.0 - w @ x) / (x @ x)
+    options = {"ftol": 1e-15, "maxiter": 500}
+    found = minimize(
+        lambda v: v @ v, start, jac=lambda v: 2.0 * v, constraints=constraints, method="SLSQP", options=options
+    )
+    return found.x
+
+
+@pytest.mark.parametrize("aggressive", [False, True])
+def test_romma_takes_the_shortest_vector(aggressive):
+    drawn = np.random.default_rng(3)
+    steps = {"alone": 0, "both": 0}
+    for _ in range(60):
+        truth = drawn.normal(size=3)
+        model = linear_model.ROMMA(aggressive=aggressive, intercept=False)
+        w = np.zeros(3)
+        for _ in range(8):
+            x = drawn.normal(size=3) * drawn.choice([0.3, 1.0, 3.0])
+            y = bool(x @ truth > 0)
+            signed = x if y else -x
+            margin, product = float(w @ signed), float((w @ w) * (x @ x))
+            model.learn_one(dict(enumerate(x.tolist())), y)
+            after = np.array(list(model.weights.values()))
+            if margin >= 1.0 if aggressive else margin > 0.0:
+                assert after.tolist() == w.tolist()
+            elif product - margin**2 > 1e-3 * product or margin >= product:
+                steps["alone" if margin >= product else "both"] += 1
+                assert after == pytest.approx(shortest(signed, w), rel=1e-4, abs=1e-6)
+            w = after
+    assert steps["both"] > 50
+    # At a mistake the margin is at most 0, so only the first example of a stream binds alone.
+    assert steps["alone"] > 60 if aggressive else steps["alone"] == 60
 
 
 @pytest.mark.parametrize("mode", [1, 2])

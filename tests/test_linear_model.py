@@ -18,6 +18,8 @@ import millstream
 from millstream import linear_model, losses, optim
 from millstream.errors import InvalidState, InvalidValue, NumericOverflow
 
+pytestmark = pytest.mark.linear_algebra
+
 OPTIMIZERS = [
     (optim.SGD(0.01), lambda: river.SGD(0.01)),
     (optim.Momentum(0.001), lambda: river.Momentum(0.001)),

@@ -13,6 +13,8 @@ import millstream
 from millstream import losses
 from millstream.errors import InvalidValue
 
+pytestmark = pytest.mark.linear_algebra
+
 SCORES = np.array([-30.0, -19.0, -2.0, -1.0, -0.3, 0.0, 0.05, 0.4, 1.0, 1.7, 18.5, 25.0])
 
 NUMBERS = [

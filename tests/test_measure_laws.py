@@ -1,4 +1,4 @@
-"""What every metric, statistic and drift detector must obey. They come from the registry, as learners do."""
+"""Laws of metrics, statistics, drift detectors and forecasters, which come from the registry as learners do."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ def test_poison_leaves_it_as_it_was(measured: Measured) -> None:
             if classes and (poison is None or poison == "text"):
                 continue
             with pytest.raises((ValueError, TypeError)) as failure:
-                measure.update(*bad)
+                measured.tell(measure, *bad)
             assert isinstance(failure.value, MillstreamError), (bad, failure.value)
             assert "\n" not in str(failure.value)
             assert measure.to_bytes() == before, bad
-    if measured.role not in ("drift_detector", "feature_drift_detector"):
+    if measured.role in ("metric", "statistic"):
         for w in (-1.0, math.nan, math.inf):
             with pytest.raises(ValueError):
-                measure.update(*good, w=w)
+                measured.tell(measure, *good, w=w)
             assert measure.to_bytes() == before
 
 
@@ -115,7 +115,7 @@ def test_enormous_numbers_never_make_the_state_overflow(measured: Measured) -> N
         number = (1.0 if row % 2 else -1.0) * (1e308 if row % 3 else 1e154)
         news = tuple(number * (1 if place == 0 else -1) for place in range(len(measured.news(0))))
         try:
-            measure.update(*news)
+            measured.tell(measure, *news)
         except MillstreamError:
             assert measure.to_bytes() == before
         value = measured.value(measure)
@@ -129,11 +129,11 @@ def test_memory_is_flat_on_a_long_stream(measured: Measured) -> None:
     news = [measured.news(row) for row in range(200)]
     for _ in range(15):
         for one in news:
-            measure.update(*one)
+            measured.tell(measure, *one)
     early = len(measure.to_bytes())
     for _ in range(40):
         for one in news:
-            measure.update(*one)
+            measured.tell(measure, *one)
     # A window of adaptive size grows with the logarithm of the stream.
     assert len(measure.to_bytes()) < early * 1.6 + 256
 

@@ -13,6 +13,8 @@ import sklearn.naive_bayes
 import millstream
 from millstream import naive_bayes, preprocessing
 
+pytestmark = pytest.mark.linear_algebra
+
 
 def blobs(height: int = 400, width: int = 5, classes: int = 3, seed: int = 1) -> tuple[Any, Any]:
     random = np.random.default_rng(seed)

@@ -6,6 +6,8 @@ import pytest
 from millstream import linear_model, neural_network, optim, preprocessing
 from millstream.errors import InvalidValue
 
+pytestmark = pytest.mark.linear_algebra
+
 
 def bump(n, seed=1):
     random = np.random.default_rng(seed)

@@ -15,6 +15,8 @@ import millstream
 from millstream import linear_model, optim
 from millstream.errors import InvalidValue, NumericOverflow
 
+pytestmark = pytest.mark.linear_algebra
+
 PAIRS = [
     (optim.SGD(0.05), lambda: river.SGD(0.05)),
     (optim.SGD(optim.InverseScaling(0.1, 0.3)), lambda: river.SGD(river.schedulers.InverseScaling(0.1, 0.3))),

@@ -15,6 +15,8 @@ import millstream
 from millstream import linear_model, losses, multiclass, optim, preprocessing, synth
 from millstream.errors import InvalidState, InvalidValue, NumericOverflow
 
+pytestmark = pytest.mark.linear_algebra
+
 WHOLE = [optim.Adaptive(), optim.CoinBetting(), optim.OnlineNewtonStep(), optim.AdaGrad(full=True)]
 IDS = ["Adaptive", "CoinBetting", "OnlineNewtonStep", "full AdaGrad"]
 every = pytest.mark.parametrize("optimizer", WHOLE, ids=IDS)

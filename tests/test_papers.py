@@ -12,6 +12,8 @@ from millstream.errors import InvalidValue
 from millstream.papers import irma
 from millstream.papers.irma.published import EXAMPLES, ORDERS, TABLE
 
+pytestmark = pytest.mark.linear_algebra
+
 
 @pytest.fixture(scope="module")
 def result():

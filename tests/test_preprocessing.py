@@ -17,6 +17,8 @@ pytest.importorskip("river")
 from river import preprocessing as river_preprocessing
 from river import stats
 
+pytestmark = pytest.mark.linear_algebra
+
 
 def rows(n: int = 200, seed: int = 1) -> list[dict[str, float]]:
     draw = random.Random(seed)

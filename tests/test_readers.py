@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from millstream import baseline, evaluate, forest
-from millstream.errors import InvalidState
+from millstream import _core, baseline, drift, evaluate, forest, linear_model, metrics, stats
+from millstream.errors import InvalidState, InvalidType
 
 ROWS = 60_000
 X = np.random.default_rng(7).normal(size=(ROWS, 4))
@@ -106,6 +106,85 @@ def test_a_process_forked_while_a_thread_learns_gets_an_error() -> None:
     # A fork may also fall between two blocks, when the model is whole.
     assert set(codes) <= {0, 3}
     assert model.predict_one(row) in (0, 1)
+
+
+#: A component that receives many at a time, and how to ask it how many it has received.
+MANY: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "metric": (metrics.MAE, lambda metric: metric.update_many(X[:, 0], X[:, 1])),
+    "statistic": (lambda: stats.Quantile(0.5), lambda statistic: statistic.update_many(X[:, 0])),
+    "drift detector": (drift.ADWIN, lambda detector: detector.update_many(X[:, 0])),
+    "feature drift detector": (drift.KSTest, lambda detector: detector.update_many(X)),
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_a_reader_sees_all_of_update_many_or_nothing(kind: str) -> None:
+    build, update_many = MANY[kind]
+    part = build()
+    seen = watched(lambda: [update_many(part) for _ in range(5)], lambda: part.updates)
+    assert seen == sorted(seen)
+    assert {count % ROWS for count in seen} == {0}
+    assert part.updates == 5 * ROWS
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_changes_of_two_threads_do_not_get_lost(kind: str) -> None:
+    """A batch changes a copy: an update that comes meanwhile must wait for it."""
+    build, update_many = MANY[kind]
+    part = build()
+    one = {"metric": (0.0, 1.0), "feature drift detector": ({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0},)}.get(kind, (1.0,))
+    seen = watched(lambda: [update_many(part) for _ in range(5)], lambda: part.update(*one))
+    assert part.updates == 5 * ROWS + len(seen)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+@pytest.mark.parametrize("verb", ["get", "update", "update_many"])
+def test_a_process_forked_while_a_thread_updates_does_not_wait_forever(verb: str) -> None:
+    metric = metrics.MAE()
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            metric.update_many(X[:, 0], X[:, 1])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    codes = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            arguments = {"get": (), "update": (0.0, 1.0), "update_many": ([0.0], [1.0])}[verb]
+            try:
+                getattr(metric, verb)(*arguments)
+            except InvalidState:
+                os._exit(3)
+            os._exit(0)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    stop.set()
+    thread.join()
+    assert set(codes) <= {0, 3}
+
+
+def test_a_component_becomes_only_one_of_its_own_kind() -> None:
+    metric, model = metrics.MAE(), linear_model.LinearRegression()
+    metric.update(1.0, 2.0)
+    for source in (model, model.to_bytes()):
+        with pytest.raises(InvalidType, match="a regressor is not a metric"):
+            metric._load(source)
+    assert metric.get() == 1.0
+    with pytest.raises(TypeError):
+        _core.Part()
+
+    class Both(_core.Metric, _core.Statistic):
+        """Python allows this, because all compiled classes have one layout."""
+
+    both: Any = Both()
+    both._build('{"name": "metrics.MAE"}')
+    assert _core.Metric.get(both) == 0.0
+    with pytest.raises(ValueError, match="this statistic was not built"):
+        _core.Statistic.get(both)
 
 
 INTERRUPTED = """

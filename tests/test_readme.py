@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,10 @@ SLOW = {
 @pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.slow) if p in SLOW else p for p in PAGES])
 def test_code_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {}
+    # A module, in which pickle finds the classes of the page.
+    module = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)
+    names = vars(module)
     for language, code, shown in blocks(page):
         printed = run_python(code, page, names) if language == "python" else run_shell(code, tmp_path)
         if printed is None:

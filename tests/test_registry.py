@@ -11,7 +11,7 @@ import pytest
 import millstream
 from millstream._part import Part, describe
 from millstream.errors import InvalidType, InvalidValue, UnknownName
-from millstream.registry import entry, face
+from millstream.registry import class_of, entry
 from streams import ARGUMENTS
 
 NAMES = millstream.find()
@@ -19,7 +19,7 @@ NAMES = millstream.find()
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_python_face_says_what_the_declaration_says(name: str) -> None:
-    kind = face(name)
+    kind = class_of(name)
     module, _, short = name.rpartition(".")
     assert kind.__name__ == short
     assert short in importlib.import_module(f"millstream.{module}").__all__

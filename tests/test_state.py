@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pickle
+import random
 import stat
 import struct
 import subprocess
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 import millstream
 from millstream import linear_model, preprocessing
 from millstream.errors import InvalidState, MillstreamError, MissingFile
-from streams import CASES, Case, mixed
+from streams import CASES, Case, answer, mixed, numbers_in
 
 HEADER = 20
 
@@ -337,6 +338,36 @@ def test_every_changed_byte_of_a_payload_is_refused_or_works(case: Case) -> None
                 continue
             works(model)
         payload[place] = before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [case for case in CASES if case.role != "transformer"], ids=repr)
+def test_forged_numbers_are_refused_or_predictions_stay_finite(case: Case) -> None:
+    """Totals that are tiny, huge or do not fit what they are the total of."""
+    payload = payload_of(case.learn(case.build(), mixed(30)).to_bytes())
+    # 0xcb is the marker of a float; where it is none, the file is refused or is another valid one.
+    places = [place for place in range(len(payload) - 8) if payload[place] == 0xCB]
+    choose = random.Random(5)
+    forged = [(place,) for place in choose.sample(places, min(len(places), 60))]
+    forged += [tuple(place for place in places if choose.random() < 0.3) for _ in range(40)]
+    for changed in forged:
+        for number in (5e-324, 2.3e-308, 0.0, 1e300, 1.7e308):
+            data = bytearray(payload)
+            for place in changed:
+                data[place + 1 : place + 9] = struct.pack(">d", number)
+            try:
+                model = millstream.from_bytes(sealed(bytes(data)))
+            except MillstreamError:
+                continue
+            for x in ({"a": 1.0, "b": 2.0, "colour": "red"}, {}):
+                try:
+                    said = answer(case, model, x)
+                except MillstreamError:
+                    continue
+                assert all(math.isfinite(value) for value in numbers_in(said)), (number, said)
+                if case.role == "classifier":
+                    total = sum(said[1].values())
+                    assert total == pytest.approx(1.0, abs=1e-3) or not said[1], (number, said)
 
 
 # Files.

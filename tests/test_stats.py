@@ -18,6 +18,8 @@ from millstream import stats
 from millstream.errors import MillstreamError
 from streams import ARGUMENTS
 
+pytestmark = pytest.mark.linear_algebra
+
 RNG = np.random.default_rng(11)
 X = RNG.gamma(2.0, 3.0, 300) - 1.0
 Y = 0.5 * X + RNG.normal(size=300)

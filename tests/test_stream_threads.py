@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from millstream import evaluate, naive_bayes, stream
-from millstream.cli.watched import Watched
+from millstream.cli.observed import Watched
 from millstream.stream import source as source_module
 from millstream.stream.base import Stream
 from millstream.stream.prefetch import read_ahead

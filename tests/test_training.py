@@ -13,6 +13,8 @@ import millstream
 from millstream import base, compose, linear_model, losses, metrics, optim, preprocessing, stream, synth
 from millstream.errors import InvalidType, InvalidValue
 
+pytestmark = pytest.mark.linear_algebra
+
 random = np.random.default_rng(3)
 X = random.normal(size=(400, 4)) * [1.0, 0.5, 2.0, 1.0]
 Y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * random.normal(size=400)

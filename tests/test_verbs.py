@@ -97,7 +97,7 @@ def test_a_role_is_its_word() -> None:
     assert f"{roles.CLASSIFIER}" == "classifier"
     assert pickle.loads(pickle.dumps(roles.CLASSIFIER)) is roles.CLASSIFIER
     assert copy.deepcopy(roles.REGRESSOR) is roles.REGRESSOR
-    assert roles.one_of(roles.ALL) == "a transformer, a classifier or a regressor"
+    assert roles.one_of(roles.STEPS) == "a transformer, a classifier, a regressor or an anomaly detector"
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,9 @@ def test_a_role_is_its_word() -> None:
         (("transform_one",), roles.TRANSFORMER),
         (("learn_one", "predict_one"), roles.REGRESSOR),
         (("learn_one", "predict_one", "predict_proba_one"), roles.CLASSIFIER),
+        (("learn_one", "score_one"), roles.ANOMALY_DETECTOR),
+        (("learn_one", "forecast"), roles.FORECASTER),
+        (("forecast",), None),
         (("learn_one",), None),
         (("predict_one",), None),
         (("learn_one", "predict_proba_one"), None),

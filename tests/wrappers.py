@@ -144,6 +144,8 @@ WRAPPERS = [
 
 #: Parts of the registry that are made of models and always change what these do.
 CHANGING = {
+    "anomaly.QuantileFilter": "an anomaly detector does not learn some rows",
+    "anomaly.ThresholdFilter": "an anomaly detector does not learn some rows",
     "ensemble.ADWINBagging": "draws a weight for each example",
     "ensemble.AdaBoost": "draws a weight for each example",
     "ensemble.Bagging": "draws a weight for each example",

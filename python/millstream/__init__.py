@@ -10,6 +10,7 @@ from millstream.registry import build, find, from_bytes, load
 
 if TYPE_CHECKING:
     from millstream import (
+        anomaly,
         base,
         baseline,
         basis,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
         stats,
         stream,
         synth,
+        testing,
+        time_series,
         training,
         tree,
     )
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 #: Loaded when first used, so that `import millstream` is quick.
 _MODULES = (
+    "anomaly",
     "base",
     "baseline",
     "basis",
@@ -74,6 +78,8 @@ _MODULES = (
     "stats",
     "stream",
     "synth",
+    "testing",
+    "time_series",
     "training",
     "tree",
 )

@@ -13,7 +13,7 @@ from millstream import _core, _frames
 from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
-__all__ = ["each_row", "number_of", "probabilities_of"]
+__all__ = ["anomaly_score", "each_row", "number_of", "probabilities_of"]
 
 
 def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
@@ -47,6 +47,19 @@ def number_of(model: Any, x: Any) -> float:
         raise InvalidType(f"{must}, got {_shown(answer)}") from None
     if not math.isfinite(number):
         raise InvalidValue(f"{must}, got {_shown(answer)}")
+    return number
+
+
+def anomaly_score(model: Any, x: Any) -> float:
+    """What `score_one` of an anomaly detector gives: a number in [0, 1], as an evaluation needs it."""
+    score = model.score_one(x)
+    must = f"{type(model).__name__}: to be evaluated, score_one must give a number in [0, 1]"
+    try:
+        number = float(score)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidType(f"{must}, got {_shown(score)}") from None
+    if not 0.0 <= number <= 1.0:
+        raise InvalidValue(f"{must}, got {_shown(score)}")
     return number
 
 

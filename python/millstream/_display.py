@@ -51,7 +51,7 @@ def _plain(model: Any) -> Any:
 
 def _box(part: Any) -> str:
     """One model: a description or an object."""
-    from millstream._part import revive
+    from millstream._part import from_description
 
     if isinstance(part, dict):
         title, parameters = part["name"].rpartition(".")[2], dict(part["parameters"])
@@ -68,7 +68,7 @@ def _box(part: Any) -> str:
         f"<tr{_default(defaults, name, value)}><td>{escape(name)}</td><td>{escape(_shown(value))}</td></tr>"
         for name, value in parameters.items()
     )
-    alive = revive if isinstance(part, dict) else lambda value: value
+    alive = from_description if isinstance(part, dict) else lambda value: value
     changed = ", ".join(f"{k}={alive(v)!r}" for k, v in parameters.items() if not _default(defaults, k, v))
     shown = changed if len(changed) <= 120 else f"{changed[:119]}…"
     brief = f' <span class="ms-brief">{escape(shown)}</span>' if changed else ""

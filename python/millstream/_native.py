@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from millstream import _core, _frames, verbs
-from millstream._part import describe, revive, to_json
+from millstream._part import describe, from_description, to_json
 from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.roles import Answer, Role, role_named
+from millstream.roles import ANOMALY_DETECTOR, Answer, Role, role_named
 
 __all__ = ["Native"]
 
@@ -34,7 +34,9 @@ def _learn_many(self: Any, X: Any, y: Any = None, w: Any = None, *, on_error: st
     return len(skipped)
 
 
-def _step_many(self: Any, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
+def _step_many(
+    self: Any, X: Any, y: Any = None, w: Any = None, *, proba: bool = False, on_error: str = "raise"
+) -> Any:
     check_on_error(on_error)
     predict = "proba" if proba else "class"
     rows = self._take_apart(X, learning=True)
@@ -49,7 +51,18 @@ def _predict_many(self: Any, X: Any) -> Any:
     rows = self._take_apart(X)
     if rows[0] == "dicts":
         return _frames.pack_answers([self.predict_one(x) for x in rows[1]])
+    if self.role is ANOMALY_DETECTOR:
+        return self._classify_many(rows)
     return self._pack(self._predict_many(rows, False), False, X)
+
+
+def _score_many(self: Any, X: Any) -> Any:
+    rows = self._take_apart(X)
+    if rows[0] == "dicts":
+        return np.array([self.score_one(x) for x in rows[1]], dtype=np.float64)
+    if self.role is ANOMALY_DETECTOR:
+        return self._predict_many(rows, False)
+    return verbs.Scores.score_many(self, X)
 
 
 def _predict_proba_many(self: Any, X: Any) -> Any:
@@ -87,6 +100,8 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "predict_interval_one": _core.Model._predict_interval_one,
     "predict_interval_many": _predict_interval_many,
     "score_one": _core.Model._score_one,
+    "score_many": _score_many,
+    "classify": _core.Model._classify,
     "transform_one": _core.Model._transform_one,
     "transform_many": _transform_many,
 }
@@ -131,7 +146,7 @@ class Native(_core.Model):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters, defaults included."""
-        return {name: revive(value) for name, value in self._description_dict["parameters"].items()}
+        return {name: from_description(value) for name, value in self._description_dict["parameters"].items()}
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
@@ -140,7 +155,7 @@ class Native(_core.Model):
             except InvalidValue as unbuilt:
                 raise AttributeError(str(unbuilt)) from None
             if name in parameters:
-                return revive(parameters[name])
+                return from_description(parameters[name])
         raise verbs.missing(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -163,6 +178,10 @@ class Native(_core.Model):
         """What it has learned, as plain data: weights, moments, counts."""
         return json.loads(self._inspect())
 
+    def _numbers(self) -> Any:
+        """The few numbers of `inspect()` that properties read: cheap, whatever the model's size."""
+        return json.loads(self._scalars())
+
     @classmethod
     def _revive(cls, source: Any) -> Self:
         """Build from bytes, from an open file, or as a copy of another model."""
@@ -177,12 +196,12 @@ class Native(_core.Model):
 
     def _member(self, place: int) -> Any:
         """A copy of a step or part as a model of its own."""
-        from millstream.registry import face
+        from millstream.registry import class_of
 
         member = _core.Model()
         member._copy_member(self, place)
         name = json.loads(member._description())["name"]
-        return face(name)._revive(member)  # type: ignore[attr-defined]
+        return class_of(name)._revive(member)  # type: ignore[attr-defined]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self._stored_class(), self.to_bytes(), dict(self.__dict__))
@@ -229,7 +248,7 @@ class Native(_core.Model):
             raise error.by(self._title()) from None
 
     def _pack(self, answers: Any, proba: bool, like: Any) -> Any:
-        if role_named(self._role()).answer is Answer.NUMBER:
+        if role_named(self._role()).answer in (Answer.NUMBER, Answer.SCORE):
             return answers
         labels = self._labels()
         if not proba:

@@ -15,7 +15,16 @@ from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 from millstream.roles import role_of
 
-__all__ = ["Described", "Part", "clone_value", "describe", "fresh", "revive", "shown_part", "to_json"]
+__all__ = [
+    "Config",
+    "Part",
+    "clone_value",
+    "describe",
+    "from_description",
+    "shown_part",
+    "to_json",
+    "unlearned_copy",
+]
 
 
 def _parameters_of(part: object) -> list[str]:
@@ -44,21 +53,21 @@ class Part:
     #: Other names that a parameter may be given by, for those who come from River or scikit-learn.
     aliases: ClassVar[Mapping[str, str]] = {}
     #: Parameters of River or scikit-learn that have no equal here, each with a sentence on what to write instead.
-    dropped: ClassVar[Mapping[str, str]] = {}
+    unsupported: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        aliases, dropped, own = cls.aliases, cls.dropped, cls.__dict__.get("__init__")
+        aliases, unsupported, own = cls.aliases, cls.unsupported, cls.__dict__.get("__init__")
         if own is not None and cls.name and cls.__module__.startswith("millstream."):
             # What Python says of a wrong call begins with this; a compiled form has a private name.
             own.__qualname__ = f"{cls.name}.__init__"
-        if not (aliases or dropped) or own is None:
+        if not (aliases or unsupported) or own is None:
             return
 
         def __init__(self: Part, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             for name in kwargs:
-                if name in dropped:
-                    raise InvalidType(f"{cls.name}: there is no {name}: {dropped[name]}")
+                if name in unsupported:
+                    raise InvalidType(f"{cls.name}: there is no {name}: {unsupported[name]}")
             own(self, *args, **{aliases.get(name, name): value for name, value in kwargs.items()})
 
         __init__.__wrapped__ = own  # type: ignore[attr-defined]
@@ -121,7 +130,7 @@ def clone_value(value: Any) -> Any:
     return copy.deepcopy(value)
 
 
-def fresh(part: Any) -> Any:
+def unlearned_copy(part: Any) -> Any:
     """A part with the same parameters that has learned nothing; what has no `clone` is taken to be one."""
     return part.clone() if callable(getattr(part, "clone", None)) else copy.deepcopy(part)
 
@@ -136,7 +145,7 @@ def shown_part(part: Any) -> str:
     return f"{part!r:.80}"
 
 
-class Described(Part):
+class Config(Part):
     """A part that lives in a description only: an optimiser, a loss, a schedule."""
 
     def __init__(self, **parameters: Any) -> None:
@@ -148,13 +157,13 @@ class Described(Part):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return {name: revive(value) for name, value in self._description["parameters"].items()}
+        return {name: from_description(value) for name, value in self._description["parameters"].items()}
 
     def __getattr__(self, name: str) -> Any:
         return _parameter(self, name)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Described) and self._description == other._description
+        return isinstance(other, Config) and self._description == other._description
 
     def __hash__(self) -> int:
         return hash(to_json(self._description))
@@ -165,18 +174,18 @@ def _parameter(part: Any, name: str) -> Any:
     if not name.startswith("_"):
         parameters = part.__dict__.get("_description", {}).get("parameters", {})
         if name in parameters:
-            return revive(parameters[name])
+            return from_description(parameters[name])
     raise AttributeError(f"{type(part).__name__!r} object has no attribute {name!r}")
 
 
-def revive(value: Any) -> Any:
+def from_description(value: Any) -> Any:
     """Parts that are described inside a parameter become objects again."""
     if isinstance(value, dict) and "name" in value:
         from millstream.registry import build
 
         return build(value)
     if isinstance(value, list):
-        return [revive(item) for item in value]
+        return [from_description(item) for item in value]
     return value
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 from millstream import _core, _frames
 from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.roles import TRANSFORMER, Answer, role_of
+from millstream.roles import TRANSFORMER, Answer, Truth, role_of
 
 __all__ = ["Features", "arguments_of", "check_on_error", "restore", "run_rows", "teach", "title_of"]
 
@@ -30,7 +30,7 @@ def check_on_error(on_error: str) -> None:
 def no_answer(model: Any) -> Any:
     """What stands for the prediction of a row that was skipped."""
     role = role_of(model)
-    return math.nan if role is not None and role.answer is Answer.NUMBER else None
+    return math.nan if role is not None and role.answer in (Answer.NUMBER, Answer.SCORE) else None
 
 
 def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str) -> tuple[list[Any], int]:
@@ -88,10 +88,10 @@ def teach(model: Any, x: Features, y: Any, w: float) -> None:
     if w == 0.0:
         return
     takes_target, takes_weight = arguments_of(cast("Hashable", type(model)))
-    transformer = role_of(model) is TRANSFORMER
-    if not takes_weight and w != 1.0 and not transformer:
+    role = role_of(model)
+    if not takes_weight and w != 1.0 and role is not TRANSFORMER:
         raise InvalidType(f"{type(model).__name__}: learn_one takes no weight w, got {w}")
-    target = (y,) if takes_target or not transformer else ()
+    target = () if role is not None and role.truth is Truth.NONE and not takes_target else (y,)
     if takes_weight and w != 1.0:
         learn_one(x, *target, w=w)
     else:
@@ -109,6 +109,22 @@ def restore(model: Any, before: Any) -> None:
         model._copy_from(before)
     elif callable(getattr(model, "_return_to", None)):
         model._return_to(before)
-    else:
+        return
+    for name in _slots_of(cast("Hashable", type(model))):
+        if hasattr(before, name):
+            setattr(model, name, getattr(before, name))
+        elif hasattr(model, name):
+            delattr(model, name)
+    if hasattr(model, "__dict__"):
         model.__dict__.clear()
         model.__dict__.update(before.__dict__)
+
+
+@cache
+def _slots_of(kind: Hashable) -> list[str]:
+    """The names of the slots of a class."""
+    found: list[str] = []
+    for base in kind.__mro__:  # type: ignore[attr-defined]
+        slots = base.__dict__.get("__slots__", ())
+        found += [slots] if isinstance(slots, str) else list(slots)
+    return [name for name in found if name not in ("__dict__", "__weakref__")]

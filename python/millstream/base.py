@@ -1,7 +1,8 @@
 """What to subclass to write your own model in Python.
 
-A class with `learn_one` and `predict_one` (or `transform_one`) that inherits from `Classifier`, `Regressor` or
-`Transformer` works in pipelines, in evaluation and beside native models; it is only slower.
+A class with `learn_one` and `predict_one` (or `transform_one`, or `score_one`) that inherits from `Classifier`,
+`Regressor`, `Transformer` or `AnomalyDetector` works in pipelines, in evaluation and beside native models; it is
+only slower.
 """
 
 from __future__ import annotations
@@ -11,18 +12,42 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from millstream import roles
+import numpy as np
+
+from millstream import _examples, roles
 from millstream._files import write_whole
 from millstream._part import Part
-from millstream._python_loop import Features, title_of
+from millstream._python_loop import Features, check_on_error, run_rows, teach, title_of
 from millstream.errors import InvalidType
 from millstream.roles import Role
-from millstream.verbs import OPTIONAL, Label, Learns, Predicts, PredictsProbabilities, Transforms, missing
+from millstream.verbs import (
+    OPTIONAL,
+    Decides,
+    Label,
+    Learns,
+    Predicts,
+    PredictsProbabilities,
+    Scores,
+    Transforms,
+    missing,
+)
 
 if TYPE_CHECKING:
     from millstream.compose import Pipeline, Union
 
-__all__ = ["Classifier", "Features", "Label", "Model", "Part", "Predictor", "Regressor", "Transformer"]
+__all__ = [
+    "AnomalyDetector",
+    "AnomalyFilter",
+    "Classifier",
+    "Features",
+    "Label",
+    "Model",
+    "Part",
+    "Predictor",
+    "Regressor",
+    "Transformer",
+    "check_example",
+]
 
 
 class Model(Part):
@@ -86,6 +111,22 @@ class Model(Part):
         return html_of(self)
 
 
+def check_example(model: Model, y: Any = None, w: float = 1.0) -> None:
+    """Refuse a target or a weight that no model of this role learns from, such as NaN. For your own `learn_one`.
+
+    Examples
+    --------
+    >>> from millstream import base
+    >>> class Mean(base.Regressor):
+    ...     def learn_one(self, x, y, w=1.0):
+    ...         base.check_example(self, y, w)
+    >>> Mean().learn_one({}, float("nan"))
+    Traceback (most recent call last):
+    millstream.errors.InvalidValue: Mean: the target must be finite, got nan
+    """
+    _examples.check_example(title_of(model), model.role, y, w)
+
+
 class Predictor(Learns, Predicts, Model):
     """A model that predicts a target: a classifier or a regressor."""
 
@@ -100,6 +141,36 @@ class Regressor(Predictor):
     """A model of numbers. A subclass defines `learn_one` and `predict_one`."""
 
     role = roles.REGRESSOR
+
+
+class AnomalyDetector(Learns, Scores, Model):
+    """A model of what is normal, without targets. A subclass defines `learn_one` and `score_one`.
+
+    A higher score is more anomalous. A target that is given is not used.
+    """
+
+    role = roles.ANOMALY_DETECTOR
+
+    def step_one(self, x: Features, y: Any = None, w: float = 1.0, *, proba: bool = False) -> float:
+        """Score one example, then learn it. Returns the score."""
+        score = self.score_one(x)
+        teach(self, x, y, w)
+        return score
+
+    def step_many(
+        self, X: Any, y: Any = None, w: Any = None, *, proba: bool = False, on_error: str = "raise"
+    ) -> Any:
+        """Score each row, then learn it. Returns the scores from before each row was learned."""
+        check_on_error(on_error)
+        scores, _ = run_rows(self, X, y, w, "class", on_error)
+        return np.array(scores, dtype=np.float64)
+
+
+class AnomalyFilter(Decides, AnomalyDetector):
+    """An anomaly detector that also decides. A subclass defines `learn_one`, `score_one` and `classify`.
+
+    In the middle of a pipeline it passes rows on unchanged, and the later steps do not learn its anomalies.
+    """
 
 
 class Transformer(Learns, Transforms, Model):
@@ -126,6 +197,7 @@ class Transformer(Learns, Transforms, Model):
 _BASES: dict[Role, type[Model]] = {
     roles.CLASSIFIER: Classifier,
     roles.REGRESSOR: Regressor,
+    roles.ANOMALY_DETECTOR: AnomalyDetector,
     roles.TRANSFORMER: Transformer,
 }
 
@@ -138,7 +210,8 @@ def with_role(wrapper: Any, role: Role, optional: tuple[str, ...]) -> type:
     object is made.
     """
     bases = (wrapper, *(OPTIONAL[verb] for verb in optional), _BASES[role])
-    verbs = [verb for verb in (*role.verbs, *optional) if verb != "learn_one" and hasattr(wrapper, f"_{verb}")]
+    rare = [name for verb in optional for name in vars(OPTIONAL[verb]) if not name.endswith("_many")]
+    verbs = [verb for verb in (*role.verbs, *rare) if verb != "learn_one" and hasattr(wrapper, f"_{verb}")]
     own = {verb: getattr(wrapper, f"_{verb}") for verb in verbs}
     known = {"__module__": wrapper.__module__, "__doc__": wrapper.__doc__, "_wrapper": wrapper}
     return type(wrapper.__name__, bases, {**known, "_optional": optional, **own})

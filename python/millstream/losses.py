@@ -17,7 +17,7 @@ import numpy as np
 
 from millstream import _core
 from millstream._echo import typed
-from millstream._part import Described
+from millstream._part import Config
 from millstream.errors import InvalidValue
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-class Loss(Described):
+class Loss(Config):
     """A loss of a target and a score."""
 
     def value(self, y: Any, z: Any) -> Any:

@@ -9,7 +9,9 @@ from millstream._answers import probabilities_of
 from millstream._examples import check_example
 from millstream._native import Native
 from millstream._part import shown_part
+from millstream._python_loop import restore
 from millstream.base import Classifier, Features, Label, Model
+from millstream.compose.rollback import Rollback
 from millstream.errors import InvalidType
 from millstream.roles import CLASSIFIER
 
@@ -31,8 +33,8 @@ class OneVsRest(Classifier):
     ----------
     model
         The classifier that tells one class from the rest: any native model or pipeline, or a classifier of
-        your own in Python, which is cloned for each class. Native members learn an example all or none; if
-        one of your own raises, those before it have learned.
+        your own in Python, which is cloned for each class. An example that a member refuses leaves all
+        members as they were before; for those written in Python, see `compose.Pipeline`.
 
     Examples
     --------
@@ -63,6 +65,22 @@ class OneVsRest(Classifier):
         self.model: Any = model
         #: The member of each class.
         self.members: dict[Label, Any] = {}
+        self._rollback = Rollback()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_rollback"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._rollback = Rollback()
+
+    def _return_to(self, before: OneVsRest) -> None:
+        for label in list(self.members):
+            if label in before.members:
+                restore(self.members[label], before.members[label])
+            else:
+                del self.members[label]
+        self._rollback = Rollback()
 
     @classmethod
     def _revive(cls, source: Any) -> Any:
@@ -78,11 +96,16 @@ class OneVsRest(Classifier):
         check_example(self.name, self.role, y, w)
         if w == 0.0:
             return
-        if y not in self.members:
-            self.members[y] = self.model.clone()
-        rest = () if w == 1.0 else (w,)
-        for label, member in self.members.items():
-            member.learn_one(x, bool(label == y), *rest)
+        members = self.members if y in self.members else {**self.members, y: self.model.clone()}
+        self._rollback.begin(self.members.values())
+        try:
+            for label, member in members.items():
+                self._rollback.teach(member, x, bool(label == y), w)
+        except BaseException:
+            self._rollback.undo()
+            raise
+        self._rollback.commit()
+        self.members.update(members)
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
         """The probability of each class for one example."""

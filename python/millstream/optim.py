@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 
 from millstream import losses as losses  # River has them here: `optim.losses.Huber`
-from millstream._part import Described
+from millstream._part import Config
 
 __all__ = [
     "SGD",
@@ -42,11 +42,11 @@ __all__ = [
 ]
 
 
-class Schedule(Described):
+class Schedule(Config):
     """A learning rate over time."""
 
 
-class Optimizer(Described):
+class Optimizer(Config):
     """How weights follow a gradient."""
 
     aliases = {"lr": "learning_rate", "eps": "epsilon"}

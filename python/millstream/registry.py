@@ -86,11 +86,21 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return ""
 
 
-def face(name: str) -> type:
+#: Components that are written in Python and have a saved state; the registry lists those that Rust builds.
+_PYTHON = ("drift.Monitor",)
+#: How the files of monitors began before they had the format of models.
+_JSON_MONITOR = b'{"format": "millstream.drift.Monitor'
+
+
+def _class(name: str) -> Any:
+    module, _, short = name.rpartition(".")
+    return getattr(importlib.import_module(f"millstream.{module}"), short)
+
+
+def class_of(name: str) -> type:
     """The Python class of a part."""
     entry(name)
-    module, _, short = name.rpartition(".")
-    return cast("type", getattr(importlib.import_module(f"millstream.{module}"), short))
+    return cast("type", _class(name))
 
 
 def build(description: dict[str, Any]) -> Any:
@@ -113,7 +123,7 @@ def build(description: dict[str, Any]) -> Any:
     if not isinstance(parameters, dict):
         raise InvalidType(f"{description['name']}: parameters must be a dict, got {quoted(parameters)}")
     try:
-        return cast("Any", face(description["name"]))._from_parameters(parameters)
+        return cast("Any", class_of(description["name"]))._from_parameters(parameters)
     except TypeError as error:
         if isinstance(error, MillstreamError) or "unexpected keyword argument" not in str(error):
             raise
@@ -126,12 +136,10 @@ def from_bytes(data: bytes) -> Any:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidType(f"millstream: a saved model is bytes, got {type(data).__name__}")
     data = bytes(data)
-    if data.startswith(b'{"format": "millstream.drift.Monitor'):
-        from millstream.drift import Monitor
-
-        return Monitor.from_bytes(data)
+    if data.startswith(_JSON_MONITOR):
+        return _class("drift.Monitor").from_bytes(data)
     saved = _core.SavedFile(data)
-    cls = cast("Any", face(saved.name))
+    cls = _class(saved.name) if saved.name in _PYTHON else cast("Any", class_of(saved.name))
     if not hasattr(cls, "_revive"):
         raise InvalidType(f"{saved.name}: a {entry(saved.name)['role']} has no state of its own to load")
     return cls._revive(saved)

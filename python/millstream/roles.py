@@ -12,10 +12,13 @@ from typing import Any
 
 __all__ = [
     "ALL",
+    "ANOMALY_DETECTOR",
     "CLASSIFIER",
     "EVALUATED",
+    "FORECASTER",
     "LEARNERS",
     "REGRESSOR",
+    "STEPS",
     "TRANSFORMER",
     "Answer",
     "Role",
@@ -39,7 +42,14 @@ class Answer(Enum):
 
     CLASS = "class"
     NUMBER = "number"
+    #: A number in [0, 1], higher for rows that are less normal.
+    SCORE = "score"
     FEATURES = "features"
+    FORECAST = "forecast"
+
+
+def no_target(number: float) -> None:
+    """The target of a role that learns from features alone."""
 
 
 class Role(str):
@@ -52,6 +62,8 @@ class Role(str):
     verbs: tuple[str, ...]
     #: Metrics that an evaluation reports if none are given; a role without any is not evaluated.
     metrics: tuple[str, ...]
+    #: The function of `evaluate` that scores it.
+    evaluated_by: str
     #: Models that `millstream compare` adds, because a good model must beat them.
     baselines: tuple[str, ...]
     #: The target that a law stream gives to an example whose features add up to a number.
@@ -65,12 +77,14 @@ class Role(str):
         answer: Answer,
         verbs: tuple[str, ...],
         metrics: tuple[str, ...] = (),
+        evaluated_by: str = "prequential",
         baselines: tuple[str, ...] = (),
-        law_target: Callable[[float], Any] = lambda number: None,
+        law_target: Callable[[float], Any] = no_target,
     ) -> Role:
         role = super().__new__(cls, word)
         role.truth, role.answer, role.verbs = truth, answer, verbs
-        role.metrics, role.baselines, role.law_target = metrics, baselines, law_target
+        role.metrics, role.evaluated_by = metrics, evaluated_by
+        role.baselines, role.law_target = baselines, law_target
         return role
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -83,10 +97,18 @@ class Role(str):
         return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
     @property
-    def is_evaluated(self) -> bool:
-        """True if its predictions can be scored against the truth."""
-        return bool(self.metrics)
+    def asks(self) -> tuple[str, ...]:
+        """The verbs that predict and change nothing; `step_one` predicts by the first."""
+        return tuple(verb for verb in self.verbs if verb not in _TEACHING)
 
+    @property
+    def is_evaluated(self) -> bool:
+        """True if `evaluate.prequential` scores its predictions against the truth."""
+        return bool(self.metrics) and self.evaluated_by == "prequential"
+
+
+#: Verbs that learn.
+_TEACHING = ("learn_one", "skip_one", "step_one")
 
 CLASSIFIER = Role(
     "classifier",
@@ -106,19 +128,39 @@ REGRESSOR = Role(
     baselines=("TargetMean",),
     law_target=lambda number: number,
 )
+ANOMALY_DETECTOR = Role(
+    "anomaly_detector",
+    truth=Truth.NONE,
+    answer=Answer.SCORE,
+    verbs=("learn_one", "step_one", "score_one"),
+    metrics=("ROCAUC", "PRAUC"),
+    law_target=lambda number: bool(number > 1.5),
+)
 TRANSFORMER = Role(
     "transformer",
     truth=Truth.NONE,
     answer=Answer.FEATURES,
     verbs=("learn_one", "transform_one"),
 )
+FORECASTER = Role(
+    "forecaster",
+    truth=Truth.NUMBER,
+    answer=Answer.FORECAST,
+    verbs=("learn_one", "skip_one", "forecast"),
+    metrics=("MAE",),
+    evaluated_by="forecast",
+    baselines=("SeasonalNaive",),
+    law_target=lambda number: number,
+)
 
 #: All roles, those that are told by a rarer verb first.
-ALL = (TRANSFORMER, CLASSIFIER, REGRESSOR)
+ALL = (FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR)
+#: Roles that a pipeline is made of.
+STEPS = (TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR)
 #: Roles that learn a target from features: ensembles, one-vs-rest and retraining are made of them.
 LEARNERS = (CLASSIFIER, REGRESSOR)
-#: Roles whose predictions are scored.
-EVALUATED = tuple(role for role in (CLASSIFIER, REGRESSOR, TRANSFORMER) if role.is_evaluated)
+#: Roles whose predictions `evaluate.prequential` scores.
+EVALUATED = tuple(role for role in (CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR) if role.is_evaluated)
 
 _BY_WORD = {str(role): role for role in ALL}
 

@@ -13,12 +13,13 @@ import numpy as np
 from millstream import _frames
 from millstream._answers import each_row, probabilities_of
 from millstream._python_loop import Features, check_on_error, run_rows, teach
-from millstream.roles import role_of
+from millstream.roles import ANOMALY_DETECTOR, role_of
 
 __all__ = [
     "FAMILIES",
     "OPTIONAL",
     "VERBS",
+    "Decides",
     "Learns",
     "Predicts",
     "PredictsIntervals",
@@ -121,6 +122,22 @@ class Scores:
         return np.array(list(each_row(self.score_one, X)), dtype=np.float64)
 
 
+class Decides:
+    """Decides by its score whether an example is an anomaly."""
+
+    def classify(self, score: float) -> bool:
+        """Whether a score is that of an anomaly."""
+        raise _undefined(self, "classify")
+
+    def predict_one(self, x: Features) -> bool:
+        """Whether one example is an anomaly."""
+        return bool(self.classify(self.score_one(x)))  # type: ignore[attr-defined]
+
+    def predict_many(self, X: Any) -> Any:
+        """Which rows are anomalies, exactly as `predict_one` would say."""
+        return np.array(list(each_row(self.predict_one, X)), dtype=np.bool_)
+
+
 class Transforms:
     """Turns features into features."""
 
@@ -133,7 +150,7 @@ class Transforms:
         return _frames.from_dicts([self.transform_one(x) for x in _frames.dicts(X)], like=X)
 
 
-FAMILIES = (Learns, Predicts, PredictsProbabilities, PredictsIntervals, Scores, Transforms)
+FAMILIES = (Learns, Predicts, PredictsProbabilities, PredictsIntervals, Scores, Decides, Transforms)
 #: The names of all verbs.
 VERBS = frozenset(name for family in FAMILIES for name in vars(family) if not name.startswith("_"))
 
@@ -145,8 +162,14 @@ def missing(model: Any, name: str) -> AttributeError:
         hint = "; linear_model.BayesianLinearRegression predicts intervals"
     elif name in VERBS and (role := role_of(model)) is not None:
         hint = f": it is {role.phrase}"
+        if role is ANOMALY_DETECTOR and name in vars(Decides):
+            hint += "; anomaly.QuantileFilter turns its score into a decision"
     return AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=model)
 
 
 #: Verbs that only some models of a role have, with the class that brings each.
-OPTIONAL: dict[str, type] = {"score_one": Scores, "predict_interval_one": PredictsIntervals}
+OPTIONAL: dict[str, type] = {
+    "score_one": Scores,
+    "predict_interval_one": PredictsIntervals,
+    "predict_one": Decides,
+}

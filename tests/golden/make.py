@@ -11,6 +11,7 @@ A file that exists is kept unless `--again` is given.
 from __future__ import annotations
 
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from measures import MEASURES, Measured
+from millstream import drift
 from streams import CASES, VARIANTS, Case, answer, mixed
 
 FOLDER = Path(__file__).parent / "format-1"
+MONITOR = Path(__file__).parent / "monitor" / "container.ms"
 
 
 #: Optimisers whose states are of another shape than that of the others.
@@ -61,6 +64,17 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
+def watched() -> drift.Monitor:
+    """A monitor after 1,600 rows: feature a moves at row 800, the errors rise at row 850."""
+    detectors = {"errors": drift.PageHinkley(min_instances=20, threshold=10.0), "rows": drift.KSTest()}
+    monitor = drift.Monitor(detectors, together=100)
+    draw = random.Random(7)
+    for row in range(1600):
+        x = {"a": draw.gauss(3.0 if row >= 800 else 0.0, 1.0), "b": draw.random()}
+        monitor.update(x, row % 2, None if row < 3 else (row + (row >= 850)) % 2)
+    return monitor
+
+
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, part in parts().items():
@@ -72,6 +86,10 @@ def main() -> None:
         record = {"describe": thing.describe(), "said": said(part, thing)}
         path.with_suffix(".json").write_text(json.dumps(record) + "\n")
         print("wrote", path.name)
+    # json.ms beside it is of the format before, in which no monitor is written any more.
+    if not MONITOR.exists() or "--again" in sys.argv:
+        watched().save(MONITOR)
+        print("wrote", MONITOR.name)
 
 
 if __name__ == "__main__":

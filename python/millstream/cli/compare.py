@@ -15,14 +15,14 @@ from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from millstream.cli.watched import Watched
+    from millstream.cli.observed import Watched
 
 __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
     """Run it."""
-    from millstream.cli.watched import Watched
+    from millstream.cli.observed import Watched
 
     evaluation.check_places(given)
     models = _models(given)
@@ -30,7 +30,7 @@ def main(given: Namespace) -> int:
     for text in given.model or ():
         name, description = named(text)
         if is_saved(description):
-            from millstream.cli.known import check_width
+            from millstream.cli.compatibility import check_width
 
             check_width(models[name or description.strip()], description, stream, given)
     if not models:
@@ -99,13 +99,16 @@ def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.
 def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
     best = ranked[0]
     first = next(iter(best.values))
+    from millstream.evaluate.headings import headings, score
+
     target = f" → {plain(stream.target)}" if stream.target else ""
-    head = ["", *best.values, f"{first}, last {given.window:,}", "rows/s", "memory"]
+    heads = headings(ranked)
+    head = ["", *heads.values(), f"{first}, last {given.window:,}", "rows/s", "memory"]
     rows = [
         [
             f"{place}. {result.name}",
-            *(show.number(whole) for whole, _ in result.scores.values()),
-            show.number(result.scores[first][1]),
+            *(score(result, name, whole, heads) for name, (whole, _) in result.scores.items()),
+            score(result, first, result.scores[first][1], heads),
             f"{result.throughput:,.0f}",
             show.amount(result.memory),
         ]
@@ -113,7 +116,7 @@ def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
     ]
     lines = [show.bold(f"{plain(given.source)}{target}"), "", show.table(head, rows), ""]
     whole = f"{show.counted(best.rows, 'row')} in {best.elapsed:.3g} s"
-    told = f"best by {first}: {best.name}" if best.scored else "nothing was scored, so none is the best"
+    told = f"best by {heads[first]}: {best.name}" if best.scored else "nothing was scored, so none is the best"
     lines.append(f"{whole}, rows/s are of each model alone; {told}")
     if given.detector:
         lines += [f"{result.name}: {show.drift_line(result)}" for result in ranked]

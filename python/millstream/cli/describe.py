@@ -33,7 +33,7 @@ def main(given: Namespace) -> int:
     if given.json:
         say(as_json(declared))
         return OK
-    say(f"{declared['name']} ({declared['role']})\n\n{inspect.getdoc(registry.face(declared['name'])) or ''}")
+    say(f"{declared['name']} ({declared['role']})\n\n{inspect.getdoc(registry.class_of(declared['name'])) or ''}")
     if declared["parameters"]:
         say("\nDeclared\n--------")
     for parameter in declared["parameters"]:
@@ -44,9 +44,9 @@ def main(given: Namespace) -> int:
 
 def _source(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
     """Show a data set, a generator or a reader."""
-    face = words.face(name)
-    said = inspect.getdoc(face) or ""
-    parameters = notation.parameters_of(face)
+    kind = words.class_of(name)
+    said = inspect.getdoc(kind) or ""
+    parameters = notation.parameters_of(kind)
     if as_data:
         declared = [
             {"name": p.name, "required": p.default is p.empty}

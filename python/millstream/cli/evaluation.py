@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 from millstream import notation
 from millstream._echo import quoted
 from millstream._files import write_figure
-from millstream.cli.aside import refused, unread
 from millstream.cli.errors import UsageError
 from millstream.cli.options import Option, count, delay, grouped, positive
 from millstream.cli.show import remark, text_of, warn
+from millstream.cli.skipped import refused, unread
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidNotation, MillstreamError
 from millstream.roles import CLASSIFIER
 
 if TYPE_CHECKING:
-    from millstream.cli.watched import Watched
+    from millstream.cli.observed import Watched
 
 __all__ = [
     "EVALUATION_OPTIONS",
@@ -258,7 +258,7 @@ def command_line() -> str:
 
 def remarks_on(result: Any, stream: Watched) -> list[str]:
     """What there is to say about the rows themselves."""
-    said = [*stream.advice, *unread(result.unread, result.unread_reasons)]
+    said = [*result.warnings, *stream.advice, *unread(result.unread, result.unread_reasons)]
     return said + refused(result.skipped, [f"row {row}: {reason}" for row, reason in result.refusals])
 
 

@@ -52,7 +52,7 @@ def _sources() -> list[dict[str, Any]]:
     """Data sets, generators and readers."""
     words = vocabulary()
     made = [dict(registry.entry(name)) for name in registry.find() if registry.entry(name)["role"] == "generator"]
-    about = {name: (inspect.getdoc(words.face(name)) or "").partition("\n")[0] for name in words.more}
+    about = {name: (inspect.getdoc(words.class_of(name)) or "").partition("\n")[0] for name in words.more}
     return [{"name": name, "role": SOURCE, "words": said.removesuffix(".")} for name, said in about.items()] + made
 
 
@@ -60,7 +60,7 @@ COMMAND = Command(
     "list",
     "all parts that a model can be made of, or those of one role or module",
     "Roles are classifier, regressor, transformer, metric, optimizer, loss, schedule, drift_detector,\n"
-    "feature_drift_detector, statistic; source lists data sets, generators and readers.\n"
+    "feature_drift_detector, statistic, forecaster; source lists data sets, generators and readers.\n"
     "A module, such as tree, lists its parts.",
     (
         Option(("which",), "the role or the module", value="ROLE", optional=True, complete="role"),

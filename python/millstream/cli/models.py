@@ -11,10 +11,10 @@ from millstream.cli.errors import UsageError
 from millstream.cli.options import Option
 from millstream.errors import InvalidState, InvalidType, InvalidValue
 from millstream.registry import load
-from millstream.roles import EVALUATED
+from millstream.roles import EVALUATED, FORECASTER, role_of
 
 if TYPE_CHECKING:
-    from millstream.cli.watched import Watched
+    from millstream.cli.observed import Watched
     from millstream.stream import Stream
 
 __all__ = ["MODEL", "is_saved", "loaded", "model_of", "named", "no_rows", "predictor", "suitable"]
@@ -62,7 +62,8 @@ def predictor(path: str) -> Any:
     """A saved model that predicts."""
     model = loaded(path)
     if getattr(model, "role", None) not in EVALUATED:
-        raise InvalidType(f"{path}: a {getattr(model, 'role', 'component')} predicts nothing")
+        hint = "; see millstream forecast" if role_of(model) is FORECASTER else ""
+        raise InvalidType(f"{path}: a {getattr(model, 'role', 'component')} predicts nothing{hint}")
     return model
 
 
@@ -91,7 +92,7 @@ def suitable(stream: Watched, given: Namespace) -> tuple[Any, str]:
 
 def _suitable_for(y: Any, sparse: bool) -> tuple[str, str]:
     from millstream import _frames
-    from millstream.cli.watched import distinct
+    from millstream.cli.observed import distinct
 
     before = "" if sparse else "StandardScaler | "
     # Of thousands of sparse features most are rare, and need larger steps.

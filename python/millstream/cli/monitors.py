@@ -29,6 +29,7 @@ def tell(given: Namespace, monitor: Monitor) -> int:
         ("rows", f"{monitor.rows:,}"),
         ("labels", f"{monitor.labels:,}"),
         ("events", f"{monitor.event_count:,}"),
+        ("improvements", f"{monitor.improvement_count:,}"),
         ("in memory", show.amount(held)),
         ("on disk", show.amount(size)),
     ]
@@ -54,5 +55,7 @@ def _data(given: Namespace, monitor: Monitor) -> dict[str, Any]:
         "labels": monitor.labels,
         "event_count": monitor.event_count,
         "events": [asdict(event) for event in monitor.events],
+        "improvement_count": monitor.improvement_count,
+        "improvements": [asdict(event) for event in monitor.improvements],
         "detectors": {name: detector.describe() for name, detector in monitor.detectors.items()},
     }

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from millstream.cli import show
-from millstream.cli.aside import refused, unread
 from millstream.cli.errors import UsageError
 from millstream.cli.models import no_rows, predictor
 from millstream.cli.options import OK, QUIET, Command, Option
+from millstream.cli.skipped import refused, unread
 from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.cli.writers import ENDINGS, Writer, check_apart, check_place
 from millstream.errors import InvalidValue, MillstreamError
@@ -52,7 +52,7 @@ def main(given: Namespace) -> int:
 
 
 def _write(writer: Writer, model: Any, stream: Stream, given: Namespace, refusals: Refusals) -> None:
-    from millstream.cli.known import check_known, check_width
+    from millstream.cli.compatibility import check_known, check_width
 
     check_width(model, given.load, stream, given)
     truths: bool | None = None
@@ -167,6 +167,8 @@ def _at(error: MillstreamError, before: int) -> MillstreamError:
 def _said(model: Any, X: Any, given: Namespace) -> dict[str, Any]:
     import numpy as np
 
+    if model.role.answer is Answer.SCORE:
+        return {"score": model.score_many(X)}
     predicted = model.predict_many(X)
     if model.role.answer is not Answer.CLASS:
         return {"prediction": predicted}

@@ -17,20 +17,20 @@ from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from millstream.cli.watched import Watched
+    from millstream.cli.observed import Watched
 
 __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
     """Run it."""
-    from millstream.cli.watched import Watched
+    from millstream.cli.observed import Watched
 
     evaluation.check_places(given)
     model, why = _model(given)
     stream = Watched(source_of(given))
     if given.resume or is_saved(given.model):
-        from millstream.cli.known import check_width
+        from millstream.cli.compatibility import check_width
 
         check_width(model, given.resume or given.model, stream, given)
     if stream.endless and given.limit is None and not given.follow and given.passes > 1:
@@ -48,7 +48,7 @@ def main(given: Namespace) -> int:
         result = evaluation.evaluated(given, model, stream, recorder)
     except evaluation.Failed as failed:
         # What was found before the bad row is not lost.
-        if getattr(model, "learned", 0) > before:
+        if getattr(model, "learned", 0) > before and failed.result.rows:
             _told(given, failed.result, stream, recorder, failed)
         elif given.save:
             failed.error.add_note(f"nothing was learned, so {given.save} is not written")
@@ -129,7 +129,8 @@ def _told(
 def _closing(given: Namespace, result: Any, stream: Watched, failed: bool) -> str:
     target = f" → {plain(stream.target)}" if stream.target else ""
     lines = [show.bold(f"{plain(given.source)}{target}") + f"  {plain(show.text_of(result.model), 1000)}", ""]
-    rows = [[name, show.number(whole), show.number(last)] for name, (whole, last) in result.scores.items()]
+    titles = result.titles
+    rows = [[titles[name], show.number(whole), show.number(last)] for name, (whole, last) in result.scores.items()]
     lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
     lines += ["", f"{show.rows_line(result)}; the model holds {show.amount(result.memory)}"]
     if late := show.delay_line(result):

@@ -168,13 +168,19 @@ def drift_line(result: Any) -> str:
     return f"drift at row {shown}" if result.drifts else "no drift was found"
 
 
+def _score(result: Any, name: str, whole: float, last: float) -> dict[str, Any]:
+    data = {"whole": whole, "last": last}
+    return data | {"positive": result.positive[name]} if name in result.positive else data
+
+
 def result_data(result: Any) -> dict[str, Any]:
     """A result as plain data; `seconds` are those of the whole run, `model_seconds` those of the model in it."""
     confusion = result.confusion
     return {
         "name": result.name,
         "model": text_of(result.model),
-        "metrics": {name: {"whole": whole, "last": last} for name, (whole, last) in result.scores.items()},
+        "metrics": {name: _score(result, name, *score) for name, score in result.scores.items()},
+        "warnings": result.warnings,
         "rows": result.rows,
         "scored": result.scored,
         "learned": result.learned,

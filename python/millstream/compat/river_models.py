@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from river import base as river
 from river import compose as river_compose
 
-from millstream.base import Classifier, Label, Model, Regressor, Transformer
+from millstream.base import Classifier, Label, Model, Regressor, Transformer, check_example
 from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["RiverClassifier", "RiverRegressor", "RiverTransformer", "wrap"]
@@ -54,8 +54,7 @@ class _Wrapper(Model):
         return int(self.estimator._raw_memory_usage)
 
     def learn_one(self, x: Mapping[Any, Any], y: Any = None, w: float = 1.0) -> None:
-        if not w >= 0.0 or w == float("inf"):
-            raise InvalidValue(f"{self}: the weight must be finite and not negative, got {w}")
+        check_example(self, y, w)
         if w == 0.0:
             return
         arguments = (dict(x), y) if self.estimator._supervised else (dict(x),)

@@ -11,7 +11,7 @@ import numpy as np
 import sklearn.base
 from sklearn.utils import get_tags
 
-from millstream._echo import quoted
+from millstream._echo import quoted, typed
 from millstream.base import Classifier, Label, Model, Regressor, Transformer
 from millstream.errors import InvalidType, InvalidValue
 from millstream.roles import TRANSFORMER
@@ -80,6 +80,8 @@ class _Wrapper(Model):
 
     def _row(self, x: Mapping[Any, Any], columns: list[Any]) -> Any:
         """An example as a row of numbers."""
+        if not isinstance(x, Mapping):
+            raise InvalidType(f"{self!r}: an example is a dict of features, got {typed(x)}")
         if not x.keys() <= set(columns):
             strange = next(name for name in x if name not in columns)
             raise InvalidValue(
@@ -91,6 +93,10 @@ class _Wrapper(Model):
             value = x.get(name)
             try:
                 row[0, place] = np.nan if value is None else value
+            except OverflowError:
+                raise InvalidValue(
+                    f"{self!r}: feature {quoted(name)} must fit in a float, got {typed(value)}"
+                ) from None
             except (TypeError, ValueError):
                 raise InvalidType(
                     f"{self!r}: feature {quoted(name)} must be a number, got {quoted(value)}; "
@@ -98,6 +104,8 @@ class _Wrapper(Model):
                 ) from None
             if not self._takes_missing and row[0, place] != row[0, place]:
                 raise InvalidValue(f"{self!r}: feature {quoted(name)} is missing; put an imputer in front")
+            if np.isinf(row[0, place]):
+                raise InvalidValue(f"{self!r}: feature {quoted(name)} must be finite or missing, got {value}")
         return row
 
     def _known_row(self, x: Mapping[Any, Any]) -> Any:
@@ -113,6 +121,8 @@ class _Wrapper(Model):
         row = self._row(x, columns)
         if w == 0.0:
             return
+        if not columns:
+            raise InvalidValue(f"{self!r}: the first example must have features, got none")
         waiting = [*self._waiting, (row, y, w)]
         if len(waiting) >= self.batch_size:
             self._partial_fit(waiting)

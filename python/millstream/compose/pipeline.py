@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from millstream._answers import probabilities_of
 from millstream._echo import quoted
 from millstream._native import Native, NativeWrapper
-from millstream._python_loop import teach
-from millstream.base import Features, Model, Wrapper
+from millstream._python_loop import restore
+from millstream.base import AnomalyFilter, Features, Model, Wrapper
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
+from millstream.compose.rollback import Rollback, learns, undo_native
 from millstream.errors import InvalidType
-from millstream.roles import TRANSFORMER, role_of
+from millstream.roles import STEPS, TRANSFORMER, role_of
 
 if TYPE_CHECKING:
     from millstream.compose.union import Union
@@ -30,14 +31,20 @@ class Pipeline(Model):
     native steps is one compiled object: a row crosses to it once. Steps written in Python, and plain
     functions, may stand anywhere; native steps between them are still compiled together.
 
-    An example that a step refuses leaves native steps as they were before. A transformer written in Python
-    that comes before that step has learned the example by then.
+    An anomaly filter (`anomaly.QuantileFilter`) may stand in the middle: it passes rows on unchanged, and the
+    steps after it do not learn the rows that it calls anomalies. They still predict them.
+
+    An example that a step refuses leaves all steps as they were before. Native transformers undo it. Steps
+    written in Python that learn are copied every 64 examples or more, as often as this costs less than
+    learning; a rollback returns to the copy and repeats the examples since then. Such a step must therefore
+    learn the same from the same examples: draw random numbers from a generator that is an attribute. A step
+    that `copy.deepcopy` cannot copy keeps the example.
 
     Parameters
     ----------
     steps
-        The steps in order; all but the last are transformers. Each is a model, a plain function, a
-        description, or a pair of a name and one of these. A list is taken for the steps in it.
+        The steps in order; all but the last are transformers or anomaly filters. Each is a model, a plain
+        function, a description, or a pair of a name and one of these. A list is taken for the steps in it.
     names
         A name for each step. Without, a step is called after its class.
 
@@ -173,12 +180,13 @@ class _PythonPipeline(Wrapper, Pipeline):
         members, own = gather(_WHO, "steps", steps, names)
         flat, self._names = _flatten(members, own, live=True)
         for step in flat[:-1]:
-            if role_of(step) is not TRANSFORMER:
+            if role_of(step) is not TRANSFORMER and not _is_filter(step):
                 raise InvalidType(f"{_WHO}: only the last step may be a learner, {step!r} is not the last")
-        if role_of(flat[-1]) is None:
+        if role_of(flat[-1]) not in STEPS:
             raise InvalidType(f"{_WHO}: steps are transformers and learners, got {flat[-1]!r}")
         self._segments = _segments(flat)
         self._lock = threading.RLock()
+        self._rollback = Rollback()
         #: How many examples it has learned.
         self.learned = 0
         self._wrap(self._segments[-1])
@@ -217,15 +225,23 @@ class _PythonPipeline(Wrapper, Pipeline):
         return self._shown(self.steps, self._names)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_rollback")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
+        self._rollback = Rollback()
+
+    def _return_to(self, before: _PythonPipeline) -> None:
+        with self._lock:
+            for step, earlier in zip(self._segments, before._segments, strict=True):
+                restore(step, earlier)
+            self.learned = before.learned
+            self._rollback = Rollback()
 
     def _before_last(self, x: Features) -> Features:
         for step in self._segments[:-1]:
-            x = step.transform_one(x)
+            x = x if _is_filter(step) else step.transform_one(x)
         return x
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
@@ -234,17 +250,24 @@ class _PythonPipeline(Wrapper, Pipeline):
             return
         with self._lock:
             done: list[Any] = []
+            rollback = self._rollback
+            rollback.begin(filter(learns, self._segments))
             try:
                 for step in self._segments[:-1]:
-                    teach(step, x, y, w)
+                    # Judged as it was before the row is learned, as in a native pipeline.
+                    stops = _is_filter(step) and step.predict_one(x)
+                    rollback.teach(step, x, y, w)
                     done.append(step)
-                    x = step.transform_one(x)
-                teach(self._segments[-1], x, y, w)
+                    if stops:
+                        break
+                    x = x if _is_filter(step) else step.transform_one(x)
+                else:
+                    rollback.teach(self._segments[-1], x, y, w)
             except BaseException:
-                for step in reversed(done):
-                    if isinstance(step, Native):
-                        step._undo()
+                undo_native(done)
+                rollback.undo()
                 raise
+            rollback.commit()
             self.learned += 1
 
     def _predict_one(self, x: Features) -> Any:
@@ -268,18 +291,36 @@ class _PythonPipeline(Wrapper, Pipeline):
         with self._lock:
             return float(self._segments[-1].score_one(self._before_last(x)))
 
+    def _classify(self, score: float) -> bool:
+        """Whether a score is that of an anomaly, by the last step."""
+        with self._lock:
+            return bool(self._segments[-1].classify(score))
+
     def _transform_one(self, x: Features) -> dict[Any, Any]:
         """Transform one example."""
         with self._lock:
             return dict(self._segments[-1].transform_one(self._before_last(x)))
 
 
+def _is_filter(step: Any) -> bool:
+    """Whether a step in the middle keeps the later ones from learning some rows."""
+    return isinstance(step, AnomalyFilter)
+
+
 def _segments(steps: list[Any]) -> list[Any]:
-    """Native steps that follow each other and have learned nothing become one."""
+    """Native steps that follow each other and have learned nothing become one.
+
+    Filters stay alone, unless the pipeline is native from there to its end: the loop in Python must know which
+    rows they stop.
+    """
     segments: list[Any] = []
     run: list[Any] = []
-    for step in [*steps, None]:
-        if step is not None and is_native(step) and not step.learned:
+    to_the_end = len(steps)
+    while to_the_end and is_native(steps[to_the_end - 1]) and not steps[to_the_end - 1].learned:
+        to_the_end -= 1
+    for place, step in enumerate([*steps, None]):
+        compiles = step is not None and is_native(step) and not step.learned
+        if compiles and (place >= to_the_end or not _is_filter(step)):
             run.append(step)
             continue
         if len(run) > 1:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from millstream._echo import quoted
 from millstream._native import Native
 from millstream._part import clone_value
-from millstream._python_loop import teach
+from millstream._python_loop import restore
 from millstream.base import Features, Transformer
 from millstream.compose.members import called, find, gather, is_native, refuse_learned, unique
+from millstream.compose.rollback import Rollback, learns, undo_native
 from millstream.errors import InvalidType
 from millstream.roles import TRANSFORMER, role_of
 
@@ -24,7 +25,8 @@ class Union(Transformer):
     """Transformers side by side: the features of all of them. `a + b + c` makes one.
 
     Each part is given the same row. Where two parts give a feature of the same name, the one that is learned
-    first keeps it, and the other gets the part's name in front.
+    first keeps it, and the other gets the part's name in front. An example that a part refuses leaves all
+    parts as they were before; for those written in Python, see `Pipeline`.
 
     Parameters
     ----------
@@ -148,6 +150,7 @@ class _PythonUnion(Union):
         #: Which part a feature's bare name belongs to.
         self._owners: dict[Any, int] = {}
         self._lock = threading.RLock()
+        self._rollback = Rollback()
         #: How many examples it has learned.
         self.learned = 0
 
@@ -180,11 +183,19 @@ class _PythonUnion(Union):
         return self._shown(self._parts, self._names)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_rollback")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
+        self._rollback = Rollback()
+
+    def _return_to(self, before: _PythonUnion) -> None:
+        with self._lock:
+            for part, earlier in zip(self._parts, before._parts, strict=True):
+                restore(part, earlier)
+            self._owners, self.learned = before._owners, before.learned
+            self._rollback = Rollback()
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
         """Learn one example with every part."""
@@ -192,18 +203,21 @@ class _PythonUnion(Union):
             return
         with self._lock:
             done: list[Any] = []
+            rollback = self._rollback
+            rollback.begin(filter(learns, self._parts))
             try:
                 for part in self._parts:
-                    teach(part, x, y, w)
+                    rollback.teach(part, x, y, w)
                     done.append(part)
-                for place, part in enumerate(self._parts):
-                    for key in part.transform_one(x):
-                        self._owners.setdefault(key, place)
+                made = [list(part.transform_one(x)) for part in self._parts]
             except BaseException:
-                for part in reversed(done):
-                    if isinstance(part, Native):
-                        part._undo()
+                undo_native(done)
+                rollback.undo()
                 raise
+            rollback.commit()
+            for place, keys in enumerate(made):
+                for key in keys:
+                    self._owners.setdefault(key, place)
             self.learned += 1
 
     def transform_one(self, x: Features) -> dict[Any, Any]:

@@ -14,13 +14,13 @@ from millstream.drift import binary
 from millstream.drift.base import DriftDetector
 from millstream.drift.clusters import ClusterDrift
 from millstream.drift.discriminative import D3
-from millstream.drift.errors import DDM, EDDM, FHDDM, HDDM_A, HDDM_W, RDDM, STEPD, EWMAChart
-from millstream.drift.features import PSI, ChiSquareTest, HellingerDistance, KSTest
+from millstream.drift.error_rate import DDM, EDDM, FHDDM, HDDM_A, HDDM_W, RDDM, STEPD, EWMAChart
+from millstream.drift.feature_tests import PSI, ChiSquareTest, HellingerDistance, KSTest
+from millstream.drift.mean_change import ADWIN, CUSUM, KSWIN, PageHinkley
 from millstream.drift.monitor import Event, Monitor
-from millstream.drift.numbers import ADWIN, CUSUM, KSWIN, PageHinkley
 from millstream.drift.one_class import OCDD
 from millstream.drift.retrain import DriftRetrainingClassifier, Retrain
-from millstream.drift.rows import FeatureDriftDetector, FeatureReport
+from millstream.drift.row_detector import FeatureDriftDetector, FeatureReport
 
 __all__ = [
     "ADWIN",

@@ -1,4 +1,4 @@
-"""What a monitor tells of."""
+"""An event of a monitor."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ __all__ = ["Event"]
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that a detector brought to light.
+    """One change that a detector found.
 
-    `kind` says whether it is "real" (errors have changed, so p(y|x) has), "virtual" (rows have changed, so p(x)
-    has) or "both". `row`, counted from 0, is the row with which it came to light, and `since` the one with which
-    the change is believed to have begun. `direction` is which way errors went: "up" is harm, and "down" a model
-    that got better. `detector` found it, and `features` moved. `seen` is how many rows had come by then.
+    `kind` is "real" (errors rose, so p(y|x) has changed), "virtual" (rows changed, so p(x) has) or "both" for
+    drift, and "improvement" where errors fell, which is not drift. `row`, counted from 0, is the row at which the
+    change was found, and `since` the row at which it is estimated to have started. `direction` is that of the
+    errors, "up" or "down". `detector` found the change, and `features` moved. `seen` is the number of rows seen
+    by then.
     """
 
-    #: "real": errors have changed, so p(y|x) has. "virtual": rows have changed, so p(x) has. "both".
+    #: "real": errors rose, so p(y|x) has changed. "virtual": rows changed, so p(x) has. "both" of them. Or
+    #: "improvement": errors fell, which is not drift.
     kind: str
-    #: The row, counted from 0, with which it came to light; of an error, the row that was predicted.
+    #: The row, counted from 0, at which the change was found; for an error, the row that was predicted.
     row: int
-    #: The row with which the change is believed to have begun; None where the detector does not say.
+    #: The row at which the change is estimated to have started; None if the detector does not estimate it.
     since: int | None
-    #: Which way errors went, "up" or "down" (the model got better); None where the detector does not say.
+    #: Direction of the errors, "up" or "down" (the model improved); None if the detector does not report it.
     direction: str | None
-    #: The detector that found it, by name.
+    #: Name of the detector that found it.
     detector: str
-    #: The features that moved, the most moved first; empty for real drift.
+    #: The features that moved, the most moved first; empty for real drift and for improvements.
     features: tuple[Any, ...] = ()
-    #: Rows that had been seen by then: with late labels, more than `row`.
+    #: Rows seen by then: with late labels, more than `row`.
     seen: int = 0

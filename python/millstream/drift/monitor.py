@@ -8,26 +8,29 @@ import json
 import numbers
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Self
 
+from millstream import _core
 from millstream._display import held_by, memory_of
 from millstream._echo import quoted, visible
-from millstream._part import fresh, shown_part
+from millstream._part import shown_part, unlearned_copy
 from millstream._python_loop import teach
 from millstream.base import Features, Model
 from millstream.drift.base import takes_rows
 from millstream.drift.event import Event
 from millstream.drift.monitored import Monitored
-from millstream.drift.places import Places
+from millstream.drift.row_counter import Places
 from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError
 from millstream.roles import LEARNERS, one_of, role_of
 
 __all__ = ["Event", "Monitor"]
 
-_FORMAT = "millstream.drift.Monitor 1"
+_NAME = "drift.Monitor"
+#: How the files of monitors began before they had the format of models.
+_JSON_FORMAT = b'{"format": "millstream.drift.Monitor 1"'
 #: Updates from one copy of the detectors to the next, which is what leads back when one of them refuses.
 _KEPT = 64
 #: Events that are kept: a detector that finds something in every row must not fill the memory.
@@ -35,19 +38,20 @@ _MOST_EVENTS = 10_000
 
 
 class Monitor:
-    """Runs several detectors at once beside any model, and tells real drift from virtual drift.
+    """Runs several detectors at once beside any model, and distinguishes real drift from virtual drift.
 
-    Detectors of numbers are told the model's errors, and see that p(y|x) has changed: *real* drift, of which the
-    model knows nothing yet. Detectors of rows, which need no labels, see that p(x) has changed: *virtual* drift,
-    which need not do harm. Where both kinds are seen within `together` rows, the event is of *both* kinds: rows
-    came from elsewhere, and the model is wrong there.
+    Detectors of numbers receive the errors of the model. Rising errors mean that p(y|x) has changed: *real* drift,
+    which the model has not learned yet. Detectors of rows, which need no labels, find changes of p(x): *virtual*
+    drift, which may be harmless. If both kinds occur within `together` rows, the event is of *both* kinds: the
+    rows come from elsewhere, and the model is wrong there.
 
-    Rows and labels may come apart: `update(x)` tells of a row, `update(y_true=…, y_pred=…)` of a label that came
-    later. Each call returns the events that it brought; `events` are the last 10,000 of them, and `event_count`
-    says how many there were.
+    Rows and labels may arrive separately: `update(x)` passes a row, `update(y_true=…, y_pred=…)` a label that
+    arrived later. Each call returns the drift events that it caused. `events` holds the last 10,000 of them, and
+    `event_count` counts all.
 
-    Detectors that see errors go "down", such as `ADWIN`, tell of a model that got better too, as each does while
-    it still learns. These are events with `direction == "down"`; `if event.direction != "down"` leaves them out.
+    Falling errors are not drift. Detectors such as `ADWIN` find them in every model that is still learning. They
+    are recorded in `improvements`, as events of kind "improvement" with `direction == "down"`. Improvements are
+    not returned by `update`, do not set `drift_detected`, and never make a virtual drift one of both kinds.
 
     Parameters
     ----------
@@ -55,7 +59,7 @@ class Monitor:
         Detectors as a list, or a dict by name: those of `drift`, or your own with `update` and `drift_detected`;
         one with `drifting_features` is told rows.
     together
-        Within how many rows real and virtual drift are one event of both kinds.
+        Largest distance in rows at which real and virtual drift count as one event of both kinds.
     loss
         A function of the truth and the prediction, instead of 0 or 1 for classes and the absolute error.
 
@@ -66,10 +70,11 @@ class Monitor:
     >>> model, monitor = linear_model.LogisticRegression(), drift.Monitor([drift.ADWIN()])
     >>> for x, y in synth.Drift(a, b, position=2000, width=0).take(3000):
     ...     for event in monitor.update(x, y, model.predict_one(x)):
-    ...         if event.direction != "down":
-    ...             print(event.kind, event.row, event.since, event.detector)
+    ...         print(event.kind, event.row, event.since, event.detector)
     ...     model.learn_one(x, y)
     real 2016 2001 ADWIN
+    >>> [event.row < 2000 for event in monitor.improvements][:1]
+    [True]
 
     References
     ----------
@@ -86,9 +91,12 @@ class Monitor:
             )
         self.together, self.loss = together, loss
         self._detectors = _named(detectors)
-        #: The newest 10,000 events, the oldest of them first, and how many there were in all.
+        #: The newest 10,000 drift events, the oldest of them first, and how many there were in all.
         self.events: list[Event] = []
         self.event_count = 0
+        #: The newest 10,000 improvements (errors fell, which is not drift), and how many there were in all.
+        self.improvements: list[Event] = []
+        self.improvement_count = 0
         #: Rows seen, and labels heard, those included to which the model had no answer.
         self.rows = self.labels = 0
         self._places = Places()
@@ -115,24 +123,26 @@ class Monitor:
         parts = [*self._detectors.values(), *(self._before or {}).values()]
         held = sum(map(held_by, parts))
         # All of them are about as large as one, and evaluations ask often.
-        return (
-            held + memory_of(self._since[-1:]) * len(self._since) + memory_of(self.events[-1:]) * len(self.events)
-        )
+        lists: list[list[Any]] = [self._since, self.events, self.improvements]
+        return held + sum(memory_of(each[-1:]) * len(each) for each in lists)
 
     @property
     def drift_detected(self) -> bool:
-        """Whether the last update brought an event."""
+        """Whether the last update caused a drift event."""
         return bool(self._newest)
 
     @property
     def warning_detected(self) -> bool:
-        """Whether a detector warns."""
-        return any(getattr(detector, "warning_detected", False) for detector in self._detectors.values())
+        """Whether a detector warns of drift; a warning that errors fall does not count."""
+        return any(
+            getattr(detector, "warning_detected", False) and not _improved(detector)
+            for detector in self._detectors.values()
+        )
 
     def update(
         self, x: Any = None, y_true: Any = None, y_pred: Any = None, *, row: int | None = None
     ) -> list[Event]:
-        """Tell of a row, of a label with what was predicted, or of both; gives the events that this brought.
+        """Pass a row, a label with its prediction, or both; returns the drift events that this caused.
 
         A label that comes with its row is of that row. One that comes later is of the row after that of the label
         before, unless `row`, counted from 0, says which row it is of. A prediction of None, of a model that knows
@@ -211,15 +221,21 @@ class Monitor:
                 continue
             own = "virtual" if takes_rows(detector) else "real"
             at = self.rows - 1 if own == "virtual" else place
-            self._last[own] = at
-            other = self._last.get("real" if own == "virtual" else "virtual")
-            kind = "both" if other is not None and abs(at - other) <= self.together else own
+            kind, found = "improvement", self.improvements
+            if _improved(detector):
+                self.improvement_count += 1
+            else:
+                self._last[own] = at
+                other = self._last.get("real" if own == "virtual" else "virtual")
+                kind = "both" if other is not None and abs(at - other) <= self.together else own
+                found = self._newest
             features = tuple(getattr(detector, "drifting_features", ()))
             direction, since = getattr(detector, "direction", None), self._begin(detector, own)
-            self._newest.append(Event(kind, at, since, direction, name, features, max(self.rows, self.labels)))
+            found.append(Event(kind, at, since, direction, name, features, max(self.rows, self.labels)))
         self.event_count += len(self._newest)
         self.events += self._newest
         del self.events[:-_MOST_EVENTS]
+        del self.improvements[:-_MOST_EVENTS]
         return list(self._newest)
 
     def _begin(self, detector: Any, kind: str) -> int | None:
@@ -243,7 +259,7 @@ class Monitor:
         return float(y_true != y_pred)
 
     def update_many(self, X: Any = None, y_true: Any = None, y_pred: Any = None) -> list[Event]:
-        """`update` with each row; gives the events of all. If a row is refused, nothing has happened."""
+        """`update` with each row; returns all drift events. If a row is refused, nothing has happened."""
         from millstream import _frames
 
         rows = [None] * len(y_true) if X is None else list(_frames.dicts(X))
@@ -269,18 +285,23 @@ class Monitor:
         If the model refuses to learn the example, nothing was seen of it either.
         """
         said = model.predict_one(x)
-        counts = self.rows, self.labels, self.event_count, self._newest, dict(self._last)
+        counts = (
+            *(self.rows, self.labels, self.event_count, self.improvement_count),
+            *(self._newest, dict(self._last)),
+        )
         places = self._places.mark()
-        length, oldest = len(self.events), self.events[: len(self._detectors)]
+        kept = [(each, len(each), each[: len(self._detectors)]) for each in (self.events, self.improvements)]
         self.update(x, y, said)
         try:
             teach(model, x, y, w)
         except BaseException:
             self._go_back(self._since[:-1])
-            # The newest events may have pushed some of the oldest out.
-            kept = len(self.events) - len(self._newest)
-            self.events[:] = oldest[: length - kept] + self.events[:kept]
-            self.rows, self.labels, self.event_count, self._newest, self._last = counts
+            added = self.event_count - counts[2], self.improvement_count - counts[3]
+            for (found, length, oldest), count in zip(kept, added, strict=True):
+                # The newest events may have pushed some of the oldest out.
+                rest = len(found) - count
+                found[:] = oldest[: length - rest] + found[:rest]
+            self.rows, self.labels, self.event_count, self.improvement_count, self._newest, self._last = counts
             self._places.go_back(places)
             raise
         return said
@@ -293,11 +314,11 @@ class Monitor:
 
     def clone(self) -> Self:
         """A monitor with the same detectors that has seen nothing."""
-        detectors = {name: fresh(detector) for name, detector in self._detectors.items()}
+        detectors = {name: unlearned_copy(detector) for name, detector in self._detectors.items()}
         return type(self)(detectors, together=self.together, loss=self.loss)
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The events, a row each, as a frame of "pandas", "polars" or "pyarrow"."""
+        """The drift events, a row each, as a frame of "pandas", "polars" or "pyarrow"."""
         from millstream.evaluate.frames import frame
 
         columns: dict[str, list[Any]] = {name: [] for name in Event.__dataclass_fields__}
@@ -315,7 +336,6 @@ class Monitor:
             name: base64.b64encode(detector.to_bytes()).decode() for name, detector in self._detectors.items()
         }
         state = {
-            "format": _FORMAT,
             "together": self.together,
             "rows": self.rows,
             "labels": self.labels,
@@ -324,25 +344,37 @@ class Monitor:
             "detectors": packed,
             "events": [asdict(event) for event in self.events],
             "event_count": self.event_count,
+            "improvements": [asdict(event) for event in self.improvements],
+            "improvement_count": self.improvement_count,
             # How many of the last events the last update brought.
             "newest": len(self._newest),
         }
-        return json.dumps(state).encode()
+        description = {"name": _NAME, "parameters": {"detectors": list(packed), "together": self.together}}
+        return _core.seal(json.dumps(description), self.rows, json.dumps(state).encode())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The monitor that `to_bytes` gave, ready to go on."""
+        return cls._from_json(data) if data.startswith(_JSON_FORMAT) else cls._revive(_core.SavedFile(data))
+
+    @classmethod
+    def _revive(cls, saved: _core.SavedFile) -> Self:
+        if saved.name != _NAME:
+            raise InvalidState(f"drift.Monitor: not a saved monitor but a saved {quoted(saved.name)}")
+        return cls._from_json(saved.take_state()[0])
+
+    @classmethod
+    def _from_json(cls, data: bytes) -> Self:
         from millstream.registry import from_bytes
 
         try:
             state = json.loads(data)
-            if state["format"] != _FORMAT:
-                raise ValueError("format")
             packed = {name: base64.b64decode(each, validate=True) for name, each in state["detectors"].items()}
-            events = [Event(**{**each, "features": tuple(each["features"])}) for each in state["events"]]
+            events, improvements = _events(state["events"]), _events(state.get("improvements", []))
             rows, labels, together = (int(state[name]) for name in ("rows", "labels", "together"))
             count, newest = int(state.get("event_count", len(events))), int(state.get("newest", 0))
-            if not 0 <= newest <= len(events) <= count:
+            improved = int(state.get("improvement_count", 0))
+            if not 0 <= newest <= len(events) <= count or improved < len(improvements):
                 raise ValueError("events")
             # One that was saved before it held them judged every label.
             places = Places.from_data(state["places"], labels) if "places" in state else Places(labels)
@@ -353,12 +385,33 @@ class Monitor:
         monitor.events, monitor.rows, monitor.labels, monitor._last = events[-_MOST_EVENTS:], rows, labels, last
         monitor.event_count, monitor._newest = count, events[len(events) - newest :]
         monitor._places = places
+        monitor.improvements, monitor.improvement_count = improvements[-_MOST_EVENTS:], improved
+        if "improvements" not in state:
+            monitor._separate_improvements()
         return monitor
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_places" not in state:
             self._places = Places(self.labels)
+        if "improvements" not in state:
+            self.improvements, self.improvement_count = [], 0
+            self._separate_improvements()
+
+    def _separate_improvements(self) -> None:
+        """Move improvements out of the events of an earlier version, which counted them as drift."""
+        of_errors = self.watched["errors"]
+        fell = [event for event in self.events if event.detector in of_errors and event.direction == "down"]
+        if not fell:
+            return
+        self.improvements, self.improvement_count = [replace(each, kind="improvement") for each in fell], len(fell)
+        self.events = [event for event in self.events if event not in fell]
+        self._newest = [event for event in self._newest if event not in fell]
+        self.event_count -= len(fell)
+        self._last.pop("real", None)
+        for event in self.events:
+            if event.detector in of_errors:
+                self._last["real"] = event.row
 
     #: Written whole or not at all, as models are.
     save = Model.save
@@ -396,6 +449,8 @@ class Monitor:
 
         watched = ", ".join(self._detectors)
         line = f"Monitor({watched}): {self.rows:,} rows, {self.labels:,} labels, {self.event_count:,} events"
+        if self.improvement_count:
+            line += f", {self.improvement_count:,} improvements"
         return f"{line}\n{table(*self._table())}" if self.events else line
 
     def _repr_html_(self) -> str:
@@ -422,6 +477,15 @@ def _named(given: Any) -> dict[str, Any]:
     if not detectors:
         raise InvalidValue("drift.Monitor: there is no detector")
     return detectors
+
+
+def _improved(detector: Any) -> bool:
+    """Whether what a detector has found is that errors fall."""
+    return not takes_rows(detector) and getattr(detector, "direction", None) == "down"
+
+
+def _events(data: list[dict[str, Any]]) -> list[Event]:
+    return [Event(**{**each, "features": tuple(each["features"])}) for each in data]
 
 
 def _is_fraction(value: Any) -> bool:

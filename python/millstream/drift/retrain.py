@@ -9,13 +9,13 @@ from millstream._answers import number_of, probabilities_of
 from millstream._echo import quoted
 from millstream._examples import check_example
 from millstream._native import Native, NativeWrapper
-from millstream._part import fresh, shown_part
+from millstream._part import shown_part, unlearned_copy
 from millstream._python_loop import teach
 from millstream.base import Features, Label, Wrapper
 from millstream.compose.members import is_native, refuse_learned
 from millstream.drift.base import DriftDetector, checked_detector
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.registry import face
+from millstream.registry import class_of
 from millstream.roles import LEARNERS, REGRESSOR, one_of, role_of
 
 __all__ = ["DriftRetrainingClassifier", "Retrain"]
@@ -114,9 +114,9 @@ class Retrain(Wrapper):
             "warm": self.warm,
             "warning_detector": warning_detector,
         }
-        self._now = fresh(model)
+        self._now = unlearned_copy(model)
         self._background: Any = None
-        self._watch, self._warner = fresh(detector), fresh(warning_detector)
+        self._watch, self._warner = unlearned_copy(detector), unlearned_copy(warning_detector)
         self._replaced = self._learned = 0
 
     @classmethod
@@ -205,7 +205,7 @@ class Retrain(Wrapper):
 
     def _fresh(self) -> Any:
         """A model that has learned nothing."""
-        return fresh(self._given["model"])
+        return unlearned_copy(self._given["model"])
 
     def _tell(self, said: Any, y: Any) -> str:
         """What the error means for the models."""
@@ -214,7 +214,7 @@ class Retrain(Wrapper):
         if self._watch.drift_detected:
             if getattr(self._watch, "direction", None) == "down":
                 return "nothing"
-            self._warner = fresh(self._given["warning_detector"])
+            self._warner = unlearned_copy(self._given["warning_detector"])
             return "replace"
         if not self.warm:
             return "nothing"
@@ -306,16 +306,16 @@ class _NativeRetrain(NativeWrapper, Retrain):
 
     def _watching(self, parameter: str) -> Any:
         described = self._description_dict["parameters"][parameter]
-        kind: Any = face(described["name"]) if described else None
+        kind: Any = class_of(described["name"]) if described else None
         return kind and kind._revive(self._detector(parameter))
 
     @property
     def replaced(self) -> int:
-        return int(self.inspect()["replaced"])
+        return int(self._numbers()["replaced"])
 
     @property
     def growing(self) -> bool:
-        return bool(self.inspect()["growing"])
+        return bool(self._numbers()["growing"])
 
     def inspect(self) -> Any:
         return Native.inspect(self)

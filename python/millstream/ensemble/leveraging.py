@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from millstream._part import fresh
+from millstream._part import unlearned_copy
 from millstream.base import Features, Label
 from millstream.ensemble.own import ClassEnsemble, Member, compiled, poisson, wrong
 
@@ -48,7 +48,7 @@ class _Watched(ClassEnsemble):
             changed |= member.detector.drift_detected and member.detector.estimation > before
         if changed:
             worst = max(self._state.members, key=lambda member: member.detector.estimation)
-            worst.model = fresh(self.model)
+            worst.model = unlearned_copy(self.model)
             worst.detector = worst.detector.clone()
             worst.weight = worst.error = 0.0
             worst.replaced += 1
@@ -62,7 +62,7 @@ class _Watched(ClassEnsemble):
     @property
     def n_detected_changes(self) -> int:
         """How often a member was replaced."""
-        return sum(member["replaced"] for member in self.inspect()["members"])
+        return sum(member["replaced"] for member in self._numbers()["members"])
 
 
 @compiled

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 from millstream._answers import number_of, probabilities_of
 from millstream._examples import check_example
 from millstream._native import Native
-from millstream._part import fresh, shown_part
+from millstream._part import shown_part, unlearned_copy
 from millstream._python_loop import teach
 from millstream.base import Classifier, Features, Label, Predictor, Regressor
 from millstream.compose.members import find_member, is_native, refuse_learned
@@ -167,6 +167,9 @@ class Ensemble(Predictor):
         """How each member has done, as plain data."""
         return {"members": [self._report(member) for member in self._state.members]}
 
+    def _numbers(self) -> Any:
+        return {"members": [{"replaced": member.replaced} for member in self._state.members]}
+
     def _report(self, member: Member) -> dict[str, Any]:
         report: dict[str, Any] = {"weight": member.weight, "error": member.error}
         if member.detector is not None:
@@ -188,7 +191,7 @@ class Ensemble(Predictor):
         if isinstance(model, (str, dict)):
             model = self.model = build({"name": model} if isinstance(model, str) else model)
         self._check(model)
-        return [fresh(model) for _ in range(count)]
+        return [unlearned_copy(model) for _ in range(count)]
 
     def _check(self, model: Any, parameter: str = "model") -> None:
         if isinstance(model, type) or role_of(model) != self.role:

@@ -7,10 +7,10 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream._part import fresh
+from millstream._part import unlearned_copy
 from millstream.base import Features, Label
 from millstream.drift.base import checked_detector
-from millstream.drift.numbers import ADWIN
+from millstream.drift.mean_change import ADWIN
 from millstream.ensemble.own import (
     ClassEnsemble,
     Ensemble,
@@ -76,7 +76,7 @@ class _Patches(Ensemble):
         """Give a member new detectors."""
 
         def detector(given: Any, delta: float) -> Any:
-            return fresh(given) if given is not None else ADWIN(delta=delta, restart=False)
+            return unlearned_copy(given) if given is not None else ADWIN(delta=delta, restart=False)
 
         off = self.disable_detector
         member.detector = None if off == "drift" else detector(self.drift_detector, 1e-5)
@@ -148,7 +148,7 @@ class _Patches(Ensemble):
         if warned and not changed:
             member.warnings += 1
             member.back = self._fresh(member)
-            member.warning = fresh(self.warning_detector or member.warning)
+            member.warning = unlearned_copy(self.warning_detector or member.warning)
         if changed:
             member.drifts += 1
             new = member.back or self._fresh(member)
@@ -157,7 +157,7 @@ class _Patches(Ensemble):
             self._watch(member)
 
     def _fresh(self, member: _Patch) -> _Patch:
-        side = _Patch(fresh(self.model), member.random, draws=member.draws)
+        side = _Patch(unlearned_copy(self.model), member.random, draws=member.draws)
         self._grow(side)
         return side
 

@@ -19,18 +19,18 @@ from millstream.drift.base import checked_detector
 from millstream.drift.monitor import Monitor
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.calibration import Calibration
-from millstream.evaluate.choices import chosen_metrics, common_role, named_models
+from millstream.evaluate.chunks import GATHERED, Chunk, chunks, length, target_name
+from millstream.evaluate.inputs import chosen_metrics, common_role, named_models
 from millstream.evaluate.interrupts import Interrupts
-from millstream.evaluate.loop import PythonRun, stopped
 from millstream.evaluate.predictions import Predictions, Sink, decoded
 from millstream.evaluate.progress import Progress
+from millstream.evaluate.python_loop import PythonRun, stopped
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
-from millstream.evaluate.streams import GATHERED, Chunk, chunks, length
 from millstream.evaluate.times import Times
 from millstream.roles import Answer, Role, Truth
 from millstream.stream.base import Stream
-from millstream.stream.home import owned
+from millstream.stream.owner_thread import owned
 
 __all__ = ["prequential"]
 
@@ -109,9 +109,10 @@ def prequential(
     every
         How many rows lie between points of the curve; by default there are about 200 points.
     detector
-        A drift detector, fed with the errors (0 or 1, or absolute); what it finds is marked in the result. Each
-        model gets a new one with the parameters of that which is given. For several at once, and for detectors of
-        rows, `drift.Monitor(…).beside(model)` is the model; what it finds is marked too.
+        A drift detector, which receives the errors (0 or 1, or absolute). `drifts` of the result holds the rows at
+        which it found drift; falling errors are an improvement of the model and not marked. Each model gets a new
+        detector with the given parameters. For several detectors, and for detectors of rows, evaluate
+        `drift.Monitor(…).beside(model)`, whose drift events are marked too.
     on_error
         At a row that cannot be predicted or learned: "raise" stops there, with the rows before it learned, and the
         error has the `result` so far; "skip" sets it aside and counts it.
@@ -191,6 +192,7 @@ def prequential(
     if detector is not None:
         detector = checked_detector("evaluate.prequential", "detector", detector)
     contest = Contest(models, role, chosen_metrics(metrics, role), detector, settings)
+    contest.target = target_name(stream)
     if predictions is not None:
         contest.keep_predictions(predictions)
     first = next(iter(contest.names), "")
@@ -231,6 +233,7 @@ class Contest:
         self.elapsed = 0.0
         #: What the reader of the stream set aside.
         self.unread, self.unread_reasons = 0, list[str]()
+        self.target: str | None = None
         self.names = list(metrics)
         native_metrics = all(isinstance(metric, _core.Metric) for metric in metrics.values())
         native_detector = detector is None or _is_native_detector(detector)
@@ -244,6 +247,8 @@ class Contest:
             own = metrics if len(models) == 1 else {key: copy.deepcopy(metric) for key, metric in metrics.items()}
             watch = detector if native_detector else copy.deepcopy(detector)
             native = isinstance(model, _core.Model) and native_metrics and native_detector
+            # Scores are compared with labels, which the compiled loop does for classes and numbers only.
+            native = native and role.answer is not Answer.SCORE
             self.metrics[name] = own
             self.places[name] = (native, counts[native])
             known = [metric for metric in own.values() if isinstance(metric, _core.Metric)]
@@ -441,6 +446,7 @@ class Contest:
             elapsed=self.elapsed,
             unread=self.unread,
             unread_reasons=self.unread_reasons,
+            target=self.target,
         )
 
 

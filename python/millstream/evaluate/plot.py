@@ -13,6 +13,7 @@ from millstream._echo import quoted
 from millstream._files import write_figure
 from millstream.errors import InvalidValue
 from millstream.evaluate.frames import number
+from millstream.evaluate.headings import headings
 
 if TYPE_CHECKING:
     from millstream.evaluate.result import Result
@@ -128,7 +129,12 @@ def _over_rows(results: Mapping[str, Result], metric: str, ax: Any, kind: str) -
         ax.plot(rows, values, color=colour, linewidth=1.4, label=name)
         ax.set_ylim(bottom=0)
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    words = {"metric": metric, "waiting": "labels waited for", "speed": "rows per second", "memory": "bytes"}
+    words = {
+        "metric": headings(list(results.values()))[metric],
+        "waiting": "labels waited for",
+        "speed": "rows per second",
+        "memory": "bytes",
+    }
     ax.set_xlabel("rows")
     ax.set_ylabel(words[kind])
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from millstream.evaluate.contest import prequential
+from millstream.metrics.positive import positive_class, with_positive
 
 __all__ = ["progressive_val_score"]
 
@@ -62,8 +63,9 @@ def progressive_val_score(
     begun = time.perf_counter()
     result = prequential(model, dataset, metric, delay=delay, time=moment, every=print_every, progress=False)
     name = next(iter(result.values))
+    title = with_positive(name, positive_class(result.metric))
     for place, row in enumerate(result.curve["row"].tolist()):
-        line = f"[{row:,d}] {_shown(result.metric, name, result.curve[name][place])}"
+        line = f"[{row:,d}] {_shown(result.metric, title, result.curve[name][place])}"
         if show_time:
             seconds = int(min(result.curve["seconds"][place], time.perf_counter() - begun))
             line += f" – {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
@@ -73,7 +75,7 @@ def progressive_val_score(
     return result.metric
 
 
-def _shown(metric: Any, name: str, value: float) -> str:
+def _shown(metric: Any, title: str, value: float) -> str:
     """Like the metric's own representation, for an earlier value."""
     now = repr(metric)
-    return f"{name}: {value:.2%}" if now.endswith("%") else f"{name}: {value:,.6f}"
+    return f"{title}: {value:.2%}" if now.endswith("%") else f"{title}: {value:,.6f}"

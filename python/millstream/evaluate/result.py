@@ -14,8 +14,10 @@ from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.frames import amount, frame, number, table
+from millstream.evaluate.headings import headings, score
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.weights import Weights, weights_of
+from millstream.metrics.positive import missing_positive, positive_class, with_positive
 
 __all__ = ["Confusion", "Result", "Results"]
 
@@ -68,7 +70,7 @@ class Result:
     calibration: Calibration | None
     #: None for a classifier.
     residuals: Residuals | None
-    #: Rows at which the detector found a change, or a `drift.Monitor` beside the model did.
+    #: Rows at which the detector, or a `drift.Monitor` beside the model, found drift (not: falling errors).
     drifts: list[int]
     #: Rows of the stream.
     rows: int
@@ -99,6 +101,26 @@ class Result:
     unread: int = 0
     #: Why, of the first of them.
     unread_reasons: list[str] = field(default_factory=list)
+    #: The name of the target, if it has one.
+    target: str | None = None
+
+    @property
+    def positive(self) -> dict[str, Any]:
+        """The positive class of each metric that has one, by the name of the metric."""
+        found = {name: positive_class(metric) for name, metric in self.metrics.items()}
+        return {name: positive for name, positive in found.items() if positive is not None}
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Each metric with its positive class, such as "F1 (late=True)", by the name of the metric."""
+        positive = self.positive
+        return {name: with_positive(name, positive.get(name), self.target) for name in self.metrics}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes a metric meaningless: a `pos_val` that never occurred."""
+        found = (missing_positive(name, metric) for name, metric in self.metrics.items())
+        return [line for line in found if line is not None]
 
     @property
     def scores(self) -> dict[str, tuple[float, float]]:
@@ -178,13 +200,14 @@ class Result:
         notes = [("warm-up", self.warmup), ("unanswered", self.unanswered), ("set aside", self.skipped)]
         notes.append(("could not be read", self.unread))
         lines[0] += "".join(f", {count:,} {what}" for what, count in notes if count)
-        rows = [[name, number(whole), number(recent)] for name, (whole, recent) in self.scores.items()]
+        titles = self.titles
+        rows = [[titles[name], number(whole), number(recent)] for name, (whole, recent) in self.scores.items()]
         lines.append(table(["", "whole stream", f"last {self.settings.get('window', 0):,}"], rows))
         lines.append(f"{self.throughput:,.0f} rows/s, {self.seconds:.3g} s, model {amount(self.memory)}")
         if self.drifts:
             shown = ", ".join(f"{row:,}" for row in self.drifts[:8]) + (", …" if len(self.drifts) > 8 else "")
             lines.append(f"drift at {shown}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.warnings])
 
 
 class Results(Mapping[str, Result]):
@@ -268,14 +291,15 @@ class Results(Mapping[str, Result]):
         ranked = self.ranked()
         if not ranked:
             return "no models"
-        head = ["", *ranked[0].values, "rows/s", "memory"]
+        heads = headings(ranked)
+        head = ["", *heads.values(), "rows/s", "memory"]
         rows = [
             [
                 result.name,
-                *(number(whole) for whole, _ in result.scores.values()),
+                *(score(result, name, whole, heads) for name, (whole, _) in result.scores.items()),
                 f"{result.throughput:,.0f}",
                 amount(result.memory),
             ]
             for result in ranked
         ]
-        return table(head, rows)
+        return "\n".join([table(head, rows), *ranked[0].warnings])

@@ -140,7 +140,7 @@ class Times:
         return (kept, *self._keys(_array(now), other or None))
 
     def _column(self, X: Any, name: Any) -> tuple[Any, Any]:
-        from millstream.evaluate.streams import take_column
+        from millstream.evaluate.chunks import take_column
 
         try:
             return take_column(X, name)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
-from millstream._part import Described
+from millstream._part import Config
 from millstream.errors import InvalidValue
 
 __all__ = ["RBF", "Kernel", "Laplace", "Linear", "Polynomial", "Sigmoid"]
 
 
-class Kernel(Described):
+class Kernel(Config):
     """How alike two examples are. Called with two vectors, or two matrices of rows, it says so.
 
     Examples

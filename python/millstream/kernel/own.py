@@ -15,7 +15,7 @@ import numpy as np
 
 from millstream import _core, losses
 from millstream._echo import quoted
-from millstream._part import Part, describe, revive, to_json
+from millstream._part import Part, describe, from_description, to_json
 from millstream.base import Classifier, Features, Label, Regressor
 from millstream.errors import InvalidType, InvalidValue
 from millstream.kernel.texts import String
@@ -109,8 +109,12 @@ class Machine(Part):
         self._described = json.loads(model._description())["parameters"]
         del self._described["kernel"]
         for name, value in self._described.items():
-            setattr(self, name, revive(value))
-        kernel = revive({"name": kernel}) if isinstance(kernel, str) else revive(describe_or_keep(kernel))
+            setattr(self, name, from_description(value))
+        kernel = (
+            from_description({"name": kernel})
+            if isinstance(kernel, str)
+            else from_description(describe_or_keep(kernel))
+        )
         self.kernel: Any = kernel if isinstance(kernel, (String, Function)) else Function(kernel)
         self._features: dict[Any, int] = {}
         self._points: list[Any] = []

@@ -78,4 +78,4 @@ class BayesianLinearRegression(OnePlane, PredictsIntervals, Regressor):
     @property
     def noise(self) -> float | None:
         """The variance of the noise, as far as it is known; None before the first example."""
-        return self.inspect()["noise"]  # type: ignore[no-any-return]
+        return self._numbers()["noise"]  # type: ignore[no-any-return]

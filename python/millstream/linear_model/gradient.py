@@ -236,13 +236,13 @@ class SoftmaxRegression(Native, Classifier):
     @property
     def weights(self) -> dict[Label, dict[str, Any]]:
         """The weights of each class."""
-        return {label: plane["weights"] for label, plane in self._planes()}
+        return {label: plane["weights"] for label, plane in self._planes(self.inspect())}
 
     @property
     def bias(self) -> dict[Label, float]:
         """The constant term of each class."""
-        return {label: plane["intercept"] for label, plane in self._planes()}
+        return {label: plane["intercept"] for label, plane in self._planes(self._numbers())}
 
-    def _planes(self) -> list[tuple[Label, dict[str, Any]]]:
-        planes = zip(self._labels(), self.inspect()["classes"], strict=False)
+    def _planes(self, told: Any) -> list[tuple[Label, dict[str, Any]]]:
+        planes = zip(self._labels(), told["classes"], strict=False)
         return [(label, plane) for label, plane in planes if label is not None]

@@ -122,7 +122,8 @@ class ROMMA(Margin):
     """Relaxed online maximum margin: the shortest weights that are right now and as they were before.
 
     It comes near the maximum margin of separable data in one pass. The aggressive form learns from every example
-    with a margin below 1, not from mistakes only.
+    with a margin below 1, not from mistakes only. If the shortest weights for the new example alone also satisfy
+    the constraint of the old ones, they are taken.
 
     Parameters
     ----------

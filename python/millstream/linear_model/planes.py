@@ -22,7 +22,7 @@ class OnePlane(Native):
     @property
     def bias(self) -> float:
         """The constant term."""
-        return self.inspect()["intercept"]  # type: ignore[no-any-return]
+        return self._numbers()["intercept"]  # type: ignore[no-any-return]
 
 
 class Margin(Native, Scores, Classifier):
@@ -36,15 +36,15 @@ class Margin(Native, Scores, Classifier):
     @property
     def weights(self) -> dict[Any, Any]:
         """The weight of each feature (of a nominal one, of each of its values); of several classes, by class."""
-        return self._of_planes("weights", {})  # type: ignore[no-any-return]
+        return self._of_planes(self.inspect(), "weights", {})  # type: ignore[no-any-return]
 
     @property
     def bias(self) -> float | dict[Label, float]:
         """The constant term; of several classes, by class."""
-        return self._of_planes("intercept", 0.0)  # type: ignore[no-any-return]
+        return self._of_planes(self._numbers(), "intercept", 0.0)  # type: ignore[no-any-return]
 
-    def _of_planes(self, what: str, nothing: Any) -> Any:
-        planes = self.inspect()["planes"]
+    def _of_planes(self, told: Any, what: str, nothing: Any) -> Any:
+        planes = told["planes"]
         if len(planes) < 2:
             return planes[0][what] if planes else nothing
         named = zip(self._labels(), planes, strict=False)

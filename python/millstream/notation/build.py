@@ -13,7 +13,7 @@ from millstream._echo import quoted
 from millstream.errors import InvalidNotation, InvalidType, MillstreamError
 from millstream.notation.read import read
 from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
-from millstream.roles import ALL
+from millstream.roles import STEPS
 from millstream.roles import role_of as base_role
 
 __all__ = ["Vocabulary", "parameters_of", "parse"]
@@ -46,7 +46,8 @@ def parse(text: str, role: str | Collection[str] | None = None, vocabulary: Voca
     builder = _Builder(text, vocabulary or Vocabulary())
     built = builder.build(tree, roles, "")
     if roles and role_of(built) not in roles:
-        due = " or ".join(_article(each) for each in roles)
+        phrases = [_article(each) for each in roles]
+        due = " or ".join(filter(None, [", ".join(phrases[:-1]), phrases[-1]]))
         message = f"expected {due}, got {_what(built)}{builder.other(built, roles)}"
         raise builder.wrong(message, tree.start, tree.stop)
     return built
@@ -117,12 +118,12 @@ class Vocabulary:
         """What a full name's part is for."""
         return "source" if name in self.more else registry.entry(name)["role"]
 
-    def face(self, name: str) -> Callable[..., Any]:
+    def class_of(self, name: str) -> Callable[..., Any]:
         """What builds the part of a full name."""
         if name in self.more:
             made: Callable[..., Any] = getattr(importlib.import_module(self.more[name]), name.rpartition(".")[2])
             return made
-        return registry.face(name)
+        return registry.class_of(name)
 
     def expects(self, name: str, parameter: str) -> str:
         """The words for what a parameter must be."""
@@ -166,9 +167,9 @@ class _Builder:
 
         members = []
         for member in node.members:
-            built = self.build(member, ALL, "")
-            if base_role(built) not in ALL:
-                hint = self.other(built, ALL)
+            built = self.build(member, STEPS, "")
+            if base_role(built) not in STEPS:
+                hint = self.other(built, STEPS)
                 raise self.wrong(
                     f"{quoted(node.sign)} joins models, got {_what(built)}{hint}", member.start, member.stop
                 )
@@ -183,9 +184,9 @@ class _Builder:
 
     def part(self, node: Call, roles: Collection[str], family: str, argument: bool) -> Any:
         name = self.one_name(node, roles, family, argument)
-        face = self.vocabulary.face(name)
-        parameters = parameters_of(face)
-        aliases: Mapping[str, str] = getattr(face, "aliases", {})
+        kind = self.vocabulary.class_of(name)
+        parameters = parameters_of(kind)
+        aliases: Mapping[str, str] = getattr(kind, "aliases", {})
         positions = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         many = any(p.kind is p.VAR_POSITIONAL for p in parameters)
         values: dict[str, Any] = {}
@@ -209,7 +210,7 @@ class _Builder:
             needed = each.default is each.empty and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
             if needed and each.name not in values:
                 raise self.wrong(f"{name}: {each.name} must be given", node.at, node.at + len(node.name))
-        return self.attempt(lambda: face(*rest, **values), node, node.arguments, positions)
+        return self.attempt(lambda: kind(*rest, **values), node, node.arguments, positions)
 
     def argument(self, name: str, parameter: str, given: Argument) -> Any:
         """The value for a parameter; a name that several parts have is told by what the parameter must be."""
@@ -292,15 +293,17 @@ class _Builder:
             raise self.wrong(str(error), start, stop) from None
 
 
-def parameters_of(face: Any) -> list[inspect.Parameter]:
+def parameters_of(built: Any) -> list[inspect.Parameter]:
     """The parameters of a class's constructor or of a function."""
-    made = face
-    if isinstance(face, type):
+    made = built
+    if isinstance(built, type):
         # A class that chooses what to make has a `__new__` and no `__init__`.
-        made = next((kind.__dict__["__init__"] for kind in face.__mro__[:-1] if "__init__" in kind.__dict__), None)
-        made = made or face.__new__
+        made = next(
+            (kind.__dict__["__init__"] for kind in built.__mro__[:-1] if "__init__" in kind.__dict__), None
+        )
+        made = made or built.__new__
     try:
         parameters = list(inspect.signature(made).parameters.values())
     except (TypeError, ValueError):
         return []
-    return parameters[1:] if isinstance(face, type) else parameters
+    return parameters[1:] if isinstance(built, type) else parameters

@@ -17,7 +17,7 @@ import numpy as np
 
 from millstream._core import count_lines
 from millstream.errors import InvalidValue
-from millstream.stream.home import owned
+from millstream.stream.owner_thread import owned
 
 __all__ = ["LINES", "Block", "Record", "Rules", "blocks", "check_length", "line_blocks"]
 

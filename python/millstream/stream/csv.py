@@ -19,8 +19,8 @@ from millstream.stream.blocks import Block, blocks
 from millstream.stream.counts import count
 from millstream.stream.csv_blocks import Look, Parser
 from millstream.stream.dialect import sniff_delimiter
-from millstream.stream.home import owned
 from millstream.stream.options import TableOptions, check_options
+from millstream.stream.owner_thread import owned
 from millstream.stream.parallel import in_parallel, in_turn
 from millstream.stream.source import Source
 from millstream.stream.table import Piece, TableStream

@@ -22,8 +22,8 @@ from millstream._core import are_objects
 from millstream._echo import quoted
 from millstream.errors import InvalidValue
 from millstream.stream.blocks import LINES, Block, blocks
-from millstream.stream.home import owned
 from millstream.stream.options import TableOptions, check_options
+from millstream.stream.owner_thread import owned
 from millstream.stream.parallel import in_parallel, in_turn
 from millstream.stream.source import Source
 from millstream.stream.table import Fault, Piece, TableStream

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from millstream.stream.home import Home, owned
+from millstream.stream.owner_thread import Home, owned
 from millstream.stream.prefetch import ReadAhead
 
 __all__ = ["in_parallel", "in_turn"]

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
-from millstream.stream.home import Home, owned
+from millstream.stream.owner_thread import Home, owned
 
 __all__ = ["ReadAhead", "read_ahead"]
 

@@ -11,8 +11,8 @@ from millstream.stream.base import ROWS, Stream
 from millstream.stream.chunk import Chunk
 from millstream.stream.counts import count
 from millstream.stream.derived import Derived, batches, check_held
-from millstream.stream.home import owned
 from millstream.stream.joined import joined
+from millstream.stream.owner_thread import owned
 
 __all__ = ["Shuffle"]
 

@@ -21,7 +21,7 @@ from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue, MillstreamError, MissingFile, NotPermitted, Unreadable
 from millstream.registry import nearest
 from millstream.stream.compression import decompressed
-from millstream.stream.home import Home, owned
+from millstream.stream.owner_thread import Home, owned
 
 __all__ = ["Source"]
 

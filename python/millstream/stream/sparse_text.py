@@ -99,17 +99,17 @@ class SparseText(Stream):
     def _at_once(self) -> Iterator[Taken]:
         """Blocks of whole lines, parsed by several threads."""
         before = 0
-        room = _core.Room()
+        pool = _core.BufferPool()
         for (rows, (count, described), stopped), lines in in_parallel(
-            line_blocks(self._source.pieces(), BLOCK, self.source), partial(self._block, room)
+            line_blocks(self._source.pieces(), BLOCK, self.source), partial(self._block, pool)
         ):
             yield rows, (count, [(before + line, column, what) for line, column, what in described]), stopped
             before += lines
 
-    def _block(self, room: _core.Room, block: tuple[list[bytes], bool]) -> tuple[Taken, int]:
+    def _block(self, pool: _core.BufferPool, block: tuple[list[bytes], bool]) -> tuple[Taken, int]:
         parts, inside = block
         reader = self.reader(inside)
-        lines = reader.parse_all(parts, room)
+        lines = reader.parse_all(parts, pool)
         return (reader.take(), reader.refused(), reader.stopped()), lines
 
     def _in_turn(self) -> Iterator[Taken]:

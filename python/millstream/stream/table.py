@@ -22,7 +22,7 @@ from millstream.registry import nearest
 from millstream.stream import kinds
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
-from millstream.stream.home import owned
+from millstream.stream.owner_thread import owned
 from millstream.stream.prefetch import ReadAhead
 
 __all__ = ["Fault", "Piece", "SetAside", "TableStream"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from millstream import _core
 from millstream._echo import quoted
-from millstream._part import Described
+from millstream._part import Config
 from millstream.errors import InvalidType, InvalidValue
 from millstream.stream.base import ROWS, Stream
 from millstream.stream.chunk import Chunk
@@ -19,7 +19,7 @@ from millstream.stream.chunk import Chunk
 __all__ = ["Generator"]
 
 
-class Generator(Described, Stream):
+class Generator(Config, Stream):
     """An endless stream of examples with a known truth, drawn in native code.
 
     Iterating gives `(x, y)` from the beginning, each time the same. Chunks hold a NumPy matrix, whose columns are

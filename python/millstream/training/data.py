@@ -11,7 +11,7 @@ from millstream import _frames
 from millstream._echo import quoted
 from millstream._sparse import Sparse
 from millstream.errors import InvalidType, InvalidValue
-from millstream.evaluate.streams import take_column
+from millstream.evaluate.chunks import take_column
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
 

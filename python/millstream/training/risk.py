@@ -10,7 +10,7 @@ import numpy as np
 
 from millstream import _core, _frames
 from millstream.errors import InvalidType
-from millstream.evaluate.choices import chosen_metrics
+from millstream.evaluate.inputs import chosen_metrics
 from millstream.roles import REGRESSOR, role_named, role_of
 from millstream.stream.chunk import Chunk, as_list
 from millstream.training.data import Data

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from millstream.evaluate.frames import amount, number
+from millstream.evaluate.headings import headings
 from millstream.evaluate.plot import COLOURS, rates
 from millstream.evaluate.report.drawing import Chart, Line
 from millstream.evaluate.report.tables import brief, cut
@@ -36,7 +37,8 @@ def curve(results: Mapping[str, Result], metric: str) -> str:
     one = len(results) == 1
     rows_in_all = max((int(line.rows[-1]) for line in lines if len(line.rows)), default=0)
     values_at_end = ", ".join(f"{name} {number(result.values[metric])}" for name, result in results.items())
-    label = f"{metric} over {rows_in_all:,} rows: {values_at_end}"
+    title = headings(list(results.values()))[metric]
+    label = f"{title} over {rows_in_all:,} rows: {values_at_end}"
     flags = [] if one else [(place % len(COLOURS), result.drifts) for place, result in enumerate(results.values())]
     drawn = Chart(lines, label[:300], first.drifts if one else (), flags[:_MOST_FLAGS], scale).draw()
     return drawn + _legend(results, metric) + _numbers(results, metric)

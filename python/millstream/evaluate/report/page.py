@@ -12,6 +12,7 @@ from millstream._echo import visible
 from millstream._files import write_whole
 from millstream.drift.monitored import monitor_of
 from millstream.evaluate.frames import amount, number
+from millstream.evaluate.headings import headings
 from millstream.evaluate.report import figures, squares, tables
 from millstream.evaluate.report.reproduce import reproduce
 from millstream.evaluate.report.style import frame_style, style
@@ -68,6 +69,7 @@ def fragment(
     if len(results) == 1:
         parts.append(f'<p class="sub">{_counts(first)}</p>')
         parts.append(_tiles(first))
+        parts.append(_warnings(first))
         parts.append(_over_time(results, prefix))
         parts.append(_waiting(first))
         parts.append(_one(first))
@@ -82,8 +84,10 @@ def fragment(
         rows = f"{first.rows:,} rows in {first.elapsed:.3g} s{', stopped before the end' * first.interrupted}"
         rows += f", {first.unread:,} could not be read" if first.unread else ""
         told = f"<strong>{html.escape(best.name)}</strong> with {number(best.values[metric])}."
-        told = f"Best by {html.escape(metric)}: {told}" if best.scored else "Nothing was scored."
+        title = html.escape(headings(ranked)[metric])
+        told = f"Best by {title}: {told}" if best.scored else "Nothing was scored."
         parts.append(f'<p class="sub">{rows}. {told}</p>')
+        parts.append(_warnings(best))
         parts.append(_section("Ranking", tables.ranking(results, ranked)))
         parts.append(_over_time(results, f"{prefix}a"))
         parts.append(_waiting(first))
@@ -103,6 +107,10 @@ def _hint(result: Result) -> str:
     )
 
 
+def _warnings(result: Result) -> str:
+    return "".join(f'<p class="warning">{html.escape(line)}</p>' for line in result.warnings)
+
+
 def _section(title: str, body: str) -> str:
     return f"<section><h2>{html.escape(title)}</h2>{body}</section>"
 
@@ -117,9 +125,10 @@ def _counts(result: Result) -> str:
 def _tiles(result: Result) -> str:
     """What one wants to know first."""
     window = result.settings.get("window", 0)
-    tiles = []
+    tiles, titles = [], result.titles
     for name, (value, recent) in list(result.scores.items())[:2]:
-        tiles.append((name, number(value), f"last {window:,}: {number(recent)}" if recent == recent else ""))
+        more = f"last {window:,}: {number(recent)}" if recent == recent else ""
+        tiles.append((titles[name], number(value), more))
     if result.calibration is not None:
         tiles.append(("Calibration error", number(result.calibration.ece), "expected (ECE)"))
     if result.drifts:
@@ -131,7 +140,7 @@ def _tiles(result: Result) -> str:
     tiles.append(("Speed", _rounded(whole), words))
     tiles.append(("Memory", amount(result.memory), "at the end"))
     made = "".join(
-        f'<div class="tile"><dt>{tables.cut(name, 40)}</dt><dd>{value}<span class="small">{more}</span></dd></div>'
+        f'<div class="tile"><dt>{tables.cut(name, 80)}</dt><dd>{value}<span class="small">{more}</span></dd></div>'
         for name, value, more in tiles
     )
     return f'<dl class="tiles">{made}</dl>'
@@ -149,16 +158,16 @@ def _over_time(results: Mapping[str, Result], prefix: str) -> str:
     first = next(iter(results.values()))
     if len(first.curve["row"]) < 2:
         return ""
-    names = list(first.values)
+    names, titles = list(first.values), headings(list(results.values()))
     if len(names) == 1:
-        return _section(f"{names[0]} over time", figures.curve(results, names[0]))
+        return _section(f"{titles[names[0]]} over time", figures.curve(results, names[0]))
     choices = "".join(
         f'<input type="radio" name="{prefix}" id="{prefix}{place}"{" checked" * (place == 0)}>'
-        f'<label for="{prefix}{place}">{tables.cut(name, 40)}</label>'
+        f'<label for="{prefix}{place}">{tables.cut(titles[name], 80)}</label>'
         for place, name in enumerate(names)
     )
     panels = "".join(
-        f'<div><h3 class="hidden">{tables.cut(name, 40)}</h3>{figures.curve(results, name)}</div>'
+        f'<div><h3 class="hidden">{tables.cut(titles[name], 80)}</h3>{figures.curve(results, name)}</div>'
         for name in names
     )
     tabs = f'<legend class="hidden">metric</legend>{choices}<div class="panels">{panels}</div>'
@@ -230,7 +239,8 @@ def _drifts(result: Result) -> str:
 def _folded(result: Result, prefix: str) -> str:
     """A model of a comparison, to be opened."""
     metric = next(iter(result.values))
-    head = f"{tables.cut(result.name, 80)}<span>{tables.cut(metric, 40)} {number(result.values[metric])}</span>"
+    title = tables.cut(result.titles[metric], 80)
+    head = f"{tables.cut(result.name, 80)}<span>{title} {number(result.values[metric])}</span>"
     curves = _over_time({result.name: result}, prefix)
     body = f'<p class="sub">{_counts(result)}</p>{_tiles(result)}{curves}{_one(result)}'
     return f'<details class="model"><summary>{head}</summary>{body}</details>'

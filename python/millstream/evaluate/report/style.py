@@ -33,6 +33,7 @@ _RULES = """
 .ms .sub, .ms .note { color: var(--soft); }
 .ms .sub { margin: 0 0 1rem; }
 .ms .note { font-size: .86rem; margin: .6rem 0 0; }
+.ms .warning { color: var(--mark); font-weight: 600; margin: 0 0 .9rem; }
 .ms section, .ms .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 .ms section { padding: 1.05rem 1.15rem; margin: 0 0 .9rem; min-width: 0; }
 .ms .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(7.6rem, 1fr)); gap: .7rem; }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from millstream.evaluate.frames import amount, number
+from millstream.evaluate.headings import headings, score
 from millstream.evaluate.plot import COLOURS
 
 if TYPE_CHECKING:
@@ -51,10 +52,10 @@ def brief(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], kind: s
 
 def metrics(result: Result) -> str:
     """Each metric over the whole stream and over the window."""
-    rows = []
+    rows, titles = [], result.titles
     for name, (value, recent) in result.scores.items():
         better, arrow = ("more", "↑") if result.bigger_is_better[name] else ("less", "↓")
-        title = f'{cut(name, 60)} <span class="note" title="{better} is better">{arrow}</span>'
+        title = f'{cut(titles[name], 100)} <span class="note" title="{better} is better">{arrow}</span>'
         rows.append([title, number(value), number(recent)])
     head = ["metric", "whole stream", f"last {result.settings.get('window', 0):,}"]
     return table(head, rows, "wide", "metrics")
@@ -63,9 +64,10 @@ def metrics(result: Result) -> str:
 def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
     """All models, best first."""
     places = {name: place for place, name in enumerate(results)}
+    heads = headings(ranked)
     head = [
         "model",
-        *(cut(name, 40) for name in ranked[0].values),
+        *(cut(title, 80) for title in heads.values()),
         "ECE",
         "drifts",
         "rows/s, alone",
@@ -79,7 +81,7 @@ def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
         rows.append(
             [
                 f"{colour}{cut(result.name, 60)}",
-                *(number(value) for value, _ in result.scores.values()),
+                *(html.escape(score(result, name, value, heads)) for name, (value, _) in result.scores.items()),
                 "–" if calibration is None else number(calibration.ece),
                 f"{len(result.drifts):,}",
                 f"{result.throughput:,.0f}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.drift.rows import FeatureDriftDetector
+from millstream.drift.row_detector import FeatureDriftDetector
 
 __all__ = ["PSI", "ChiSquareTest", "HellingerDistance", "KSTest"]
 

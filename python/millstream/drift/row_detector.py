@@ -128,7 +128,7 @@ class FeatureDriftDetector(_core.FeatureDriftDetector, Measure):
 
     def _each(self, rows: Any, tell: Any) -> Iterator[int]:
         """Tell it dicts, whole or nothing."""
-        before = self.to_bytes()
+        before = self.copy()
         try:
             for place, x in enumerate(rows):
                 try:

@@ -21,7 +21,7 @@ from millstream.stream.base import Stream
 from millstream.stream.chunk import as_list
 from millstream.stream.prefetch import read_ahead
 
-__all__ = ["Chunk", "Group", "chunks", "length"]
+__all__ = ["Chunk", "Group", "chunks", "length", "target_name"]
 
 #: How many examples that come one by one are gathered for a native model.
 GATHERED = 1024
@@ -164,6 +164,16 @@ def length(stream: Any, limit: int | None) -> int | None:
     if limit is not None:
         known = limit if known is None else min(known, limit)
     return known if known is None else int(known)
+
+
+def target_name(stream: Any) -> str | None:
+    """The name of the target, if it has one."""
+    if _is_table(stream):
+        y = stream[1]
+        name = y if isinstance(y, str) else getattr(y, "name", None)
+    else:
+        name = getattr(stream, "target", None)
+    return name if isinstance(name, str) and name else None
 
 
 def _is_table(stream: Any) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from millstream import _frames
-from millstream.cli.advice import advice
+from millstream.cli.hints import advice
 from millstream.stream.base import Stream
 from millstream.stream.chunk import Chunk
 from millstream.stream.derived import Derived
-from millstream.stream.home import owned
+from millstream.stream.owner_thread import owned
 from millstream.stream.prefetch import ReadAhead
 
 __all__ = ["Watched"]

@@ -166,7 +166,7 @@ class KSWIN(DriftDetector):
     """
 
     name = "drift.KSWIN"
-    dropped = {"window": "update_many(window) tells it the first numbers"}
+    unsupported = {"window": "update_many(window) tells it the first numbers"}
 
     def __init__(self, alpha: float = 0.005, window_size: int = 100, stat_size: int = 30, seed: int = 0) -> None:
         super().__init__(alpha=alpha, window_size=window_size, stat_size=stat_size, seed=seed)
