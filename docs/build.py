@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import millstream
-from millstream.registry import Entry, entry, face, find
+from millstream.registry import Entry, class_of, entry, find
 
 TOP = Path(__file__).resolve().parent.parent
 REFERENCE = TOP / "docs" / "reference.md"
@@ -92,7 +92,7 @@ def _parameters(declared: Entry) -> Iterator[str]:
 def describe_part(name: str) -> str:
     """One part of the registry."""
     declared = entry(name)
-    parts = sections(inspect.getdoc(face(name)) or "")
+    parts = sections(inspect.getdoc(class_of(name)) or "")
     lines = [
         f"## {name}",
         f"*{declared['role'].replace('_', ' ')}*",
@@ -102,7 +102,7 @@ def describe_part(name: str) -> str:
     parts.pop("Parameters", None)
     written = {"Examples": _example, "References": _references}
     lines += [written.get(heading, f"**{heading}.** {{}}".format)(body) for heading, body in parts.items()]
-    lines += _methods(face(name), [each for each in face(name).__mro__ if each.__module__ in _READABLE])
+    lines += _methods(class_of(name), [each for each in class_of(name).__mro__ if each.__module__ in _READABLE])
     return "\n\n".join(line for line in lines if line)
 
 
@@ -346,7 +346,7 @@ def broken_links() -> list[str]:
 
 def undocumented() -> list[str]:
     """Parts and public names without words."""
-    missing = [name for name in find() if not inspect.getdoc(face(name))]
+    missing = [name for name in find() if not inspect.getdoc(class_of(name))]
     for module, name in public():
         if not inspect.getdoc(getattr(importlib.import_module(f"millstream.{module}"), name)):
             missing.append(f"{module}.{name}")
