@@ -24,6 +24,7 @@ __all__ = [
     "Role",
     "Truth",
     "one_of",
+    "phrase_of",
     "role_named",
     "role_of",
 ]
@@ -93,8 +94,7 @@ class Role(str):
     @property
     def phrase(self) -> str:
         """The word in a sentence: "a classifier"."""
-        words = self.replace("_", " ")
-        return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+        return phrase_of(self)
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -184,7 +184,13 @@ def role_of(model: Any) -> Role | None:
     return next((role for role in ALL if role.verbs[-1] in verbs), None)
 
 
-def one_of(allowed: Iterable[Role]) -> str:
+def phrase_of(word: str) -> str:
+    """The word of any role, of components too, in a sentence: "an optimizer"."""
+    words = word.replace("_", " ")
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def one_of(allowed: Iterable[str]) -> str:
     """Roles in a sentence: "a classifier or a regressor"."""
-    phrases = [role.phrase for role in allowed]
+    phrases = [phrase_of(role) for role in allowed]
     return " or ".join([", ".join(phrases[:-1]), phrases[-1]] if len(phrases) > 1 else phrases)

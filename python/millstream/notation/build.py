@@ -13,7 +13,7 @@ from millstream._echo import quoted
 from millstream.errors import InvalidNotation, InvalidType, MillstreamError
 from millstream.notation.read import read
 from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
-from millstream.roles import STEPS
+from millstream.roles import STEPS, one_of, phrase_of
 from millstream.roles import role_of as base_role
 
 __all__ = ["Vocabulary", "parameters_of", "parse"]
@@ -46,9 +46,7 @@ def parse(text: str, role: str | Collection[str] | None = None, vocabulary: Voca
     builder = _Builder(text, vocabulary or Vocabulary())
     built = builder.build(tree, roles, "")
     if roles and role_of(built) not in roles:
-        phrases = [_article(each) for each in roles]
-        due = " or ".join(filter(None, [", ".join(phrases[:-1]), phrases[-1]]))
-        message = f"expected {due}, got {_what(built)}{builder.other(built, roles)}"
+        message = f"expected {one_of(roles)}, got {_what(built)}{builder.other(built, roles)}"
         raise builder.wrong(message, tree.start, tree.stop)
     return built
 
@@ -62,15 +60,10 @@ def role_of(part: Any) -> str | None:
     return registry.entry(name)["role"] if isinstance(name, str) and name in registry.find() else None
 
 
-def _article(role: str) -> str:
-    word = role.replace("_", " ")
-    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-
-
 def _what(built: Any) -> str:
     """What a thing is, for messages."""
     role = role_of(built)
-    return f"{type(built).__name__}, {_article(role)}" if role else f"the value {quoted(built, 40)}"
+    return f"{type(built).__name__}, {phrase_of(role)}" if role else f"the value {quoted(built, 40)}"
 
 
 class Vocabulary:
