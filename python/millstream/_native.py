@@ -18,7 +18,7 @@ from millstream._part import describe, from_description, to_json
 from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.roles import ANOMALY_DETECTOR, Answer, Role, role_named
+from millstream.roles import ANOMALY_DETECTOR, Role, role_named
 
 __all__ = ["Native"]
 
@@ -248,7 +248,7 @@ class Native(_core.Model):
             raise error.by(self._title()) from None
 
     def _pack(self, answers: Any, proba: bool, like: Any) -> Any:
-        if role_named(self._role()).answer in (Answer.NUMBER, Answer.SCORE):
+        if role_named(self._role()).predicts_numbers:
             return answers
         labels = self._labels()
         if not proba:

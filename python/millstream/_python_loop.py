@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 from millstream import _core, _frames
 from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
-from millstream.roles import TRANSFORMER, Answer, Truth, role_of
+from millstream.roles import TRANSFORMER, Truth, role_of
 
 __all__ = ["Features", "arguments_of", "check_on_error", "restore", "run_rows", "teach", "title_of"]
 
@@ -30,7 +30,7 @@ def check_on_error(on_error: str) -> None:
 def no_answer(model: Any) -> Any:
     """What stands for the prediction of a row that was skipped."""
     role = role_of(model)
-    return math.nan if role is not None and role.answer in (Answer.NUMBER, Answer.SCORE) else None
+    return math.nan if role is not None and role.predicts_numbers else None
 
 
 def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str) -> tuple[list[Any], int]:

@@ -102,6 +102,11 @@ class Role(str):
         return tuple(verb for verb in self.verbs if verb not in _TEACHING)
 
     @property
+    def predicts_numbers(self) -> bool:
+        """True if it predicts one number for an example."""
+        return self.answer in (Answer.NUMBER, Answer.SCORE)
+
+    @property
     def is_evaluated(self) -> bool:
         """True if `evaluate.prequential` scores its predictions against the truth."""
         return bool(self.metrics) and self.evaluated_by == "prequential"

@@ -14,7 +14,6 @@ from millstream.errors import InvalidNotation, InvalidType, MillstreamError
 from millstream.notation.read import read
 from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node, Pairs
 from millstream.roles import STEPS, one_of, phrase_of
-from millstream.roles import role_of as base_role
 
 __all__ = ["Vocabulary", "parameters_of", "parse"]
 
@@ -161,7 +160,7 @@ class _Builder:
         members = []
         for member in node.members:
             built = self.build(member, STEPS, "")
-            if base_role(built) not in STEPS:
+            if role_of(built) not in STEPS:
                 hint = self.other(built, STEPS)
                 raise self.wrong(
                     f"{quoted(node.sign)} joins models, got {_what(built)}{hint}", member.start, member.stop
