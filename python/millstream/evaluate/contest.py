@@ -24,7 +24,7 @@ from millstream.evaluate.inputs import chosen_metrics, common_role, named_models
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.predictions import Predictions, Sink, decoded
 from millstream.evaluate.progress import Progress
-from millstream.evaluate.python_loop import PythonRun, stopped
+from millstream.evaluate.python_loop import AnomalyRun, PythonRun, stopped
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results
 from millstream.evaluate.times import Times
@@ -267,7 +267,8 @@ class Contest:
             )
             if not native:
                 theirs = [metric for metric in own.values() if not isinstance(metric, _core.Metric)]
-                self.loops[name] = PythonRun(
+                run = AnomalyRun if role.answer is Answer.SCORE else PythonRun
+                self.loops[name] = run(
                     self.engines[False],
                     counts[native],
                     model,

@@ -22,7 +22,7 @@ from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.times import NO_TIME
 from millstream.roles import Answer, role_named, role_of
 
-__all__ = ["PythonRun", "stopped"]
+__all__ = ["AnomalyRun", "PythonRun", "stopped"]
 
 
 def stopped(error: Exception, row: int) -> Exception:
@@ -60,18 +60,6 @@ class PythonMetrics:
                 _update(metric, *outcome)
             rolling.append(float(metric.get()))
         return [float(metric.get()) for metric in self.metrics], rolling
-
-
-def _check_anomaly_label(who: str, y: Any) -> None:
-    """Scores of an anomaly detector are compared with labels that say which rows are anomalies."""
-    try:
-        known = bool(y == 0) or bool(y == 1)
-    except (TypeError, ValueError):
-        known = False
-    if not known:
-        raise InvalidValue(
-            f"{who}: an anomaly detector is scored against labels True and False, or 1 and 0, got {typed(y)}"
-        )
 
 
 def wants_probabilities(metric: Any) -> bool:
@@ -180,26 +168,13 @@ class PythonRun:
 
     def predict(self, x: Any) -> tuple[Any, Any]:
         """The answer, and the probabilities if a metric wants them."""
-        if self.role.answer is Answer.SCORE:
-            score = anomaly_score(self.model, x)
-            return score, {False: 1.0 - score, True: score}
         return self.model.predict_one(x), self.model.predict_proba_one(x) if self.proba else None
-
-    def decided(self, score: float) -> bool:
-        """Whether a score is that of an anomaly: as a filter decides, or from 0.5 on."""
-        classify = getattr(self.model, "classify", None)
-        return bool(classify(score)) if callable(classify) else score >= 0.5
 
     def learn(self, row: int, x: Any, y: Any, w: float) -> None:
         """Learn one example; the checks are those of native models."""
-        if self.role.answer is Answer.SCORE:
-            _check_anomaly_label(title_of(self.model), y)
         check_example(title_of(self.model), self.role, y, w)
         before = 0 if self.monitor is None else self.monitor.event_count
-        if self.role.answer is Answer.SCORE:
-            # The label is for the score; a detector need not take it.
-            teach(self.model, x, y, w)
-        elif w == 1.0:
+        if w == 1.0:
             self.model.learn_one(x, y)
         elif w > 0.0:
             self.model.learn_one(x, y, w)
@@ -209,8 +184,6 @@ class PythonRun:
     def score(self, row: int, y: Any, w: float, answer: tuple[Any, Any]) -> None:
         """Score an example as it was predicted."""
         predicted, probabilities = answer
-        if self.role.answer is Answer.SCORE:
-            predicted = self.decided(predicted)
         self.engine.observe(self.place, self.model, row, y, predicted, probabilities, w, len(self.waiting))
         if row >= self.settings.warmup and predicted is not None:
             self.metrics.update(y, predicted, probabilities, w)
@@ -236,3 +209,31 @@ class PythonRun:
             self.engine.set_aside(self.place, row, str(error))
             return
         raise stopped(error, row)
+
+
+class AnomalyRun(PythonRun):
+    """An anomaly detector on its way: it learns without labels, and its scores are compared with them."""
+
+    def predict(self, x: Any) -> tuple[Any, Any]:
+        """The score, also as the probability of an anomaly."""
+        score = anomaly_score(self.model, x)
+        return score, {False: 1.0 - score, True: score}
+
+    def learn(self, row: int, x: Any, y: Any, w: float) -> None:
+        """Learn one example; the label must say whether it is an anomaly, and a detector need not take it."""
+        try:
+            known = bool(y == 0) or bool(y == 1)
+        except (TypeError, ValueError):
+            known = False
+        if not known:
+            must = "an anomaly detector is scored against labels True and False, or 1 and 0"
+            raise InvalidValue(f"{title_of(self.model)}: {must}, got {typed(y)}")
+        check_example(title_of(self.model), self.role, y, w)
+        teach(self.model, x, y, w)
+
+    def score(self, row: int, y: Any, w: float, answer: tuple[Any, Any]) -> None:
+        """Score what a filter decides, or call scores from 0.5 on an anomaly."""
+        score, probabilities = answer
+        classify = getattr(self.model, "classify", None)
+        decided = bool(classify(score)) if callable(classify) else score >= 0.5
+        super().score(row, y, w, (decided, probabilities))
