@@ -26,6 +26,7 @@ __all__ = [
     "are_objects",
     "catalogue",
     "count_lines",
+    "former_names",
     "hash_feature",
     "hash_words",
     "kernel",
@@ -40,6 +41,7 @@ __all__ = [
 __version__: str
 
 def catalogue() -> str: ...
+def former_names(name: str) -> dict[str, str]: ...
 def resolve(description: str) -> str: ...
 def seal(description: str, count: int, state: bytes) -> bytes: ...
 def loss(

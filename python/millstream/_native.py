@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from millstream import _core, _frames, verbs
-from millstream._part import describe, from_description, to_json
+from millstream._part import describe, from_description, to_json, without_aliases
 from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
@@ -154,8 +154,9 @@ class Native(_core.Model):
                 parameters = self._description_dict["parameters"]
             except InvalidValue as unbuilt:
                 raise AttributeError(str(unbuilt)) from None
-            if name in parameters:
-                return from_description(parameters[name])
+            parameter = getattr(type(self), "aliases", {}).get(name, name)
+            if parameter in parameters:
+                return from_description(parameters[parameter])
         raise verbs.missing(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -192,7 +193,10 @@ class Native(_core.Model):
     def clone(self, **changes: Any) -> Self:
         """A new model with the same parameters, but for `changes`, that has learned nothing."""
         kind: Any = type(self)
-        return cast("Self", kind._from_parameters({**self._description_dict["parameters"], **changes}))
+        return cast(
+            "Self",
+            kind._from_parameters({**self._description_dict["parameters"], **without_aliases(kind, changes)}),
+        )
 
     def _member(self, place: int) -> Any:
         """A copy of a step or part as a model of its own."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import json
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
@@ -20,10 +21,12 @@ __all__ = [
     "Part",
     "clone_value",
     "describe",
+    "forwarded",
     "from_description",
     "shown_part",
     "to_json",
     "unlearned_copy",
+    "without_aliases",
 ]
 
 
@@ -45,6 +48,43 @@ def describe(value: Any) -> Any:
     return value
 
 
+_Constructor = TypeVar("_Constructor", bound=Callable[..., None])
+
+if TYPE_CHECKING:
+
+    def forwarded(constructor: _Constructor) -> _Constructor:
+        """Generate the body of a constructor that only forwards its arguments, by name, to the base class."""
+
+else:
+
+    class forwarded:  # noqa: N801
+        """Generate the body of a constructor that only forwards its arguments, by name, to the base class."""
+
+        def __init__(self, constructor: Callable[..., None]) -> None:
+            self._constructor = constructor
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            setattr(owner, name, _forwarding(owner, self._constructor))
+
+
+def _forwarding(owner: type, constructor: Any) -> Callable[..., None]:
+    code = constructor.__code__
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    positional = names[: code.co_argcount - 1]
+    values = constructor.__defaults__ or ()
+    defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
+    defaults |= constructor.__kwdefaults__ or {}
+
+    @functools.wraps(constructor)
+    def __init__(self: object, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        # Its body is empty: Python checks the call, and words the error of a wrong one.
+        constructor(self, *args, **kwargs)
+        given = defaults | dict(zip(positional, args, strict=False)) | kwargs
+        super(owner, self).__init__(**{name: given[name] for name in names})  # type: ignore[arg-type]
+
+    return __init__
+
+
 class Part:
     """Anything with a name in the registry, or a user's own: parameters, description, representation."""
 
@@ -57,18 +97,22 @@ class Part:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        aliases, unsupported, own = cls.aliases, cls.unsupported, cls.__dict__.get("__init__")
-        if own is not None and cls.name and cls.__module__.startswith("millstream."):
+        own: Any = cls.__dict__.get("__init__")
+        if own is None:
+            return
+        if cls.name and cls.__module__.startswith("millstream."):
             # What Python says of a wrong call begins with this; a compiled form has a private name.
-            own.__qualname__ = f"{cls.name}.__init__"
-        if not (aliases or unsupported) or own is None:
+            inspect.unwrap(own).__qualname__ = f"{cls.name}.__init__"
+            cls.aliases = {**_core.former_names(cls.name), **cls.aliases}
+        aliases, unsupported = cls.aliases, cls.unsupported
+        if not (aliases or unsupported):
             return
 
         def __init__(self: Part, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             for name in kwargs:
                 if name in unsupported:
                     raise InvalidType(f"{cls.name}: there is no {name}: {unsupported[name]}")
-            own(self, *args, **{aliases.get(name, name): value for name, value in kwargs.items()})
+            own(self, *args, **without_aliases(cls, kwargs))
 
         __init__.__wrapped__ = own  # type: ignore[attr-defined]
         __init__.__doc__ = own.__doc__
@@ -103,7 +147,7 @@ class Part:
                     f"{type(self).__name__}: clone() needs the argument {quoted(name)} of __init__, "
                     f"which should be kept as an attribute: self.{name} = {name}"
                 )
-        return type(self)(**{**parameters, **changes})
+        return type(self)(**{**parameters, **without_aliases(type(self), changes)})
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
@@ -113,6 +157,18 @@ class Part:
             if not (name in defaults and _same(value, defaults[name].default))
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def without_aliases(cls: type[Part], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by the names of the parameters; both names of one are refused."""
+    renamed: dict[str, Any] = {}
+    for name, value in given.items():
+        parameter = cls.aliases.get(name, name)
+        if parameter in renamed:
+            other = next(other for other in given if cls.aliases.get(other, other) == parameter)
+            raise InvalidType(f"{cls.name}: {other} and {name} are the same parameter; pass one of them")
+        renamed[parameter] = value
+    return renamed
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -173,6 +229,7 @@ def _parameter(part: Any, name: str) -> Any:
     """A parameter as an attribute."""
     if not name.startswith("_"):
         parameters = part.__dict__.get("_description", {}).get("parameters", {})
+        name = part.aliases.get(name, name)
         if name in parameters:
             return from_description(parameters[name])
     raise AttributeError(f"{type(part).__name__!r} object has no attribute {name!r}")

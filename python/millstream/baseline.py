@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Classifier, Regressor
 
 __all__ = ["MajorityClass", "NoChange", "Prior", "TargetMean"]
@@ -31,8 +32,8 @@ class NoChange(Native, Classifier):
 
     name = "baseline.NoChange"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class MajorityClass(Native, Classifier):
@@ -52,8 +53,8 @@ class MajorityClass(Native, Classifier):
 
     name = "baseline.MajorityClass"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Prior(Native, Classifier):
@@ -73,8 +74,8 @@ class Prior(Native, Classifier):
 
     name = "baseline.Prior"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class TargetMean(Native, Regressor):
@@ -94,5 +95,5 @@ class TargetMean(Native, Regressor):
 
     name = "baseline.TargetMean"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Transformer
 
 __all__ = ["BSpline", "Chebyshev", "Fourier", "GaussianRBF", "Grid", "Legendre", "Polynomial"]
@@ -95,8 +96,8 @@ class Polynomial(Basis):
 
     name = "basis.Polynomial"
 
-    def __init__(self, order: int, bounds: Bounds, combine: str = "tensor", outside: str = "refuse") -> None:
-        super().__init__(order=order, bounds=bounds, combine=combine, outside=outside)
+    @forwarded
+    def __init__(self, order: int, bounds: Bounds, combine: str = "tensor", outside: str = "refuse") -> None: ...
 
 
 class Legendre(Basis):
@@ -126,8 +127,8 @@ class Legendre(Basis):
 
     name = "basis.Legendre"
 
-    def __init__(self, order: int, bounds: Bounds, combine: str = "tensor", outside: str = "refuse") -> None:
-        super().__init__(order=order, bounds=bounds, combine=combine, outside=outside)
+    @forwarded
+    def __init__(self, order: int, bounds: Bounds, combine: str = "tensor", outside: str = "refuse") -> None: ...
 
 
 class Chebyshev(Basis):
@@ -157,8 +158,8 @@ class Chebyshev(Basis):
 
     name = "basis.Chebyshev"
 
-    def __init__(self, order: int, bounds: Bounds, combine: str = "tensor", outside: str = "refuse") -> None:
-        super().__init__(order=order, bounds=bounds, combine=combine, outside=outside)
+    @forwarded
+    def __init__(self, order: int, bounds: Bounds, combine: str = "tensor", outside: str = "refuse") -> None: ...
 
 
 class Fourier(Basis):
@@ -190,8 +191,8 @@ class Fourier(Basis):
 
     name = "basis.Fourier"
 
-    def __init__(self, order: int, bounds: Bounds, combine: str = "tensor", outside: str = "refuse") -> None:
-        super().__init__(order=order, bounds=bounds, combine=combine, outside=outside)
+    @forwarded
+    def __init__(self, order: int, bounds: Bounds, combine: str = "tensor", outside: str = "refuse") -> None: ...
 
 
 class GaussianRBF(Basis):
@@ -231,6 +232,7 @@ class GaussianRBF(Basis):
     name = "basis.GaussianRBF"
     aliases = {"centers": "centres"}
 
+    @forwarded
     def __init__(
         self,
         bounds: Bounds,
@@ -239,10 +241,7 @@ class GaussianRBF(Basis):
         centres: Sequence[float] | Sequence[Sequence[float]] | None = None,
         combine: str = "tensor",
         outside: str = "refuse",
-    ) -> None:
-        super().__init__(
-            bounds=bounds, count=count, width=width, centres=centres, combine=combine, outside=outside
-        )
+    ) -> None: ...
 
 
 class BSpline(Basis):
@@ -278,6 +277,7 @@ class BSpline(Basis):
 
     name = "basis.BSpline"
 
+    @forwarded
     def __init__(
         self,
         bounds: Bounds,
@@ -285,8 +285,7 @@ class BSpline(Basis):
         degree: int = 3,
         combine: str = "tensor",
         outside: str = "refuse",
-    ) -> None:
-        super().__init__(bounds=bounds, intervals=intervals, degree=degree, combine=combine, outside=outside)
+    ) -> None: ...
 
 
 class Grid(Basis):
@@ -324,5 +323,7 @@ class Grid(Basis):
 
     name = "basis.Grid"
 
-    def __init__(self, bounds: Bounds, count: int = 11, combine: str = "tensor", outside: str = "refuse") -> None:
-        super().__init__(bounds=bounds, count=count, combine=combine, outside=outside)
+    @forwarded
+    def __init__(
+        self, bounds: Bounds, count: int = 11, combine: str = "tensor", outside: str = "refuse"
+    ) -> None: ...

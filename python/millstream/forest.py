@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Classifier, Regressor
 from millstream.compose.members import find_member
 from millstream.drift import ADWIN
@@ -159,6 +160,7 @@ class ARFClassifier(Forest, Classifier):
     }
     unsupported = {**UNSUPPORTED, **_UNSUPPORTED_METRIC}
 
+    @forwarded
     def __init__(
         self,
         n_models: int = 10,
@@ -183,31 +185,7 @@ class ARFClassifier(Forest, Classifier):
         max_bytes: int | None = None,
         seed: int = 1,
         n_threads: int | None = 1,
-    ) -> None:
-        super().__init__(
-            n_models=n_models,
-            max_features=max_features,
-            poisson_rate=poisson_rate,
-            drift_detector=drift_detector,
-            warning_detector=warning_detector,
-            disable_weighted_vote=disable_weighted_vote,
-            grace_period=grace_period,
-            delta=delta,
-            tau=tau,
-            max_depth=max_depth,
-            split_criterion=split_criterion,
-            leaf_prediction=leaf_prediction,
-            n_splits=n_splits,
-            splitter=splitter,
-            n_bins=n_bins,
-            binary_split=binary_split,
-            min_branch_fraction=min_branch_fraction,
-            max_share_to_split=max_share_to_split,
-            merit_preprune=merit_preprune,
-            max_bytes=max_bytes,
-            seed=seed,
-            n_threads=n_threads,
-        )
+    ) -> None: ...
 
 
 class ARFRegressor(Forest, Regressor):

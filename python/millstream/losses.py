@@ -17,7 +17,7 @@ import numpy as np
 
 from millstream import _core
 from millstream._echo import typed
-from millstream._part import Config
+from millstream._part import Config, forwarded
 from millstream.errors import InvalidValue
 
 __all__ = [
@@ -75,8 +75,8 @@ class Squared(Loss):
 
     name = "losses.Squared"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Absolute(Loss):
@@ -91,8 +91,8 @@ class Absolute(Loss):
 
     name = "losses.Absolute"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Huber(Loss):
@@ -118,8 +118,8 @@ class Huber(Loss):
 
     name = "losses.Huber"
 
-    def __init__(self, epsilon: float = 0.1) -> None:
-        super().__init__(epsilon=epsilon)
+    @forwarded
+    def __init__(self, epsilon: float = 0.1) -> None: ...
 
 
 class Quantile(Loss):
@@ -145,8 +145,8 @@ class Quantile(Loss):
 
     name = "losses.Quantile"
 
-    def __init__(self, alpha: float = 0.5) -> None:
-        super().__init__(alpha=alpha)
+    @forwarded
+    def __init__(self, alpha: float = 0.5) -> None: ...
 
 
 class EpsilonInsensitive(Loss):
@@ -171,8 +171,8 @@ class EpsilonInsensitive(Loss):
     name = "losses.EpsilonInsensitive"
     aliases = {"eps": "epsilon"}
 
-    def __init__(self, epsilon: float = 0.1) -> None:
-        super().__init__(epsilon=epsilon)
+    @forwarded
+    def __init__(self, epsilon: float = 0.1) -> None: ...
 
 
 class Poisson(Loss):
@@ -189,8 +189,8 @@ class Poisson(Loss):
 
     name = "losses.Poisson"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Logistic(Loss):
@@ -205,8 +205,8 @@ class Logistic(Loss):
 
     name = "losses.Logistic"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Hinge(Loss):
@@ -229,8 +229,8 @@ class Hinge(Loss):
 
     name = "losses.Hinge"
 
-    def __init__(self, threshold: float = 1.0) -> None:
-        super().__init__(threshold=threshold)
+    @forwarded
+    def __init__(self, threshold: float = 1.0) -> None: ...
 
 
 class SquaredHinge(Loss):
@@ -247,8 +247,8 @@ class SquaredHinge(Loss):
 
     name = "losses.SquaredHinge"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class ModifiedHuber(Loss):
@@ -270,8 +270,8 @@ class ModifiedHuber(Loss):
 
     name = "losses.ModifiedHuber"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Focal(Loss):
@@ -299,8 +299,8 @@ class Focal(Loss):
 
     name = "losses.Focal"
 
-    def __init__(self, gamma: float = 2.0) -> None:
-        super().__init__(gamma=gamma)
+    @forwarded
+    def __init__(self, gamma: float = 2.0) -> None: ...
 
 
 class FocalStar(Loss):
@@ -329,8 +329,8 @@ class FocalStar(Loss):
 
     name = "losses.FocalStar"
 
-    def __init__(self, gamma: float = 2.0, beta: float = 1.0) -> None:
-        super().__init__(gamma=gamma, beta=beta)
+    @forwarded
+    def __init__(self, gamma: float = 2.0, beta: float = 1.0) -> None: ...
 
 
 #: River's names for the same.

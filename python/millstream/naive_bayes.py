@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Classifier
 
 __all__ = ["GaussianNB"]
@@ -62,5 +63,5 @@ class GaussianNB(Native, Classifier):
 
     name = "naive_bayes.GaussianNB"
 
-    def __init__(self, alpha: float = 1.0, ddof: int = 0) -> None:
-        super().__init__(alpha=alpha, ddof=ddof)
+    @forwarded
+    def __init__(self, alpha: float = 1.0, ddof: int = 0) -> None: ...

@@ -7,6 +7,7 @@ weights for the same `seed`: the network says 0 until it has learned. They diffe
 from __future__ import annotations
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Regressor
 from millstream.basis import Bounds
 from millstream.losses import Loss
@@ -84,6 +85,7 @@ class IRMARegressor(Native, Regressor):
 
     name = "neural_network.IRMARegressor"
 
+    @forwarded
     def __init__(
         self,
         bounds: Bounds,
@@ -97,20 +99,7 @@ class IRMARegressor(Native, Regressor):
         inner_steps: int = 2,
         outside: str = "refuse",
         seed: int = 0,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            hidden_units=hidden_units,
-            stiffness=stiffness,
-            growth=growth,
-            schedule=schedule,
-            cap=cap,
-            damping=damping,
-            samples=samples,
-            inner_steps=inner_steps,
-            outside=outside,
-            seed=seed,
-        )
+    ) -> None: ...
 
 
 class MLPRegressor(Native, Regressor):
@@ -154,6 +143,7 @@ class MLPRegressor(Native, Regressor):
 
     name = "neural_network.MLPRegressor"
 
+    @forwarded
     def __init__(
         self,
         hidden_units: int = 16,
@@ -161,7 +151,4 @@ class MLPRegressor(Native, Regressor):
         loss: Loss | str = "losses.Squared",
         clip_gradient: float = 1e12,
         seed: int = 0,
-    ) -> None:
-        super().__init__(
-            hidden_units=hidden_units, optimizer=optimizer, loss=loss, clip_gradient=clip_gradient, seed=seed
-        )
+    ) -> None: ...

@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 
 from millstream import losses as losses  # River has them here: `optim.losses.Huber`
-from millstream._part import Config
+from millstream._part import Config, forwarded
 
 __all__ = [
     "SGD",
@@ -72,8 +72,8 @@ class Constant(Schedule):
 
     name = "optim.Constant"
 
-    def __init__(self, learning_rate: float = 0.01) -> None:
-        super().__init__(learning_rate=learning_rate)
+    @forwarded
+    def __init__(self, learning_rate: float = 0.01) -> None: ...
 
 
 class InverseSquareRoot(Schedule):
@@ -100,8 +100,8 @@ class InverseSquareRoot(Schedule):
 
     name = "optim.InverseSquareRoot"
 
-    def __init__(self, learning_rate: float = 0.01) -> None:
-        super().__init__(learning_rate=learning_rate)
+    @forwarded
+    def __init__(self, learning_rate: float = 0.01) -> None: ...
 
 
 class InverseScaling(Schedule):
@@ -126,8 +126,8 @@ class InverseScaling(Schedule):
 
     name = "optim.InverseScaling"
 
-    def __init__(self, learning_rate: float = 0.01, power: float = 0.5) -> None:
-        super().__init__(learning_rate=learning_rate, power=power)
+    @forwarded
+    def __init__(self, learning_rate: float = 0.01, power: float = 0.5) -> None: ...
 
 
 class Optimal(Schedule):
@@ -156,8 +156,8 @@ class Optimal(Schedule):
 
     name = "optim.Optimal"
 
-    def __init__(self, alpha: float = 0.0001) -> None:
-        super().__init__(alpha=alpha)
+    @forwarded
+    def __init__(self, alpha: float = 0.0001) -> None: ...
 
 
 class SGD(Optimizer):
@@ -183,8 +183,8 @@ class SGD(Optimizer):
 
     name = "optim.SGD"
 
-    def __init__(self, learning_rate: float | Schedule = 0.01) -> None:
-        super().__init__(learning_rate=learning_rate)
+    @forwarded
+    def __init__(self, learning_rate: float | Schedule = 0.01) -> None: ...
 
 
 class Momentum(Optimizer):
@@ -213,8 +213,8 @@ class Momentum(Optimizer):
 
     name = "optim.Momentum"
 
-    def __init__(self, learning_rate: float | Schedule = 0.1, rho: float = 0.9) -> None:
-        super().__init__(learning_rate=learning_rate, rho=rho)
+    @forwarded
+    def __init__(self, learning_rate: float | Schedule = 0.1, rho: float = 0.9) -> None: ...
 
 
 class Nesterov(Optimizer):
@@ -245,8 +245,8 @@ class Nesterov(Optimizer):
 
     name = "optim.Nesterov"
 
-    def __init__(self, learning_rate: float | Schedule = 0.1, rho: float = 0.9) -> None:
-        super().__init__(learning_rate=learning_rate, rho=rho)
+    @forwarded
+    def __init__(self, learning_rate: float | Schedule = 0.1, rho: float = 0.9) -> None: ...
 
 
 class AdaGrad(Optimizer):
@@ -289,8 +289,10 @@ class AdaGrad(Optimizer):
 
     name = "optim.AdaGrad"
 
-    def __init__(self, learning_rate: float | Schedule = 0.1, epsilon: float = 1e-8, full: bool = False) -> None:
-        super().__init__(learning_rate=learning_rate, epsilon=epsilon, full=full)
+    @forwarded
+    def __init__(
+        self, learning_rate: float | Schedule = 0.1, epsilon: float = 1e-8, full: bool = False
+    ) -> None: ...
 
 
 class AdaDelta(Optimizer):
@@ -321,8 +323,8 @@ class AdaDelta(Optimizer):
 
     name = "optim.AdaDelta"
 
-    def __init__(self, rho: float = 0.95, epsilon: float = 1e-8) -> None:
-        super().__init__(rho=rho, epsilon=epsilon)
+    @forwarded
+    def __init__(self, rho: float = 0.95, epsilon: float = 1e-8) -> None: ...
 
 
 class RMSProp(Optimizer):
@@ -355,8 +357,8 @@ class RMSProp(Optimizer):
 
     name = "optim.RMSProp"
 
-    def __init__(self, learning_rate: float | Schedule = 0.1, rho: float = 0.9, epsilon: float = 1e-8) -> None:
-        super().__init__(learning_rate=learning_rate, rho=rho, epsilon=epsilon)
+    @forwarded
+    def __init__(self, learning_rate: float | Schedule = 0.1, rho: float = 0.9, epsilon: float = 1e-8) -> None: ...
 
 
 class Adam(Optimizer):
@@ -389,14 +391,14 @@ class Adam(Optimizer):
 
     name = "optim.Adam"
 
+    @forwarded
     def __init__(
         self,
         learning_rate: float | Schedule = 0.1,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-8,
-    ) -> None:
-        super().__init__(learning_rate=learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+    ) -> None: ...
 
 
 class FTRLProximal(Optimizer):
@@ -432,8 +434,8 @@ class FTRLProximal(Optimizer):
 
     name = "optim.FTRLProximal"
 
-    def __init__(self, alpha: float = 0.05, beta: float = 1.0, l1: float = 0.0, l2: float = 1.0) -> None:
-        super().__init__(alpha=alpha, beta=beta, l1=l1, l2=l2)
+    @forwarded
+    def __init__(self, alpha: float = 0.05, beta: float = 1.0, l1: float = 0.0, l2: float = 1.0) -> None: ...
 
 
 class Adaptive(Optimizer):
@@ -477,8 +479,8 @@ class Adaptive(Optimizer):
 
     name = "optim.Adaptive"
 
-    def __init__(self, learning_rate: float = 0.5) -> None:
-        super().__init__(learning_rate=learning_rate)
+    @forwarded
+    def __init__(self, learning_rate: float = 0.5) -> None: ...
 
 
 class CoinBetting(Optimizer):
@@ -512,8 +514,8 @@ class CoinBetting(Optimizer):
 
     name = "optim.CoinBetting"
 
-    def __init__(self, wealth: float = 1.0) -> None:
-        super().__init__(wealth=wealth)
+    @forwarded
+    def __init__(self, wealth: float = 1.0) -> None: ...
 
 
 class OnlineNewtonStep(Optimizer):
@@ -548,8 +550,8 @@ class OnlineNewtonStep(Optimizer):
 
     name = "optim.OnlineNewtonStep"
 
-    def __init__(self, learning_rate: float | Schedule = 1.0, epsilon: float = 1.0) -> None:
-        super().__init__(learning_rate=learning_rate, epsilon=epsilon)
+    @forwarded
+    def __init__(self, learning_rate: float | Schedule = 1.0, epsilon: float = 1.0) -> None: ...
 
 
 #: River's name for the same.

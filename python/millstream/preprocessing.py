@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Transformer
 
 __all__ = ["Imputer", "MaxAbsScaler", "MinMaxScaler", "OneHotEncoder", "StandardScaler"]
@@ -38,8 +39,8 @@ class StandardScaler(Native, Transformer):
 
     name = "preprocessing.StandardScaler"
 
-    def __init__(self, with_mean: bool = True, with_std: bool = True) -> None:
-        super().__init__(with_mean=with_mean, with_std=with_std)
+    @forwarded
+    def __init__(self, with_mean: bool = True, with_std: bool = True) -> None: ...
 
 
 class MinMaxScaler(Native, Transformer):
@@ -73,8 +74,8 @@ class MinMaxScaler(Native, Transformer):
 
     name = "preprocessing.MinMaxScaler"
 
-    def __init__(self, low: float = 0.0, high: float = 1.0, clip: bool = False) -> None:
-        super().__init__(low=low, high=high, clip=clip)
+    @forwarded
+    def __init__(self, low: float = 0.0, high: float = 1.0, clip: bool = False) -> None: ...
 
 
 class MaxAbsScaler(Native, Transformer):
@@ -95,8 +96,8 @@ class MaxAbsScaler(Native, Transformer):
 
     name = "preprocessing.MaxAbsScaler"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class OneHotEncoder(Native, Transformer):
@@ -129,8 +130,8 @@ class OneHotEncoder(Native, Transformer):
 
     name = "preprocessing.OneHotEncoder"
 
-    def __init__(self, drop_zeros: bool = False, drop_first: bool = False) -> None:
-        super().__init__(drop_zeros=drop_zeros, drop_first=drop_first)
+    @forwarded
+    def __init__(self, drop_zeros: bool = False, drop_first: bool = False) -> None: ...
 
 
 class Imputer(Native, Transformer):
@@ -167,16 +168,11 @@ class Imputer(Native, Transformer):
 
     name = "preprocessing.Imputer"
 
+    @forwarded
     def __init__(
         self,
         strategy: str = "mean",
         fill_value: float = 0.0,
         nominal_strategy: str = "most_frequent",
         nominal_fill_value: str = "missing",
-    ) -> None:
-        super().__init__(
-            strategy=strategy,
-            fill_value=fill_value,
-            nominal_strategy=nominal_strategy,
-            nominal_fill_value=nominal_fill_value,
-        )
+    ) -> None: ...

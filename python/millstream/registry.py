@@ -27,6 +27,7 @@ class ParameterEntry(TypedDict):
     must_be: str
     bounds: list[Any] | None
     words: str
+    formerly: list[str]
 
 
 class Entry(TypedDict):

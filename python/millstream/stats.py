@@ -15,6 +15,7 @@ from typing import Any
 
 from millstream import _core
 from millstream._measures import Measure, numbers
+from millstream._part import forwarded
 from millstream.errors import InvalidType
 
 __all__ = [
@@ -94,8 +95,8 @@ class Count(Statistic):
 
     name = "stats.Count"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Sum(Statistic):
@@ -116,8 +117,8 @@ class Sum(Statistic):
 
     name = "stats.Sum"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Mean(Statistic):
@@ -138,8 +139,8 @@ class Mean(Statistic):
 
     name = "stats.Mean"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Var(Statistic):
@@ -166,8 +167,8 @@ class Var(Statistic):
 
     name = "stats.Var"
 
-    def __init__(self, ddof: int = 1) -> None:
-        super().__init__(ddof=ddof)
+    @forwarded
+    def __init__(self, ddof: int = 1) -> None: ...
 
 
 class Skew(Statistic):
@@ -194,8 +195,8 @@ class Skew(Statistic):
 
     name = "stats.Skew"
 
-    def __init__(self, bias: bool = False) -> None:
-        super().__init__(bias=bias)
+    @forwarded
+    def __init__(self, bias: bool = False) -> None: ...
 
 
 class Kurtosis(Statistic):
@@ -222,8 +223,8 @@ class Kurtosis(Statistic):
 
     name = "stats.Kurtosis"
 
-    def __init__(self, bias: bool = False) -> None:
-        super().__init__(bias=bias)
+    @forwarded
+    def __init__(self, bias: bool = False) -> None: ...
 
 
 class Cov(_Pairs):
@@ -250,8 +251,8 @@ class Cov(_Pairs):
 
     name = "stats.Cov"
 
-    def __init__(self, ddof: int = 1) -> None:
-        super().__init__(ddof=ddof)
+    @forwarded
+    def __init__(self, ddof: int = 1) -> None: ...
 
 
 class PearsonCorr(_Pairs):
@@ -273,8 +274,8 @@ class PearsonCorr(_Pairs):
 
     name = "stats.PearsonCorr"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class EWMean(Statistic):
@@ -300,8 +301,8 @@ class EWMean(Statistic):
 
     name = "stats.EWMean"
 
-    def __init__(self, fading_factor: float = 0.5) -> None:
-        super().__init__(fading_factor=fading_factor)
+    @forwarded
+    def __init__(self, fading_factor: float = 0.5) -> None: ...
 
 
 class EWVar(Statistic):
@@ -327,8 +328,8 @@ class EWVar(Statistic):
 
     name = "stats.EWVar"
 
-    def __init__(self, fading_factor: float = 0.5) -> None:
-        super().__init__(fading_factor=fading_factor)
+    @forwarded
+    def __init__(self, fading_factor: float = 0.5) -> None: ...
 
 
 class Min(Statistic):
@@ -345,8 +346,8 @@ class Min(Statistic):
 
     name = "stats.Min"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Max(Statistic):
@@ -363,8 +364,8 @@ class Max(Statistic):
 
     name = "stats.Max"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Quantile(Statistic):
@@ -398,8 +399,8 @@ class Quantile(Statistic):
 
     name = "stats.Quantile"
 
-    def __init__(self, q: float = 0.5) -> None:
-        super().__init__(q=q)
+    @forwarded
+    def __init__(self, q: float = 0.5) -> None: ...
 
     @property
     def error(self) -> float:

@@ -119,11 +119,13 @@ pub struct Parameter {
     pub kind: Kind,
     pub default: Default,
     pub words: &'static str,
+    /// Names that the parameter had in earlier versions: descriptions and saved files may still use them.
+    pub formerly: &'static [&'static str],
 }
 
 impl Parameter {
     pub const fn new(name: &'static str, kind: Kind, default: Default, words: &'static str) -> Self {
-        Parameter { name, kind, default, words }
+        Parameter { name, kind, default, words, formerly: &[] }
     }
 
     /// The same with another default.
@@ -131,9 +133,19 @@ impl Parameter {
         Parameter { default, ..self }
     }
 
-    /// The same in other words.
+    /// The same with another description.
     pub const fn with_words(self, words: &'static str) -> Self {
         Parameter { words, ..self }
+    }
+
+    /// The same with the names of earlier versions.
+    pub const fn formerly(self, formerly: &'static [&'static str]) -> Self {
+        Parameter { formerly, ..self }
+    }
+
+    /// Whether this is its name, or was in an earlier version.
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.formerly.contains(&name)
     }
 }
 
@@ -416,7 +428,7 @@ impl<'a> Arguments<'a> {
 /// Check `given` against the declared parameters and fill in the defaults.
 pub fn resolve(who: &str, parameters: &[Parameter], given: &Map<String, Value>) -> Result<Map<String, Value>> {
     for name in given.keys() {
-        if !parameters.iter().any(|parameter| parameter.name == name) {
+        if !parameters.iter().any(|parameter| parameter.is_called(name)) {
             let known: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
             let hint = registry::nearest(name, known.iter().copied())
                 .map(|near| format!(", did you mean {near}?"))
@@ -429,7 +441,14 @@ pub fn resolve(who: &str, parameters: &[Parameter], given: &Map<String, Value>) 
     }
     let mut resolved = Map::new();
     for parameter in parameters {
-        let value = match given.get(parameter.name) {
+        let mut names = given.keys().filter(|name| parameter.is_called(name));
+        let name = names.next();
+        if let (Some(name), Some(other)) = (name, names.next()) {
+            return Err(Fault::wrong_type(format!(
+                "{who}: {name} and {other} are the same parameter; pass one of them"
+            )));
+        }
+        let value = match name.and_then(|name| given.get(name)) {
             Some(value) => parameter.kind.resolve(who, parameter.name, value)?,
             None => match parameter.default {
                 Default::Required => {

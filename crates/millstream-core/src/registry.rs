@@ -306,6 +306,7 @@ pub fn catalogue() -> Value {
                         "must_be": parameter.kind.words(),
                         "bounds": bounds(&parameter.kind),
                         "words": parameter.words,
+                        "formerly": parameter.formerly,
                     })
                 })
                 .collect();
@@ -317,6 +318,13 @@ pub fn catalogue() -> Value {
             })
         })
         .collect()
+}
+
+/// The former name of each renamed parameter of a component, and its present name.
+pub fn former_names(name: &str) -> impl Iterator<Item = (&'static str, &'static str)> + use<'_> {
+    let declared = DECLARATIONS.iter().filter(move |declaration| declaration.name == name);
+    let parameters = declared.flat_map(|declaration| declaration.parameters);
+    parameters.flat_map(|parameter| parameter.formerly.iter().map(|former| (*former, parameter.name)))
 }
 
 /// `[low, low included, high, high included]` of a number, null for the rest and for no bound.

@@ -67,6 +67,12 @@ mod _core {
         millstream_core::registry::catalogue().to_string()
     }
 
+    /// The former name of each renamed parameter of a component, and its present name.
+    #[pyfunction]
+    fn former_names(name: &str) -> std::collections::HashMap<&'static str, &'static str> {
+        millstream_core::registry::former_names(name).collect()
+    }
+
     /// The canonical form of a description, both in JSON.
     #[pyfunction]
     fn resolve(py: Python<'_>, description: &str) -> PyResult<String> {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import AnomalyDetector
 
 __all__ = ["GaussianScorer"]
@@ -58,5 +59,5 @@ class GaussianScorer(Native, AnomalyDetector):
 
     name = "anomaly.GaussianScorer"
 
-    def __init__(self, window_size: int | None = None, grace_period: int = 100) -> None:
-        super().__init__(window_size=window_size, grace_period=grace_period)
+    @forwarded
+    def __init__(self, window_size: int | None = None, grace_period: int = 100) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.drift.row_detector import FeatureDriftDetector
 
 __all__ = ["ClusterDrift"]
@@ -59,6 +60,7 @@ class ClusterDrift(FeatureDriftDetector):
 
     name = "drift.ClusterDrift"
 
+    @forwarded
     def __init__(
         self,
         reference_size: int = 500,
@@ -70,15 +72,4 @@ class ClusterDrift(FeatureDriftDetector):
         alpha_warning: float = 0.01,
         correction: str = "holm",
         seed: int = 0,
-    ) -> None:
-        super().__init__(
-            reference_size=reference_size,
-            window_size=window_size,
-            check_interval=check_interval,
-            reference=reference,
-            n_clusters=n_clusters,
-            alpha=alpha,
-            alpha_warning=alpha_warning,
-            correction=correction,
-            seed=seed,
-        )
+    ) -> None: ...

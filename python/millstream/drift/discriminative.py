@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.drift.row_detector import FeatureDriftDetector
 
 __all__ = ["D3"]
@@ -59,6 +60,7 @@ class D3(FeatureDriftDetector):
 
     name = "drift.D3"
 
+    @forwarded
     def __init__(
         self,
         reference_size: int = 500,
@@ -69,14 +71,4 @@ class D3(FeatureDriftDetector):
         alpha: float = 0.001,
         alpha_warning: float = 0.01,
         correction: str = "holm",
-    ) -> None:
-        super().__init__(
-            reference_size=reference_size,
-            window_size=window_size,
-            check_interval=check_interval,
-            reference=reference,
-            threshold=threshold,
-            alpha=alpha,
-            alpha_warning=alpha_warning,
-            correction=correction,
-        )
+    ) -> None: ...

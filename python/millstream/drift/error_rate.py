@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.drift.base import DriftDetector
 
 __all__ = ["DDM", "EDDM", "FHDDM", "HDDM_A", "HDDM_W", "RDDM", "STEPD", "EWMAChart"]
@@ -35,10 +36,10 @@ class DDM(DriftDetector):
 
     name = "drift.DDM"
 
-    def __init__(self, warm_start: int = 30, warning_threshold: float = 2.0, drift_threshold: float = 3.0) -> None:
-        super().__init__(
-            warm_start=warm_start, warning_threshold=warning_threshold, drift_threshold=drift_threshold
-        )
+    @forwarded
+    def __init__(
+        self, warm_start: int = 30, warning_threshold: float = 2.0, drift_threshold: float = 3.0
+    ) -> None: ...
 
 
 class EDDM(DriftDetector):
@@ -70,8 +71,8 @@ class EDDM(DriftDetector):
 
     name = "drift.EDDM"
 
-    def __init__(self, warm_start: int = 30, alpha: float = 0.95, beta: float = 0.9) -> None:
-        super().__init__(warm_start=warm_start, alpha=alpha, beta=beta)
+    @forwarded
+    def __init__(self, warm_start: int = 30, alpha: float = 0.95, beta: float = 0.9) -> None: ...
 
 
 class RDDM(DriftDetector):
@@ -108,6 +109,7 @@ class RDDM(DriftDetector):
 
     name = "drift.RDDM"
 
+    @forwarded
     def __init__(
         self,
         warm_start: int = 129,
@@ -116,15 +118,7 @@ class RDDM(DriftDetector):
         max_concept: int = 40_000,
         min_stable_concept: int = 7000,
         warn_limit: int = 1400,
-    ) -> None:
-        super().__init__(
-            warm_start=warm_start,
-            warning_threshold=warning_threshold,
-            drift_threshold=drift_threshold,
-            max_concept=max_concept,
-            min_stable_concept=min_stable_concept,
-            warn_limit=warn_limit,
-        )
+    ) -> None: ...
 
 
 class HDDM_A(DriftDetector):  # noqa: N801
@@ -153,17 +147,13 @@ class HDDM_A(DriftDetector):  # noqa: N801
 
     name = "drift.HDDM_A"
 
+    @forwarded
     def __init__(
         self,
         drift_confidence: float = 0.001,
         warning_confidence: float = 0.005,
         two_sided_test: bool = False,
-    ) -> None:
-        super().__init__(
-            drift_confidence=drift_confidence,
-            warning_confidence=warning_confidence,
-            two_sided_test=two_sided_test,
-        )
+    ) -> None: ...
 
 
 class HDDM_W(DriftDetector):  # noqa: N801
@@ -197,19 +187,14 @@ class HDDM_W(DriftDetector):  # noqa: N801
 
     name = "drift.HDDM_W"
 
+    @forwarded
     def __init__(
         self,
         drift_confidence: float = 0.001,
         warning_confidence: float = 0.005,
         lambda_val: float = 0.05,
         two_sided_test: bool = False,
-    ) -> None:
-        super().__init__(
-            drift_confidence=drift_confidence,
-            warning_confidence=warning_confidence,
-            lambda_val=lambda_val,
-            two_sided_test=two_sided_test,
-        )
+    ) -> None: ...
 
 
 class FHDDM(DriftDetector):
@@ -240,17 +225,13 @@ class FHDDM(DriftDetector):
 
     name = "drift.FHDDM"
 
+    @forwarded
     def __init__(
         self,
         sliding_window_size: int = 100,
         confidence_level: float = 1e-6,
         short_window_size: int | None = None,
-    ) -> None:
-        super().__init__(
-            sliding_window_size=sliding_window_size,
-            confidence_level=confidence_level,
-            short_window_size=short_window_size,
-        )
+    ) -> None: ...
 
 
 class STEPD(DriftDetector):
@@ -278,8 +259,8 @@ class STEPD(DriftDetector):
 
     name = "drift.STEPD"
 
-    def __init__(self, window_size: int = 30, alpha_drift: float = 0.003, alpha_warning: float = 0.05) -> None:
-        super().__init__(window_size=window_size, alpha_drift=alpha_drift, alpha_warning=alpha_warning)
+    @forwarded
+    def __init__(self, window_size: int = 30, alpha_drift: float = 0.003, alpha_warning: float = 0.05) -> None: ...
 
 
 class EWMAChart(DriftDetector):
@@ -310,5 +291,5 @@ class EWMAChart(DriftDetector):
 
     name = "drift.EWMAChart"
 
-    def __init__(self, min_instances: int = 30, lambda_val: float = 0.2) -> None:
-        super().__init__(min_instances=min_instances, lambda_val=lambda_val)
+    @forwarded
+    def __init__(self, min_instances: int = 30, lambda_val: float = 0.2) -> None: ...

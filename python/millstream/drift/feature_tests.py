@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.drift.row_detector import FeatureDriftDetector
 
 __all__ = ["PSI", "ChiSquareTest", "HellingerDistance", "KSTest"]
@@ -58,6 +59,7 @@ class KSTest(FeatureDriftDetector):
 
     name = "drift.KSTest"
 
+    @forwarded
     def __init__(
         self,
         reference_size: int = 500,
@@ -67,16 +69,7 @@ class KSTest(FeatureDriftDetector):
         alpha: float = 0.001,
         alpha_warning: float = 0.01,
         correction: str = "holm",
-    ) -> None:
-        super().__init__(
-            reference_size=reference_size,
-            window_size=window_size,
-            check_interval=check_interval,
-            reference=reference,
-            alpha=alpha,
-            alpha_warning=alpha_warning,
-            correction=correction,
-        )
+    ) -> None: ...
 
 
 class PSI(FeatureDriftDetector):
@@ -131,6 +124,7 @@ class PSI(FeatureDriftDetector):
 
     name = "drift.PSI"
 
+    @forwarded
     def __init__(
         self,
         reference_size: int = 500,
@@ -142,18 +136,7 @@ class PSI(FeatureDriftDetector):
         alpha: float = 0.001,
         alpha_warning: float = 0.01,
         correction: str = "holm",
-    ) -> None:
-        super().__init__(
-            reference_size=reference_size,
-            window_size=window_size,
-            check_interval=check_interval,
-            reference=reference,
-            bins=bins,
-            threshold=threshold,
-            alpha=alpha,
-            alpha_warning=alpha_warning,
-            correction=correction,
-        )
+    ) -> None: ...
 
 
 class HellingerDistance(FeatureDriftDetector):
@@ -206,6 +189,7 @@ class HellingerDistance(FeatureDriftDetector):
 
     name = "drift.HellingerDistance"
 
+    @forwarded
     def __init__(
         self,
         reference_size: int = 500,
@@ -217,18 +201,7 @@ class HellingerDistance(FeatureDriftDetector):
         alpha: float = 0.001,
         alpha_warning: float = 0.01,
         correction: str = "holm",
-    ) -> None:
-        super().__init__(
-            reference_size=reference_size,
-            window_size=window_size,
-            check_interval=check_interval,
-            reference=reference,
-            bins=bins,
-            threshold=threshold,
-            alpha=alpha,
-            alpha_warning=alpha_warning,
-            correction=correction,
-        )
+    ) -> None: ...
 
 
 class ChiSquareTest(FeatureDriftDetector):
@@ -280,6 +253,7 @@ class ChiSquareTest(FeatureDriftDetector):
 
     name = "drift.ChiSquareTest"
 
+    @forwarded
     def __init__(
         self,
         reference_size: int = 500,
@@ -290,14 +264,4 @@ class ChiSquareTest(FeatureDriftDetector):
         alpha: float = 0.001,
         alpha_warning: float = 0.01,
         correction: str = "holm",
-    ) -> None:
-        super().__init__(
-            reference_size=reference_size,
-            window_size=window_size,
-            check_interval=check_interval,
-            reference=reference,
-            bins=bins,
-            alpha=alpha,
-            alpha_warning=alpha_warning,
-            correction=correction,
-        )
+    ) -> None: ...

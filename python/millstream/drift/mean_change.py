@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from millstream._part import forwarded
 from millstream.drift.base import DriftDetector
 
 __all__ = ["ADWIN", "CUSUM", "KSWIN", "PageHinkley"]
@@ -59,6 +60,7 @@ class ADWIN(DriftDetector):
 
     name = "drift.ADWIN"
 
+    @forwarded
     def __init__(
         self,
         delta: float = 0.002,
@@ -68,16 +70,7 @@ class ADWIN(DriftDetector):
         grace_period: int = 10,
         restart: bool = True,
         warning_delta: float | None = None,
-    ) -> None:
-        super().__init__(
-            delta=delta,
-            clock=clock,
-            max_buckets=max_buckets,
-            min_window_length=min_window_length,
-            grace_period=grace_period,
-            restart=restart,
-            warning_delta=warning_delta,
-        )
+    ) -> None: ...
 
     @property
     def width(self) -> int:
@@ -128,10 +121,10 @@ class CUSUM(DriftDetector):
 
     name = "drift.CUSUM"
 
+    @forwarded
     def __init__(
         self, min_instances: int = 30, delta: float = 0.005, threshold: float = 50.0, mode: str = "both"
-    ) -> None:
-        super().__init__(min_instances=min_instances, delta=delta, threshold=threshold, mode=mode)
+    ) -> None: ...
 
 
 class KSWIN(DriftDetector):
@@ -168,8 +161,10 @@ class KSWIN(DriftDetector):
     name = "drift.KSWIN"
     unsupported = {"window": "update_many(window) tells it the first numbers"}
 
-    def __init__(self, alpha: float = 0.005, window_size: int = 100, stat_size: int = 30, seed: int = 0) -> None:
-        super().__init__(alpha=alpha, window_size=window_size, stat_size=stat_size, seed=seed)
+    @forwarded
+    def __init__(
+        self, alpha: float = 0.005, window_size: int = 100, stat_size: int = 30, seed: int = 0
+    ) -> None: ...
 
 
 class PageHinkley(DriftDetector):
@@ -205,6 +200,7 @@ class PageHinkley(DriftDetector):
 
     name = "drift.PageHinkley"
 
+    @forwarded
     def __init__(
         self,
         min_instances: int = 30,
@@ -212,5 +208,4 @@ class PageHinkley(DriftDetector):
         threshold: float = 50.0,
         alpha: float = 0.9999,
         mode: str = "both",
-    ) -> None:
-        super().__init__(min_instances=min_instances, delta=delta, threshold=threshold, alpha=alpha, mode=mode)
+    ) -> None: ...

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from millstream import _core
-from millstream._part import Config
+from millstream._part import Config, forwarded
 from millstream.errors import InvalidValue
 
 __all__ = ["RBF", "Kernel", "Laplace", "Linear", "Polynomial", "Sigmoid"]
@@ -47,8 +47,8 @@ class Linear(Kernel):
 
     name = "kernel.Linear"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Polynomial(Kernel):
@@ -74,8 +74,8 @@ class Polynomial(Kernel):
 
     name = "kernel.Polynomial"
 
-    def __init__(self, degree: int = 3, gamma: float = 0.1, coef0: float = 1.0) -> None:
-        super().__init__(degree=degree, gamma=gamma, coef0=coef0)
+    @forwarded
+    def __init__(self, degree: int = 3, gamma: float = 0.1, coef0: float = 1.0) -> None: ...
 
 
 class RBF(Kernel):
@@ -99,8 +99,8 @@ class RBF(Kernel):
 
     name = "kernel.RBF"
 
-    def __init__(self, gamma: float = 0.1) -> None:
-        super().__init__(gamma=gamma)
+    @forwarded
+    def __init__(self, gamma: float = 0.1) -> None: ...
 
 
 class Laplace(Kernel):
@@ -122,8 +122,8 @@ class Laplace(Kernel):
 
     name = "kernel.Laplace"
 
-    def __init__(self, gamma: float = 0.1) -> None:
-        super().__init__(gamma=gamma)
+    @forwarded
+    def __init__(self, gamma: float = 0.1) -> None: ...
 
 
 class Sigmoid(Kernel):
@@ -148,8 +148,8 @@ class Sigmoid(Kernel):
 
     name = "kernel.Sigmoid"
 
-    def __init__(self, gamma: float = 0.1, coef0: float = 1.0) -> None:
-        super().__init__(gamma=gamma, coef0=coef0)
+    @forwarded
+    def __init__(self, gamma: float = 0.1, coef0: float = 1.0) -> None: ...
 
 
 #: scikit-learn's name for the same.

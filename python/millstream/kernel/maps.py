@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Transformer
 from millstream.kernel.kernels import Kernel
 from millstream.kernel.own import Own, is_own
@@ -50,8 +51,8 @@ class RandomFourierFeatures(Native, Transformer):
     name = "kernel.RandomFourierFeatures"
     aliases = {"random_state": "seed"}
 
-    def __init__(self, n_components: int = 100, gamma: float = 0.1, seed: int = 1) -> None:
-        super().__init__(n_components=n_components, gamma=gamma, seed=seed)
+    @forwarded
+    def __init__(self, n_components: int = 100, gamma: float = 0.1, seed: int = 1) -> None: ...
 
 
 class Nystroem(Native, Transformer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.base import Regressor
 from millstream.linear_model.planes import OnePlane
 from millstream.verbs import PredictsIntervals
@@ -66,14 +67,14 @@ class BayesianLinearRegression(OnePlane, PredictsIntervals, Regressor):
 
     name = "linear_model.BayesianLinearRegression"
 
+    @forwarded
     def __init__(
         self,
         alpha: float = 1.0,
         beta: float | None = None,
         forgetting: float = 1.0,
         intercept: bool = True,
-    ) -> None:
-        super().__init__(alpha=alpha, beta=beta, forgetting=forgetting, intercept=intercept)
+    ) -> None: ...
 
     @property
     def noise(self) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.linear_model.planes import Margin
 
 __all__ = ["AROW", "CW", "SCW", "Ellipsoid", "GaussianHerding"]
@@ -40,8 +41,8 @@ class CW(Margin):
 
     name = "linear_model.CW"
 
-    def __init__(self, eta: float = 0.9, full: bool = False, intercept: bool = True) -> None:
-        super().__init__(eta=eta, full=full, intercept=intercept)
+    @forwarded
+    def __init__(self, eta: float = 0.9, full: bool = False, intercept: bool = True) -> None: ...
 
 
 class SCW(Margin):
@@ -80,10 +81,10 @@ class SCW(Margin):
 
     name = "linear_model.SCW"
 
+    @forwarded
     def __init__(
         self, eta: float = 0.9, C: float = 1.0, mode: int = 1, full: bool = False, intercept: bool = True
-    ) -> None:
-        super().__init__(eta=eta, C=C, mode=mode, full=full, intercept=intercept)
+    ) -> None: ...
 
 
 class AROW(Margin):
@@ -118,8 +119,8 @@ class AROW(Margin):
 
     name = "linear_model.AROW"
 
-    def __init__(self, r: float = 1.0, full: bool = False, intercept: bool = True) -> None:
-        super().__init__(r=r, full=full, intercept=intercept)
+    @forwarded
+    def __init__(self, r: float = 1.0, full: bool = False, intercept: bool = True) -> None: ...
 
 
 class GaussianHerding(Margin):
@@ -153,8 +154,8 @@ class GaussianHerding(Margin):
 
     name = "linear_model.GaussianHerding"
 
-    def __init__(self, C: float = 1.0, full: bool = False, intercept: bool = True) -> None:
-        super().__init__(C=C, full=full, intercept=intercept)
+    @forwarded
+    def __init__(self, C: float = 1.0, full: bool = False, intercept: bool = True) -> None: ...
 
 
 class Ellipsoid(Margin):
@@ -201,6 +202,7 @@ class Ellipsoid(Margin):
 
     name = "linear_model.Ellipsoid"
 
+    @forwarded
     def __init__(
         self,
         mode: int = 1,
@@ -209,5 +211,4 @@ class Ellipsoid(Margin):
         b: float = 0.3,
         full: bool = False,
         intercept: bool = True,
-    ) -> None:
-        super().__init__(mode=mode, depth=depth, c=c, b=b, full=full, intercept=intercept)
+    ) -> None: ...

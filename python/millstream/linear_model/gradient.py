@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Classifier, Label, Regressor
 from millstream.linear_model.planes import OnePlane
 from millstream.losses import Loss
@@ -66,6 +67,7 @@ class LinearRegression(OnePlane, Regressor):
     name = "linear_model.LinearRegression"
     aliases = _ALIASES
 
+    @forwarded
     def __init__(
         self,
         optimizer: Optimizer | str = "optim.SGD",
@@ -77,18 +79,7 @@ class LinearRegression(OnePlane, Regressor):
         intercept_learning_rate: float | Schedule = 0.01,
         clip_gradient: float = 1e12,
         averaging: bool = False,
-    ) -> None:
-        super().__init__(
-            optimizer=optimizer,
-            loss=loss,
-            l2=l2,
-            l1=l1,
-            intercept=intercept,
-            intercept_init=intercept_init,
-            intercept_learning_rate=intercept_learning_rate,
-            clip_gradient=clip_gradient,
-            averaging=averaging,
-        )
+    ) -> None: ...
 
 
 class LogisticRegression(OnePlane, Scores, Classifier):
@@ -144,6 +135,7 @@ class LogisticRegression(OnePlane, Scores, Classifier):
     name = "linear_model.LogisticRegression"
     aliases = _ALIASES
 
+    @forwarded
     def __init__(
         self,
         optimizer: Optimizer | str = "optim.SGD",
@@ -155,18 +147,7 @@ class LogisticRegression(OnePlane, Scores, Classifier):
         intercept_learning_rate: float | Schedule = 0.01,
         clip_gradient: float = 1e12,
         averaging: bool = False,
-    ) -> None:
-        super().__init__(
-            optimizer=optimizer,
-            loss=loss,
-            l2=l2,
-            l1=l1,
-            intercept=intercept,
-            intercept_init=intercept_init,
-            intercept_learning_rate=intercept_learning_rate,
-            clip_gradient=clip_gradient,
-            averaging=averaging,
-        )
+    ) -> None: ...
 
 
 class SoftmaxRegression(Native, Classifier):
@@ -213,6 +194,7 @@ class SoftmaxRegression(Native, Classifier):
     name = "linear_model.SoftmaxRegression"
     aliases = _ALIASES
 
+    @forwarded
     def __init__(
         self,
         optimizer: Optimizer | str = "optim.SGD",
@@ -222,16 +204,7 @@ class SoftmaxRegression(Native, Classifier):
         intercept_learning_rate: float | Schedule = 0.01,
         clip_gradient: float = 1e12,
         averaging: bool = False,
-    ) -> None:
-        super().__init__(
-            optimizer=optimizer,
-            l2=l2,
-            l1=l1,
-            intercept=intercept,
-            intercept_learning_rate=intercept_learning_rate,
-            clip_gradient=clip_gradient,
-            averaging=averaging,
-        )
+    ) -> None: ...
 
     @property
     def weights(self) -> dict[Label, dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream._native import Native
+from millstream._part import forwarded
 from millstream.base import Classifier, Regressor
 from millstream.losses import Loss
 from millstream.verbs import Scores
@@ -66,6 +67,7 @@ class IRMA(Native, Regressor):
 
     name = "linear_model.IRMA"
 
+    @forwarded
     def __init__(
         self,
         loss: Loss | str = "losses.Squared",
@@ -74,8 +76,7 @@ class IRMA(Native, Regressor):
         schedule: str = "geometric",
         cap: float = 1e100,
         gram: Sequence[Sequence[float]] | None = None,
-    ) -> None:
-        super().__init__(loss=loss, stiffness=stiffness, growth=growth, schedule=schedule, cap=cap, gram=gram)
+    ) -> None: ...
 
     @property
     def weights(self) -> dict[str, Any]:
@@ -130,6 +131,7 @@ class IRMAClassifier(Native, Scores, Classifier):
 
     name = "linear_model.IRMAClassifier"
 
+    @forwarded
     def __init__(
         self,
         loss: Loss | str = "losses.Logistic",
@@ -138,8 +140,7 @@ class IRMAClassifier(Native, Scores, Classifier):
         schedule: str = "geometric",
         cap: float = 1e100,
         gram: Sequence[Sequence[float]] | None = None,
-    ) -> None:
-        super().__init__(loss=loss, stiffness=stiffness, growth=growth, schedule=schedule, cap=cap, gram=gram)
+    ) -> None: ...
 
     @property
     def weights(self) -> dict[Any, Any]:

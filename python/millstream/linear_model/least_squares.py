@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.base import Regressor
 from millstream.linear_model.planes import OnePlane
 
@@ -57,8 +58,8 @@ class RLS(OnePlane, Regressor):
 
     name = "linear_model.RLS"
 
-    def __init__(self, l2: float = 1.0, forgetting: float = 1.0, intercept: bool = True) -> None:
-        super().__init__(l2=l2, forgetting=forgetting, intercept=intercept)
+    @forwarded
+    def __init__(self, l2: float = 1.0, forgetting: float = 1.0, intercept: bool = True) -> None: ...
 
 
 class LeastSquares(OnePlane, Regressor):
@@ -108,8 +109,8 @@ class LeastSquares(OnePlane, Regressor):
 
     name = "linear_model.LeastSquares"
 
-    def __init__(self, l2: float = 0.0, intercept: bool = True) -> None:
-        super().__init__(l2=l2, intercept=intercept)
+    @forwarded
+    def __init__(self, l2: float = 0.0, intercept: bool = True) -> None: ...
 
 
 class LMS(OnePlane, Regressor):
@@ -147,8 +148,8 @@ class LMS(OnePlane, Regressor):
 
     name = "linear_model.LMS"
 
-    def __init__(self, learning_rate: float = 0.01, normalized: bool = False, intercept: bool = True) -> None:
-        super().__init__(learning_rate=learning_rate, normalized=normalized, intercept=intercept)
+    @forwarded
+    def __init__(self, learning_rate: float = 0.01, normalized: bool = False, intercept: bool = True) -> None: ...
 
 
 class PARegressor(OnePlane, Regressor):
@@ -187,8 +188,8 @@ class PARegressor(OnePlane, Regressor):
     name = "linear_model.PARegressor"
     aliases = {"learn_intercept": "intercept"}
 
-    def __init__(self, C: float = 1.0, mode: int = 1, eps: float = 0.1, intercept: bool = True) -> None:
-        super().__init__(C=C, mode=mode, eps=eps, intercept=intercept)
+    @forwarded
+    def __init__(self, C: float = 1.0, mode: int = 1, eps: float = 0.1, intercept: bool = True) -> None: ...
 
 
 class AROWRegressor(OnePlane, Regressor):
@@ -223,5 +224,5 @@ class AROWRegressor(OnePlane, Regressor):
 
     name = "linear_model.AROWRegressor"
 
-    def __init__(self, r: float = 1.0, full: bool = False, intercept: bool = True) -> None:
-        super().__init__(r=r, full=full, intercept=intercept)
+    @forwarded
+    def __init__(self, r: float = 1.0, full: bool = False, intercept: bool = True) -> None: ...

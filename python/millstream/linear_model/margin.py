@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.linear_model.planes import Margin
 
 __all__ = ["ALMA", "ROMMA", "SVM", "PAClassifier", "Perceptron"]
@@ -34,8 +35,8 @@ class Perceptron(Margin):
 
     name = "linear_model.Perceptron"
 
-    def __init__(self, intercept: bool = True) -> None:
-        super().__init__(intercept=intercept)
+    @forwarded
+    def __init__(self, intercept: bool = True) -> None: ...
 
 
 class PAClassifier(Margin):
@@ -72,8 +73,8 @@ class PAClassifier(Margin):
     name = "linear_model.PAClassifier"
     aliases = {"learn_intercept": "intercept"}
 
-    def __init__(self, C: float = 1.0, mode: int = 1, intercept: bool = True) -> None:
-        super().__init__(C=C, mode=mode, intercept=intercept)
+    @forwarded
+    def __init__(self, C: float = 1.0, mode: int = 1, intercept: bool = True) -> None: ...
 
 
 class SVM(Margin):
@@ -112,10 +113,10 @@ class SVM(Margin):
 
     name = "linear_model.SVM"
 
+    @forwarded
     def __init__(
         self, method: str = "osd", l2: float = 1e-4, learning_rate: float = 1.0, intercept: bool = True
-    ) -> None:
-        super().__init__(method=method, l2=l2, learning_rate=learning_rate, intercept=intercept)
+    ) -> None: ...
 
 
 class ROMMA(Margin):
@@ -148,8 +149,8 @@ class ROMMA(Margin):
 
     name = "linear_model.ROMMA"
 
-    def __init__(self, aggressive: bool = False, intercept: bool = True) -> None:
-        super().__init__(aggressive=aggressive, intercept=intercept)
+    @forwarded
+    def __init__(self, aggressive: bool = False, intercept: bool = True) -> None: ...
 
 
 class ALMA(Margin):
@@ -182,5 +183,5 @@ class ALMA(Margin):
 
     name = "linear_model.ALMA"
 
-    def __init__(self, alpha: float = 0.9, intercept: bool = True) -> None:
-        super().__init__(alpha=alpha, intercept=intercept)
+    @forwarded
+    def __init__(self, alpha: float = 0.9, intercept: bool = True) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.metrics.base import Metric
 
 __all__ = [
@@ -34,8 +35,8 @@ class MacroF1(Metric):
 
     name = "metrics.MacroF1"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class MacroFBeta(Metric):
@@ -57,8 +58,8 @@ class MacroFBeta(Metric):
 
     name = "metrics.MacroFBeta"
 
-    def __init__(self, beta: float) -> None:
-        super().__init__(beta=beta)
+    @forwarded
+    def __init__(self, beta: float) -> None: ...
 
 
 class MacroPrecision(Metric):
@@ -75,8 +76,8 @@ class MacroPrecision(Metric):
 
     name = "metrics.MacroPrecision"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class MacroRecall(Metric):
@@ -93,8 +94,8 @@ class MacroRecall(Metric):
 
     name = "metrics.MacroRecall"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class MicroF1(Metric):
@@ -113,8 +114,8 @@ class MicroF1(Metric):
 
     name = "metrics.MicroF1"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class MicroFBeta(Metric):
@@ -138,8 +139,8 @@ class MicroFBeta(Metric):
 
     name = "metrics.MicroFBeta"
 
-    def __init__(self, beta: float) -> None:
-        super().__init__(beta=beta)
+    @forwarded
+    def __init__(self, beta: float) -> None: ...
 
 
 class MicroPrecision(Metric):
@@ -158,8 +159,8 @@ class MicroPrecision(Metric):
 
     name = "metrics.MicroPrecision"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class MicroRecall(Metric):
@@ -178,8 +179,8 @@ class MicroRecall(Metric):
 
     name = "metrics.MicroRecall"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class WeightedF1(Metric):
@@ -196,8 +197,8 @@ class WeightedF1(Metric):
 
     name = "metrics.WeightedF1"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class WeightedFBeta(Metric):
@@ -219,8 +220,8 @@ class WeightedFBeta(Metric):
 
     name = "metrics.WeightedFBeta"
 
-    def __init__(self, beta: float) -> None:
-        super().__init__(beta=beta)
+    @forwarded
+    def __init__(self, beta: float) -> None: ...
 
 
 class WeightedPrecision(Metric):
@@ -237,8 +238,8 @@ class WeightedPrecision(Metric):
 
     name = "metrics.WeightedPrecision"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class WeightedRecall(Metric):
@@ -255,5 +256,5 @@ class WeightedRecall(Metric):
 
     name = "metrics.WeightedRecall"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from millstream._part import forwarded
 from millstream.base import Label
 from millstream.metrics.base import Metric
 
@@ -40,8 +41,8 @@ class Accuracy(Metric):
 
     name = "metrics.Accuracy"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class BalancedAccuracy(Metric):
@@ -62,8 +63,8 @@ class BalancedAccuracy(Metric):
 
     name = "metrics.BalancedAccuracy"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Precision(Metric):
@@ -85,8 +86,8 @@ class Precision(Metric):
 
     name = "metrics.Precision"
 
-    def __init__(self, pos_val: Label | None = None) -> None:
-        super().__init__(pos_val=pos_val)
+    @forwarded
+    def __init__(self, pos_val: Label | None = None) -> None: ...
 
 
 class Recall(Metric):
@@ -108,8 +109,8 @@ class Recall(Metric):
 
     name = "metrics.Recall"
 
-    def __init__(self, pos_val: Label | None = None) -> None:
-        super().__init__(pos_val=pos_val)
+    @forwarded
+    def __init__(self, pos_val: Label | None = None) -> None: ...
 
 
 class FBeta(Metric):
@@ -137,8 +138,8 @@ class FBeta(Metric):
 
     name = "metrics.FBeta"
 
-    def __init__(self, beta: float, pos_val: Label | None = None) -> None:
-        super().__init__(beta=beta, pos_val=pos_val)
+    @forwarded
+    def __init__(self, beta: float, pos_val: Label | None = None) -> None: ...
 
 
 class F1(Metric):
@@ -160,8 +161,8 @@ class F1(Metric):
 
     name = "metrics.F1"
 
-    def __init__(self, pos_val: Label | None = None) -> None:
-        super().__init__(pos_val=pos_val)
+    @forwarded
+    def __init__(self, pos_val: Label | None = None) -> None: ...
 
 
 class CohenKappa(Metric):
@@ -184,8 +185,8 @@ class CohenKappa(Metric):
 
     name = "metrics.CohenKappa"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class KappaM(Metric):
@@ -206,8 +207,8 @@ class KappaM(Metric):
 
     name = "metrics.KappaM"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class KappaTemporal(Metric):
@@ -232,8 +233,8 @@ class KappaTemporal(Metric):
 
     name = "metrics.KappaTemporal"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class ConfusionMatrix(Metric):
@@ -257,8 +258,8 @@ class ConfusionMatrix(Metric):
 
     name = "metrics.ConfusionMatrix"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
     def _sums(self) -> tuple[list[Any], dict[str, Any]]:
         return self._labels(), json.loads(self._inspect())

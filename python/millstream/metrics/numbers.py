@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.metrics.base import Metric
 
 __all__ = ["MAE", "MAPE", "MSE", "R2", "RMSE", "SMAPE"]
@@ -22,8 +23,8 @@ class MAE(Metric):
     name = "metrics.MAE"
     _format = ",.6f"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class MSE(Metric):
@@ -41,8 +42,8 @@ class MSE(Metric):
     name = "metrics.MSE"
     _format = ",.6f"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class RMSE(Metric):
@@ -60,8 +61,8 @@ class RMSE(Metric):
     name = "metrics.RMSE"
     _format = ",.6f"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class MAPE(Metric):
@@ -79,8 +80,8 @@ class MAPE(Metric):
     name = "metrics.MAPE"
     _format = ",.6f"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class SMAPE(Metric):
@@ -98,8 +99,8 @@ class SMAPE(Metric):
     name = "metrics.SMAPE"
     _format = ",.6f"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class R2(Metric):
@@ -123,5 +124,5 @@ class R2(Metric):
     name = "metrics.R2"
     _format = ",.6f"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...

@@ -7,6 +7,7 @@ as probability 0 of the truth, which lets one early blank outweigh a thousand an
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.base import Label
 from millstream.metrics.base import Metric
 
@@ -31,8 +32,8 @@ class LogLoss(Metric):
     name = "metrics.LogLoss"
     _format = ",.6f"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class Brier(Metric):
@@ -57,8 +58,8 @@ class Brier(Metric):
     name = "metrics.Brier"
     _format = ",.6f"
 
-    def __init__(self) -> None:
-        super().__init__()
+    @forwarded
+    def __init__(self) -> None: ...
 
 
 class ROCAUC(Metric):
@@ -92,8 +93,8 @@ class ROCAUC(Metric):
 
     name = "metrics.ROCAUC"
 
-    def __init__(self, pos_val: Label | None = None) -> None:
-        super().__init__(pos_val=pos_val)
+    @forwarded
+    def __init__(self, pos_val: Label | None = None) -> None: ...
 
     @property
     def error(self) -> float:
@@ -127,8 +128,8 @@ class PRAUC(Metric):
 
     name = "metrics.PRAUC"
 
-    def __init__(self, pos_val: Label | None = None) -> None:
-        super().__init__(pos_val=pos_val)
+    @forwarded
+    def __init__(self, pos_val: Label | None = None) -> None: ...
 
     @property
     def error(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from millstream._part import forwarded
 from millstream.synth.base import Generator
 
 __all__ = ["LED", "RandomRBF", "Waveform"]
@@ -60,6 +61,7 @@ class RandomRBF(Generator):
     name: ClassVar[str] = "synth.RandomRBF"
     aliases: ClassVar[Mapping[str, str]] = {"seed_sample": "seed"}
 
+    @forwarded
     def __init__(
         self,
         seed: int = 1,
@@ -69,16 +71,7 @@ class RandomRBF(Generator):
         n_centroids: int = 50,
         change_speed: float = 0.0,
         n_drift_centroids: int | None = None,
-    ) -> None:
-        super().__init__(
-            seed=seed,
-            seed_model=seed_model,
-            n_classes=n_classes,
-            n_features=n_features,
-            n_centroids=n_centroids,
-            change_speed=change_speed,
-            n_drift_centroids=n_drift_centroids,
-        )
+    ) -> None: ...
 
 
 class LED(Generator):
@@ -124,19 +117,14 @@ class LED(Generator):
 
     name: ClassVar[str] = "synth.LED"
 
+    @forwarded
     def __init__(
         self,
         seed: int = 1,
         noise_percentage: float = 0.0,
         irrelevant_features: bool = False,
         n_drift_features: int = 0,
-    ) -> None:
-        super().__init__(
-            seed=seed,
-            noise_percentage=noise_percentage,
-            irrelevant_features=irrelevant_features,
-            n_drift_features=n_drift_features,
-        )
+    ) -> None: ...
 
 
 class Waveform(Generator):
@@ -167,5 +155,5 @@ class Waveform(Generator):
 
     name: ClassVar[str] = "synth.Waveform"
 
-    def __init__(self, seed: int = 1, has_noise: bool = False) -> None:
-        super().__init__(seed=seed, has_noise=has_noise)
+    @forwarded
+    def __init__(self, seed: int = 1, has_noise: bool = False) -> None: ...

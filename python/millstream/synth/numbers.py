@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from millstream._part import forwarded
 from millstream.synth.base import Generator
 
 __all__ = ["Friedman", "Planes2D"]
@@ -61,14 +62,14 @@ class Friedman(Generator):
 
     name: ClassVar[str] = "synth.Friedman"
 
+    @forwarded
     def __init__(
         self,
         seed: int = 1,
         drift_type: str | None = None,
         position: Sequence[int] = (50_000, 100_000, 150_000),
         transition_window: int = 10_000,
-    ) -> None:
-        super().__init__(seed=seed, drift_type=drift_type, position=position, transition_window=transition_window)
+    ) -> None: ...
 
 
 class Planes2D(Generator):
@@ -99,5 +100,5 @@ class Planes2D(Generator):
 
     name: ClassVar[str] = "synth.Planes2D"
 
-    def __init__(self, seed: int = 1) -> None:
-        super().__init__(seed=seed)
+    @forwarded
+    def __init__(self, seed: int = 1) -> None: ...

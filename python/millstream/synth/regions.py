@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from millstream._part import forwarded
 from millstream.synth.base import Generator
 
 __all__ = ["Hyperplane", "RandomTree"]
@@ -50,6 +51,7 @@ class Hyperplane(Generator):
 
     name: ClassVar[str] = "synth.Hyperplane"
 
+    @forwarded
     def __init__(
         self,
         seed: int = 1,
@@ -58,15 +60,7 @@ class Hyperplane(Generator):
         mag_change: float = 0.0,
         noise_percentage: float = 0.05,
         sigma: float = 0.1,
-    ) -> None:
-        super().__init__(
-            seed=seed,
-            n_features=n_features,
-            n_drift_features=n_drift_features,
-            mag_change=mag_change,
-            noise_percentage=noise_percentage,
-            sigma=sigma,
-        )
+    ) -> None: ...
 
 
 class RandomTree(Generator):
@@ -125,6 +119,7 @@ class RandomTree(Generator):
     name: ClassVar[str] = "synth.RandomTree"
     aliases: ClassVar[Mapping[str, str]] = {"seed_sample": "seed", "seed_tree": "seed_model"}
 
+    @forwarded
     def __init__(
         self,
         seed: int = 1,
@@ -136,15 +131,4 @@ class RandomTree(Generator):
         max_tree_depth: int = 5,
         first_leaf_level: int = 3,
         fraction_leaves_per_level: float = 0.15,
-    ) -> None:
-        super().__init__(
-            seed=seed,
-            seed_model=seed_model,
-            n_classes=n_classes,
-            n_num_features=n_num_features,
-            n_cat_features=n_cat_features,
-            n_categories_per_feature=n_categories_per_feature,
-            max_tree_depth=max_tree_depth,
-            first_leaf_level=first_leaf_level,
-            fraction_leaves_per_level=fraction_leaves_per_level,
-        )
+    ) -> None: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from millstream._part import forwarded
 from millstream.synth.base import Generator
 
 __all__ = ["SEA", "STAGGER", "Agrawal", "Mixed", "Sine"]
@@ -51,8 +52,8 @@ class SEA(Generator):
 
     name: ClassVar[str] = "synth.SEA"
 
-    def __init__(self, variant: int = 0, noise: float = 0.0, seed: int = 1) -> None:
-        super().__init__(variant=variant, noise=noise, seed=seed)
+    @forwarded
+    def __init__(self, variant: int = 0, noise: float = 0.0, seed: int = 1) -> None: ...
 
 
 class STAGGER(Generator):
@@ -87,10 +88,8 @@ class STAGGER(Generator):
 
     name: ClassVar[str] = "synth.STAGGER"
 
-    def __init__(self, classification_function: int = 0, seed: int = 1, balance_classes: bool = False) -> None:
-        super().__init__(
-            classification_function=classification_function, seed=seed, balance_classes=balance_classes
-        )
+    @forwarded
+    def __init__(self, classification_function: int = 0, seed: int = 1, balance_classes: bool = False) -> None: ...
 
 
 class Agrawal(Generator):
@@ -148,19 +147,14 @@ class Agrawal(Generator):
 
     name: ClassVar[str] = "synth.Agrawal"
 
+    @forwarded
     def __init__(
         self,
         classification_function: int = 0,
         seed: int = 1,
         balance_classes: bool = False,
         perturbation: float = 0.0,
-    ) -> None:
-        super().__init__(
-            classification_function=classification_function,
-            seed=seed,
-            balance_classes=balance_classes,
-            perturbation=perturbation,
-        )
+    ) -> None: ...
 
 
 class Mixed(Generator):
@@ -195,10 +189,8 @@ class Mixed(Generator):
 
     name: ClassVar[str] = "synth.Mixed"
 
-    def __init__(self, classification_function: int = 0, seed: int = 1, balance_classes: bool = False) -> None:
-        super().__init__(
-            classification_function=classification_function, seed=seed, balance_classes=balance_classes
-        )
+    @forwarded
+    def __init__(self, classification_function: int = 0, seed: int = 1, balance_classes: bool = False) -> None: ...
 
 
 class Sine(Generator):
@@ -235,16 +227,11 @@ class Sine(Generator):
 
     name: ClassVar[str] = "synth.Sine"
 
+    @forwarded
     def __init__(
         self,
         classification_function: int = 0,
         seed: int = 1,
         balance_classes: bool = False,
         has_noise: bool = False,
-    ) -> None:
-        super().__init__(
-            classification_function=classification_function,
-            seed=seed,
-            balance_classes=balance_classes,
-            has_noise=has_noise,
-        )
+    ) -> None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from millstream._part import forwarded
 from millstream.synth.base import Generator
 
 __all__ = ["Drift", "Imbalance", "LabelNoise", "Missing"]
@@ -73,6 +74,7 @@ class Drift(Generator):
 
     name: ClassVar[str] = "synth.Drift"
 
+    @forwarded
     def __init__(
         self,
         stream: Generator,
@@ -83,17 +85,7 @@ class Drift(Generator):
         period: int | None = None,
         alpha: float | None = None,
         seed: int = 1,
-    ) -> None:
-        super().__init__(
-            stream=stream,
-            drift_stream=drift_stream,
-            position=position,
-            width=width,
-            incremental=incremental,
-            period=period,
-            alpha=alpha,
-            seed=seed,
-        )
+    ) -> None: ...
 
 
 class LabelNoise(Generator):
@@ -125,8 +117,8 @@ class LabelNoise(Generator):
 
     name: ClassVar[str] = "synth.LabelNoise"
 
-    def __init__(self, stream: Generator, probability: float = 0.1, seed: int = 1) -> None:
-        super().__init__(stream=stream, probability=probability, seed=seed)
+    @forwarded
+    def __init__(self, stream: Generator, probability: float = 0.1, seed: int = 1) -> None: ...
 
 
 class Imbalance(Generator):
@@ -155,8 +147,8 @@ class Imbalance(Generator):
 
     name: ClassVar[str] = "synth.Imbalance"
 
-    def __init__(self, stream: Generator, shares: Sequence[float], seed: int = 1) -> None:
-        super().__init__(stream=stream, shares=shares, seed=seed)
+    @forwarded
+    def __init__(self, stream: Generator, shares: Sequence[float], seed: int = 1) -> None: ...
 
 
 class Missing(Generator):
@@ -185,5 +177,5 @@ class Missing(Generator):
 
     name: ClassVar[str] = "synth.Missing"
 
-    def __init__(self, stream: Generator, probability: float = 0.1, seed: int = 1) -> None:
-        super().__init__(stream=stream, probability=probability, seed=seed)
+    @forwarded
+    def __init__(self, stream: Generator, probability: float = 0.1, seed: int = 1) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.time_series.native import NativeForecaster
 
 __all__ = ["SeasonalNaive"]
@@ -35,5 +36,5 @@ class SeasonalNaive(NativeForecaster):
 
     name = "time_series.SeasonalNaive"
 
-    def __init__(self, period: int = 1) -> None:
-        super().__init__(period=period)
+    @forwarded
+    def __init__(self, period: int = 1) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.base import Classifier
 from millstream.tree.readable import UNSUPPORTED, UNSUPPORTED_DETECTOR, ReadableTree
 
@@ -90,6 +91,7 @@ class HoeffdingAdaptiveTreeClassifier(ReadableTree, Classifier):
     name = "tree.HoeffdingAdaptiveTreeClassifier"
     unsupported = {**UNSUPPORTED, **UNSUPPORTED_DETECTOR}
 
+    @forwarded
     def __init__(
         self,
         grace_period: int = 200,
@@ -111,28 +113,7 @@ class HoeffdingAdaptiveTreeClassifier(ReadableTree, Classifier):
         merit_preprune: bool = True,
         max_bytes: int | None = None,
         seed: int = 1,
-    ) -> None:
-        super().__init__(
-            grace_period=grace_period,
-            delta=delta,
-            tau=tau,
-            max_depth=max_depth,
-            split_criterion=split_criterion,
-            leaf_prediction=leaf_prediction,
-            n_splits=n_splits,
-            splitter=splitter,
-            n_bins=n_bins,
-            bootstrap_sampling=bootstrap_sampling,
-            drift_window_threshold=drift_window_threshold,
-            adwin_delta=adwin_delta,
-            switch_significance=switch_significance,
-            binary_split=binary_split,
-            min_branch_fraction=min_branch_fraction,
-            max_share_to_split=max_share_to_split,
-            merit_preprune=merit_preprune,
-            max_bytes=max_bytes,
-            seed=seed,
-        )
+    ) -> None: ...
 
 
 class ExtremelyFastDecisionTreeClassifier(ReadableTree, Classifier):
@@ -204,6 +185,7 @@ class ExtremelyFastDecisionTreeClassifier(ReadableTree, Classifier):
     name = "tree.ExtremelyFastDecisionTreeClassifier"
     unsupported = UNSUPPORTED
 
+    @forwarded
     def __init__(
         self,
         grace_period: int = 200,
@@ -221,21 +203,4 @@ class ExtremelyFastDecisionTreeClassifier(ReadableTree, Classifier):
         max_share_to_split: float = 0.99,
         merit_preprune: bool = True,
         max_bytes: int | None = None,
-    ) -> None:
-        super().__init__(
-            grace_period=grace_period,
-            delta=delta,
-            tau=tau,
-            max_depth=max_depth,
-            min_samples_reevaluate=min_samples_reevaluate,
-            split_criterion=split_criterion,
-            leaf_prediction=leaf_prediction,
-            n_splits=n_splits,
-            splitter=splitter,
-            n_bins=n_bins,
-            binary_split=binary_split,
-            min_branch_fraction=min_branch_fraction,
-            max_share_to_split=max_share_to_split,
-            merit_preprune=merit_preprune,
-            max_bytes=max_bytes,
-        )
+    ) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream._part import forwarded
 from millstream.base import Classifier
 from millstream.tree.readable import UNSUPPORTED, ReadableTree
 
@@ -87,6 +88,7 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
     name = "tree.HoeffdingTreeClassifier"
     unsupported = UNSUPPORTED
 
+    @forwarded
     def __init__(
         self,
         grace_period: int = 200,
@@ -103,20 +105,4 @@ class HoeffdingTreeClassifier(ReadableTree, Classifier):
         max_share_to_split: float = 0.99,
         merit_preprune: bool = True,
         max_bytes: int | None = None,
-    ) -> None:
-        super().__init__(
-            grace_period=grace_period,
-            delta=delta,
-            tau=tau,
-            max_depth=max_depth,
-            split_criterion=split_criterion,
-            leaf_prediction=leaf_prediction,
-            n_splits=n_splits,
-            splitter=splitter,
-            n_bins=n_bins,
-            binary_split=binary_split,
-            min_branch_fraction=min_branch_fraction,
-            max_share_to_split=max_share_to_split,
-            merit_preprune=merit_preprune,
-            max_bytes=max_bytes,
-        )
+    ) -> None: ...
