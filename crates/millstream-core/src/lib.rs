@@ -11,7 +11,7 @@
 //! | a component with the names, labels and count of its stream | `held`; saved files: `held::state` |
 //! | Vowpal Wabbit and libsvm text, words to hashed features | `text` |
 //! | what a forecaster must do | `forecaster`; the forecasters: `time_series` |
-//! | streams with a known truth | `synth`; randomness from a seed: `random`, `elementary` |
+//! | streams with a known truth | `synth`; randomness from a seed: `numeric::random`, `numeric::elementary` |
 
 pub mod anomaly;
 pub mod baseline;
@@ -22,19 +22,17 @@ pub mod declaration;
 pub mod detector;
 pub mod draft;
 pub mod drift;
-pub mod elementary;
 pub mod ensemble;
-pub mod error_function;
 pub mod evaluate;
 pub mod fault;
 pub mod forecaster;
 pub mod forest;
 pub mod generator;
 pub mod held;
-pub mod incomplete_gamma;
 pub mod kernel;
 pub mod labels;
 pub mod learner;
+pub mod linear_algebra;
 pub mod linear_model;
 pub mod losses;
 pub mod metric;
@@ -42,12 +40,11 @@ pub mod metrics;
 pub mod multiclass;
 pub mod naive_bayes;
 pub mod neural_network;
+pub mod numeric;
 pub mod optim;
 pub mod parameter;
 pub mod part;
 pub mod preprocessing;
-pub mod quantiles;
-pub mod random;
 pub mod registry;
 pub mod row;
 pub mod schema;

@@ -22,10 +22,10 @@ use serde_json::json;
 
 use crate::batch::MODERATE;
 use crate::declaration::{Built, Declaration, Role};
-use crate::error_function::normal_below;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::numeric::error_function::normal_below;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch, Value, Want};

@@ -4,7 +4,7 @@
 //! node i are 2i and 2i + 1, and the leaves are the nodes from 2^h on. The splits of tree t begin at t 2^h.
 
 use crate::batch::Rows;
-use crate::random::Random;
+use crate::numeric::random::Random;
 use crate::row::{Row, Value};
 
 /// No split is nearer than this to the ends of its cell, as a fraction of the cell's width.

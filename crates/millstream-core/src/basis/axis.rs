@@ -2,9 +2,9 @@
 
 use crate::fault::{Fault, Result};
 
-use super::factor::Factor;
 use super::parameters::Combine;
 use super::structure::{Constant, Structure};
+use crate::linear_algebra::BandedCholesky;
 
 pub struct Axis {
     low: f64,
@@ -12,7 +12,7 @@ pub struct Axis {
     structure: Box<dyn Structure>,
     lead: Lead,
     /// Where ψ is not known in closed form.
-    factor: Option<Factor>,
+    factor: Option<BandedCholesky>,
 }
 
 /// How the constant comes to be the first function, as a sum over inputs needs it.
@@ -35,7 +35,7 @@ impl Axis {
         };
         let mut axis = Axis { low, high, structure, lead, factor: None };
         if lead != Lead::Own || axis.structure.transition().is_none() {
-            let factor = Factor::new(&axis.gram(), axis.size()).map_err(|place| {
+            let factor = BandedCholesky::new(&axis.gram(), axis.size()).map_err(|place| {
                 Fault::value(format!(
                     "{who}: the Gram matrix is singular: function {} on [{low}, {high}] is a sum of those before it \
                      to the precision of numbers; {}",
@@ -136,6 +136,6 @@ impl Axis {
     }
 
     pub fn memory(&self) -> usize {
-        self.structure.memory() + self.factor.as_ref().map_or(0, Factor::memory)
+        self.structure.memory() + self.factor.as_ref().map_or(0, BandedCholesky::memory)
     }
 }

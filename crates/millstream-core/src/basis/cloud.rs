@@ -2,8 +2,8 @@
 
 use crate::fault::{Fault, Result};
 
-use super::factor::Factor;
 use super::gaussian::{bell, overlap};
+use crate::linear_algebra::BandedCholesky;
 
 pub struct Cloud {
     /// Point after point.
@@ -11,7 +11,7 @@ pub struct Cloud {
     inputs: usize,
     width: f64,
     gram: Vec<f64>,
-    factor: Factor,
+    factor: BandedCholesky,
 }
 
 impl Cloud {
@@ -25,7 +25,7 @@ impl Cloud {
             each.map(|((a, b), &(low, high))| overlap(*a, *b, low, high, width)).product()
         };
         let gram: Vec<f64> = centres.iter().flat_map(|a| centres.iter().map(|b| entry(a, b))).collect();
-        let factor = Factor::new(&gram, size).map_err(|place| {
+        let factor = BandedCholesky::new(&gram, size).map_err(|place| {
             let twin = centres[..place].iter().position(|other| *other == centres[place]);
             let why = match twin {
                 Some(twin) => format!("centres {twin} and {place} are the same"),

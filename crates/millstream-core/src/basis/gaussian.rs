@@ -17,7 +17,7 @@ use super::cloud::Cloud;
 use super::parameters::{self, table, Table, MOST_IN_TRIANGLE};
 use super::structure::{Constant, Structure};
 use super::Basis;
-use crate::error_function::between;
+use crate::numeric::error_function::between;
 
 const NAME: &str = "basis.GaussianRBF";
 

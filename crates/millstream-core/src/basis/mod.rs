@@ -13,7 +13,6 @@ mod axis;
 pub mod bspline;
 pub mod chebyshev;
 mod cloud;
-mod factor;
 pub mod fourier;
 mod frame;
 mod functions;
@@ -27,7 +26,6 @@ mod quadrature;
 mod structure;
 
 pub use axis::Axis;
-pub use factor::Factor;
 pub use frame::Basis;
 pub use parameters::{outside, Outside, Region, BOUNDS, OUTSIDE};
 pub use structure::{Constant, Structure};

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
+use crate::numeric::random::Random;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
-use crate::random::Random;
 
 use super::detector::{build, Direction, Test, Verdict};
 use super::recent::Recent;

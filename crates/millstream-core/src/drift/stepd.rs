@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
-use crate::quantiles::outside_normal;
+use crate::numeric::quantiles::outside_normal;
 
 use super::detector::{build, Direction, Test, Verdict};
 use super::recent::Recent;

@@ -20,9 +20,9 @@ use crate::detector::DriftDetector;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
+use crate::numeric::random::Random;
 use crate::parameter::Arguments;
 use crate::part::{Abilities, Part};
-use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 

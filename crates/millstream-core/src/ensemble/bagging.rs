@@ -89,7 +89,7 @@ fn resampling(arguments: &Arguments<'_>) -> Result<Resampling> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::numeric::random::Random;
     use crate::registry;
     use crate::row::{Row, Scratch, Want};
     use crate::task::ClassPrediction;

@@ -8,8 +8,8 @@
 use crate::batch::{Batch, Votes};
 use crate::fault::Fault;
 use crate::learner::Learner;
+use crate::numeric::random::Random;
 use crate::part::Part;
-use crate::random::Random;
 use crate::row::{Row, Scratch};
 use crate::task::Classes;
 

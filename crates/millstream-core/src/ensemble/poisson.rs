@@ -3,7 +3,7 @@
 //! One number a draw, whatever comes of it: so the numbers of many rows can be drawn ahead, and a row that is gone
 //! through again has the same.
 
-use crate::elementary::exp;
+use crate::numeric::elementary::exp;
 
 /// The largest mean of a table.
 pub const LARGEST_MEAN: f64 = 100.0;
@@ -63,7 +63,7 @@ pub fn count(mean: f64, unit: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::numeric::random::Random;
 
     #[test]
     fn counts_by_hand() {

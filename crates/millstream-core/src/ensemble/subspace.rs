@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Rows;
-use crate::random::Random;
+use crate::numeric::random::Random;
 use crate::row::{Row, RowBuffer};
 use crate::schema::{Kind, Schema};
 

@@ -6,7 +6,7 @@
 //! examples so far are fitted by least squares over the dictionary, with each of them replaced by its projection.
 //!
 //! The paper updates K⁻¹ and P = (AᵀA)⁻¹, both of which lose digits for ever. Here the same solution is found in the
-//! orthonormal basis that the Cholesky factor of K gives (see `factor`): x has the coordinates u = L⁻¹k(x), which do not
+//! orthonormal basis that the Cholesky factor of K gives (see `linear_algebra::growing_cholesky`): x has the coordinates u = L⁻¹k(x), which do not
 //! change when the dictionary grows, so f(x) = θᵀu is least squares with one feature more now and then. R, the triangular
 //! factor of λ I + Σ w uuᵀ, takes in each example by plane rotations (Golub and Van Loan, section 6.5), and R θ = z.
 //! |f|² = |θ|² in the space of the kernel, so l2 = λ is kernel ridge regression; with λ = 0 it is the paper's.
@@ -26,9 +26,9 @@ use crate::schema::Schema;
 use crate::task::Numbers;
 
 use super::dictionary::{Dictionary, Located};
-use super::factor::{Factor, LEAST_SHARE};
 use super::kernels::{Kernel, KERNEL};
 use super::points::Vector;
+use crate::linear_algebra::growing_cholesky::{GrowingCholesky, LEAST_SHARE};
 
 const NAME: &str = "kernel.KernelRLS";
 
@@ -87,7 +87,7 @@ struct KernelRls {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     dictionary: Dictionary,
-    factor: Factor,
+    factor: GrowingCholesky,
     squares: Squares,
     /// Examples learned.
     t: f64,

@@ -23,10 +23,10 @@ use crate::row::{all_finite, finite, Row, Scratch};
 use crate::schema::Schema;
 
 use super::dictionary::{Dictionary, Located};
-use super::factor::Factor;
 use super::kernels::Kernel;
 use super::points::Vector;
 use super::upkeep::{Upkeep, UpkeepState};
+use crate::linear_algebra::GrowingCholesky;
 
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -75,7 +75,7 @@ pub struct Work {
     pub point: Vector,
     pub other_row: Vec<f64>,
     pub numbers: Vec<f64>,
-    pub factor: Factor,
+    pub factor: GrowingCholesky,
     pub turns: Vec<(f64, f64)>,
 }
 

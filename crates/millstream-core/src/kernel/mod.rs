@@ -9,7 +9,6 @@
 //! | maps that let a linear learner stand in | `random_fourier_features`, `nystroem` |
 
 mod dictionary;
-mod factor;
 pub mod kernel_rls;
 pub mod kernel_sgd;
 mod kernels;

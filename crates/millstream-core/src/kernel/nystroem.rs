@@ -24,8 +24,8 @@ use crate::task::Truth;
 use crate::transformer::Transformer;
 
 use super::dictionary::{Dictionary, Located};
-use super::factor::{Factor, LEAST_SHARE};
 use super::kernels::{Kernel, KERNEL};
+use crate::linear_algebra::growing_cholesky::{GrowingCholesky, LEAST_SHARE};
 
 const NAME: &str = "kernel.Nystroem";
 
@@ -76,7 +76,7 @@ struct Nystroem {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     landmarks: Dictionary,
-    factor: Factor,
+    factor: GrowingCholesky,
 }
 
 impl Nystroem {

@@ -15,8 +15,8 @@
 
 use crate::fault::{Fault, Result};
 
-use super::factor::LEAST_SHARE;
 use super::machine::Machine;
+use crate::linear_algebra::growing_cholesky::LEAST_SHARE;
 
 impl Machine {
     /// u = L⁻¹k of the new point into `work.numbers`; gives its squared distance from the span of the others, and

@@ -19,9 +19,9 @@ use crate::fault::{Fault, Result};
 use crate::held::state::require;
 use crate::parameter::Arguments;
 
-use super::factor::Factor;
 use super::kernels::Kernel;
 use super::machine::Machine;
+use crate::linear_algebra::GrowingCholesky;
 
 pub const CHOICES: &[&str] =
     &["auto", "removal", "projection", "merging", "forgetron", "projectron", "projectron++"];
@@ -43,7 +43,7 @@ pub struct UpkeepState {
     cost: f64,
     /// Of the Gram matrix of the points, where points are projected.
     #[serde(default)]
-    pub factor: Factor,
+    pub factor: GrowingCholesky,
 }
 
 impl Upkeep {

@@ -21,16 +21,16 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::{Interval, Learner};
+use crate::numeric::quantiles;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
-use crate::quantiles;
 use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
 use crate::task::Numbers;
 
 use super::recursion::{self, Recursion};
-use super::triangle::dot;
 use super::{hyperplane, rls};
+use crate::linear_algebra::tiled_triangle::dot;
 
 const NAME: &str = "linear_model.BayesianLinearRegression";
 
@@ -254,7 +254,8 @@ mod tests {
         let shown = model.inspect(&crate::schema::Schema::default());
         assert!((shown["noise"].as_f64().unwrap() - 13.0 / 6.0).abs() < 1e-12, "{shown}");
         let (lower, upper) = model.interval().unwrap().interval(Row::Plain(&[1.0]), 0.5, &mut scratch).unwrap();
-        let reach = crate::quantiles::student(0.5, 4.0 / 3.0) * (13.0f64 / 6.0 * (1.0 + 1.0 / 3.0)).sqrt();
+        let reach =
+            crate::numeric::quantiles::student(0.5, 4.0 / 3.0) * (13.0f64 / 6.0 * (1.0 + 1.0 / 3.0)).sqrt();
         assert!((lower - (4.0 / 3.0 - reach)).abs() < 1e-12 && (upper - (4.0 / 3.0 + reach)).abs() < 1e-12);
     }
 }

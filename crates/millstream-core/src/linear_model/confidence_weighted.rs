@@ -21,8 +21,8 @@ use crate::linear_model::hyperplane::INTERCEPT;
 use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
 use crate::linear_model::passive_aggressive::C;
 use crate::linear_model::plane::Move;
+use crate::numeric::quantiles;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
-use crate::quantiles;
 
 pub const ETA: Parameter = Parameter::new(
     "eta",

@@ -21,7 +21,9 @@ use crate::fault::Result;
 use crate::held::state::require;
 use crate::row::all_finite;
 
-use super::triangle::{groups, padded, place, strands, tiles, total, turn, Four, Strands, Tile, LANES};
+use crate::linear_algebra::tiled_triangle::{
+    groups, padded, place, strands, tiles, total, turn, Four, Strands, Tile, LANES,
+};
 
 /// A variance that has shrunk to nothing would never grow again, and its inverse would overflow.
 pub const LEAST_VARIANCE: f64 = 1e-100;

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::basis::Factor;
 use crate::declaration::Built;
 use crate::fault::{Fault, Result, Shown};
 use crate::held::state::require;
+use crate::linear_algebra::BandedCholesky;
 use crate::losses::Loss;
 use crate::optim::Features;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
@@ -160,7 +160,7 @@ impl Ground {
             }
         }
         let flat: Vec<f64> = found.into_iter().flatten().collect();
-        match Factor::new(&flat, size) {
+        match BandedCholesky::new(&flat, size) {
             Ok(factor) => {
                 let given = factor.inverse();
                 match all_finite(&given) {

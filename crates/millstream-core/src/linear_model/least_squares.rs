@@ -7,7 +7,7 @@
 //! ```text
 //! (S + l2 I + κ x̄ x̄ᵀ) w = s + κ ȳ x̄,   κ = n l2 / (n + l2),   b = (ȳ − wᵀx̄) n / (n + l2)
 //! ```
-//! S + l2 I is scaled, factored and solved (cholesky.rs), and κ comes in by the formula of Sherman and Morrison, so that
+//! S + l2 I is scaled, factored and solved (`linear_algebra::pivoted_cholesky`), and κ comes in by the formula of Sherman and Morrison, so that
 //! large means do not cover what is known of the spread. Without l2 the system may be singular: then of all solutions
 //! the least is taken, in units of each feature's own spread.
 
@@ -26,11 +26,11 @@ use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
 use crate::task::Numbers;
 
-use super::cholesky::Cholesky;
 use super::plane::MOST_COORDINATES;
 use super::scatter::Scatter;
-use super::triangle::dot;
 use super::{hyperplane, named, Coordinates};
+use crate::linear_algebra::tiled_triangle::dot;
+use crate::linear_algebra::PivotedCholesky;
 
 const NAME: &str = "linear_model.LeastSquares";
 
@@ -90,7 +90,7 @@ impl LeastSquares {
             matrix[i * n + i] += self.l2;
         }
         let products: Vec<f64> = (0..n).map(|i| scatter.get(i + 1, 0)).collect();
-        let cholesky = Cholesky::new(&matrix, n, TOLERANCE);
+        let cholesky = PivotedCholesky::new(&matrix, n, TOLERANCE);
         let mut weights = cholesky.solve(&products);
         let (y, x) = (mean[0], &mean[1..]);
         let mut constant = 0.0;

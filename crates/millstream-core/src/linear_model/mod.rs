@@ -4,7 +4,6 @@ pub mod alma;
 pub mod arow;
 pub mod bayesian_linear_regression;
 mod cells;
-mod cholesky;
 pub mod confidence_weighted;
 mod coordinates;
 mod covariance;
@@ -35,7 +34,6 @@ mod scatter;
 pub mod softmax_regression;
 mod softmax_step;
 pub mod svm;
-mod triangle;
 mod whole;
 
 pub use coordinates::Coordinates;

@@ -19,11 +19,11 @@ use crate::held::state::require;
 use crate::row::{all_finite, finite, Row, Scratch, Value};
 use crate::schema::Schema;
 
-use super::cholesky::Cholesky;
 use super::covariance::{Covariance, Work, SURE};
 use super::plane::MOST_COORDINATES;
-use super::triangle::dot;
 use super::{named, Coordinates};
+use crate::linear_algebra::tiled_triangle::dot;
+use crate::linear_algebra::PivotedCholesky;
 
 const MOST_INFLATION: f64 = 1e6;
 
@@ -219,7 +219,7 @@ impl Recursion {
         if !(all_finite(&information) && all_finite(&pulled)) {
             return Err(Fault::overflow(self.who));
         }
-        let cholesky = Cholesky::new(&information, n, TOLERANCE);
+        let cholesky = PivotedCholesky::new(&information, n, TOLERANCE);
         let shares = cholesky.shares(&pulled);
         let mut more = explained - dot(&shares, &shares);
         for (r, t) in cholesky.columns().zip(&shares) {

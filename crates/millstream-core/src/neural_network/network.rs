@@ -8,10 +8,10 @@
 //! to its end. Before anything is learned c and v are 0, so the network says 0; b and w are uniform in [−1, 1], and
 //! those of a coordinate depend on the seed and on the coordinate alone.
 
-use crate::elementary::tanh;
+use crate::numeric::elementary::tanh;
+use crate::numeric::random::Random;
 use crate::optim::Features;
 use crate::parameter::{Default, Kind, Parameter};
-use crate::random::Random;
 
 pub const HIDDEN_UNITS: Parameter = Parameter::new(
     "hidden_units",

@@ -4,7 +4,7 @@
 //! Patterson, 1976). A mean over n of them differs from the integral by about 1/n for smooth functions, where random
 //! points differ by 1/√n. A coordinate does not depend on how many there are, so a cube can grow by one.
 
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 /// The coordinate `dimension` of the first `n` points.
 pub fn coordinate(dimension: usize, n: usize, seed: u64) -> impl Iterator<Item = f64> {

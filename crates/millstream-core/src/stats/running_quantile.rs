@@ -198,7 +198,7 @@ fn weight_at(summary: &State, value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::numeric::random::Random;
 
     /// 3, 1, 4, 2 at q = 0.5: the quantile is 3, then 1 (half of 2 is at or below it), then 3, then 2.
     #[test]

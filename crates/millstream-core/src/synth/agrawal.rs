@@ -23,8 +23,8 @@ use super::balance::Balance;
 use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Agrawal",

@@ -15,10 +15,10 @@ use std::f64::consts::PI;
 
 use super::{generator, seed, Form, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
-use crate::elementary::{cos, exp, sin};
 use crate::generator::Generator;
+use crate::numeric::elementary::{cos, exp, sin};
+use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Drift",

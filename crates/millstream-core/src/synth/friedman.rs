@@ -13,11 +13,11 @@ use std::f64::consts::PI;
 
 use super::{seed, Form, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
-use crate::elementary::{cos, exp, sin};
 use crate::fault::{Fault, Result};
 use crate::generator::Generator;
+use crate::numeric::elementary::{cos, exp, sin};
+use crate::numeric::random::Random;
 use crate::parameter::{Arguments, Default, Kind, Parameter};
-use crate::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Friedman",

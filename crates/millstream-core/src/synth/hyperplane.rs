@@ -8,8 +8,8 @@
 use super::{seed, Form, MODEL, NOISE_PERCENTAGE, N_FEATURES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Hyperplane",

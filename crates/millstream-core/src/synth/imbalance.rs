@@ -7,8 +7,8 @@ use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
+use crate::numeric::random::{Choice, Random};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::random::{Choice, Random};
 
 /// After so many examples without the wanted class, one of another is let through: the class may not exist.
 const TRIES: usize = 100_000;

@@ -4,8 +4,8 @@ use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
+use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.LabelNoise",

@@ -9,8 +9,8 @@ use super::{seed, Form, MODEL, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
+use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::random::Random;
 
 /// Top, upper left, upper right, middle, lower left, lower right, bottom.
 const SEGMENTS: [[u8; 7]; 10] = [

@@ -9,7 +9,7 @@ use super::sine::is_below_wave;
 use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Mixed",

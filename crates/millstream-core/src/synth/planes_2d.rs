@@ -8,7 +8,7 @@
 use super::{seed, Form, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Planes2D",

@@ -14,8 +14,8 @@ use super::{seed, seed_model, Form, MODEL, N_CLASSES, N_FEATURES, SAMPLE, SEED, 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
+use crate::numeric::random::{Choice, Random};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::random::{Choice, Random};
 
 /// The most coordinates of all centroids: 800 MB.
 const MOST: usize = 100_000_000;

@@ -10,8 +10,8 @@ use super::{seed, seed_model, Form, MODEL, N_CLASSES, SAMPLE, SEED, SEED_MODEL};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::generator::Generator;
+use crate::numeric::random::Random;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
-use crate::random::Random;
 use crate::schema::Name;
 
 /// More nodes than anyone wants; a tree that would have them is refused.

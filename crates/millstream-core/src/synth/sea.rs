@@ -8,8 +8,8 @@
 use super::{seed, Form, NOISE_PERCENTAGE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
+use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
-use crate::random::Random;
 
 const THRESHOLDS: [f64; 4] = [8.0, 9.0, 7.0, 9.5];
 

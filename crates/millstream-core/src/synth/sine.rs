@@ -9,9 +9,9 @@ use std::f64::consts::PI;
 use super::balance::Balance;
 use super::{classification_function, seed, Form, BALANCE_CLASSES, HAS_NOISE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
-use crate::elementary::sin;
 use crate::generator::Generator;
-use crate::random::Random;
+use crate::numeric::elementary::sin;
+use crate::numeric::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Sine",

@@ -7,7 +7,7 @@ use super::balance::Balance;
 use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.STAGGER",

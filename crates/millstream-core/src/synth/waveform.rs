@@ -9,7 +9,7 @@
 use super::{seed, Form, HAS_NOISE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 const PEAKS: [usize; 3] = [7, 15, 11];
 /// The waves that a class mixes.

@@ -4,7 +4,7 @@
 //! its normal distribution, within its own span (Pfahringer, Holmes and Kirkby, 2008, "Handling numeric attributes in
 //! Hoeffding trees"). A nominal feature gives each of its values a branch, or one of them against the rest.
 
-use crate::error_function::normal_below;
+use crate::numeric::error_function::normal_below;
 
 use super::leaf::{Leaf, Span, NO_SPAN};
 use super::settings::{Settings, ESTIMATE};

@@ -15,7 +15,7 @@
 
 use std::sync::OnceLock;
 
-use crate::error_function::{roughly_below, ROUGHLY};
+use crate::numeric::error_function::{roughly_below, ROUGHLY};
 
 use super::candidates::Workspace;
 use super::criterion::Criterion;
@@ -128,8 +128,8 @@ impl Leaf {
 mod tests {
     use super::*;
     use crate::naive_bayes::class_table::Spare;
+    use crate::numeric::random::Random;
     use crate::parameter::Arguments;
-    use crate::random::Random;
     use crate::registry;
     use crate::row::{Row, Scratch, Want};
     use crate::task::ClassPrediction;

@@ -73,8 +73,8 @@ pub fn weight_of(inner: &Inner) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numeric::random::Random;
     use crate::parameter::Arguments;
-    use crate::random::Random;
     use crate::registry;
     use crate::row::{Row, Scratch, Want};
     use crate::task::ClassPrediction;

@@ -17,7 +17,7 @@ use crate::ensemble::poisson::Poisson;
 use crate::ensemble::record::Spread;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
-use crate::random::Random;
+use crate::numeric::random::Random;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 

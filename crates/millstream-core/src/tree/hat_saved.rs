@@ -6,7 +6,7 @@ use serde_json::{json, Value as Json};
 use crate::ensemble::record::Spread;
 use crate::fault::Result;
 use crate::held::state::require;
-use crate::random::Random;
+use crate::numeric::random::Random;
 use crate::schema::Schema;
 
 use super::answer::Answer;

@@ -15,7 +15,7 @@
 //! the weight (e / e′)² beside the subtree's 1.
 
 use crate::declaration::{Built, Declaration, Role};
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 use super::growth::Tree;
 use super::hat::{Adaptive, Options};

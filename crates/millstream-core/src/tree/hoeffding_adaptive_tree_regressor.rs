@@ -15,7 +15,7 @@
 //! target nor a rate of fading. While an alternate grows, the two are averaged, with the weights 1 and (e / e′)².
 
 use crate::declaration::{Built, Declaration, Role};
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 use super::growth::Tree;
 use super::hat::{Adaptive, Options};

@@ -6,7 +6,7 @@ use crate::fault::Result;
 use crate::held::state::require;
 use crate::naive_bayes::class_statistics::SavedClass;
 use crate::naive_bayes::class_table::ClassTable;
-use crate::random::Random;
+use crate::numeric::random::Random;
 use crate::row::all_finite;
 
 use super::class_counts::Counts;

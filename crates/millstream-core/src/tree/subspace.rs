@@ -6,7 +6,7 @@
 
 use crate::fault::Result;
 use crate::held::state::require;
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 #[derive(Clone, Debug)]
 pub struct Subspace {

@@ -188,7 +188,7 @@ mod tests {
             plain(&mut *detector, &rows);
             let found = detector.findings()[0];
             assert!((found.statistic - statistic).abs() < 1e-12, "{name} {}", found.statistic);
-            let p_value = crate::incomplete_gamma::chi_square_tail(8.0 / 3.0, 1.0);
+            let p_value = crate::numeric::incomplete_gamma::chi_square_tail(8.0 / 3.0, 1.0);
             assert!((found.p_value - p_value).abs() < 1e-12, "{name} {}", found.p_value);
             assert!(!detector.verdict().drift && !found.moved);
         }

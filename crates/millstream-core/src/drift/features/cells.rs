@@ -12,8 +12,8 @@
 //! That holds where cells are not thin. Values that are expected fewer than five times in the smaller window are put
 //! together; whether they, and missing values, have become more or fewer is tested by Fisher's exact test.
 
-use crate::incomplete_gamma::chi_square_tail;
-use crate::quantiles::ln_gamma;
+use crate::numeric::incomplete_gamma::chi_square_tail;
+use crate::numeric::quantiles::ln_gamma;
 
 /// Expected counts below this are put together (Cochran's rule).
 const THIN: f64 = 5.0;

@@ -13,7 +13,7 @@
 //! distance of its means in the two windows, as a share of all.
 
 use crate::declaration::{Declaration, Role};
-use crate::error_function::complement;
+use crate::numeric::error_function::complement;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind as ParameterKind, Parameter};
 use crate::schema::Kind;
 

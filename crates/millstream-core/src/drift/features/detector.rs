@@ -11,9 +11,9 @@ use crate::detector::FeatureDriftDetector;
 use crate::drift::{Direction, Verdict};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
+use crate::numeric::random::Random;
 use crate::parameter::Arguments;
 use crate::part::Part;
-use crate::random::Random;
 use crate::row::Row;
 use crate::schema::Kind;
 

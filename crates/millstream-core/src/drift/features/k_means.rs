@@ -1,7 +1,7 @@
 //! Clusters of rows by k-means with k-means++ seeds (Lloyd, 1982; Arthur and Vassilvitskii, 2007); of nominal values a
 //! cluster has the most frequent one (k-prototypes: Huang, 1998).
 
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 use super::space::Space;
 

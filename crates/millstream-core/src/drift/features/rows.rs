@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::random::Random;
+use crate::numeric::random::Random;
 
 /// The use of seeds by which rows are parted.
 const PARTS: u64 = 0x5041_5254;

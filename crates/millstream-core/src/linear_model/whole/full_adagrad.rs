@@ -4,7 +4,7 @@
 //! A ← A + g gᵀ,   w ← w − η (ε I + A)^(−1/2) g
 //! ```
 //! ε is under the root, as in the diagonal form of rules.rs. The root is taken in the eigenvectors of A, which are
-//! kept and brought up to date with each example (spectrum.rs). That costs about 2 d³ operations, a small part of
+//! kept and brought up to date with each example (`linear_algebra::eigendecomposition`). That costs about 2 d³ operations, a small part of
 //! what an eigenvalue problem would; no exact way is known that does it in d². So there may be up to 512
 //! coordinates.
 
@@ -15,8 +15,8 @@ use crate::held::state::require;
 use crate::optim::{dot, Features, Schedule};
 use crate::row::all_finite;
 
-use super::spectrum::{Spectrum, Work};
 use super::{write_out, Example, Memory, Rule};
+use crate::linear_algebra::eigendecomposition::{Eigendecomposition, Work};
 
 /// 0.27 thousand million operations a step, and 2 MB for the eigenvectors, twice.
 const MOST_COORDINATES: usize = 512;
@@ -40,7 +40,7 @@ impl FullAdaGrad {
 pub struct State {
     /// The constant term first.
     weights: Vec<f64>,
-    spectrum: Spectrum,
+    spectrum: Eigendecomposition,
 }
 
 impl Rule for FullAdaGrad {
@@ -48,7 +48,7 @@ impl Rule for FullAdaGrad {
     const MOST: usize = MOST_COORDINATES;
 
     fn start(&self) -> State {
-        let mut state = State { weights: vec![0.0], spectrum: Spectrum::default() };
+        let mut state = State { weights: vec![0.0], spectrum: Eigendecomposition::default() };
         self.grow(&mut state, 0);
         state
     }

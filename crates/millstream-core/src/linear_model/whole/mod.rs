@@ -9,7 +9,6 @@ mod cells;
 mod coin_betting;
 mod full_adagrad;
 mod newton_step;
-mod spectrum;
 
 use std::fmt::Debug;
 

@@ -1,6 +1,6 @@
 //! The incomplete gamma function, for the tails of chi-square distributions.
 
-use crate::quantiles::ln_gamma;
+use crate::numeric::quantiles::ln_gamma;
 
 /// Far beyond what any shape needs within the range that is asked for; a bound all the same.
 const MOST_TERMS: usize = 100_000;
@@ -63,7 +63,7 @@ mod tests {
         for x in [0.01, 0.5, 3.0, 40.0, 700.0] {
             near(chi_square_tail(x, 2.0), (-0.5 * x).exp());
             near(chi_square_tail(x, 4.0), (-0.5 * x).exp() * (1.0 + 0.5 * x));
-            near(chi_square_tail(x, 1.0), crate::quantiles::outside_normal(x.sqrt()));
+            near(chi_square_tail(x, 1.0), crate::numeric::quantiles::outside_normal(x.sqrt()));
         }
         // Tables of the quantiles for 0.05 and 0.001.
         assert!((chi_square_tail(16.918_977_604_620_45, 9.0) - 0.05).abs() < 1e-14);

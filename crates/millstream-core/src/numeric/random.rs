@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::elementary::{exp, ln};
+use crate::numeric::elementary::{exp, ln};
 
 #[derive(Clone, Debug)]
 pub struct Random {

@@ -18,7 +18,7 @@ use crate::held::state::require;
 use crate::row::all_finite;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Spectrum {
+pub struct Eigendecomposition {
     /// In no order.
     values: Vec<f64>,
     /// One after the other.
@@ -28,7 +28,7 @@ pub struct Spectrum {
 /// What an update needs beside the spectrum; kept so that nothing is allocated per example.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    next: Spectrum,
+    next: Eigendecomposition,
     /// Eigenvalues by size, then those that take part.
     order: Vec<usize>,
     active: Vec<usize>,
@@ -44,7 +44,7 @@ pub struct Work {
 }
 
 impl Work {
-    pub fn proposed(&self) -> &Spectrum {
+    pub fn proposed(&self) -> &Eigendecomposition {
         &self.next
     }
 
@@ -56,7 +56,7 @@ impl Work {
     }
 }
 
-impl Spectrum {
+impl Eigendecomposition {
     fn width(&self) -> usize {
         self.values.len()
     }
@@ -300,9 +300,9 @@ fn root(poles: &[f64], pulls: &[f64], j: usize) -> (usize, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::numeric::random::Random;
 
-    fn check(spectrum: &Spectrum, sum: &[f64], n: usize, bound: f64) {
+    fn check(spectrum: &Eigendecomposition, sum: &[f64], n: usize, bound: f64) {
         let largest = spectrum.values.iter().copied().fold(0.0, f64::max);
         for i in 0..n {
             for j in 0..n {
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn many_updates_keep_the_sum_and_the_right_angles() {
         let (n, mut random) = (12, Random::new(5, 0));
-        let (mut spectrum, mut work, mut sum) = (Spectrum::default(), Work::default(), vec![0.0; n * n]);
+        let (mut spectrum, mut work, mut sum) = (Eigendecomposition::default(), Work::default(), vec![0.0; n * n]);
         spectrum.grow(7);
         spectrum.grow(n);
         for round in 0..3000 {
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn one_update_by_hand() {
         // A = diag(1, 3) + (1, 1)(1, 1)ᵀ = [[2, 1], [1, 4]]: μ = 3 ± √2.
-        let mut spectrum = Spectrum { values: vec![1.0, 3.0], vectors: vec![1.0, 0.0, 0.0, 1.0] };
+        let mut spectrum = Eigendecomposition { values: vec![1.0, 3.0], vectors: vec![1.0, 0.0, 0.0, 1.0] };
         let mut work = Work::default();
         assert!(spectrum.propose(&[1.0, 1.0], &mut work));
         spectrum.commit(&mut work);

@@ -5,7 +5,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-use crate::error_function::complement;
+use crate::numeric::error_function::complement;
 
 /// From so many degrees of freedom on, the expansion about the normal quantile has an error below 1e-12.
 const MANY: f64 = 1000.0;

@@ -6,7 +6,7 @@
 
 /// L of P S A S Pᵀ, S the scales and P the order.
 #[derive(Clone, Debug, Default)]
-pub struct Cholesky {
+pub struct PivotedCholesky {
     pub rank: usize,
     /// The coordinate in each place.
     pub order: Vec<usize>,
@@ -16,7 +16,7 @@ pub struct Cholesky {
     lower: Vec<f64>,
 }
 
-impl Cholesky {
+impl PivotedCholesky {
     /// Of a matrix that is given row by row, of which the lower triangle is read.
     pub fn new(matrix: &[f64], n: usize, tolerance: f64) -> Self {
         let scale = |i: usize| Some(matrix[i * n + i]).filter(|a| *a > 0.0).map_or(0.0, |a| 1.0 / a.sqrt());
@@ -53,7 +53,7 @@ impl Cholesky {
             }
             rank += 1;
         }
-        Cholesky { rank, order, scales, lower }
+        PivotedCholesky { rank, order, scales, lower }
     }
 
     fn width(&self) -> usize {
@@ -123,7 +123,7 @@ impl Cholesky {
             }
         }
         // Of full rank, and as well conditioned as the part of A that counts.
-        let inner = Cholesky::new(&square, rank, 0.0);
+        let inner = PivotedCholesky::new(&square, rank, 0.0);
         if inner.rank < rank {
             return vec![0.0; rank];
         }
@@ -151,7 +151,7 @@ mod tests {
     /// A = [[4, 2], [2, 10]], b = (10, 23): w = (3/2, 2), since 4 · 1.5 + 2 · 2 = 10 and 2 · 1.5 + 10 · 2 = 23.
     #[test]
     fn a_solution_by_hand() {
-        let cholesky = Cholesky::new(&[4.0, 2.0, 2.0, 10.0], 2, 1e-12);
+        let cholesky = PivotedCholesky::new(&[4.0, 2.0, 2.0, 10.0], 2, 1e-12);
         assert_eq!(cholesky.rank, 2);
         near(&cholesky.solve(&[10.0, 23.0]), &[1.5, 2.0]);
     }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn the_least_of_many_solutions() {
         let a = [1.0, 2.0, 0.0, 2.0, 4.0, 0.0, 0.0, 0.0, 0.0];
-        let cholesky = Cholesky::new(&a, 3, 1e-12);
+        let cholesky = PivotedCholesky::new(&a, 3, 1e-12);
         assert_eq!(cholesky.rank, 1);
         near(&cholesky.solve(&[10.0, 20.0, 0.0]), &[5.0, 2.5, 0.0]);
         near(&cholesky.columns().next().unwrap(), &[1.0, 2.0, 0.0]);
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn scales_from_1e_100_to_1e100() {
         let (p, q) = (1e100, 1e-100);
-        let cholesky = Cholesky::new(&[4.0 * p * p, 2.0, 2.0, 10.0 * q * q], 2, 1e-12);
+        let cholesky = PivotedCholesky::new(&[4.0 * p * p, 2.0, 2.0, 10.0 * q * q], 2, 1e-12);
         let w = cholesky.solve(&[10.0 * p, 23.0 * q]);
         near(&[w[0] * p, w[1] * q], &[1.5, 2.0]);
     }

@@ -17,7 +17,7 @@ use crate::row::all_finite;
 pub const LEAST_SHARE: f64 = 1e-10;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Factor {
+pub struct GrowingCholesky {
     /// The rows of L up to the diagonal, one after the other: row i has i + 1 numbers.
     rows: Vec<f64>,
     /// The place of each row's point among the points.
@@ -28,7 +28,7 @@ fn start(row: usize) -> usize {
     row * (row + 1) / 2
 }
 
-impl Factor {
+impl GrowingCholesky {
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -102,7 +102,7 @@ impl Factor {
         self.rows.truncate(start(self.len()));
     }
 
-    pub fn copy_from(&mut self, other: &Factor) {
+    pub fn copy_from(&mut self, other: &GrowingCholesky) {
         self.rows.clone_from(&other.rows);
         self.places.clone_from(&other.places);
     }
@@ -136,8 +136,8 @@ impl Factor {
 mod tests {
     use super::*;
 
-    fn factor(gram: &[[f64; 4]; 4], places: &[usize]) -> Factor {
-        let (mut factor, mut u) = (Factor::default(), Vec::new());
+    fn factor(gram: &[[f64; 4]; 4], places: &[usize]) -> GrowingCholesky {
+        let (mut factor, mut u) = (GrowingCholesky::default(), Vec::new());
         for &place in places {
             let distance = factor.forward(&gram[place], gram[place][place], &mut u);
             factor.push(place, &u, distance);

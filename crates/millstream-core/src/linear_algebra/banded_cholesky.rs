@@ -6,18 +6,18 @@
 const LEAST_SHARE: f64 = 1e-10;
 
 #[derive(Clone, Debug)]
-pub struct Factor {
+pub struct BandedCholesky {
     /// Where each row begins, by column and in `entries`.
     rows: Vec<(usize, usize)>,
     /// The rows up to the diagonal, of which the inverse is kept.
     entries: Vec<f64>,
 }
 
-impl Factor {
+impl BandedCholesky {
     /// The factor of a symmetric matrix given by rows; the place of the first function that depends on those before
     /// it if the matrix is not positive definite.
     pub fn new(matrix: &[f64], size: usize) -> Result<Self, usize> {
-        let mut factor = Factor { rows: Vec::with_capacity(size), entries: Vec::new() };
+        let mut factor = BandedCholesky { rows: Vec::with_capacity(size), entries: Vec::new() };
         for i in 0..size {
             let row = &matrix[i * size..(i + 1) * size];
             let first = row.iter().position(|&entry| entry != 0.0).unwrap_or(i).min(i);
@@ -81,13 +81,13 @@ mod tests {
     /// L⁻¹ = [[1/2], [−1/4, 1/2]].
     #[test]
     fn by_hand() {
-        let factor = Factor::new(&[4.0, 2.0, 2.0, 5.0], 2).unwrap();
+        let factor = BandedCholesky::new(&[4.0, 2.0, 2.0, 5.0], 2).unwrap();
         let mut phi = [2.0, 5.0];
         factor.solve(&mut phi);
         assert_eq!(phi, [1.0, 2.0]);
         assert_eq!(factor.inverse(), [0.5, -0.25, 0.5]);
-        assert_eq!(Factor::new(&[1.0, 1.0, 1.0, 1.0], 2).unwrap_err(), 1);
-        assert_eq!(Factor::new(&[0.0], 1).unwrap_err(), 0);
+        assert_eq!(BandedCholesky::new(&[1.0, 1.0, 1.0, 1.0], 2).unwrap_err(), 1);
+        assert_eq!(BandedCholesky::new(&[0.0], 1).unwrap_err(), 0);
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
                 _ => 0.0,
             })
             .collect();
-        let factor = Factor::new(&matrix, size).unwrap();
+        let factor = BandedCholesky::new(&matrix, size).unwrap();
         assert_eq!(factor.entries.len(), 11);
         // L⁻¹ A L⁻ᵀ = I
         let inverse = factor.inverse();

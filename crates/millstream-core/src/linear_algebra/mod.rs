@@ -1,0 +1,22 @@
+//! Factorisations of symmetric positive matrices, each for what its user does with the matrix.
+//!
+//! | factorisation | its matrix | used by |
+//! |---|---|---|
+//! | `cholesky` | used once, in its place | `neural_network::functional` |
+//! | `BandedCholesky` | fixed, perhaps banded; a dependent function is an error | `basis` |
+//! | `PivotedCholesky` | fixed, perhaps of less than full rank | `linear_model::least_squares` |
+//! | `GrowingCholesky` | gains and loses rows and columns | `kernel` |
+//! | `tiled_triangle` | a unit triangle that a rank-one update turns, in tiles for vector registers | `linear_model::covariance` |
+//! | `Eigendecomposition` | gains g gᵀ | `linear_model::full_vector::full_adagrad` |
+
+pub mod banded_cholesky;
+pub mod cholesky;
+pub mod eigendecomposition;
+pub mod growing_cholesky;
+pub mod pivoted_cholesky;
+pub mod tiled_triangle;
+
+pub use banded_cholesky::BandedCholesky;
+pub use eigendecomposition::Eigendecomposition;
+pub use growing_cholesky::GrowingCholesky;
+pub use pivoted_cholesky::PivotedCholesky;
