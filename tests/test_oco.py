@@ -93,8 +93,8 @@ def test_pickled_copied_reset_and_cloned(name):
 
 BAD = [
     ([1.0, 2.0], "the dimension of a loss must be 3, got 2"),
-    ([1.0, math.nan, 0.0], "z must be finite, got nan at 1"),
-    ([1.0, math.inf, 0.0], "z must be finite, got inf at 1"),
+    ([1.0, math.nan, 0.0], "z must be finite, got nan at index 1"),
+    ([1.0, math.inf, 0.0], "z must be finite, got inf at index 1"),
     ([[1.0, 2.0, 3.0]], r"z must have shape \(d,\), got \(1, 3\)"),
     ("text", "a loss must be an oco.Loss, a vector, a function or a pair of value and gradient, got 'text'"),
     (None, "a loss must be an oco.Loss"),
@@ -103,7 +103,7 @@ BAD = [
     ((lambda w: "x", lambda w: w), "a loss must be a number, got 'x'"),
     ((lambda w: 1.0, lambda w: w[:2]), r"a gradient must have shape \(3,\), got \(2,\)"),
     ((lambda w: 1.0, lambda w: 2.0), r"a gradient must have shape \(3,\), got \(\)"),
-    ((lambda w: 1.0, lambda w: w * math.nan), "a gradient must be finite, got nan at 0"),
+    ((lambda w: 1.0, lambda w: w * math.nan), "a gradient must be finite, got nan at index 0"),
     ((lambda w: 1.0, lambda w: None), "a gradient must"),
 ]
 
@@ -339,7 +339,7 @@ def test_losses_come_in_many_forms():
 def test_errors_of_a_game_name_the_round_and_keep_what_was_played():
     losses = [np.ones(2), np.ones(2), np.array([1.0, math.nan])]
     game = oco.Game(oco.Hedge(2), iter(losses))
-    with pytest.raises(ValueError, match=r"oco.Linear: z must be finite, got nan at 1"):
+    with pytest.raises(ValueError, match=r"oco.Linear: z must be finite, got nan at index 1"):
         game.play()
     assert game.rounds == game.learner.rounds == 2
     game = oco.Game(oco.Hedge(2))
@@ -353,7 +353,7 @@ def test_errors_of_a_game_name_the_round_and_keep_what_was_played():
     with pytest.raises(NumericOverflow, match=r"round 7: oco.Hedge: this loss would overflow"):
         game.play()
     assert game.learner.rounds == 6
-    with pytest.raises(ValueError, match="got nan at 1 of round 2"):
+    with pytest.raises(ValueError, match="got nan at index 1 of round 2"):
         oco.play(oco.Hedge(2), [[1.0, 2.0], [3.0, math.nan]])
 
 
@@ -384,7 +384,7 @@ REFUSED = {
     ),
     "decisions must be bounded": lambda: oco.OnlineNewtonStep(oco.WholeSpace(2)),
     "exp_concavity must be above 0": lambda: oco.OnlineNewtonStep(oco.Simplex(2), exp_concavity=0.0),
-    "must be able to minimise a linear loss": lambda: oco.FollowThePerturbedLeader(oco.WholeSpace(2)),
+    "must have a minimiser of linear losses": lambda: oco.FollowThePerturbedLeader(oco.WholeSpace(2)),
     "experts must be at least 1, got 0": lambda: oco.Hedge(0),
     r"share must be in \[0, 1\), got 1.0": lambda: oco.FixedShare(3, share=1.0),
     r"epsilon must be in \(0, 1\), got 1.5": lambda: oco.WeightedMajority(3, epsilon=1.5),
@@ -397,8 +397,8 @@ REFUSED = {
     "learner must be a learner such as oco.Hedge": lambda: oco.play("Hedge", [[1.0]]),
     "learner must not be empty, got {}": lambda: oco.play({}, [[1.0]]),
     "no round has been played yet": lambda: oco.play(oco.Hedge(), np.zeros((0, 3))),
-    "an adversary plays without end: pass a number of rounds": lambda: oco.play(oco.Hedge(2), lambda t, w: w),
-    "this game has no losses of its own": lambda: oco.Game(oco.Hedge(2)).step(),
+    "an adversary has no last round: pass a number of rounds": lambda: oco.play(oco.Hedge(2), lambda t, w: w),
+    "the game has no losses": lambda: oco.Game(oco.Hedge(2)).step(),
     "must be finite": lambda: oco.ExponentiatedGradient(2).observe(oco.Log([0.0, 1e-320])),
 }
 
@@ -439,7 +439,7 @@ def test_a_report_tells_all(tmp_path):
     assert [line.get_label() for line in axes.get_lines()] == ["regret", "bound"]
     with pytest.raises(ValueError, match="kind must be one of regret, average, loss, decisions, got 'pie'"):
         report.plot("pie")
-    with pytest.raises(ValueError, match="decisions were not kept"):
+    with pytest.raises(ValueError, match="decisions were not stored"):
         oco.play(oco.Hedge(D), losses).plot("decisions")
     with pytest.raises(ValueError, match="a plot is saved as"):
         report.save_plot(tmp_path / "plot.txt")

@@ -141,8 +141,8 @@ def test_sets_are_copied_by_pickle(name):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: oco.Box([0.0, 2.0], [1.0, 1.0]), r"oco.Box: low must be at most high, got 2 and 1 at 1"),
-        (lambda: oco.Box([0.0, 2.0], [1.0]), r"oco.Box: low and high must be of one length, got \[1, 2\]"),
+        (lambda: oco.Box([0.0, 2.0], [1.0, 1.0]), r"oco.Box: low must be at most high, got 2 and 1 at index 1"),
+        (lambda: oco.Box([0.0, 2.0], [1.0]), r"oco.Box: low and high must have the same length, got \[1, 2\]"),
         (lambda: oco.Box(0.0, float("nan")), r"oco.Box: high must be finite, got nan"),
         (lambda: oco.Ball(-1.0), r"oco.Ball: radius must be at least 0, got -1"),
         (lambda: oco.Ball("wide"), r"oco.Ball: radius must be a number, got 'wide'"),
@@ -157,7 +157,10 @@ def test_sets_are_copied_by_pickle(name):
             lambda: oco.Simplex(2).project([1.0, 2.0, 3.0]),
             r"a point must have shape \(2,\), got \(3,\)",
         ),
-        (lambda: oco.Simplex(2).project([1.0, math.inf]), r"oco.Simplex: a point must be finite, got inf at 1"),
+        (
+            lambda: oco.Simplex(2).project([1.0, math.inf]),
+            r"oco.Simplex: a point must be finite, got inf at index 1",
+        ),
         (lambda: oco.Simplex(2).project(["a", "b"]), r"oco.Simplex: a point must be a vector of numbers"),
         (
             lambda: oco.Set(project=lambda w: w[:1], dimension=2).project([1.0, 2.0]),

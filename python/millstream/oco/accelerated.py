@@ -52,13 +52,13 @@ def accelerated(
         if not math.isfinite(moved_value):
             break
         below = moved_value - _gap(decisions, moved, moved_value, moved_gradient, smallest)
-        # On an unbounded set each gap is about a ball of its own: that of the best decision counts.
+        # On an unbounded set each gap refers to a different ball: only that of the best decision counts.
         if below > lower if decisions.bounded or smallest > 0 else moved_value < upper:
             lower, highest = below, moved
         if moved_value < upper:
             best, upper = moved, moved_value
         if float(ahead_gradient @ (moved - w)) > 0 and not restarted:
-            # Momentum leads uphill: restart from the last decision.
+            # Momentum increases the value: restart from the last decision.
             ahead, (ahead_value, ahead_gradient), pace, restarted = w, both(w), 1.0, True
             continue
         following = (1.0 + math.sqrt(1.0 + 4.0 * pace * pace)) / 2.0
@@ -81,7 +81,7 @@ def _gap(decisions: Set, w: Array, value: float, gradient: Array, smallest: floa
 def _step(
     both: Both, decisions: Set, w: Array, value: float, gradient: Array, curvature: float
 ) -> tuple[Array, float, Array, float]:
-    """A projected step that is short enough, and the curvature that made it so."""
+    """A projected step that is short enough, with the curvature that limits it."""
     while True:
         moved = decisions._project(w - gradient / curvature)
         moved_value, moved_gradient = both(moved)

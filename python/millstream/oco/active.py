@@ -2,7 +2,7 @@
 
 Zinkevich (2003), theorem 1; Hazan (2016), theorem 3.1. For nonincreasing rates,
     regret(u) ≤ D² / (2 η_T) + ½ Σ η_t ‖g_t‖²,
-where D is the diameter or, on an unbounded set, the greatest observed ‖w_t − w₁‖ + ‖u − w₁‖; for a constant rate
+where D is the diameter or, on an unbounded set, the largest observed ‖w_t − w₁‖ + ‖u − w₁‖; for a constant rate
 ‖u − w₁‖ suffices. By default, η_t = D / √(2 Σ_{s≤t} ‖g_s‖²), which makes it √2 D √(Σ ‖g_s‖²) without
 knowing T or G (Streeter and McMahan, 2010).
 
@@ -60,7 +60,7 @@ class Active(Engine):
             self.farthest = max(self.farthest, math.sqrt(float(away @ away)))
         self.w, self.squares = moved, squares
         if self.strong_convexity > 0 and square > 0:
-            # Built-in losses whose strong convexity is less than the parameter says.
+            # Built-in losses with less strong convexity than the parameter states.
             flat = loss is None or isinstance(loss, (Linear, MarginLoss))
             flat = flat or (isinstance(loss, SquaredDistance) and self.strong_convexity > 2.0)
             self.curved = self.curved and not flat

@@ -20,7 +20,7 @@ from millstream.oco.vectors import Array, positive
 
 __all__ = ["AdaGrad"]
 
-#: Least weight of a direction, as a fraction of the largest gradient: the projection needs a norm.
+#: Minimum weight of a direction, as a fraction of the largest gradient: the projection needs a norm.
 _LEAST = 1e-10
 
 
@@ -34,7 +34,7 @@ class _AdaGrad(Engine):
         d = len(self.w)
         self.sums = np.zeros((d, d)) if full else np.zeros(d)
         self.rounds, self.largest, self.farthest = 0, 0.0, 0.0
-        #: Σ s_i or tr(G^½), and what the least weights add to the norm.
+        #: Σ s_i or tr(G^½), and the contribution of the minimum weights to the norm.
         self.trace, self.extra = 0.0, 0.0
 
     def decision(self) -> Array:
@@ -139,7 +139,9 @@ class AdaGrad(Learner):
         radius: float = 1.0,
     ) -> None:
         if callable(learning_rate):
-            raise InvalidValue(f"{self.name}: learning_rate must be a number or None: AdaGrad is the schedule")
+            raise InvalidValue(
+                f"{self.name}: learning_rate must be a number or None, got a function: AdaGrad sets the schedule"
+            )
         self.learning_rate = None if learning_rate is None else positive(self.name, "learning_rate", learning_rate)
         self.full = bool(full)
         self.radius = positive(self.name, "radius", radius)

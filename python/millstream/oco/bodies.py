@@ -22,9 +22,9 @@ __all__ = ["Body", "body_of", "extent", "only_decision"]
 
 @dataclass(frozen=True)
 class Body:
-    """A decision set in coordinates of its own: rows · x ≤ limits, and ‖x‖ ≤ 1 if it is round.
+    """A decision set in its own coordinates: rows · x ≤ limits, and ‖x‖ ≤ 1 if it is round.
 
-    The first variables are the coordinates of the decision; a set may need more of them.
+    The first variables are the coordinates of the decision; some sets have auxiliary variables.
     """
 
     origin: Array
@@ -38,12 +38,12 @@ class Body:
 
     @property
     def size(self) -> int:
-        """How many variables there are."""
+        """Number of variables."""
         return len(self.start)
 
     @property
     def coordinates(self) -> int:
-        """How many variables say what the decision is."""
+        """Number of variables that determine the decision."""
         return int(self.basis.shape[-1])
 
     def decision(self, x: Array) -> Array:
@@ -52,7 +52,7 @@ class Body:
         return self.origin + (self.basis * inner if self.basis.ndim == 1 else self.basis @ inner)
 
     def inner(self, rows: Array) -> Array:
-        """Rows of coefficients of decisions as coefficients of coordinates."""
+        """Convert rows of coefficients of decisions to coefficients of coordinates."""
         return rows * self.basis if self.basis.ndim == 1 else rows @ self.basis
 
 
@@ -61,7 +61,7 @@ def body_of(decisions: Set) -> Body | None:
     if only_decision(decisions) is not None:
         return None
     d = decisions.known
-    # A subclass may project as it likes.
+    # A subclass may override the projection.
     if type(decisions) is Ball:
         middle = decisions._middle(d)
         return Body(middle, np.full(d, decisions.radius), np.zeros((0, d)), np.zeros(0), np.zeros(d), True)
@@ -75,7 +75,7 @@ def body_of(decisions: Set) -> Body | None:
         basis = _across(d)
         return Body(np.full(d, 1.0 / d), basis, -basis, np.full(d, 1.0 / d), np.zeros(d - 1))
     if type(decisions) is L1Ball:
-        # More variables a ≥ |w| / radius, with Σ a ≤ 1.
+        # Auxiliary variables a ≥ |w| / radius, with Σ a ≤ 1.
         unit, none = np.eye(d), np.zeros((1, d))
         rows = np.block([[unit, -unit], [-unit, -unit], [none, np.ones((1, d))]])
         limits = np.append(np.zeros(2 * d), 1.0)
@@ -85,7 +85,7 @@ def body_of(decisions: Set) -> Body | None:
 
 
 def only_decision(decisions: Set) -> Array | None:
-    """The decision of a set that has only one; None if there are more."""
+    """The only decision of a set; None if there are more."""
     if isinstance(decisions, WholeSpace) or decisions.diameter > 0:
         return None
     return decisions.start()

@@ -36,7 +36,7 @@ class Box(Set):
     def __init__(self, low: Any, high: Any, dimension: int | None = None) -> None:
         sizes = {np.shape(bound)[0] for bound in (low, high) if np.ndim(bound) == 1}
         if len(sizes | ({dimension} if dimension is not None else set())) > 1:
-            raise InvalidValue(f"oco.Box: low and high must be of one length, got {sorted(sizes)}")
+            raise InvalidValue(f"oco.Box: low and high must have the same length, got {sorted(sizes)}")
         size = sizes.pop() if sizes else dimension
         shape = 1 if size is None else size
         self.low, self.high = (
@@ -44,9 +44,10 @@ class Box(Set):
             for what, bound in (("low", low), ("high", high))
         )
         if (self.low > self.high).any():
-            place = int(np.flatnonzero(self.low > self.high)[0])
+            index = int(np.flatnonzero(self.low > self.high)[0])
             raise InvalidValue(
-                f"oco.Box: low must be at most high, got {self.low[place]:g} and {self.high[place]:g} at {place}"
+                f"oco.Box: low must be at most high, "
+                f"got {self.low[index]:g} and {self.high[index]:g} at index {index}"
             )
         diameter = float(np.linalg.norm(self.high - self.low)) if size is not None else math.inf
         super().__init__(self._project, diameter=diameter, dimension=size)
@@ -137,7 +138,7 @@ class Ball(Set):
             away, size = point / 2 - middle / 2, float(np.abs(point / 2 - middle / 2).max())
         elif size <= self.radius and math.hypot(*away) <= self.radius:
             return point.copy()
-        # Divided by the greatest first: the square of 1e200 overflows.
+        # Divided by the maximum first: the square of 1e200 overflows.
         direction = away / size
         return middle + direction * (self.radius / float(np.linalg.norm(direction)))
 

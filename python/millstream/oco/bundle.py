@@ -3,12 +3,12 @@
 Each value with its subgradient gives a plane below the sum. The maximum of the planes is a model of the sum from
 below, and the minimum of the model is a lower bound. The next point is the one nearest to the last point at which
 the model is below a level between the lower and the upper bound (Lemaréchal, Nemirovskii and Nesterov, 1995). The
-minimiser of the model is evaluated as well: for piecewise linear losses it is exact after finitely many turns. In
-d dimensions about d turns gain a digit, whatever the shape and the scale of the losses; a turn evaluates the
-losses twice.
+minimiser of the model is evaluated as well: for piecewise linear losses it is exact after finitely many
+iterations. In d dimensions about d iterations gain a digit, whatever the shape and the scale of the losses. Each
+iteration evaluates the losses twice.
 
 The certificate is the mixture of planes given by the multipliers of the model, minimised over the set itself
-(`minorant.mixture`). Inexact multipliers make the certificate lower, never false.
+(`minorant.mixture`). Inexact multipliers make the certificate wider, never invalid.
 
 A set that only has a projection is enclosed in a ball. A point outside the set adds the half-space at its
 projection.
@@ -31,12 +31,12 @@ from millstream.oco.vectors import Array
 
 __all__ = ["level_method"]
 
-#: Where the level is between the lower bound (0) and the upper bound (1).
+#: Position of the level between the lower bound (0) and the upper bound (1).
 _LEVEL = 0.5
 
 
 class _Model:
-    """Planes below the sum, half-spaces around the set, and the body that both are in."""
+    """Planes below the sum, half-spaces around the set, and the body that contains both."""
 
     def __init__(self, body: Body) -> None:
         self.body = body
@@ -68,7 +68,7 @@ class _Model:
         self.limits = np.append(self.limits, float(normal @ (nearest - self.body.origin)))
 
     def lowest(self, shift: float) -> tuple[Array, Array]:
-        """The point at which the greatest plane is least, and the multiplier of each plane."""
+        """The minimiser of the maximum of the planes, and the multiplier of each plane."""
         m, size = len(self.planes), self.body.size
         rows = np.block([[self.rows, -np.ones((m, 1))], [self.walls, np.zeros((len(self.walls), 1))]])
         limits = np.concatenate([shift - self.heights, self.limits])
@@ -78,7 +78,7 @@ class _Model:
         return x[:size], slopes[:m]
 
     def nearest(self, centre: Array, level: float) -> Array:
-        """The point nearest to a centre at which no plane is above a level."""
+        """The point nearest to a centre among those with no plane above a level."""
         size, k = self.body.size, self.body.coordinates
         root, target = np.eye(k, size), np.zeros(size)
         target[:k] = -centre[:k]
@@ -99,10 +99,10 @@ class _Model:
         return found
 
     def forget(self, most: int) -> None:
-        """Drop the planes that the model has needed least."""
+        """Drop the planes with the smallest recent multipliers."""
         if len(self.planes) > most:
             kept = np.sort(np.argsort(-self.used)[: most // 2])
-            self.planes = [self.planes[place] for place in kept]
+            self.planes = [self.planes[index] for index in kept]
             self.rows, self.heights, self.used = self.rows[kept], self.heights[kept], self.used[kept]
 
 

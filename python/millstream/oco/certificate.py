@@ -1,4 +1,4 @@
-"""A best decision and its certificate: an upper bound by a decision, a lower bound by a plane."""
+"""A best decision with its certificate: a decision gives an upper bound, a plane a lower bound."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from millstream.oco.vectors import Array
 
 __all__ = ["Bracket", "Minimum"]
 
-#: If the least loss is nearly 0, a tolerance is relative to this fraction of the loss at the set's first decision.
+#: If the minimum is nearly 0, tolerances are relative to this fraction of the loss at the first decision.
 _BEGINNING = 1e-2
 #: Losses count as equal if they differ by this fraction of the largest possible rounding error.
 _ALIKE = 1 / 16
-#: Planes that are kept for an unbounded set, where which is highest depends on the best decision.
+#: Planes stored for an unbounded set, where the highest plane depends on the best decision.
 _PLANES = 4
 
 
@@ -36,17 +36,17 @@ class Minimum:
 
 
 class Bracket:
-    """The best decision so far and the highest plane so far, between which the least loss is."""
+    """The best decision and the highest plane so far; the minimum lies between their values."""
 
     def __init__(self, total: Total, decisions: Set, begin: Array) -> None:
         self.total, self.decisions = total, decisions
         self.decision, self.loss, self._error = begin, math.inf, 0.0
-        #: What no vector costs less than, and by how much the quadratic part of the sum bends.
+        #: A lower bound of the loss of any vector, and the curvature of the quadratic part of the sum.
         self._anywhere, self._curvature = total.floor, total.least_curvature()
         self._lower, self._planes = (-math.inf, 0.0), list[Minorant]()
         self.offer(begin)
         first = self.offer(decisions.start())
-        #: What a tolerance is a fraction of, where the loss itself is smaller.
+        #: The scale of a tolerance if the loss itself is smaller.
         self.scale = _BEGINNING * abs(first) if math.isfinite(first) else 0.0
 
     def offer(self, decision: Array, settled: bool = False) -> float:
@@ -106,7 +106,7 @@ class Bracket:
         return self._small(self.gap, tolerance)
 
     def minimum(self, method: str) -> Minimum:
-        """The best decision, with its certificate: where there is a good one for all vectors, that one."""
+        """The best decision with its certificate; a tight certificate for all vectors takes precedence."""
         gap = self.gap
         if not self.decisions.bounded:
             everywhere = self._above(self._anywhere)

@@ -52,12 +52,12 @@ class _FixedShare(Engine):
         else:
             rate = math.inf
         share = 1.0 / (t + 1) if self.share is None else self.share
-        # Losses whose squares are 0 by underflow are 0.
+        # Losses whose squares underflow to 0 count as 0.
         moving = spread > 0 and math.isfinite(rate)
         if moving:
             moved = w * np.exp(-np.minimum(rate * (gradient - low), 800.0))
             total = float(moved.sum())
-            # All weight is on experts that this loss rules out: restart.
+            # The weights of all experts underflow: restart from equal weights.
             moved = moved / total if total > 0 else np.full(experts, 1.0 / experts)
         else:
             moved = w
@@ -67,7 +67,7 @@ class _FixedShare(Engine):
             self.last = rate
             self.spent += rate * spread * spread / 8.0
             self.largest = max(self.largest, spread)
-        # What staying costs, not yet that of the last round, after which nobody has to stay.
+        # The cost of not switching after this round.
         self.stayed += -math.log1p(-share) if self.share is None else 0.0
         self.rounds += 1
 
@@ -91,7 +91,9 @@ class _FixedShare(Engine):
             code += m * math.log(1.0 / self.share) if m else 0.0
             formula = "(1/η) [(m+1) ln N + m ln(1/α) + (T−m−1) ln(1/(1−α))] + (η/8) Σ r²"
         else:
-            theorem = "Cesa-Bianchi and Lugosi (2006), theorem 5.2, summed by parts for rates and shares that fall"
+            theorem = (
+                "Cesa-Bianchi and Lugosi (2006), theorem 5.2, summed by parts for nonincreasing rates and shares"
+            )
             share = 1.0 / (n + 1) if self.share is None else self.share
             if share == 0:
                 return None

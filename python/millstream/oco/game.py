@@ -1,8 +1,8 @@
 """The repeated game: in each round a learner decides, and then observes the loss.
 
 Play round by round with `Game.step`, or a whole game with `play`. A matrix of linear losses passes through the
-learner in blocks, with the same bits. The losses are stored, because regret compares with the best decision for
-all of them.
+learner in blocks, with bit-identical results. The losses are stored, because regret compares with the best
+decision for all of them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from millstream.oco.vectors import Array, shown
 
 __all__ = ["Game", "play"]
 
-#: Rows that pass through a learner at once: larger blocks only take memory.
+#: Rows per block; larger blocks take more memory without being faster.
 _BLOCK = 16_384
-#: Up to this round every round is a point of the curves, later every thirtieth part.
+#: Up to this round, the curves have a point for every round; later points are about 3 % apart.
 _EVERY = 64
 
 
@@ -77,7 +77,7 @@ class Game:
                 self._source = iter(losses)
         if self._batch is not None:
             learner.prepare(self._batch.dimension)
-        self._place = 0
+        self._position = 0
         self._history: list[Losses | Loss] = []
         self._costs: list[Array] = []
         self._decisions: list[Array] = []
@@ -95,10 +95,10 @@ class Game:
         return float(sum(float(costs.sum()) for costs in self._costs))
 
     def step(self, loss: Any = None) -> float:
-        """Play one round with the given loss, or the next loss of the game; returns what the decision cost."""
+        """Play one round with the given loss, or the next loss of the game; returns the loss of the decision."""
         if loss is None:
             if self._batch is None and self._source is None and self._adversary is None:
-                raise InvalidValue("oco.Game: this game has no losses of its own: pass one to step(…)")
+                raise InvalidValue("oco.Game: the game has no losses: pass one to step(…)")
             before = self._rounds
             self.play(1)
             if self._rounds == before:
@@ -108,19 +108,19 @@ class Game:
         return float(self._costs[-1][-1])
 
     def play(self, rounds: int | None = None) -> Self:
-        """Play a number of further rounds, or all that are left."""
+        """Play a number of further rounds, or all remaining ones."""
         if self._adversary is not None and rounds is None:
-            raise InvalidValue("oco.Game: an adversary plays without end: pass a number of rounds")
+            raise InvalidValue("oco.Game: an adversary has no last round: pass a number of rounds")
         if rounds is not None and (isinstance(rounds, bool) or int(rounds) != rounds or rounds < 0):
             raise InvalidValue(f"oco.Game: rounds must be a whole number of at least 0, got {rounds!r}")
         last = None if rounds is None else self._rounds + int(rounds)
         while last is None or self._rounds < last:
             if self._batch is not None and self._batch.kind is Linear:
-                most = len(self._batch) - self._place
+                most = len(self._batch) - self._position
                 most = min(most, _BLOCK, self._next - self._rounds, most if last is None else last - self._rounds)
                 if most <= 0:
                     break
-                self._block(self._batch[self._place : self._place + most])
+                self._block(self._batch[self._position : self._position + most])
                 continue
             loss = self._following()
             if loss is None:
@@ -130,7 +130,7 @@ class Game:
 
     def _following(self) -> Loss | None:
         if self._batch is not None:
-            return self._batch[self._place] if self._place < len(self._batch) else None
+            return self._batch[self._position] if self._position < len(self._batch) else None
         if self._adversary is not None:
             return as_loss(self._adversary(self._rounds + 1, self.learner.decide()))
         assert self._source is not None
@@ -163,7 +163,7 @@ class Game:
     def _told(self, losses: Losses | Loss, costs: Array) -> None:
         self._history.append(losses)
         self._costs.append(costs)
-        self._place += len(costs)
+        self._position += len(costs)
         self._rounds += len(costs)
         if self._rounds >= self._next:
             self._marks.append((self._rounds, self.learner._ready().terms()))

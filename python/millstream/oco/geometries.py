@@ -132,7 +132,7 @@ class PNorm(Regulariser):
         return np.zeros(self.decisions.known)
 
     def argmin(self, theta: Array, rates: Array) -> Array:
-        # The gradient of ½ ‖θ‖_q² at −η θ, computed at the size of 1.
+        # The gradient of ½ ‖θ‖_q² at −η θ, computed at scale 1.
         q = self.p / (self.p - 1.0)
         largest = np.abs(theta).max(axis=1, keepdims=True)
         unit = theta / np.where(largest > 0, largest, 1.0)

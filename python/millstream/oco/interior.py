@@ -30,13 +30,13 @@ from millstream.oco.vectors import Array
 
 __all__ = ["central_path"]
 
-#: Rows of a matrix product that is weighted and summed at once: more only take memory.
+#: Rows per block of a weighted matrix product; larger blocks take more memory without being faster.
 _BLOCK = 65_536
-#: The fraction of the way to the boundary that a step may go.
+#: Maximum step length, as a fraction of the distance to the boundary.
 _NEAR, _NEARER = 0.99, 0.9999
-#: Products that are this fraction of the first ones are 0 for all purposes.
+#: Products below this fraction of the initial ones count as 0.
 _SMALLEST = 1e-30
-#: Relative residuals below this are nothing but rounding.
+#: Relative residuals below this are due to rounding.
 _EXACT = 128 * UNIT
 
 
@@ -77,7 +77,7 @@ class _Path:
         logistic = 1.0 / (1.0 + np.exp(-np.clip(np.where(self.plus, r, 0.0), -3.0, 3.0)))
         self.slope = np.where(self.plus, logistic, self.slope)
         self.rest = np.where(self.plus, 1.0 - logistic, self.rest)
-        # A start outside a wall or a logarithm's domain is led inside.
+        # A start outside a wall or a logarithm's domain is moved inside.
         least = 1e-3 * float(np.abs(r).max(initial=0.0)) if bool((r[~self.soft] >= 0).any()) else 0.0
         inside = np.maximum(np.maximum(-r, least), 1e-300)
         self.below = np.where(self.soft, mu / self.slope, inside)
@@ -87,7 +87,7 @@ class _Path:
         self.size = self._magnitude()
 
     def _first(self, r: Array, rest: Array, steepest: float) -> float:
-        """The initial μ: of the size of the losses."""
+        """The initial μ, at the scale of the losses."""
         sizes = [1.0] if self.plus.any() else []
         if self.soft.any():
             sizes.append(float((rest * np.abs(r))[self.soft].mean()))
@@ -110,12 +110,12 @@ class _Path:
 
     @property
     def inner(self) -> Array:
-        """The variables that are in the ball."""
+        """The variables restricted to the ball."""
         return self.x[: self.program.ball]
 
     @property
     def depth(self) -> float:
-        """How far inside the ball the point is: ½ (1 − ‖x‖²)."""
+        """The slack of the ball constraint: ½ (1 − ‖x‖²)."""
         length = float(np.linalg.norm(self.inner))
         return 0.5 * (1.0 - length) * (1.0 + length)
 
@@ -142,17 +142,17 @@ class _Path:
         """The largest relative residual."""
         sizes = self.norms * float(np.linalg.norm(self.x)) + np.abs(self.program.limits) + self.above + self.below
         residuals = np.abs(self.primal) / np.maximum(sizes, 1e-300)
-        # What is left of the equation of a loss matters as much as it moves the slope.
+        # The residual of a loss equation counts in proportion to its effect on the slope.
         slopes = np.where(self.soft, np.abs(self.primal) * self.weights / self.rises, math.inf)
         primal = float(np.minimum(residuals, slopes).max(initial=0.0))
         if self.log.any():
-            # Logarithms have no steepest slope.
+            # Logarithms have no maximum slope.
             self.size = self._magnitude()
         dual = float(np.abs(self.dual).max(initial=0.0)) / self.size
         return max(primal, dual, self.left / first if self.pairs else 0.0)
 
     def prepare(self) -> None:
-        """Factor the system that all directions of this turn solve."""
+        """Factorise the system of this iteration, which all directions share."""
         program = self.program
         count, (_, k) = len(program.losses), program.losses.shape
         roots = np.sqrt(self.weights)
@@ -177,7 +177,7 @@ class _Path:
         return np.asarray(found)
 
     def direction(self, below: Array, above: Array, ball: float) -> _Move:
-        """Newton's direction towards n α, p (c − α) and the ball's product plus what is given."""
+        """Newton's direction for n α, p (c − α) and the product of the ball, plus the given corrections."""
         program = self.program
         shift = self.primal - above * self.over + below / self.slope
         right = -self.dual - program.transposed(shift * self.weights)
@@ -195,7 +195,7 @@ class _Path:
         )
 
     def longest(self, move: _Move) -> float:
-        """How far a direction can be followed until a variable is 0 or the ball ends."""
+        """The step length along a direction at which a variable reaches 0 or the boundary of the ball."""
         found = math.inf
         soft = self.soft
         for value, change in (
@@ -218,7 +218,7 @@ class _Path:
         return found
 
     def predicted(self, move: _Move, step: float) -> float:
-        """What is left of the products after a step."""
+        """The remaining products after a step."""
         below = (self.below + step * move.below) * (self.slope + step * move.slope)
         above = (self.above + step * move.above) * (self.rest - step * move.slope)
         left = float(np.where(self.log, 0.0, below).sum()) + float(np.where(self.soft, above, 0.0).sum())
@@ -265,7 +265,7 @@ class _Path:
 
     def _go(self, move: _Move, step: float) -> None:
         def ahead(value: Array, change: Array) -> Array:
-            # Rounding must not bring to 0 what a step leaves above it.
+            # Rounding must not turn a positive variable into 0.
             return np.maximum(value + step * change, 1e-5 * value)
 
         self.x = self.x + step * move.x
@@ -278,8 +278,8 @@ class _Path:
 def _factor(rows: Array, times: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """Solves MᵀM x = right, where M is given by its rows, through the triangle of M's QR decomposition.
 
-    The product MᵀM, whose condition is that of M squared, is not formed. Steps of refinement make up for the rest
-    (Björck, 1987).
+    The product MᵀM, whose condition number is that of M squared, is not formed. Iterative refinement recovers the
+    remaining precision (Björck, 1987).
     """
     norms = np.sqrt(np.square(rows).sum(axis=0))
     if not np.isfinite(norms).all():
@@ -305,7 +305,7 @@ def _factor(rows: Array, times: Callable[[Array], Array]) -> Callable[[Array], A
 
 
 def central_path(program: Program, most: int = 150) -> Iterator[tuple[Array, Array, bool]]:
-    """Points with their slopes, and whether each is at least as near to a solution as those before it."""
+    """Points with their slopes, and whether each is at least as near to a solution as all previous ones."""
     path = _Path(program)
     first, best, least, stale = 0.0, math.inf, math.inf, 0
     for _ in range(most):
@@ -315,12 +315,12 @@ def central_path(program: Program, most: int = 150) -> Iterator[tuple[Array, Arr
         if not math.isfinite(error):
             return
         yield path.x.copy(), path.slope.copy(), error <= max(4.0 * best, _EXACT)
-        # If the first losses are huge compared with the least, products must become tiny compared with the first.
+        # If the initial losses are huge compared with the minimum, products must shrink by the same factor.
         if error < 0.5 * best or _SMALLEST * first < path.left < 0.5 * least:
             best, least, stale = min(best, error), min(least, path.left), 0
         else:
             stale += 1
-        # Near the solution convergence is fast, and what no longer helps is rounding.
+        # Near the solution convergence is fast; a step without progress is due to rounding.
         if stale >= (3 if best < 1e-12 else 12 if best < 1e-6 else 30) or error <= UNIT / 10:
             return
         try:

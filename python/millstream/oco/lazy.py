@@ -76,7 +76,7 @@ class Lazy(Engine):
     def _rates(self, squares: Array, first: int) -> Array:
         """The rate of each round, from the sum of squares before it; ∞ if that is 0."""
         if callable(self.rate):
-            return np.array([rate_at(self.who, self.rate, first + place) for place in range(len(squares))])
+            return np.array([rate_at(self.who, self.rate, first + index) for index in range(len(squares))])
         if self.rate is not None:
             return np.full(len(squares), self.rate)
         with np.errstate(divide="ignore", invalid="ignore"):

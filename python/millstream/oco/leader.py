@@ -36,14 +36,14 @@ class _Leader(Engine):
         self.who, self.decisions = who, decisions
         self.total, self.w = Total(decisions.known), decisions.start()
         self.spent, self.largest, self.strong, self.rounds = 0.0, 0.0, True, 0
-        #: The largest distance of the leader's sum from the minimum, if a solver found it.
+        #: Upper bound on the distance of the leader's loss from the minimum, if a solver found it.
         self.gap = math.inf
 
     def decision(self) -> Array:
         return self.w
 
     def learn(self, gradient: Array, w: Array, loss: Loss | None) -> None:
-        # Losses are added to a copy, which is kept only if there is a leader.
+        # Losses are added to a copy, which replaces the sum only if there is a leader.
         held = self.total.copy()
         held.add(Linear(gradient) if loss is None else loss)
         best = minimum(held, self.decisions, start=w, certify=bool(held.own))
@@ -62,7 +62,7 @@ class _Leader(Engine):
         self.rounds += 1
 
     def _cost(self, size: float, sigma: float) -> float:
-        """What a gradient of a size at the leader adds to the bound; `sigma` is Σ σ_s including this round."""
+        """The summand of the bound for a gradient of the given size; `sigma` is Σ σ_s including this round."""
         if not self.rounds:
             return 0.5 * size * size / sigma
         if not self.total.own:
@@ -123,7 +123,7 @@ class FollowTheLeader(Learner):
     Examples
     --------
     >>> from millstream import oco
-    >>> # The mean of what was seen, if losses are squared distances.
+    >>> # For squared distances, the leader is the mean of the observed points.
     >>> learner = oco.FollowTheLeader(oco.Ball(1.0, dimension=1))
     >>> for x in (1.0, 0.0, 0.5):
     ...     cost = learner.observe(oco.SquaredDistance([x]))
@@ -142,8 +142,8 @@ class FollowTheLeader(Learner):
         return _Leader(self.name, decisions)
 
 
-class _Whole(Lazy):
-    """Minimises the losses themselves plus R / η, not their linear approximations."""
+class _ExactLeader(Lazy):
+    """Minimises the sum of the losses themselves plus R / η, without linear approximations."""
 
     def __init__(self, who: str, decisions: Set, rate: Rate, radius: float) -> None:
         super().__init__(who, Quadratic().on(decisions), rate, radius)
@@ -173,7 +173,7 @@ class _Whole(Lazy):
             total = self.total.copy()
             total.add(Linear(gradient) if loss is None else loss)
             self.total = total
-            # Computed now, so that a loss without a value elsewhere is refused in this round.
+            # Computed now, so that a loss without a value at the next decision is refused in this round.
             self.decision()
         except BaseException:
             self.__dict__ = before
@@ -243,5 +243,5 @@ class FTRL(Learner):
 
     def _make(self, decisions: Set) -> Engine:
         if not self.linearised:
-            return _Whole(self.name, decisions, self.learning_rate, self.radius)
+            return _ExactLeader(self.name, decisions, self.learning_rate, self.radius)
         return Lazy(self.name, self._regulariser.on(decisions), self.learning_rate, self.radius, LEMMA)

@@ -24,7 +24,7 @@ __all__ = ["Bound", "Engine", "Learner", "Terms"]
 
 #: Operations of a round that enter a bound, beyond one per coordinate; a generous count.
 OPERATIONS = 64
-#: What an engine stores of a round for its bound.
+#: Values that the bound of a round depends on.
 Terms = dict[str, float]
 
 
@@ -34,7 +34,7 @@ class Bound:
 
     #: The theorem, with its source.
     theorem: str
-    #: The formula, in the letters of `constants`.
+    #: The formula, with the symbols of `constants`.
     formula: str
     #: The upper bound.
     value: float
@@ -44,7 +44,7 @@ class Bound:
     expected: bool = False
 
     def rounded_up(self, operations: int, size: float = 0.0) -> Bound:
-        """The bound plus the rounding error of a number of operations on it and on numbers of a size."""
+        """The bound plus the rounding error of `operations` operations on it and on numbers up to `size`."""
         lost = gamma(operations)
         return replace(self, value=self.value + lost * (abs(self.value) + size))
 
@@ -61,20 +61,20 @@ class Engine:
         raise NotImplementedError
 
     def many(self, losses: Array) -> Array | None:
-        """Learn many linear losses at once, with the same bits; returns the decisions, None if not supported."""
+        """Learn many linear losses at once, bit-identically; returns the decisions, or None if not supported."""
         return None
 
     def terms(self) -> Terms:
-        """What the bound depends on."""
+        """The values that the bound depends on."""
         return {}
 
     def bound(self, terms: Terms, comparator: Array | None, best: float, switches: int) -> Bound | None:
-        """The bound after a round of which the terms are known; None if no theorem applies."""
+        """The bound after a round, from the terms of that round; None if no theorem applies."""
         return None
 
 
 def over_rate(amount: float, rate: float) -> float:
-    """amount / rate; 0 if the amount is 0, as for a set of one decision, where the rate is 0 too."""
+    """amount / rate; 0 if the amount is 0, as for a set of one decision, whose rate is 0 too."""
     if amount == 0:
         return 0.0
     return amount / rate if rate > 0 else math.inf
@@ -180,12 +180,12 @@ class Learner:
             return products.sum(axis=1), taken
         costs = np.empty(len(rows))
         kept = np.empty(rows.shape) if keep else None
-        for place, z in enumerate(rows):
+        for index, z in enumerate(rows):
             w = engine.decision()
             products = z * w
-            costs[place] = products.sum()
+            costs[index] = products.sum()
             if kept is not None:
-                kept[place] = w
+                kept[index] = w
             engine.learn(z, w, None)
             self._rounds += 1
             self._count(z, products)
@@ -253,8 +253,8 @@ class Learner:
     def __repr__(self) -> str:
         given = inspect.signature(type(self)).parameters
         changed = [
-            f"{name}={value!r}" if place else repr(value)
-            for place, (name, value) in enumerate(self.parameters.items())
-            if place == 0 or (value is not given[name].default and value != given[name].default)
+            f"{name}={value!r}" if index else repr(value)
+            for index, (name, value) in enumerate(self.parameters.items())
+            if index == 0 or (value is not given[name].default and value != given[name].default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"

@@ -68,7 +68,7 @@ class Loss:
 
     @property
     def dimension(self) -> int | None:
-        """The length of a decision, if the loss knows it."""
+        """The length of a decision, if the loss defines it."""
         return self._dimension
 
     def value(self, w: Any) -> float:
@@ -117,7 +117,7 @@ class Linear(Loss):
         return len(self.z)
 
     def value(self, w: Any) -> float:
-        # Multiplied and summed, not `@`, so that a row of a matrix gives the same bits.
+        # Multiplied and summed, not `@`, so that the result is bit-identical to that of a matrix row.
         return float((self.z * w).sum())
 
     def gradient(self, w: Any) -> Array:
@@ -174,7 +174,7 @@ class SquaredDistance(Loss):
 class MarginLoss(Loss):
     """φ(⟨w, x⟩, y). A subclass defines φ, its slope, the lines below φ, and a smooth φ if φ has a kink.
 
-    All but the square are one of three curves, up to a linear function of r = margin − kink:
+    All except the square are one of three curves, up to a linear function of r = margin − kink:
 
     - "kink": rise · max(0, r)
     - "softplus": log(1 + exp(r)), whose slope rises by 1
@@ -185,7 +185,7 @@ class MarginLoss(Loss):
     smooth: ClassVar[bool] = True
     #: "square", "kink", "softplus" or "logarithm".
     curve: ClassVar[str]
-    #: Whether no loss is below 0.
+    #: Whether all losses are nonnegative.
     nonnegative: ClassVar[bool] = True
     #: The size of the constants in `below`, which bounds their rounding error.
     constant: ClassVar[float] = 0.0
@@ -280,17 +280,17 @@ class Losses(Sequence[Loss]):
         return len(self.rows)
 
     @overload
-    def __getitem__(self, place: int) -> Loss: ...
+    def __getitem__(self, index: int) -> Loss: ...
     @overload
-    def __getitem__(self, place: slice) -> Self: ...
-    def __getitem__(self, place: int | slice) -> Loss | Self:
-        if isinstance(place, slice):
-            targets = None if self.targets is None else self.targets[place]
-            return type(self)(self.kind, self.rows[place], targets)
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Loss | Self:
+        if isinstance(index, slice):
+            targets = None if self.targets is None else self.targets[index]
+            return type(self)(self.kind, self.rows[index], targets)
         found: Loss = (
-            self.kind(self.rows[place])
+            self.kind(self.rows[index])
             if self.targets is None
-            else self.kind(self.rows[place], self.targets[place])
+            else self.kind(self.rows[index], self.targets[index])
         )
         return found
 

@@ -43,7 +43,7 @@ def _diagonal(decisions: Set, point: Array, weights: Array, near: Array) -> Arra
 
 
 def _weighted_simplex(point: Array, weights: Array, total: float) -> Array:
-    """max(0, v − τ / h), with τ such that the sum is right."""
+    """max(0, v − τ / h), with τ such that the weights have the required sum."""
     breaks = point * weights
     order = np.argsort(-breaks)
     shares = np.cumsum(1.0 / weights[order])
@@ -94,7 +94,7 @@ def _iterated(decisions: Set, point: Array, metric: Array, near: Array) -> Array
 
 
 def _guess(decisions: Set, pull: Array, metric: Array, near: Array) -> Array | None:
-    """The exact projection if the constraints that are active at `near` are those active there."""
+    """The exact projection, if the same constraints are active there as at `near`."""
     if isinstance(decisions, Simplex):
         low, high, total = np.zeros_like(near), np.full_like(near, np.inf), 1.0
     elif isinstance(decisions, Box):

@@ -3,7 +3,7 @@
 A convex sum F lies above its supporting planes and above every mixture of them. The minimum of such a plane over
 a decision set has a closed form, or is bounded by means of a projection, and it is a lower bound of F. This holds
 for every plane, so that a certificate does not depend on the solver: if the solver fails, the certificate is
-wide, not false. `error` and `doubt` bound the rounding errors of the height and of the slope of the plane.
+wide but valid. `error` and `doubt` bound the rounding errors of the height and of the slope of the plane.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Minorant", "mixture", "radius_around"]
 
 
 def radius_around(point: Array) -> float:
-    """How long the decisions are among which a certificate on an unbounded set compares."""
+    """Maximum length of the decisions that a certificate on an unbounded set covers."""
     return max(1.0, 2.0 * float(np.linalg.norm(point)))
 
 
@@ -39,15 +39,15 @@ class Minorant:
     strong: float = 0.0
 
     def least(self, decisions: Set, radius: float | None = None) -> tuple[float, float]:
-        """A lower bound of F over all decisions, and how much of it is a margin for rounding.
+        """A lower bound of F over all decisions, and the margin for rounding that it includes.
 
-        On an unbounded set it is about decisions no longer than `radius`.
+        On an unbounded set it covers decisions no longer than `radius`.
         """
         if not (math.isfinite(self.value) and np.isfinite(self.slope).all()):
             return -math.inf, math.inf
         with np.errstate(over="ignore", invalid="ignore"):
             if not decisions.bounded:
-                # Of a decision no longer than the radius, a coordinate is that far from 0 at most.
+                # No coordinate of a decision exceeds the radius.
                 reach = (radius_around(self.at) if radius is None else radius) + np.abs(self.at)
             else:
                 reach = decisions.reach_from(self.at)
@@ -67,7 +67,7 @@ class Minorant:
         return found if not math.isnan(found) else -math.inf
 
     def _descent(self, decisions: Set, radius: float | None) -> float:
-        """A number that ⟨slope, u − at⟩ is not below, but for the rounding of a sum of products."""
+        """A lower bound of ⟨slope, u − at⟩, up to the rounding of a sum of products."""
         if not self.slope.any():
             return 0.0
         size = float(np.linalg.norm(self.slope))
@@ -103,6 +103,6 @@ def mixture(planes: Sequence[Minorant], weights: Array, at: Array) -> Minorant:
             doubt += share * plane.doubt
             size += share * (abs(plane.value) + float(np.abs(plane.slope) @ np.abs(away)))
             steep += share * np.abs(plane.slope)
-        # Shares sum to 1 up to rounding, which counts as one more operation on each term.
+        # Fractions sum to 1 up to rounding, which counts as one more operation on each term.
         lost = gamma(2 * len(used) + len(at) + 8)
     return Minorant(at, value, slope, error + lost * size, doubt + lost * steep)

@@ -26,7 +26,7 @@ from millstream.oco.vectors import Array, positive
 
 __all__ = ["OnlineNewtonStep"]
 
-#: The least eigenvalue of the matrix, as a fraction of its trace.
+#: Minimum eigenvalue of the matrix, as a fraction of its trace.
 _LEAST = 1e-12
 
 
@@ -35,7 +35,7 @@ class _Newton(Engine):
         self.who, self.decisions, self.alpha = who, decisions, alpha
         self.w = decisions.start()
         self.reach = decisions.radius_from(self.w)
-        # With one decision every matrix will do.
+        # With one decision any matrix is valid.
         least = 2.0 / alpha / self.reach**2 if self.reach > 1e-140 else 1.0
         self.epsilon = least if epsilon is None else epsilon
         self.matrix, self.floor = np.eye(len(self.w)) * self.epsilon, self.epsilon
@@ -46,7 +46,7 @@ class _Newton(Engine):
         return self.w
 
     def _greatest(self, gradient: Array, w: Array) -> float:
-        """The greatest |⟨g, w − u⟩|."""
+        """The maximum of |⟨g, w − u⟩| over the set."""
         if self.decisions.has_minimiser:
             low = float(gradient @ self.decisions._minimise(gradient))
             high = float(gradient @ self.decisions._minimise(-gradient))
@@ -58,21 +58,21 @@ class _Newton(Engine):
         if not gradient.any():
             self.rounds += 1
             return
-        # A loss that is linear somewhere is not exp-concave there, whatever `exp_concavity` says.
+        # A loss is not exp-concave where it is linear, whatever the value of `exp_concavity`.
         self.curved = self.curved and loss is not None and not isinstance(loss, (Linear, Absolute, Hinge))
         greatest = self._greatest(gradient, w)
         gamma = 0.5 * min(self.alpha, 1.0 / greatest if greatest > 0 else math.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             matrix = self.matrix + gamma * np.outer(gradient, gradient)
         checked(self.who, matrix, gradient)
-        # Directions without gradients must not vanish beside huge ones; the bound includes what is added for them.
+        # Directions without gradients must not vanish beside huge ones; the bound includes the added term.
         floor = _LEAST * float(np.trace(matrix))
         grown = max(floor - self.floor, 0.0)
         matrix += grown * np.eye(len(w))
         step = np.linalg.solve(matrix, gradient)
         along = matrix @ step
         cost = 0.5 * (abs(float(along @ step)) + grown * self.decisions.diameter**2)
-        # The step solves the system up to a residual, which counts as a part of the gradient left out.
+        # The step solves the system up to a residual, which counts as an omitted part of the gradient.
         cost += float(np.linalg.norm(gradient - along)) * self.decisions.diameter
         checked(self.who, step, cost)
         self.floor += grown

@@ -26,7 +26,7 @@ from millstream.oco.vectors import Array
 
 __all__ = ["FollowThePerturbedLeader"]
 
-_THEOREM = "Kalai and Vempala (2005), theorem 1.1 (a), in the mean over the learner's draws"
+_THEOREM = "Kalai and Vempala (2005), theorem 1.1 (a), in expectation over the learner's draws"
 
 
 class _Perturbed(Engine):
@@ -42,7 +42,7 @@ class _Perturbed(Engine):
 
     def _rates(self, products: Array, first: int) -> Array:
         if callable(self.rate):
-            return np.array([rate_at(self.who, self.rate, first + place) for place in range(len(products))])
+            return np.array([rate_at(self.who, self.rate, first + index) for index in range(len(products))])
         if self.rate is not None:
             return np.full(len(products), self.rate)
         with np.errstate(divide="ignore"):
@@ -149,7 +149,7 @@ class FollowThePerturbedLeader(Learner):
 
     def _make(self, decisions: Set) -> Engine:
         if not decisions.has_minimiser:
-            raise InvalidValue(f"{self.name}: decisions must be able to minimise a linear loss, got {decisions!r}")
+            raise InvalidValue(f"{self.name}: decisions must have a minimiser of linear losses, got {decisions!r}")
         if not decisions.bounded:
-            raise InvalidValue(f"{self.name}: decisions must be bounded: give the set a diameter=…")
+            raise InvalidValue(f"{self.name}: decisions must be bounded: pass diameter=… to the set")
         return _Perturbed(self.name, decisions, self.learning_rate, self.seed)

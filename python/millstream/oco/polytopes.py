@@ -137,8 +137,8 @@ class L1Ball(Set):
 
     def minimise_linear_many(self, losses: Array) -> Array:
         best = np.zeros(losses.shape)
-        rows, places = np.arange(len(losses)), np.abs(losses).argmax(axis=1)
-        best[rows, places] = -self.radius * np.sign(losses[rows, places])
+        rows, indices = np.arange(len(losses)), np.abs(losses).argmax(axis=1)
+        best[rows, indices] = -self.radius * np.sign(losses[rows, indices])
         return best
 
     def radius_from(self, point: Array) -> float:

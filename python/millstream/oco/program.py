@@ -25,19 +25,19 @@ __all__ = ["Program", "assemble", "slopes_of", "whitened"]
 
 @dataclass(frozen=True)
 class Program:
-    """A convex program; rows of losses come first, and have coefficients of the first variables only."""
+    """A convex program. Rows of losses come first, and involve only the coordinates of the decision."""
 
     root: Array
     linear: Array
     losses: Array
     walls: Array
     limits: Array
-    #: How much the slope of each curve rises in all; ∞ for walls and logarithms.
+    #: Total rise of the slope of each curve; ∞ for walls and logarithms.
     rises: Array
     softplus: NDArray[np.bool_]
     logarithm: NDArray[np.bool_]
     start: Array
-    #: How many of the variables must be in the ball ‖x‖ ≤ 1; 0 if there is none.
+    #: Number of variables restricted to the ball ‖x‖ ≤ 1; 0 if there is no ball.
     ball: int = 0
 
     def times(self, x: Array) -> Array:
@@ -54,7 +54,7 @@ class Program:
 
 @dataclass(frozen=True)
 class _Part:
-    """Where the losses of one kind went: which rows are in the program, and what the slopes of the others are."""
+    """The losses of one kind: which of their rows are in the program, and the slopes of the others."""
 
     kind: type[MarginLoss]
     inside: NDArray[np.intp]
@@ -69,7 +69,7 @@ class _Part:
 
 
 def assemble(total: Total, decisions: Set, body: Body) -> tuple[Program, list[_Part]]:
-    """The program of a sum without own losses, and how its slopes become those of the losses (`slopes_of`)."""
+    """The program of a sum without own losses, and the data that `slopes_of` needs."""
     gradient = total.pull + total.linear + 2.0 * (total.matrix() @ body.origin)
     k = body.coordinates
     root = np.pad(body.inner(total.root()), ((0, 0), (0, body.size - k)))
@@ -77,7 +77,7 @@ def assemble(total: Total, decisions: Set, body: Body) -> tuple[Program, list[_P
     for kind, rows in total.rows.items():
         kink, left, rise = kind.pieces(rows.y)
         low, high = extent(decisions, rows.x)
-        # A kink that no decision reaches is a straight line here; one that is far away would spoil the scale.
+        # A loss whose kink no decision reaches is linear here; a distant kink would spoil the scale.
         straight = kind.curve == "kink"
         under, over = straight & (high <= kink), straight & (low >= kink)
         inside = np.flatnonzero(~under & ~over)
@@ -112,8 +112,8 @@ def assemble(total: Total, decisions: Set, body: Body) -> tuple[Program, list[_P
 def whitened(total: Total) -> Body | None:
     """The whole space in coordinates in which the rows of all losses together are orthonormal.
 
-    The scales of the data do not matter in these coordinates. Directions in which no loss changes are left out;
-    None if there are no others.
+    The scales of the data do not matter in these coordinates. Directions in which no loss changes are omitted;
+    None if no other direction is left.
     """
     rows = [total.root(), total.linear[None], *(rows.x for rows in total.rows.values())]
     _, values, vectors = np.linalg.svd(np.linalg.qr(np.concatenate(rows), mode="r"), full_matrices=False)
@@ -127,8 +127,8 @@ def whitened(total: Total) -> Body | None:
 
 def slopes_of(parts: list[_Part], found: Array) -> Slopes:
     """The slopes of the losses from those of a program's rows."""
-    slopes, place = {}, 0
+    slopes, start = {}, 0
     for part in parts:
-        slopes[part.kind] = part.back(found[place : place + len(part.inside)])
-        place += len(part.inside)
+        slopes[part.kind] = part.back(found[start : start + len(part.inside)])
+        start += len(part.inside)
     return slopes

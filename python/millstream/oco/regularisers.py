@@ -64,7 +64,7 @@ class Regulariser:
 
     #: The decision set, once it is known.
     _set: Set | None = None
-    #: The spread and the size of a gradient as they appear in a formula.
+    #: The spread and the size of a gradient, as written in a formula.
     words = ("max R − min R", "‖g‖₂")
 
     def on(self, decisions: Set) -> Regulariser:
@@ -81,7 +81,7 @@ class Regulariser:
         """The decision set."""
         if self._set is None:
             raise InvalidValue(
-                f"oco.{type(self).__name__}: a regulariser is used by a learner, on its decision set"
+                f"oco.{type(self).__name__}: the decision set is not known yet: pass the regulariser to a learner"
             )
         return self._set
 

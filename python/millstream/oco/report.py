@@ -25,7 +25,7 @@ from millstream.oco.vectors import Array
 
 __all__ = ["Report", "Reports"]
 
-#: Points of the curve for which a best decision is computed, where each takes a solver.
+#: Number of curve points with a best decision if each requires a solver.
 _FEW = 24
 
 
@@ -75,7 +75,7 @@ class Report:
         """A table of rounds, loss, best decision, regret and bound."""
         rows = [["rounds", f"{self.rounds:,}", ""], ["loss", number(self.loss), ""]]
         rival = "best fixed decision" if not self.switches else f"best sequence with {self.switches} switches"
-        # A gap below the printed digits is not worth a mention.
+        # A gap below the printed digits is omitted.
         seen = self.best.gap > 1e-7 * max(abs(self.loss), abs(self.best.loss))
         found = f"{self.best.method}, gap {number(self.best.gap)}" if seen else self.best.method
         rows.append([rival, number(self.best.loss), found])
@@ -86,7 +86,7 @@ class Report:
             rows.append(["bound", number(self.bound.value), self.bound.theorem])
             constants = ", ".join(f"{letter} = {value:.4g}" for letter, value in self.bound.constants.items())
             rows.append(["", "", f"{self.bound.formula}; {constants}"])
-        widths = [max(len(row[place]) for row in rows) for place in (0, 1)]
+        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
         lines = [f"{row[0].ljust(widths[0])}  {row[1].rjust(widths[1])}  {row[2]}".rstrip() for row in rows]
         return "\n".join([self.name, *lines])
 
@@ -95,23 +95,23 @@ class Report:
         return frame(self.curve, kind)
 
     def plot(self, kind: str = "regret", ax: Any = None) -> Any:
-        """Draw with matplotlib; returns the axes.
+        """Plot with matplotlib; returns the axes.
 
         `kind` is "regret" (with the bound), "average" (both per round, on logarithmic scales), "loss" (with that
         of the best decision), or "decisions" if they were stored.
         """
-        from millstream.oco.drawing import plot
+        from millstream.oco.plots import plot
 
         return plot({self.name: self}, kind, ax)
 
     def save_plot(self, path: str | PathLike[str], kind: str = "regret") -> None:
-        """Save the drawing of `plot` to a file: .png, .svg or .pdf."""
-        from millstream.oco.drawing import save
+        """Save the plot to a file: .png, .svg or .pdf."""
+        from millstream.oco.plots import save
 
         save({self.name: self}, path, kind)
 
     def _repr_html_(self) -> str:
-        from millstream.oco.drawing import fragment
+        from millstream.oco.plots import fragment
 
         return fragment({self.name: self})
 
@@ -120,7 +120,7 @@ class Report:
 
 
 class Reports(Mapping[str, Report]):
-    """The reports of several learners by name, printed in the order of their losses."""
+    """The reports of several learners by name, ordered by loss when printed."""
 
     def __init__(self, reports: dict[str, Report]) -> None:
         self._reports = reports
@@ -135,7 +135,7 @@ class Reports(Mapping[str, Report]):
         return len(self._reports)
 
     def ranked(self) -> list[Report]:
-        """The reports in the order of their losses, the least first."""
+        """The reports ordered by loss, smallest first."""
         return sorted(self._reports.values(), key=lambda report: report.loss)
 
     def to_frame(self, kind: str | None = None) -> Any:
@@ -148,24 +148,24 @@ class Reports(Mapping[str, Report]):
         return frame(columns, kind)
 
     def plot(self, kind: str = "regret", ax: Any = None) -> Any:
-        """Draw all learners with matplotlib; `kind` as for a single report. Returns the axes."""
-        from millstream.oco.drawing import plot
+        """Plot all learners with matplotlib; `kind` as for a single report. Returns the axes."""
+        from millstream.oco.plots import plot
 
         return plot(self._reports, kind, ax)
 
     def save_plot(self, path: str | PathLike[str], kind: str = "regret") -> None:
-        """Save the drawing of `plot` to a file: .png, .svg or .pdf."""
-        from millstream.oco.drawing import save
+        """Save the plot to a file: .png, .svg or .pdf."""
+        from millstream.oco.plots import save
 
         save(self._reports, path, kind)
 
     def _repr_html_(self) -> str:
-        from millstream.oco.drawing import fragment
+        from millstream.oco.plots import fragment
 
         return fragment(self._reports)
 
     def summary(self) -> str:
-        """A row for each learner."""
+        """A table with a row per learner."""
         rows = [
             [
                 report.name,
@@ -176,7 +176,7 @@ class Reports(Mapping[str, Report]):
             ]
             for report in self.ranked()
         ]
-        return table(["", "loss", "regret", "bound", "regret a round"], rows)
+        return table(["", "loss", "regret", "bound", "regret per round"], rows)
 
     def __repr__(self) -> str:
         return self.summary()
@@ -196,17 +196,17 @@ def made(
     """The report of a game; `shared` keeps the best decisions for other learners that played the same losses."""
     spent = np.cumsum(costs)
     path = None
-    places = [number for number, _ in marks]
+    marked_rounds = [number for number, _ in marks]
     if switches:
-        path, rivalry = _shifting(history, places, rivals, switches, shared)
+        path, rivalry = _shifting(history, marked_rounds, rivals, switches, shared)
     else:
-        rivalry = _shared(history, places, rivals, tolerance, shared)
+        rivalry = _shared(history, marked_rounds, rivals, tolerance, shared)
     minima = rivalry.minima
     bounds = _bounds(learner, costs, marks, rivalry, switches)
     chosen = sorted(bounds)
-    best = np.array([minima[place].loss for place in chosen])
+    best = np.array([minima[after].loss for after in chosen])
     loss = spent[np.array(chosen) - 1]
-    promised = [bounds[place] for place in chosen]
+    promised = [bounds[after] for after in chosen]
     curve = {
         "round": np.array(chosen, dtype=np.int64),
         "loss": loss,
@@ -214,7 +214,7 @@ def made(
         "regret": loss - best,
         "bound": np.array([math.nan if bound is None else bound.value for bound in promised]),
     }
-    last = minima[places[-1]]
+    last = minima[marked_rounds[-1]]
     return Report(
         repr(learner),
         learner,
@@ -238,7 +238,7 @@ class _Rivalry:
     rivals: Set
     minima: dict[int, Minimum]
     rounding: dict[int, float]
-    #: Whether all losses are linear, so that `rounding` covers the sum of the costs whatever was decided.
+    #: Whether all losses are linear, so that `rounding` covers the sum of the costs for any decisions.
     linear: bool = True
 
 
@@ -249,19 +249,19 @@ def _bounds(
     engine, minima = learner._ready(), rivalry.minima
     sizes = np.zeros(len(costs)) if rivalry.linear else np.cumsum(np.abs(costs))
     bounds: dict[int, Bound | None] = {}
-    for place, terms in marks:
-        if place not in minima:
+    for after, terms in marks:
+        if after not in minima:
             continue
-        best = minima[place]
-        # The bound of a learner that has observed other losses too is not about this game.
+        best = minima[after]
+        # A learner that has observed other losses before has no bound for this game.
         found = None
         if learner.rounds == len(costs):
             found = engine.bound(terms, _known(best.decision), best.loss, switches)
         if found is not None:
-            size = float(sizes[place - 1]) + (abs(best.loss) if math.isfinite(best.loss) else 0.0)
-            found = found.rounded_up(place + rivalry.rivals.known + OPERATIONS, size)
-            found = replace(found, value=found.value + rivalry.rounding[place])
-        bounds[place] = found
+            size = float(sizes[after - 1]) + (abs(best.loss) if math.isfinite(best.loss) else 0.0)
+            found = found.rounded_up(after + rivalry.rivals.known + OPERATIONS, size)
+            found = replace(found, value=found.value + rivalry.rounding[after])
+        bounds[after] = found
     return bounds
 
 
@@ -270,26 +270,32 @@ def _known(decision: Array) -> Array | None:
 
 
 def _shared(
-    history: Sequence[Losses | Loss], places: list[int], rivals: Set, tolerance: float, shared: dict[str, Any]
+    history: Sequence[Losses | Loss],
+    marked_rounds: list[int],
+    rivals: Set,
+    tolerance: float,
+    shared: dict[str, Any],
 ) -> _Rivalry:
-    """The best decisions, found once for all learners that are compared with the same set."""
-    known: list[_Rivalry] = shared.setdefault(f"after {places[-1]}", [])
+    """The best decisions, computed once for all learners with the same comparator."""
+    known: list[_Rivalry] = shared.setdefault(f"after {marked_rounds[-1]}", [])
     for rivalry in known:
         if rivalry.rivals.same_as(rivals):
             return rivalry
-    known.append(_fixed(history, places, rivals, tolerance))
+    known.append(_fixed(history, marked_rounds, rivals, tolerance))
     return known[-1]
 
 
-def _fixed(history: Sequence[Losses | Loss], places: list[int], rivals: Set, tolerance: float) -> _Rivalry:
+def _fixed(history: Sequence[Losses | Loss], marked_rounds: list[int], rivals: Set, tolerance: float) -> _Rivalry:
     """The best decision at each mark; at fewer of them if a solver is needed."""
     total = Total(rivals.known, keep=True)
     found = _Rivalry(rivals, {}, {}, all(_kind(losses) is Linear for losses in history))
-    wanted, start, played = set(places), None, 0
+    wanted, start, played = set(marked_rounds), None, 0
     if not found.linear:
-        spots = np.unique(np.geomspace(1, len(places), _FEW).round().astype(int) - 1)
-        even = np.searchsorted(places, np.linspace(0, places[-1], _FEW))
-        wanted = {places[spot] for spot in spots} | {places[min(spot, len(places) - 1)] for spot in even}
+        spots = np.unique(np.geomspace(1, len(marked_rounds), _FEW).round().astype(int) - 1)
+        even = np.searchsorted(marked_rounds, np.linspace(0, marked_rounds[-1], _FEW))
+        wanted = {marked_rounds[spot] for spot in spots} | {
+            marked_rounds[min(spot, len(marked_rounds) - 1)] for spot in even
+        }
     begin = rivals.start()
     for losses in history:
         if isinstance(losses, Losses):
@@ -303,7 +309,7 @@ def _fixed(history: Sequence[Losses | Loss], places: list[int], rivals: Set, tol
             start = _known(best.decision)
             near = begin if start is None else start
             reach = rivals.reach_from(begin) if rivals.bounded else np.full(len(begin), radius_around(near))
-            # Of the losses that the learner paid, and of those of the best decision.
+            # Rounding of the sum of the learner's losses, and of that of the best decision.
             found.rounding[played] = total.rounding(np.abs(begin) + reach) + total.rounding(near)
     return found
 
@@ -313,11 +319,11 @@ def _kind(losses: Losses | Loss) -> type[Any]:
 
 
 def _shifting(
-    history: Sequence[Losses | Loss], places: list[int], rivals: Set, switches: int, shared: dict[str, Any]
+    history: Sequence[Losses | Loss], marked_rounds: list[int], rivals: Set, switches: int, shared: dict[str, Any]
 ) -> tuple[Array, _Rivalry]:
     if not isinstance(rivals, Simplex) or not all(_kind(losses) is Linear for losses in history):
         raise InvalidValue("oco.play: switches require linear losses on the simplex")
-    key = f"{switches} switches {places[-1]}"
+    key = f"{switches} switches {marked_rounds[-1]}"
     if key not in shared:
         rows = np.concatenate(
             [losses.rows if isinstance(losses, Losses) else losses.z[None] for losses in history]  # type: ignore[attr-defined]
@@ -326,7 +332,7 @@ def _shifting(
     path, prefix, sizes = shared[key]
     corner = np.zeros(rivals.known)
     corner[path[-1]] = 1.0
-    rounding = {place: gamma(place + rivals.known) * float(sizes[place - 1]) for place in places}
+    rounding = {after: gamma(after + rivals.known) * float(sizes[after - 1]) for after in marked_rounds}
     method = "dynamic programming"
-    minima = {place: Minimum(corner, float(prefix[place - 1]), rounding[place], method) for place in places}
-    return path, _Rivalry(rivals, minima, {place: 2.0 * lost for place, lost in rounding.items()})
+    minima = {after: Minimum(corner, float(prefix[after - 1]), rounding[after], method) for after in marked_rounds}
+    return path, _Rivalry(rivals, minima, {after: 2.0 * lost for after, lost in rounding.items()})

@@ -2,8 +2,8 @@
 
 A sum of n floating-point numbers differs from the exact sum by at most γ_n = n u / (1 − n u) times the sum of the
 absolute values, in any order of summation, where u = 2⁻⁵³ (Higham, 2002, section 4.2). A margin is therefore
-proportional to the number of operations and to the magnitudes. It does not depend on the processor, nor on the
-order in which a BLAS adds.
+proportional to the number of operations and to the magnitudes. It depends neither on the processor nor on the
+summation order of the BLAS.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 __all__ = ["UNIT", "gamma"]
 
-#: The unit roundoff u: one operation is exact up to this fraction.
+#: The unit roundoff u: the largest relative error of one operation.
 UNIT = float(np.finfo(np.float64).eps) / 2
 
 
 def gamma(operations: float) -> float:
-    """γ_n: the greatest relative error of n operations; ∞ if there are too many to say anything."""
+    """γ_n: the largest relative error of n operations; ∞ if n u ≥ ½."""
     error = operations * UNIT
     return error / (1.0 - error) if error < 0.5 else math.inf

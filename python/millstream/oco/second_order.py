@@ -28,7 +28,7 @@ from millstream.oco.vectors import Array
 
 __all__ = ["newton"]
 
-#: Up to how many dimensions a dense Hessian is formed: of the whole space, of other sets, and of own losses.
+#: Maximum dimension for a dense Hessian: on the whole space, on other sets, and for a user's own losses.
 _DENSE, _BODY, _OWN = 2000, 600, 200
 #: Fraction of the predicted descent that a step must achieve.
 _ARMIJO = 1e-4
@@ -36,7 +36,7 @@ _ARMIJO = 1e-4
 _LOCAL = 1e-9
 #: Below this fraction of the value the method has converged.
 _CONVERGED = 1e-18
-#: Below this fraction of the value, about u², rounding is all that is left.
+#: Below this fraction of the value, about u², only rounding errors remain.
 _EXACT = 1e-31
 
 
@@ -67,14 +67,14 @@ def _steps(total: Total, decisions: Set, w: Array, most: int) -> tuple[Array, bo
         step = _model_step(decisions, w, gradient, hessian)
         # The square of Newton's decrement. Unlike the slope along the step it does not cancel at a boundary.
         decrement = float(step @ hessian @ step)
-        # Without the Hessian: differences across a kink make it as large as one likes.
+        # Without the Hessian: differences across a kink can make it arbitrarily large.
         scale = max(abs(value), float(np.abs(gradient) @ np.abs(w)), 1e-300)
         if not math.isfinite(decrement):
             return best, False
         stale = 0 if decrement < 0.25 * least else stale + 1
         if decrement < least:
             best, least = w, decrement
-        # Near the minimum, convergence is fast, and what no longer helps is rounding.
+        # Near the minimum, convergence is fast; a step without progress is due to rounding.
         if stale >= 3 or decrement <= _EXACT * scale or not (np.abs(step) > UNIT * np.abs(w)).any():
             break
         moved = _search(total, w, value, gradient, step, decrement <= _LOCAL * scale)
@@ -101,7 +101,7 @@ def _search(
         moved_value, moved_gradient = total.both(moved)
         if not (math.isfinite(moved_value) and np.isfinite(moved_gradient).all()):
             continue
-        # Where values agree to many digits they decide nothing, and the whole step is the best one.
+        # Values that agree to many digits cannot be compared; then the full step is the best one.
         if local or moved_value <= value + _ARMIJO * length * slope:
             return moved, moved_value, moved_gradient
     return None
@@ -115,11 +115,11 @@ def _hessian(total: Total, w: Array) -> Array:
     own = sum((loss.gradient(w) for loss in total.own), np.zeros(len(w)))
     steps = math.sqrt(2.0 * UNIT) * np.maximum(np.abs(w), 1.0)
     columns = np.empty((len(w), len(w)))
-    for place, length in enumerate(steps):
+    for index, length in enumerate(steps):
         beside = w.copy()
-        beside[place] += length
+        beside[index] += length
         there = sum((loss.gradient(beside) for loss in total.own), np.zeros(len(w)))
-        columns[place] = (there - own) / (beside[place] - w[place])
+        columns[index] = (there - own) / (beside[index] - w[index])
     return found + 0.5 * (columns + columns.T)
 
 

@@ -100,7 +100,7 @@ class Set:
         """The decision u with the least ⟨z, u⟩."""
         if not self.has_minimiser:
             raise InvalidValue(
-                f"{self.name}: a linear loss has no known best decision here: give minimise_linear=…"
+                f"{self.name}: a linear loss has no known minimiser on this set: give minimise_linear=…"
             )
         return self._minimise(vector(self.name, "a linear loss", z, self.dimension))
 
@@ -121,23 +121,23 @@ class Set:
         if self.dimension == dimension:
             return self
         if self.dimension is not None:
-            raise InvalidValue(f"{self.name}: decisions have {self.dimension} numbers, the loss has {dimension}")
+            raise InvalidValue(f"{self.name}: a loss must have dimension {self.dimension}, got {dimension}")
         return self._sized(dimension)
 
     def diameter_in(self, norm: float) -> float:
-        """The greatest distance of two decisions in the 1, 2 or ∞ norm, or an upper bound."""
+        """The largest distance between two decisions in the 1, 2 or ∞ norm, or an upper bound."""
         return self.diameter * (math.sqrt(self.known) if norm == 1 else 1.0)
 
     def radius_from(self, point: Array) -> float:
-        """The greatest Euclidean distance of any decision from the given one, or an upper bound."""
+        """The largest Euclidean distance of any decision from the given one, or an upper bound."""
         return self.diameter
 
     def reach_from(self, point: Array) -> Array:
-        """For each coordinate, the greatest distance of any decision from the given one, or an upper bound."""
+        """For each coordinate, the largest distance of any decision from the given one, or an upper bound."""
         return np.full(len(point), self.diameter)
 
     def same_as(self, other: Set) -> bool:
-        """Whether another set is the same, as far as the parameters show."""
+        """Whether another set has the same parameters."""
         if self is other:
             return True
         mine, others = vars(self), vars(other)

@@ -1,14 +1,13 @@
-"""Convex minimisation over a decision set, with a certificate: how far from the least value the result can be.
+"""Convex minimisation over a decision set, with a certificate that bounds the distance from the minimum.
 
 The method depends on the losses and on the set:
 
 - Built-in losses over a built-in set: a primal-dual interior-point method (`interior.py`). Absolute and hinge
-losses
-  over a box, a simplex or an L1 ball are linear programs. The simplex method would solve these exactly, but it
-  needs a guard against cycling and does not cover balls, quadratics, softplus and logarithms. The interior-point
-  method covers all of them and reaches the precision of the arithmetic in a few dozen steps, also for flat sets,
-  degenerate vertices and data of different scales. An ellipsoid method needs on the order of d² steps for a
-  digit.
+  losses over a box, a simplex or an L1 ball are linear programs. The simplex method would solve these exactly, but
+  it needs a guard against cycling and does not cover balls, quadratics, softplus and logarithms. The
+  interior-point method covers all of them and reaches the precision of the arithmetic in a few dozen steps, also
+  for flat sets, degenerate vertices and data of different scales. An ellipsoid method needs on the order of d²
+  steps for a digit.
 - A user's own losses or set in few dimensions: cutting planes by the level method (`bundle.py`), which needs only
   values and subgradients.
 - If a learner needs the minimiser itself and not only a low value: Newton's method (`second_order.py`), which
@@ -43,9 +42,9 @@ from millstream.oco.vectors import Array
 
 __all__ = ["Minimum", "minimum"]
 
-#: Up to how many variables the interior-point method is used: a step costs the cube of them.
+#: Maximum number of variables for the interior-point method, whose steps have cubic cost.
 _MANY = 600
-#: Up to how many dimensions cutting planes are used, for kinks of built-in losses and for a user's own losses.
+#: Maximum dimension for cutting planes, for kinks of built-in losses and for a user's own losses.
 _FEW, _FEW_OWN = 30, 200
 #: Steps along the gradient of a user's own losses, which may be smooth, before cutting planes.
 _OWN_STEPS = 80
@@ -105,15 +104,15 @@ def _newton(total: Total, decisions: Set, decision: Array, certify: bool) -> Min
 
 
 def _runaway(total: Total) -> Minimum:
-    """A linear loss on the whole space has no best decision: the longer, the better."""
+    """The result for a linear loss on the whole space, which has no best decision."""
     return Minimum(np.full(total.dimension, np.nan), -math.inf, 0.0, "unbounded: compare with a bounded set")
 
 
 def _closed(total: Total, decisions: Set) -> tuple[Array, str] | None:
-    """A best decision that has a formula, and the name of the formula."""
+    """The best decision in closed form, and the name of the formula."""
     only = only_decision(decisions)
     if only is not None:
-        return only, "closed form: there is one decision"
+        return only, "closed form: the only decision"
     if not total.is_quadratic:
         return None
     if total.is_linear:
@@ -130,7 +129,7 @@ def _closed(total: Total, decisions: Set) -> tuple[Array, str] | None:
 
 
 def _interior(bracket: Bracket, tolerance: float) -> bool:
-    """Follow the central path of built-in losses over a built-in set; whether the result is certain."""
+    """Follow the central path of built-in losses over a built-in set; returns whether the result is certain."""
     total, decisions = bracket.total, bracket.decisions
     if total.own:
         return False
@@ -146,7 +145,7 @@ def _interior(bracket: Bracket, tolerance: float) -> bool:
 
 
 def _first_order(bracket: Bracket, tolerance: float) -> None:
-    """Accelerated projected gradient; of functions with kinks, of smooth ones below them that come ever nearer."""
+    """Accelerated projected gradient; kinks are replaced by ever closer smooth functions from below."""
     total, decisions = bracket.total, bracket.decisions
     if total.own or total.is_smooth:
         most = _OWN_STEPS if total.own else 5000

@@ -1,8 +1,8 @@
-"""The sum of many losses: what the best decision in hindsight minimises, and the leader at each round.
+"""The sum of many losses, which the best decision in hindsight and the leader of each round minimise.
 
 Linear losses are summed into a vector, quadratic losses into a matrix, a vector and a number. Losses of ⟨w, x⟩ are
 stored as the rows of a matrix, a user's own functions in a list. A round with linear or quadratic losses therefore
-costs the same however many came before. With `keep=True` the rows of quadratic losses are stored as well: where
+has a constant cost. With `keep=True` the rows of quadratic losses are stored as well: where
 targets are large compared with residuals, wᵀAw + ⟨b, w⟩ + c cancels, and a sum over rows does not.
 
 `minorant` returns planes below the sum, from which certificates are computed. Their margins cover the rounding of
@@ -33,9 +33,9 @@ _ELEMENTARY = 16
 
 
 class _Rows:
-    """Rows and targets that grow at the end, in memory that doubles.
+    """Rows and targets in arrays that grow by doubling.
 
-    Copies share the memory up to their counts; of several copies only one may grow.
+    Copies share their memory, so only one of several copies may grow.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -69,7 +69,7 @@ class Total:
     dimension
         the length of a decision
     keep
-        whether rows of quadratic losses are kept, to evaluate their sum without cancellation
+        whether rows of quadratic losses are stored, to evaluate their sum without cancellation
     """
 
     def __init__(self, dimension: int, keep: bool = False) -> None:
@@ -165,7 +165,7 @@ class Total:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether the gradient is known to be continuous; not of a user's own losses."""
+        """Whether the gradient is known to be continuous; False with a user's own losses."""
         return not self.own and all(kind.smooth for kind in self.rows)
 
     def matrix(self) -> Array:
@@ -173,7 +173,7 @@ class Total:
         return self._square() + self.spread * np.eye(self.dimension)
 
     def root(self) -> Array:
-        """A matrix R with RᵀR = 2A: from the rows themselves if they are kept, at the precision of A otherwise."""
+        """A matrix R with RᵀR = 2A: from the rows if they are stored, at the precision of A otherwise."""
         parts = [math.sqrt(2.0 * self.spread) * np.eye(self.dimension)] if self.spread > 0 else []
         if self.keep and self.squares is not None:
             parts.append(math.sqrt(2.0) * np.asarray(np.linalg.qr(self.squares.x, mode="r")))
@@ -189,7 +189,7 @@ class Total:
         return -math.inf if signed else 0.0
 
     def hessian(self, w: Array) -> Array:
-        """The second derivative of the sum but for a user's own losses, where no loss has a kink."""
+        """The Hessian of the built-in losses, where none of them has a kink."""
         found = 2.0 * self.matrix()
         for kind, rows in self.rows.items():
             slope = kind.slope(rows.x @ w, rows.y)
@@ -216,7 +216,7 @@ class Total:
         return self.both(w)[1]
 
     def both(self, w: Array, width: float = 0.0) -> tuple[float, Array]:
-        """Value and subgradient; with a width, of the sum whose kinks are rounded from below."""
+        """Value and subgradient; with a width, those of the sum with kinks smoothed from below."""
         value, gradient = self._quadratic(w)
         value += float(self.linear @ w)
         gradient = gradient + self.linear
@@ -254,7 +254,7 @@ class Total:
         return value, gradient
 
     def slopes(self, w: Array, width: float = 0.0) -> Slopes:
-        """The slopes of the losses at a decision; with a width, those of losses whose kinks are rounded."""
+        """The slopes of the losses at a decision; with a width, those of the smoothed losses."""
         found: Slopes = {}
         for kind, rows in self.rows.items():
             margin = rows.x @ w
@@ -293,14 +293,14 @@ class Total:
             slope = slope + gradient
             error += gamma(_ELEMENTARY + len(self.own)) * abs(height)
             doubt = doubt + gamma(_ELEMENTARY + len(self.own)) * np.abs(gradient)
-        # The few sums of sums above.
+        # For the few additions above.
         error += gamma(len(self.rows) + len(self.own) + 4) * abs(value)
         doubt = doubt + gamma(len(self.rows) + len(self.own) + 4) * np.abs(slope)
         return Minorant(w, value, slope, error, doubt, curvature)
 
     @np.errstate(over="ignore", invalid="ignore")
     def evaluate(self, w: Array) -> tuple[float, float]:
-        """The sum of all losses of a decision, and how far it can be from the exact sum."""
+        """The sum of all losses of a decision, and a bound on its rounding error."""
         value, error = self._ready(w)
         for loss in self.own:
             height = loss.value(w)
@@ -310,12 +310,12 @@ class Total:
 
     @np.errstate(over="ignore", invalid="ignore")
     def rounding(self, sizes: Array) -> float:
-        """How far a sum of the built-in losses of decisions can be off, if no coordinate is above a size."""
+        """A bound on the rounding error of the sum of built-in losses, if no coordinate exceeds a size."""
         found = self._ready(sizes)[1]
         return found if math.isfinite(found) else 0.0
 
     def _ready(self, w: Array) -> tuple[float, float]:
-        """The sum of all losses but a user's own, and how far it can be off."""
+        """The sum of the built-in losses, and a bound on its rounding error."""
         value, _ = self._quadratic(w)
         error, _ = self._quadratic_error(w, value)
         size = np.abs(w)
@@ -324,7 +324,7 @@ class Total:
         for kind, rows in self.rows.items():
             margin = rows.x @ w
             heights, slope = kind.phi(margin, rows.y), np.abs(kind.slope(margin, rows.y))
-            # Beside a kink the slope is not what it is on its other side.
+            # The slope differs on the two sides of a kink.
             steep = slope * (1.0 + gamma(self.dimension + 8)) if kind.smooth else np.ones(len(slope))
             terms = np.abs(heights) + steep * (np.abs(margin) + np.abs(rows.y))
             value += float(heights.sum())
@@ -333,10 +333,10 @@ class Total:
         return value, error
 
     def _quadratic_error(self, w: Array, value: float) -> tuple[float, Array]:
-        """How far the quadratic part and each coordinate of its gradient can be off."""
+        """Bounds on the rounding errors of the quadratic part and of each coordinate of its gradient."""
         if not self.quadratics:
             return 0.0, np.zeros(self.dimension)
-        # By the Cauchy-Schwarz inequality the norms of the columns bound all products of absolute values.
+        # By the Cauchy-Schwarz inequality, the norms of the columns bound all products of absolute values.
         norms = np.sqrt(
             self.spread + (np.diag(self.square) if self.square.size else 0.0) * np.ones(self.dimension)
         )

@@ -17,7 +17,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 
 def vector(who: str, what: str, value: Any, dimension: int | None = None) -> Array:
-    """A finite vector of the right length, as float64; the caller may keep it."""
+    """A finite vector of the right length, as a new float64 array."""
     try:
         found = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -26,13 +26,13 @@ def vector(who: str, what: str, value: Any, dimension: int | None = None) -> Arr
         wanted = "(d,)" if dimension is None else f"({dimension},)"
         raise InvalidValue(f"{who}: {what} must have shape {wanted}, got {found.shape}")
     if not np.isfinite(found).all():
-        place = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise InvalidValue(f"{who}: {what} must be finite, got {found[place]} at {place}")
+        index = int(np.flatnonzero(~np.isfinite(found))[0])
+        raise InvalidValue(f"{who}: {what} must be finite, got {found[index]} at index {index}")
     return found
 
 
 def matrix(who: str, what: str, value: Any, dimension: int | None = None) -> Array:
-    """A finite matrix of rounds by dimensions; borrowed where it is float64 in C order."""
+    """A finite matrix of rounds by dimensions; not copied if it is C-ordered float64."""
     try:
         found = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -40,12 +40,14 @@ def matrix(who: str, what: str, value: Any, dimension: int | None = None) -> Arr
     if found.ndim != 2 or found.shape[1] == 0 or (dimension is not None and found.shape[1] != dimension):
         wanted = "(rounds, d)" if dimension is None else f"(rounds, {dimension})"
         raise InvalidValue(f"{who}: {what} must have shape {wanted}, got {found.shape}")
-    # A finite sum has finite terms, and is faster than a test of each; if it overflows, each term is tested.
+    # A finite sum has finite terms, and is faster than a test of each. If it overflows, each term is tested.
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(found.sum())
     if not math.isfinite(total) and not np.isfinite(found).all():
-        row, place = (int(axis[0]) for axis in np.nonzero(~np.isfinite(found)))
-        raise InvalidValue(f"{who}: {what} must be finite, got {found[row, place]} at {place} of round {row + 1}")
+        row, index = (int(axis[0]) for axis in np.nonzero(~np.isfinite(found)))
+        raise InvalidValue(
+            f"{who}: {what} must be finite, got {found[row, index]} at index {index} of round {row + 1}"
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Drawings of a game: with matplotlib, and as a small fragment for a notebook."""
+"""Plots of a game with matplotlib, and an HTML fragment for notebooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["KINDS", "fragment", "plot", "save"]
 KINDS = ("regret", "average", "loss", "decisions")
 _SUFFIXES = (".png", ".svg", ".pdf")
 _DASHED = (0, (4, 2))
-#: The most points of a line.
+#: Maximum number of points per line.
 _POINTS = 1000
 
 
@@ -40,7 +40,7 @@ def plot(reports: Mapping[str, Report], kind: str, ax: Any) -> Any:
 
 
 def save(reports: Mapping[str, Report], path: str | PathLike[str], kind: str) -> None:
-    """Save the drawing to a file, without a window and without pyplot state."""
+    """Save the plot to a file, without a window and without pyplot state."""
     _check(reports, kind)
     if Path(path).suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"a plot is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
@@ -57,12 +57,12 @@ def _check(reports: Mapping[str, Report], kind: str) -> None:
     if kind not in KINDS:
         raise InvalidValue(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if not reports:
-        raise InvalidValue("there is no learner to draw")
+        raise InvalidValue("there are no reports to plot")
     if kind == "decisions":
         if len(reports) > 1:
-            raise InvalidValue("a plot of kind 'decisions' shows one learner")
+            raise InvalidValue("a plot of kind 'decisions' shows one learner only")
         if next(iter(reports.values())).decisions is None:
-            raise InvalidValue("decisions were not kept: play with keep_decisions=True")
+            raise InvalidValue("decisions were not stored: play with keep_decisions=True")
 
 
 def _draw(reports: Mapping[str, Report], kind: str, ax: Any) -> None:
@@ -71,8 +71,8 @@ def _draw(reports: Mapping[str, Report], kind: str, ax: Any) -> None:
     if kind == "decisions":
         _decisions(next(iter(reports.values())), ax)
     else:
-        for place, (name, report) in enumerate(reports.items()):
-            _curves(report, name if len(reports) > 1 else "", COLOURS[place % len(COLOURS)], kind, ax)
+        for index, (name, report) in enumerate(reports.items()):
+            _curves(report, name if len(reports) > 1 else "", COLOURS[index % len(COLOURS)], kind, ax)
     first = next(iter(reports.values()))
     if kind == "loss":
         # Learners that played the same losses have the same comparator.
@@ -88,10 +88,10 @@ def _draw(reports: Mapping[str, Report], kind: str, ax: Any) -> None:
                 zorder=1,
             )
     if kind == "regret" and len(reports) > 1:
-        _frame(reports, ax)
+        _limit_y_axis(reports, ax)
     words = {
         "regret": "regret" if not first.switches else f"regret against {first.switches} switches",
-        "average": "regret a round",
+        "average": "regret per round",
         "loss": "loss so far",
         "decisions": "decision",
     }
@@ -128,8 +128,8 @@ def _curves(report: Report, name: str, colour: str, kind: str, ax: Any) -> None:
         ax.plot(rounds, curve["bound"] / divisor, color=colour, linewidth=1.0, linestyle=_DASHED, label=label)
 
 
-def _frame(reports: Mapping[str, Report], ax: Any) -> None:
-    """Bounds may leave the frame if they are far above the regrets to be compared."""
+def _limit_y_axis(reports: Mapping[str, Report], ax: Any) -> None:
+    """Limit the y axis to the regrets if the bounds are far above them."""
     regrets = np.concatenate([report.curve["regret"] for report in reports.values()])
     bounds = np.concatenate([report.curve["bound"] for report in reports.values()])
     regrets, bounds = regrets[np.isfinite(regrets)], bounds[np.isfinite(bounds)]
@@ -144,15 +144,15 @@ def _of(what: str, name: str) -> str:
 def _decisions(report: Report, ax: Any) -> None:
     assert report.decisions is not None
     rounds = np.arange(1, report.rounds + 1)
-    for place in range(min(report.decisions.shape[1], len(COLOURS))):
-        ax.plot(rounds, report.decisions[:, place], color=COLOURS[place], linewidth=1.2, label=str(place))
+    for index in range(min(report.decisions.shape[1], len(COLOURS))):
+        ax.plot(rounds, report.decisions[:, index], color=COLOURS[index], linewidth=1.2, label=str(index))
 
 
 def fragment(reports: Mapping[str, Report]) -> str:
-    """A self-contained table and drawing of regret and bound."""
+    """A self-contained HTML table and SVG plot of regret and bound."""
     head = "".join(f"<th>{word}</th>" for word in ("", "loss", "regret", "bound", "theorem"))
     rows = []
-    for place, (name, report) in enumerate(reports.items()):
+    for index, (name, report) in enumerate(reports.items()):
         bound = report.bound
         cells = [
             number(report.loss),
@@ -160,7 +160,7 @@ def fragment(reports: Mapping[str, Report]) -> str:
             "–" if bound is None else number(bound.value),
             "none applies" if bound is None else bound.theorem,
         ]
-        mark = f'<td style="color:{COLOURS[place % len(COLOURS)]}"><b>{escape(name)}</b></td>'
+        mark = f'<td style="color:{COLOURS[index % len(COLOURS)]}"><b>{escape(name)}</b></td>'
         rows.append(f"<tr>{mark}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
     first = next(iter(reports.values()))
     words = f"{first.rounds:,} rounds; best in hindsight {number(first.best.loss)}, {first.best.method}"
@@ -188,8 +188,8 @@ def _picture(reports: Mapping[str, Report]) -> str:
         return f'<polyline points="{points}" fill="none" {style}/>'
 
     lines = []
-    for place, curve in enumerate(curves):
-        colour = COLOURS[place % len(COLOURS)]
+    for index, curve in enumerate(curves):
+        colour = COLOURS[index % len(COLOURS)]
         lines.append(line(curve["round"], curve["regret"], f'stroke="{colour}" stroke-width="1.6"'))
         lines.append(line(curve["round"], curve["bound"], f'stroke="{colour}" stroke-dasharray="4 2"'))
     label = f'<text x="0" y="-4" font-size="11" fill="currentColor">{number(high)}</text>'
