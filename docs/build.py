@@ -1,7 +1,7 @@
 """Write docs/reference.md, docs/reference/ and docs/names.md, and check every link: the first step of `make docs`.
 
-The parts come from the registry, and the rest from the public names of the package's modules, so what is added to
-either is in the reference at the next run.
+Components are taken from the registry, everything else from the public names of the package's modules, so
+additions to either appear in the reference at the next run.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ REFERENCE = TOP / "docs" / "reference.md"
 MODULES = TOP / "docs" / "reference"
 NAMES = TOP / "docs" / "names.md"
 
-#: The command line has a page of its own; the demo is what `millstream demo` runs.
+#: Modules without a reference page: the command line has its own guide, and `millstream demo` runs the demo.
 ELSEWHERE = ("cli", "demo")
 
-#: What parts can do beyond the verbs that all have.
+#: Attributes and methods of components beyond the verbs that all share.
 _READABLE = ("millstream.tree.readable", "millstream.forest", "millstream.drift.retrain")
 
 
@@ -40,7 +40,7 @@ def modules() -> list[str]:
 
 
 def sections(docstring: str) -> dict[str, str]:
-    """The parts of a docstring by their underlined heading; what comes first is under ''."""
+    """The sections of a docstring by their underlined heading; the text before the first is under ''."""
     found: dict[str, list[str]] = {"": []}
     current = ""
     lines = docstring.splitlines()
@@ -59,12 +59,12 @@ def _example(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Words, in which an example that has no heading is code all the same."""
+    """Prose, with examples outside an Examples section marked as code."""
     return re.sub(r"^>>> .*(?:\n.+)*", lambda example: _example(example[0]), text, flags=re.MULTILINE)
 
 
 def _references(text: str) -> str:
-    """A list of papers: each begins with its authors and a year."""
+    """A list of papers, each of which starts with its authors and year."""
     papers: list[str] = []
     for line in text.splitlines():
         if papers and not re.match(r"[^a-z].*?\(\d{4}", line):
@@ -90,7 +90,7 @@ def _parameters(declared: Entry) -> Iterator[str]:
 
 
 def describe_part(name: str) -> str:
-    """One part of the registry."""
+    """The entry of a component."""
     declared = entry(name)
     parts = sections(inspect.getdoc(class_of(name)) or "")
     lines = [
@@ -107,7 +107,7 @@ def describe_part(name: str) -> str:
 
 
 def describe_object(module: str, name: str, thing: Any) -> str:
-    """A function or a class that is not in the registry."""
+    """The entry of a function or class that is not in the registry."""
     if thing.__name__ != name:
         return f"## {module}.{name}\n\nAnother name of `{module}.{thing.__name__}`."
     parts = sections(inspect.getdoc(thing) or "")
@@ -121,7 +121,7 @@ def describe_object(module: str, name: str, thing: Any) -> str:
 
 
 def _signature(name: str, thing: Any) -> str:
-    """How it is called, without the types, which are a click away in the source."""
+    """The signature without type annotations."""
     if inspect.isclass(thing) and (issubclass(thing, BaseException) or _is_abstract(thing)):
         return ""
     try:
@@ -138,18 +138,18 @@ def _signature(name: str, thing: Any) -> str:
             star = star or parameter.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL)
             shown.append(str(parameter))
         called = f"{name}(\n" + "".join(f"    {each},\n" for each in shown) + ")"
-    # A default that is a class or a function by its name: what `repr` gives is no Python.
+    # Write a default that is a class or a function by its name, since its `repr` is not valid Python.
     called = re.sub(r"<(?:class|function) '?(?:\w+\.)*(\w+)'?[^>]*>", r"\1", called)
     return f"```python\n{called}\n```"
 
 
 def _is_abstract(kind: type) -> bool:
-    """Whether nobody calls it: a base class without parameters, or a record that functions give back."""
+    """Whether the class is not called by users: a base class without parameters, or a returned record."""
     return any(_fields(kind).values()) or kind.__module__ == "millstream.base"
 
 
 def _fields(kind: type) -> dict[str, str]:
-    """The fields of a record, with the words of the comment before each."""
+    """The fields of a record, each with its description from the preceding comment."""
     if not dataclasses.is_dataclass(kind):
         return {}
     source = inspect.getsource(kind)
@@ -158,7 +158,7 @@ def _fields(kind: type) -> dict[str, str]:
 
 
 def _owners(kind: type) -> list[type]:
-    """The classes above one, and itself, that are not shown elsewhere in the reference."""
+    """A class and its base classes, except for those that have their own entry in the reference."""
     shown = {getattr(importlib.import_module(f"millstream.{module}"), name) for module, name in public()}
     ours = (each for each in kind.__mro__ if each.__module__.startswith("millstream."))
     above = shown.intersection(kind.__mro__) - {kind}
@@ -166,7 +166,7 @@ def _owners(kind: type) -> list[type]:
 
 
 def _methods(kind: type, owners: list[type]) -> Iterator[str]:
-    """Fields, and the first words of the public methods of some of its classes."""
+    """A table of fields and public methods, with the first sentence of each docstring."""
     fields = _fields(kind)
     rows = [f"| `{name}` | {_cell(words)} |" for name, words in fields.items() if words]
     for name in sorted({name for owner in owners for name in vars(owner) if not name.startswith("_")}):
@@ -191,12 +191,12 @@ def _methods(kind: type, owners: list[type]) -> Iterator[str]:
 
 
 def _cell(words: str) -> str:
-    """Words as they may stand in a table."""
+    """Text escaped for a table cell."""
     return words.replace("|", "\\|")
 
 
 def _definitions(body: str) -> str:
-    """The `name` / indented words of a docstring's section as a list; a list in the words is one below it."""
+    """A docstring section of names and indented descriptions as a list; lists in a description are nested."""
     lines: list[str] = []
     for line in body.splitlines():
         if line.startswith("    - ") and lines:
@@ -210,12 +210,12 @@ def _definitions(body: str) -> str:
 
 @cache
 def public() -> list[tuple[str, str]]:
-    """The public functions and classes that are in no registry."""
+    """The public functions and classes that are not in the registry."""
     return [(module, name) for module, (_, others) in contents().items() for name in others]
 
 
 def contents() -> dict[str, tuple[list[str], list[str]]]:
-    """For each module: the names of its parts, and its other public functions and classes."""
+    """The components and the other public functions and classes of each module."""
     found: dict[str, tuple[list[str], list[str]]] = {}
     parts = find()
     for module in modules():
@@ -233,7 +233,7 @@ def contents() -> dict[str, tuple[list[str], list[str]]]:
 
 
 def linked(text: str, home: str, places: dict[str, str]) -> str:
-    """Names of parts in the prose as links to their words; code stays as it is."""
+    """Link component names in the prose to their entries; code stays unchanged."""
 
     def link(match: re.Match[str]) -> str:
         module = places.get(match[1])
@@ -248,14 +248,14 @@ def linked(text: str, home: str, places: dict[str, str]) -> str:
 
 
 def reference() -> dict[Path, str]:
-    """All pages of the reference: what each module has, and a page for each module."""
+    """All pages of the reference: an overview, and a page for each module."""
     modules = contents()
     places = {name: module for module, (parts, _) in modules.items() for name in parts}
     places |= {f"{module}.{name}": module for module, (_, others) in modules.items() for name in others}
     index = [
         "# Reference",
-        "Every part, with its parameters, an example that runs as a test, and its paper. Written by `make docs` "
-        "from the registry and the docstrings. From a shell: `millstream list`, `millstream describe NAME`.",
+        "Every component with its parameters, an example that runs as a test, and its paper. Generated by "
+        "`make docs` from the registry and the docstrings. From a shell: `millstream list`, `millstream describe NAME`.",
     ]
     pages: dict[Path, str] = {}
     for module, (parts, others) in modules.items():
@@ -288,19 +288,19 @@ def _first_words(name: str, thing: Any) -> str:
 
 
 def glossary() -> str:
-    """Every parameter name, with its words and the parts that have it."""
+    """Every parameter name, with its description and the components that have it."""
     uses: dict[str, dict[str, list[str]]] = {}
     for name in find():
         for parameter in entry(name)["parameters"]:
             uses.setdefault(parameter["name"], {}).setdefault(parameter["words"], []).append(name)
     lines = [
         "# Names",
-        "One word per parameter across the project; a new learner uses these before it makes a new one. Written "
-        "by `make docs` from the registry.",
-        "Names of data: `x` one example, `X` many, `y` target, `w` sample weight. Names that come from River or "
-        "scikit-learn are accepted where a class lists them in `aliases` (`lr` for `learning_rate`).",
+        "A parameter name has one meaning across the project; a new component uses these names where they fit. "
+        "Generated by `make docs` from the registry.",
+        "Names of data: `x` one example, `X` many, `y` target, `w` sample weight. Former names of parameters, and "
+        "many names of River and scikit-learn, are accepted as well (`lr` for `learning_rate`).",
     ]
-    rows = ["| name | means | in |", "|---|---|---|"]
+    rows = ["| name | meaning | used by |", "|---|---|---|"]
     for name, meanings in sorted(uses.items()):
         for words, parts in meanings.items():
             shown = ", ".join(parts[:4]) + (f" and {len(parts) - 4} more" if len(parts) > 4 else "")
@@ -309,29 +309,29 @@ def glossary() -> str:
 
 
 def pages() -> list[Path]:
-    """Every page of the project."""
+    """All Markdown pages of the project."""
     folders = (".", "docs", "docs/notes", "docs/reference", "benchmarks", "examples")
     return sorted(path for folder in folders for path in (TOP / folder).glob("*.md"))
 
 
 def anchor(heading: str) -> str:
-    """What a heading is called in a link."""
+    """The anchor of a heading in a link."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that the headings of a page make."""
+    """The anchors of all headings of a page."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     return {anchor(heading) for heading in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)}
 
 
 def _without_code(text: str) -> str:
-    # What is shown by a link may itself be code: [`Stream`](stream.md).
+    # The text of a link may itself be code: [`Stream`](stream.md).
     return re.sub(r"```.*?```|(?<!\[)`[^`\n]*`", "", text, flags=re.DOTALL)
 
 
 def broken_links() -> list[str]:
-    """Links inside the project that lead nowhere."""
+    """Broken links within the project."""
     broken = []
     for page in pages():
         for target in re.findall(r"\]\(([^)\s]+)\)", _without_code(page.read_text())):
@@ -345,7 +345,7 @@ def broken_links() -> list[str]:
 
 
 def undocumented() -> list[str]:
-    """Parts and public names without words."""
+    """Components and public names without a docstring."""
     missing = [name for name in find() if not inspect.getdoc(class_of(name))]
     for module, name in public():
         if not inspect.getdoc(getattr(importlib.import_module(f"millstream.{module}"), name)):
@@ -354,20 +354,20 @@ def undocumented() -> list[str]:
 
 
 def main() -> int:
-    """Write and check; the exit code says whether there were complaints."""
+    """Write the pages and check them; returns 1 if a check failed."""
     written = {**reference(), NAMES: glossary()}
     MODULES.mkdir(exist_ok=True)
     for gone in set(MODULES.glob("*.md")) - set(written):
         gone.unlink()
     for page, text in written.items():
         page.write_text(text)
-    complaints = [f"a link leads nowhere: {link}" for link in broken_links()]
-    complaints += [f"no docstring: {name}" for name in undocumented()]
-    for complaint in complaints:
-        print(complaint, file=sys.stderr)
-    if not complaints:
-        print(f"the reference and the glossary: {len(find())} parts; the links of {len(pages())} pages hold")
-    return min(len(complaints), 1)
+    problems = [f"broken link: {link}" for link in broken_links()]
+    problems += [f"no docstring: {name}" for name in undocumented()]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print(f"wrote the reference of {len(find())} components; all links of {len(pages())} pages are valid")
+    return min(len(problems), 1)
 
 
 if __name__ == "__main__":

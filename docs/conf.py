@@ -1,4 +1,4 @@
-"""How Sphinx makes the site from the pages that docs/render.py gathers."""
+"""Sphinx configuration for the pages that docs/render.py collects."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ copyright = "millstream contributors"
 version = release = millstream.__version__
 
 extensions = ["myst_parser"]
-#: Anchors as a code host makes them, so that one link serves both.
+#: Anchors in the style of a code host, so that links work on both.
 myst_heading_anchors = 4
-# The reference shows signatures and tables of it; nothing is executed.
+# The reference already contains signatures and tables; nothing is executed.
 highlight_language = "none"
 
 html_theme = "furo"

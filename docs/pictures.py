@@ -1,6 +1,6 @@
 """Draw the pictures of the guide with millstream and matplotlib into docs/pictures: a step of `make docs`.
 
-Streams are seeded and nothing that is drawn depends on the clock, so the same versions give the same files.
+Streams are seeded and no picture depends on the clock, so the same versions produce the same files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLUE, ORANGE, GREEN, PINK = COLOURS[:4]
 GREY = "#667085"
 ROWS = 40_000
 
-#: Text stays text, and names inside a file do not change from run to run.
+#: Text remains text in SVG files, and identifiers do not change between runs.
 STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "millstream",
@@ -46,7 +46,7 @@ thousands = FuncFormatter(lambda value, _: f"{value:,.0f}")
 
 
 def concept_change(rows: int, width: int = 1, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Five numbers whose sum decides; half of the way through, over `width` rows, another sum does."""
+    """Five numbers whose weighted sum determines the class; the weights change halfway, over `width` rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, 5))
     before, after = np.array([2.0, 1.0, 0.0, -1.0, 1.0]), np.array([-2.0, 1.0, 2.0, 1.0, -1.0])
@@ -63,7 +63,7 @@ def logistic(rate: float = 0.02) -> Any:
 
 
 def test_then_train(rows: int) -> Any:
-    """The three things that happen to each example, in order."""
+    """The three steps for each example: predict, score, learn."""
     figure, ax = pyplot.subplots(figsize=(8, 2.2))
     ax.set_axis_off()
     ax.set_xlim(0, 8)
@@ -90,7 +90,7 @@ def test_then_train(rows: int) -> Any:
 
 
 def rolling(rows: int) -> Any:
-    """One number for the whole stream hides what the last rows show."""
+    """Accuracy over the whole stream and over the last rows."""
     result = evaluate.prequential(logistic(), concept_change(rows), metrics=["Accuracy"], window=rows // 40)
     figure, ax = pyplot.subplots(figsize=(8, 3.2))
     result.plot(ax=ax)
@@ -99,12 +99,12 @@ def rolling(rows: int) -> Any:
 
 
 def delay(rows: int) -> Any:
-    """The later the labels, the longer a model is wrong after a change."""
+    """Accuracy after a change, with labels of different delays."""
     figure, ax = pyplot.subplots(figsize=(8, 3.4))
     stream = concept_change(rows)
     for late, colour in zip((0, rows // 40, rows // 10), (BLUE, ORANGE, GREEN), strict=True):
         result = evaluate.prequential(logistic(), stream, metrics=["Accuracy"], delay=late, window=rows // 40)
-        # An example is scored when its label comes; here it stands at the row where it was predicted.
+        # An example is scored when its label arrives, but drawn at the row where it was predicted.
         predicted = result.curve["row"][result.drawn]
         words = "labels at once" if late == 0 else f"labels {late:,} rows late"
         ax.plot(predicted, result.curve["rolling_Accuracy"][result.drawn], color=colour, label=words)
@@ -115,7 +115,7 @@ def delay(rows: int) -> Any:
 
 
 def drifts(rows: int) -> Any:
-    """What forgets recovers; what counts all it ever saw does not. A detector marks the changes."""
+    """A model that forgets and one that does not, on four kinds of drift, with marks by a detector."""
     before, after = synth.Sine(classification_function=0), synth.Sine(classification_function=1)
     half, quarter = rows // 2, rows // 4
     kinds = {
@@ -146,7 +146,7 @@ def drifts(rows: int) -> Any:
 
 
 def regret(rows: int) -> Any:
-    """The loss beyond that of the best fixed model in hindsight grows more slowly than the stream."""
+    """Regret against the best fixed model in hindsight, for a decreasing and for a constant rate."""
     rng = np.random.default_rng(5)
     X = rng.uniform(-1, 1, size=(rows, 4))
     y = X @ np.array([1.0, -0.5, 0.25, 0.0]) + rng.normal(scale=0.3, size=rows)
@@ -174,13 +174,13 @@ def regret(rows: int) -> Any:
 
 
 def memory(rows: int) -> Any:
-    """A model holds what it learned, not what it saw."""
+    """Memory of a model and of the rows that it has learned."""
     X, y = concept_change(rows)
     result = evaluate.prequential(logistic(), (X, y), metrics=["Accuracy"], every=rows // 100)
     figure, ax = pyplot.subplots(figsize=(8, 2.8))
     row = result.curve["row"]
     ax.plot(row, row * X.itemsize * X.shape[1], color=GREY, linestyle="--", label="the rows themselves")
-    # To a kilobyte, so that the picture stays the same when a model takes a few bytes more.
+    # Rounded to a kilobyte, so that a few bytes more or less do not change the picture.
     ax.plot(row, np.ceil(result.curve["memory"] / 1000) * 1000, color=BLUE, label="the model")
     ax.set_yscale("log")
     ax.set_ylim(1000, 3e6)
@@ -191,7 +191,7 @@ def memory(rows: int) -> Any:
 
 
 def leader(rows: int) -> Any:
-    """Losses that alternate fool the leader at every round; the regularised leader pays the root of the rounds."""
+    """Alternating losses: regret of the leader and of the regularised leader."""
     rounds = min(rows, 400)
     losses = np.where(np.arange(rounds) % 2, -1.0, 1.0)[:, None]
     losses[0] = 0.5
@@ -218,7 +218,7 @@ def leader(rows: int) -> Any:
 
 
 def curvature(rows: int) -> Any:
-    """The root of the rounds for convex losses; their logarithm for strongly convex ones, if that is used."""
+    """Regret on strongly convex losses, with and without the use of strong convexity."""
     rounds = min(rows, 2000)
     points = np.random.default_rng(2).uniform(-1, 1, size=(rounds, 3))
     ball = oco.Ball(2.0, dimension=3)
@@ -262,7 +262,7 @@ PICTURES: dict[str, Callable[[int], Any]] = {
 
 
 def main(folder: Path, rows: int = ROWS) -> list[Path]:
-    """Draw all; gives the files."""
+    """Draw all pictures; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     with mpl.rc_context(STYLE):

@@ -1,8 +1,8 @@
-"""Make the site in build/docs from all pages of the project: the last step of `make docs`.
+"""Build the site in build/docs from all pages of the project: the last step of `make docs`.
 
-The pages are written for a code host, with plain links from file to file, also out of docs/. They are gathered in
-one folder, in which these links lead from page to page; examples become pages that show their code. A warning of
-Sphinx is an error.
+The pages are written for a code host, with plain links from file to file, including links out of docs/. They are
+collected in one folder, with the links adapted; examples become pages that show their code. A Sphinx warning is an
+error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sphinx.cmd.build import build_main
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent
 
-#: Pages outside docs/, and what they are called on the site; docs/index.md is its front page.
+#: Pages outside docs/, with their names on the site; docs/index.md is the front page.
 OUTSIDE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -30,37 +30,37 @@ OUTSIDE = {
 }
 
 
-def places() -> dict[Path, str]:
-    """Where each page or example of the project is on the site."""
+def site_paths() -> dict[Path, str]:
+    """The path of each page and example on the site."""
     found = {TOP / source: name for source, name in OUTSIDE.items() if (TOP / source).exists()}
     found |= {path: path.relative_to(HERE).as_posix() for path in HERE.glob("**/*.md")}
     found |= {path: f"examples/{path.stem}.md" for path in (TOP / "examples").glob("*.py")}
     return found
 
 
-def turned(text: str, source: Path, name: str, known: dict[Path, str]) -> str:
-    """The text of a page with links as they are on the site; a link to what is not there becomes its words."""
+def with_site_links(text: str, source: Path, name: str, known: dict[Path, str]) -> str:
+    """The text of a page with links adapted to the site; a link to a file outside the site becomes plain text."""
 
-    def turn(match: re.Match[str]) -> str:
+    def adapt(match: re.Match[str]) -> str:
         words, target = match[1], match[2]
         if re.match(r"[a-z]+:|#", target):
             return match[0]
-        path, _, place = target.partition("#")
+        path, _, fragment = target.partition("#")
         aim = Path(os.path.normpath(source.parent / path))
         if aim in known:
-            link = os.path.relpath(known[aim], Path(name).parent) + (f"#{place}" if place else "")
+            link = os.path.relpath(known[aim], Path(name).parent) + (f"#{fragment}" if fragment else "")
             return f"[{words}]({link})"
         return words
 
     pieces = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
     return "".join(
-        piece if piece.startswith("```") else re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", turn, piece)
+        piece if piece.startswith("```") else re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", adapt, piece)
         for piece in pieces
     )
 
 
 def example_page(path: Path) -> str:
-    """An example with its first words as prose, and its code."""
+    """A page with the docstring and the code of an example."""
     text = path.read_text()
     words = ast.get_docstring(ast.parse(text)) or path.stem
     title = path.stem.replace("_", " ").capitalize()
@@ -68,9 +68,9 @@ def example_page(path: Path) -> str:
 
 
 def gather(folder: Path) -> None:
-    """Put all pages into one folder."""
+    """Collect all pages in one folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    known = places()
+    known = site_paths()
     for source, name in known.items():
         if source.is_dir() or source == TOP / "README.md":
             continue
@@ -79,7 +79,7 @@ def gather(folder: Path) -> None:
         if source.suffix == ".py":
             aim.write_text(example_page(source))
         else:
-            aim.write_text(turned(source.read_text(), source, name, known))
+            aim.write_text(with_site_links(source.read_text(), source, name, known))
     if not (folder / "examples.md").exists():
         (folder / "examples.md").write_text(examples_page(folder))
     shutil.copytree(HERE / "pictures", folder / "pictures", dirs_exist_ok=True)
@@ -89,7 +89,7 @@ def gather(folder: Path) -> None:
 
 def examples_page(folder: Path) -> str:
     """The list of examples."""
-    lines = ["# Examples", "Each is a short script that runs as it is, and is run by the tests.", ""]
+    lines = ["# Examples", "Each example is a short, complete script, which the tests run.", ""]
     for page in sorted((folder / "examples").glob("*.md")):
         title, words = page.read_text().split("\n\n")[:2]
         lines.append(f"- [{title.removeprefix('# ')}](examples/{page.name}): {words}")
@@ -97,14 +97,14 @@ def examples_page(folder: Path) -> str:
 
 
 def tree(folder: Path) -> str:
-    """The side bar: the pages under the headings of the front page, in its order."""
+    """The sidebar: the pages under the headings of the front page, in the same order."""
     text, listed = "", {"index"}
     for section in (folder / "index.md").read_text().split("\n## ")[1:]:
         names = [name for name in re.findall(r"\]\((\w+(?:/index)?)\.md\)", section) if name not in listed]
         listed |= set(names)
         text += _toctree(names, f":caption: {section.partition(chr(10))[0]}\n") if names else ""
     if missing := {page.stem for page in folder.glob("*.md")} - listed:
-        raise SystemExit(f"docs/index.md links no {', '.join(sorted(missing))}")
+        raise SystemExit(f"docs/index.md has no link to {', '.join(sorted(missing))}")
     for parent in ("reference", "examples"):
         children = sorted(f"{parent}/{page.stem}" for page in (folder / parent).glob("*.md"))
         with (folder / f"{parent}.md").open("a") as page:
@@ -112,7 +112,7 @@ def tree(folder: Path) -> str:
     notes = folder / "notes" / "index.md"
     listed_notes = re.findall(r"\]\((\w+)\.md\)", notes.read_text())
     if missing := {page.stem for page in notes.parent.glob("*.md")} - {"index", *listed_notes}:
-        raise SystemExit(f"docs/notes/index.md links no {', '.join(sorted(missing))}")
+        raise SystemExit(f"docs/notes/index.md has no link to {', '.join(sorted(missing))}")
     with notes.open("a") as page:
         page.write(_toctree(listed_notes))
     return text
@@ -123,7 +123,7 @@ def _toctree(names: list[str], options: str = "") -> str:
 
 
 def main(out: str = "build/docs") -> int:
-    """Gather, then build; gives Sphinx's exit code."""
+    """Collect the pages and build the site; returns the exit code of Sphinx."""
     aim = TOP / out
     pages = aim.parent / f"{aim.name}-pages"
     gather(pages)

@@ -1,9 +1,9 @@
-"""Expert advice: several models predict, nobody knows which to trust, and the best one changes.
+"""Expert advice: combine several models if the best one is unknown and changes over time.
 
-The stream switches between two concepts. Each model is an expert; each prediction costs 1 if it is wrong. Hedge
-puts weight on those that were right, and is soon almost as good as the best model, whichever that is. But when the
-concept changes, the best model so far has a lead that another needs a long time to make up. Fixed share never
-gives an expert up, so it follows the change, and beats every single model.
+The stream switches between two concepts. Each model is an expert; each wrong prediction costs 1. Hedge puts weight
+on the experts that were right, and is soon almost as good as the best model, whichever that is. When the concept
+changes, however, the best model so far has a lead that another expert takes a long time to make up. Fixed share
+keeps a minimum weight for every expert, so it follows the change and beats every single model.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from millstream import linear_model, naive_bayes, oco, optim, preprocessing, syn
 
 
 def stream(rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points of a square under a sine or above it: the concept turns round and back again."""
+    """Points of a square, below or above a sine; the concept is inverted after every quarter."""
     chunks = [
-        next(synth.Sine(classification_function=place % 2, seed=place).chunks(rows // 4 + 1)) for place in range(4)
+        next(synth.Sine(classification_function=part % 2, seed=part).chunks(rows // 4 + 1)) for part in range(4)
     ]
     X = np.concatenate([np.asarray(chunk.X, dtype=float) for chunk in chunks])[:rows]
     y = np.concatenate([np.asarray(chunk.y) for chunk in chunks])[:rows]
@@ -28,12 +28,12 @@ def stream(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def logistic(rate: float) -> Any:
-    """The faster it learns, the faster it follows a change."""
+    """A logistic model; with a higher rate it follows changes faster."""
     return preprocessing.StandardScaler() | linear_model.LogisticRegression(optimizer=optim.SGD(rate))
 
 
 def experts() -> dict[str, Any]:
-    """Models that learn at different speeds, and one that learned before the stream began and stands still."""
+    """Models that learn at different rates, and a fixed model trained before the stream, with its inverse."""
     early = logistic(0.5)
     before = next(synth.Sine(classification_function=0, seed=99).chunks(2000))
     early.learn_many(before.X, np.asarray(before.y).astype(int))
@@ -41,30 +41,30 @@ def experts() -> dict[str, Any]:
         "slow": logistic(0.001),
         "quick": logistic(0.01),
         "Bayes": naive_bayes.GaussianNB(),
-        "old knowledge": early,
-        "its contrary": early,
+        "fixed": early,
+        "fixed, inverted": early,
     }
 
 
 def mistakes(X: np.ndarray, y: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Which expert was wrong when, each asked before it learned."""
+    """The names of the experts, and a matrix of their mistakes; each row is predicted before it is learned."""
     found, names = [], []
     for name, model in experts().items():
-        if name in ("old knowledge", "its contrary"):
-            said = np.asarray(model.predict_many(X))
-            said = 1 - said if name == "its contrary" else said
+        if name.startswith("fixed"):
+            predicted = np.asarray(model.predict_many(X))
+            predicted = 1 - predicted if name == "fixed, inverted" else predicted
         else:
-            said = np.array([0 if label is None else label for label in model.step_many(X, y)])
+            predicted = np.array([0 if label is None else label for label in model.step_many(X, y)])
         names.append(name)
-        found.append((said != y).astype(float))
+        found.append((predicted != y).astype(float))
     return names, np.column_stack(found)
 
 
 def main() -> None:
-    """Compare experts, those who listen to them, and those who know the future."""
+    """Compare the experts, the combinations of them, and the best sequence in hindsight."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--out", type=Path, help="a folder for plots")
+    parser.add_argument("--out", type=Path, help="folder for plots")
     given = parser.parse_args()
     X, y = stream(given.rows)
     names, losses = mistakes(X, y)
@@ -75,19 +75,21 @@ def main() -> None:
         "fixed share": oco.FixedShare(n, switches=3),
     }
     reports = {name: oco.play(learner, losses) for name, learner in learners.items()}
-    print(f"{given.rows:,} rows; the concept changes after every quarter. Share of wrong predictions:")
+    print(f"{given.rows:,} rows; the concept changes after every quarter. Error rate of each expert:")
     for name, wrong in zip(names, losses.mean(axis=0), strict=True):
         print(f"  {wrong:6.1%}  {name}")
-    print("Those who listen to all of them:")
+    print("Combinations of all experts:")
     for name, report in reports.items():
-        against = "the best expert" if not report.switches else f"the best {report.switches} switches"
+        against = (
+            "the best expert" if not report.switches else f"the best sequence with {report.switches} switches"
+        )
         bound = "–" if report.bound is None else f"{report.bound.value:,.0f}"
         words = f"regret {report.regret:,.0f} against {against}, at most {bound}"
         print(f"  {report.loss / report.rounds:6.1%}  {name}: {words}")
     path, cost = oco.best_sequence(losses, 3)
     turns = np.flatnonzero(np.diff(path)) + 1
-    told = ", then ".join(names[path[start]] for start in (0, *turns))
-    print(f"With hindsight and three switches: {cost[-1] / given.rows:.1%}, {told}.")
+    experts_in_order = ", then ".join(names[path[start]] for start in (0, *turns))
+    print(f"The best sequence with three switches: {cost[-1] / given.rows:.1%}, {experts_in_order}.")
     if given.out is not None:
         given.out.mkdir(parents=True, exist_ok=True)
         for name, report in reports.items():

@@ -1,8 +1,8 @@
-"""Flights, as a service would do it: predict at departure, learn at arrival, one by one.
+"""Flights: a service that predicts each flight at departure and learns it at arrival.
 
-The lesson: a back-test is the production run. The loop below knows only what has happened so far: a flight is put
-aside when it is predicted, and learned when it has landed. `evaluate.prequential` gives the same probabilities, to
-the last bit, and is faster; so what it promises is what the service gets.
+The lesson: a backtest computes what production would have computed. The loop below uses only past events: a flight
+is queued when it is predicted, and learned when it has landed. `evaluate.prequential` computes bit-identical
+probabilities, and is faster.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ def model() -> Any:
 
 
 class Service:
-    """What runs day and night: it is told of departures and arrivals, and of nothing else."""
+    """The service in production: it receives departures and arrivals, and nothing else."""
 
     def __init__(self) -> None:
         self.model, self.score = model(), metrics.ROCAUC()
-        #: Flights by the time of arrival, with their features and what was said of them.
+        #: Flights by arrival time, with their features and predictions.
         self.in_the_air: list[tuple[Any, int, dict[str, Any], dict[Any, float], bool]] = []
-        self.said: list[dict[Any, float]] = []
+        self.predictions: list[dict[Any, float]] = []
 
     def departs(self, x: dict[str, Any], arrival: Any, late: bool) -> None:
-        """Say how probable it is that a flight will be late. What is known later is only put aside."""
-        answer = self.model.predict_proba_one(x)
-        heapq.heappush(self.in_the_air, (arrival, len(self.said), x, answer, late))
-        self.said.append(answer)
+        """Predict the probability that a flight will be late, and queue the flight until it arrives."""
+        probabilities = self.model.predict_proba_one(x)
+        heapq.heappush(self.in_the_air, (arrival, len(self.predictions), x, probabilities, late))
+        self.predictions.append(probabilities)
 
     def land(self, until: Any = None) -> None:
         """Learn from the flights that have landed."""
         while self.in_the_air and (until is None or self.in_the_air[0][0] <= until):
-            _, _, x, answer, late = heapq.heappop(self.in_the_air)
-            if answer:
-                self.score.update(late, answer)
+            _, _, x, probabilities, late = heapq.heappop(self.in_the_air)
+            if probabilities:
+                self.score.update(late, probabilities)
             self.model.learn_one(x, late)
 
 
 def main() -> None:
-    """Run the service and the back-test, and compare."""
+    """Run the service and the backtest, and compare their predictions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
     rows = parser.parse_args().rows
@@ -69,13 +69,13 @@ def main() -> None:
 
     kept: list[Mapping[str, Any]] = []
     result = evaluate.prequential(model(), flights.take(rows), "ROCAUC", predictions=kept.append)
-    tested = np.concatenate([some["probability"] for some in kept])
-    said = np.array([max(answer.values(), default=np.nan) for answer in service.said])
-    print(f"{rows:,} flights of 2013 in order of departure; after the last one {waiting:,} are in the air.")
-    print(f"service    ROC AUC {service.score.get():.6f}   {rows / seconds:>9,.0f} flights a second, one by one")
-    print(f"back-test  ROC AUC {result['ROCAUC']:.6f}   {result.throughput:>9,.0f} flights a second")
-    different = int((said != tested)[~np.isnan(said)].sum())
-    print(f"Of {(~np.isnan(said)).sum():,} predictions {different:,} differ.")
+    backtest = np.concatenate([some["probability"] for some in kept])
+    served = np.array([max(each.values(), default=np.nan) for each in service.predictions])
+    print(f"{rows:,} flights of 2013 in order of departure; at the last departure, {waiting:,} are in the air.")
+    print(f"service    ROC AUC {service.score.get():.6f}   {rows / seconds:>9,.0f} flights/s, one by one")
+    print(f"backtest   ROC AUC {result['ROCAUC']:.6f}   {result.throughput:>9,.0f} flights/s")
+    different = int((served != backtest)[~np.isnan(served)].sum())
+    print(f"Of {(~np.isnan(served)).sum():,} predictions, {different:,} differ.")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""A curve from noisy points, one at a time: what makes an online learner stable, and what lets it follow a change.
+"""Learn a curve from noisy points, one at a time: stability, and adaptation to a change.
 
-Three lessons. Powers of x are a bad measure: a step that is small in the weights is large in the function, so
-gradient descent on them diverges. IRMA measures a step by what it does to the function, and learns from the same
-powers; on polynomials that are orthonormal even plain gradient descent does. And the paper's schedule, which
-stiffens the function by 5 % with each example, stops learning after some hundred of them: where the truth may
-change, cap the stiffness.
+Three lessons. With powers of x, a small step in the weights is a large step of the function, so gradient descent
+diverges. IRMA measures a step by its effect on the function, and succeeds with the same powers; with orthonormal
+polynomials, plain gradient descent succeeds too. The paper's schedule increases the stiffness by 5 % with each
+example, so learning stops after some hundred examples: if the truth may change, cap the stiffness.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from millstream.papers import irma
 
 
 def readings(rows: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points, noisy values, and the truth, which turns upside down in the middle."""
+    """Points, noisy values, and the true values, whose sign changes in the middle."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(0.0, 3.0, rows)
     truth = irma.target(x) * np.where(np.arange(rows) < rows // 2, 1.0, -1.0)
@@ -41,8 +40,8 @@ def main() -> None:
     learners = {
         "gradient descent on powers": (powers() | descent.clone(), x[:, None]),
         "gradient descent, orthonormal": (descent.clone(), orthonormal),
-        "RLS on powers, remembers all": (powers() | linear_model.RLS(intercept=False), x[:, None]),
-        "RLS on powers, remembers 100": (
+        "RLS on powers, no forgetting": (powers() | linear_model.RLS(intercept=False), x[:, None]),
+        "RLS on powers, forgetting 0.99": (
             powers() | linear_model.RLS(forgetting=0.99, intercept=False),
             x[:, None],
         ),
@@ -50,19 +49,19 @@ def main() -> None:
         "IRMA, stiffness up to 10": (powers() | linear_model.IRMA(cap=10.0), x[:, None]),
     }
     half = rows // 2
-    parts = {"first 50": slice(0, 50), "until the change": slice(half - half // 4, half)}
+    parts = {"first 50": slice(0, 50), "before the change": slice(half - half // 4, half)}
     parts |= {"50 to 100 after": slice(half + 50, half + 100), "at the end": slice(rows - half // 4, rows)}
-    print(f"{rows:,} points of x exp(-x²), which turns upside down after {half:,}; noise of ±0.05.")
-    print("Root mean squared distance of predictions from the truth:\n")
+    print(f"{rows:,} points of x exp(-x²), whose sign changes after {half:,}; noise of ±0.05.")
+    print("Root mean squared error of the predictions:\n")
     print(f"{'':<32}" + "".join(f"{name:>18}" for name in parts))
     for name, (model, features) in learners.items():
-        said = model.step_many(features, y)
-        away = [float(np.sqrt(np.mean((said[part] - truth[part]) ** 2))) for part in parts.values()]
-        print(f"{name:<32}" + "".join(f"{distance:>18.3f}" for distance in away))
+        predicted = model.step_many(features, y)
+        errors = [float(np.sqrt(np.mean((predicted[part] - truth[part]) ** 2))) for part in parts.values()]
+        print(f"{name:<32}" + "".join(f"{error:>18.3f}" for error in errors))
     zero = [float(np.sqrt(np.mean(truth[part] ** 2))) for part in parts.values()]
-    print(f"{'(to say 0)':<32}" + "".join(f"{distance:>18.3f}" for distance in zero))
+    print(f"{'(predicting 0)':<32}" + "".join(f"{error:>18.3f}" for error in zero))
     power = half * np.log10(1.05) - 1
-    print(f"\nBy the change the paper's schedule had reached a stiffness of 10^{power:.0f}: it cannot follow.")
+    print(f"\nAt the change, the paper's schedule has reached a stiffness of 10^{power:.0f}, so it cannot adapt.")
     print("The paper's own experiments end after 150 examples; `millstream paper irma` repeats them.")
 
 

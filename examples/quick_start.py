@@ -1,6 +1,6 @@
-"""Three models on one drifting stream: which is best, and when does it break?
+"""Three models on one drifting stream: which one is best, and how do they react to the change?
 
-Half of the way through, the weights that make the classes change.
+Halfway through, the weights that determine the classes change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from millstream import baseline, evaluate, linear_model, naive_bayes, preprocess
 
 
 def drifting(rows: int, width: int = 10, seed: int = 7) -> tuple[np.ndarray, np.ndarray]:
-    """A linear problem with noise whose weights are drawn anew in the middle."""
+    """A noisy linear problem whose weights are redrawn in the middle."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, width)) * rng.uniform(0.5, 20, size=width) + rng.uniform(-50, 50, size=width)
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -26,7 +26,7 @@ def drifting(rows: int, width: int = 10, seed: int = 7) -> tuple[np.ndarray, np.
 
 
 def main() -> None:
-    """Evaluate, print a table, write a page."""
+    """Evaluate, print a table, write an HTML report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--out", type=Path, default=Path("build"))
@@ -50,7 +50,7 @@ def main() -> None:
     Console().print(table)
     page = given.out / "quick_start.html"
     results.to_html(page)
-    print(f"The curves over time are in {page}")
+    print(f"The HTML report with the curves over time: {page}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Shortest paths through a town whose delays are known only in the evening.
 
-Every morning a route is chosen, every evening the delay of every street is known. There are far too many routes to
-keep a weight for each. Following the perturbed leader needs only the shortest path for the delays so far, after
-random numbers were added to them: that is one sweep through the graph. The lesson is what the random numbers are
-for: on ordinary days the plain leader is as good, but a town in which every street that was quick yesterday is
-crowded today fools it every single day.
+A route is chosen every morning, and the delay of every street is known every evening. There are far too many
+routes to keep a weight for each. Follow the perturbed leader needs only the shortest path for the delays so far
+plus random numbers, which takes one pass over the graph. The lesson is the purpose of the random numbers: on
+ordinary days the plain leader is as good, but it fails every day in a town where each street that was fast
+yesterday is slow today.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Routes(oco.Set):
 
     @property
     def count(self) -> int:
-        """How many routes there are."""
+        """The number of routes."""
         return math.comb(2 * self.size, self.size)
 
     def shortest(self, delays: np.ndarray) -> np.ndarray:
-        """The quickest route, by one sweep over the crossings."""
+        """The fastest route, by dynamic programming over the crossings."""
         size = self.size
         east = delays[: self.east].reshape(size + 1, size)
         south = delays[self.east :].reshape(size, size + 1)
@@ -65,13 +65,13 @@ class Routes(oco.Set):
 
 
 def ordinary(routes: Routes, days: int, seed: int = 2) -> np.ndarray:
-    """Each street has its own mean delay, and days differ."""
+    """Random delays, with a mean for each street."""
     rng = np.random.default_rng(seed)
     return rng.exponential(rng.uniform(0.5, 1.5, routes.dimension), size=(days, routes.dimension))
 
 
-def spiteful(routes: Routes, days: int) -> np.ndarray:
-    """One day the first streets of the north are crowded, the next day those of the west."""
+def adversarial(routes: Routes, days: int) -> np.ndarray:
+    """Delays that alternate between the first street to the east and the first street to the south."""
     delays = np.full((days, routes.dimension), 0.1)
     first_east, first_south = 0, routes.east
     delays[0::2, first_east], delays[1::2, first_south] = 1.0, 1.0
@@ -80,15 +80,15 @@ def spiteful(routes: Routes, days: int) -> np.ndarray:
 
 
 def main() -> None:
-    """Two towns, two learners."""
+    """Compare the learners in both towns."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1000, help="days")
-    parser.add_argument("--out", type=Path, help="a folder for plots")
+    parser.add_argument("--rows", type=int, default=1000, help="number of days")
+    parser.add_argument("--out", type=Path, help="folder for plots")
     given = parser.parse_args()
     days = min(given.rows, 1000)
     routes = Routes(5)
     print(f"A town of {routes.dimension} streets and {routes.count:,} routes; {days:,} days.\n")
-    for name, delays in (("ordinary", ordinary(routes, days)), ("spiteful", spiteful(routes, days))):
+    for name, delays in (("ordinary", ordinary(routes, days)), ("adversarial", adversarial(routes, days))):
         learners: dict[str, oco.Learner] = {
             "leader": oco.FollowTheLeader(routes),
             "perturbed": oco.FollowThePerturbedLeader(routes, learning_rate=lambda t: 1.0 / math.sqrt(t), seed=1),
@@ -96,17 +96,15 @@ def main() -> None:
         }
         reports = oco.play(learners, delays)
         best = next(iter(reports.values())).best
-        print(f"{name} town: the best fixed route takes {best.loss / days:.3f} hours a day")
+        print(f"{name} town: the best fixed route takes {best.loss / days:.3f} hours per day")
         for label, report in reports.items():
-            bound = "no theorem" if report.bound is None else f"at most {report.bound.value:,.0f} on average"
+            bound = "no bound" if report.bound is None else f"at most {report.bound.value:,.0f} in expectation"
             print(f"  {label:<22} {report.loss / days:.3f}   regret {report.regret:8.1f}, {bound}")
         print()
         if given.out is not None:
             given.out.mkdir(parents=True, exist_ok=True)
             reports.save_plot(given.out / f"shortest_path_{name}.png")
-    print(
-        "The bound is for the worst of towns, and its perturbation is large; a smaller one pays on ordinary days."
-    )
+    print("The bound covers the worst case, with a large perturbation; on ordinary days a smaller one is better.")
 
 
 if __name__ == "__main__":

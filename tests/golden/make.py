@@ -1,11 +1,11 @@
-"""Write the golden files: one saved model for each part of the registry, and what it says of some rows.
+"""Write the golden files: a saved file for each component of the registry, with its predictions of some rows.
 
-Run it when a part is added, or when a part's state changes before a release; files of a released format are
-never written again, since they are there to show that old files keep loading:
+Run it when a component is added, or when the state of a component changes before a release. Files of a released
+format are never rewritten, since they prove that old files keep loading:
 
     python tests/golden/make.py
 
-A file that exists is kept unless `--again` is given.
+Existing files are kept unless `--again` is given.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FOLDER = Path(__file__).parent / "format-1"
 MONITOR = Path(__file__).parent / "monitor" / "container.ms"
 
 
-#: Optimisers whose states are of another shape than that of the others.
-WHOLE = ("optim.Adaptive", "optim.CoinBetting", "optim.OnlineNewtonStep", "full AdaGrad")
+#: Optimisers whose states differ in structure from those of the others.
+FULL_VECTOR = ("optim.Adaptive", "optim.CoinBetting", "optim.OnlineNewtonStep", "full AdaGrad")
 
 
 def parts() -> dict[str, Case | Measured]:
-    """One of each name, by the name of its file."""
+    """A component of each name, by the name of its file."""
     found = {part.name.replace(" | ", "_"): part for part in reversed([*CASES, *MEASURES])}
-    for optimizer in WHOLE:
+    for optimizer in FULL_VECTOR:
         name = f"LogisticRegression({optimizer})"
         word = optimizer.removeprefix("optim.").replace(" ", "_")
         found[f"LogisticRegression_{word}"] = next(case for case in VARIANTS if case.name == name)
@@ -45,14 +45,14 @@ def probes() -> list[dict[str, Any]]:
 
 
 def taught(part: Case | Measured) -> Any:
-    """The part after some of a stream."""
+    """The component after it has learned part of a stream."""
     return (
         part.told(part.build(), range(80)) if isinstance(part, Measured) else part.learn(part.build(), mixed(80))
     )
 
 
 def said(part: Case | Measured, thing: Any) -> Any:
-    """What it says, as JSON can hold it."""
+    """Its predictions or its value, as JSON data."""
     if isinstance(part, Measured):
         return _plain(part.value(thing))
     return [_plain(answer(part, thing, x)) for x in probes()]
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
 
 
 def watched() -> drift.Monitor:
-    """A monitor after 1,600 rows: feature a moves at row 800, the errors rise at row 850."""
+    """A monitor after 1,600 rows: feature a shifts at row 800, the errors increase at row 850."""
     detectors = {"errors": drift.PageHinkley(min_instances=20, threshold=10.0), "rows": drift.KSTest()}
     monitor = drift.Monitor(detectors, together=100)
     draw = random.Random(7)
@@ -86,7 +86,7 @@ def main() -> None:
         record = {"describe": thing.describe(), "said": said(part, thing)}
         path.with_suffix(".json").write_text(json.dumps(record) + "\n")
         print("wrote", path.name)
-    # json.ms beside it is of the format before, in which no monitor is written any more.
+    # json.ms in the same folder has the previous format, in which monitors are no longer written.
     if not MONITOR.exists() or "--again" in sys.argv:
         watched().save(MONITOR)
         print("wrote", MONITOR.name)

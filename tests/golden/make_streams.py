@@ -1,6 +1,7 @@
-"""Write streams.json, the digests of the first rows of each generator; those that are there are kept.
+"""Write streams.json, the digests of the first rows of each generator; existing digests are kept.
 
-A digest that changes means that a released stream changed: take it out by hand, and say why in CHANGELOG.md.
+If a digest changes, a released stream has changed: remove the old digest by hand, and give the reason in
+CHANGELOG.md.
 """
 
 from __future__ import annotations
