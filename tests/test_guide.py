@@ -57,6 +57,6 @@ def test_links_are_turned_for_the_site():
         TOP / "examples/spam.py": "examples/spam.md",
     }
     text = "[up](../index.md#top) [same](b.md) [example](../../examples/spam.py) [gone](../../Makefile) [web](http://x)"
-    turned = render.turned(text, DOCS / "a" / "b.md", "a/b.md", known)
+    turned = render.with_site_links(text, DOCS / "a" / "b.md", "a/b.md", known)
     assert turned == "[up](../index.md#top) [same](b.md) [example](../examples/spam.md) gone [web](http://x)"
     assert render.turned("```\n[x](y.md)\n```", DOCS / "a" / "b.md", "a/b.md", known) == "```\n[x](y.md)\n```"
