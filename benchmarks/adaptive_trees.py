@@ -1,4 +1,4 @@
-"""Trees that mend themselves, on a stream that drifts, beside River's and MOA's."""
+"""Adaptive trees on a drifting stream, compared with River and MOA."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS, SLOW_ROWS = 500_000, 10_000
 
 
 def _drifting(rows: int) -> tuple[Any, Any]:
-    """Centroids that move."""
+    """Rows of RandomRBF with moving centroids."""
     stream = synth.RandomRBF(seed_model=1, seed=1, n_drift_centroids=50, change_speed=0.0001)
     chunk = next(stream.chunks(rows))
     pairs = list(chunk.examples())
@@ -36,11 +36,11 @@ def _compared(what: str, build: Callable[[], Any], river: str, moa: str, size: f
     if peers.has_java():
         sides.append(peers.moa(moa, X, y, 10 * few))
     return Comparison(
-        f"{what}, step_many on a matrix of 10 columns, RandomRBF whose centroids move",
+        f"{what}, step_many on a matrix of 10 columns, RandomRBF with moving centroids",
         "accuracy",
         sides,
         {"River": 20},
-        f"the accuracy of millstream is over the first {few:,} rows, which are River's",
+        f"the accuracy of millstream is over the first {few:,} rows, as for River",
     )
 
 

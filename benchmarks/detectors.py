@@ -1,4 +1,4 @@
-"""A row for every drift detector of the registry: its rate, in many and in one, and River's."""
+"""The rate of every drift detector, with `update_many` and `update`, compared with River."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def names() -> list[str]:
 
 
 def errors(rows: int) -> Any:
-    """Errors of a classifier whose share changes now and then."""
+    """Errors of a classifier whose error rate changes from time to time."""
     random = np.random.default_rng(1)
     shares = np.repeat(random.uniform(0.05, 0.4, rows // 10_000 + 1), 10_000)[:rows]
     return (random.random(rows) < shares).astype(np.float64)
 
 
 def _river(name: str) -> Callable[[], Any] | None:
-    """What builds River's counterpart, if there is one."""
+    """A factory of River's counterpart, if there is one."""
     from river import drift
     from river.drift import binary
 
@@ -44,7 +44,7 @@ def _river(name: str) -> Callable[[], Any] | None:
 
 
 def many(name: str, numbers: Any) -> Side:
-    """All numbers in one call."""
+    """All values in one call."""
 
     def prepare() -> Callable[[], Outcome]:
         detector = millstream.build({"name": name})
@@ -59,7 +59,7 @@ def many(name: str, numbers: Any) -> Side:
 
 
 def one(side: str, build: Callable[[], Any], numbers: list[float], asked: bool = True) -> Side:
-    """One number a call, from Python; whether there was a change may be asked after each."""
+    """One value per call, from Python; `drift_detected` is read after each."""
 
     def prepare() -> Callable[[], Outcome]:
         detector = build()
@@ -82,7 +82,7 @@ def one(side: str, build: Callable[[], Any], numbers: list[float], asked: bool =
 
 
 def adwin(size: float, together: bool) -> Comparison:
-    """The detector that has goals."""
+    """ADWIN, which has goals."""
     from river import drift
 
     numbers = errors(int(2_000_000 * size))
@@ -93,7 +93,7 @@ def adwin(size: float, together: bool) -> Comparison:
             "ADWIN, update_many on zeros and ones", "", [many("drift.ADWIN", numbers), theirs], {"River": 10}
         )
     ours = one("millstream", lambda: millstream.build({"name": "drift.ADWIN"}), few, asked=False)
-    return Comparison("ADWIN, one number a call, from Python", "", [ours, theirs], {"River": 2})
+    return Comparison("ADWIN, one value per call, from Python", "", [ours, theirs], {"River": 2})
 
 
 def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparison]:
@@ -101,7 +101,7 @@ def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparis
     for name in names():
         if only is not None and not any(name.startswith(wanted) for wanted in only):
             continue
-        # A Kolmogorov-Smirnov test for each number takes microseconds, and River's milliseconds.
+        # A Kolmogorov-Smirnov test per value takes microseconds, and milliseconds in River.
         slow = 10 if name == "drift.KSWIN" else 1
         numbers = errors(int(500_000 * size) // slow)
         few = numbers[: int(50_000 * size) // (2 * slow)].tolist()

@@ -1,9 +1,9 @@
-"""Trees and ensembles on streams that drift, beside MOA and River: `python -m benchmarks.drifting --write`.
+"""Trees and ensembles on drifting streams, compared with MOA and River: `python -m benchmarks.drifting --write`.
 
-Every example is predicted before it is learned; accuracy and kappa are over the whole stream. All three are given
-the same rows, nominal values as whole numbers, and the settings of MOA and River where these agree; seeds are both
-of the stream and of the learner. It takes most of an hour, nearly all of it River's, so it is not a part of
-`make bench`; with `--kept scores.json` a run goes on where another ended.
+Every example is predicted before it is learned; accuracy and kappa are over the whole stream. All three libraries
+receive the same rows, with nominal values as integers, and the settings on which MOA and River agree. A seed is
+used for the stream and for the learner. A run takes most of an hour, nearly all of it for River, so it is not part
+of `make bench`. With `--kept scores.json`, a run continues an earlier one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TEN = {"n_models": MEMBERS}
 
 @dataclass(frozen=True)
 class Learner:
-    """One algorithm as each library calls it."""
+    """An algorithm with its name and options in each library."""
 
     words: str
     ours: dict[str, Any]
@@ -139,7 +139,7 @@ STREAMS: dict[str, Callable[[int], Any]] = {
 
 
 def rows(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix, nominal values as whole numbers in the order of their coming; classes from 0 on."""
+    """A matrix, with nominal values as integers in order of appearance, and classes numbered from 0."""
     codes: dict[tuple[Any, Any], int] = {}
     values, classes = [], []
     for x, y in STREAMS[name](seed).take(ROWS):
@@ -209,7 +209,7 @@ Found = dict[tuple[str, str], dict[str, list[Score]]]
 
 
 def measure(only: list[str] | None, libraries: list[str], kept: Path | None) -> Found:
-    """By learner and stream, then by library: the score of each seed."""
+    """The score of each seed, by learner and stream, then by library."""
     chosen = [learner for learner in LEARNERS if only is None or learner.words in only]
     found = _read(kept)
     for stream in STREAMS:
@@ -218,7 +218,7 @@ def measure(only: list[str] | None, libraries: list[str], kept: Path | None) -> 
             of = found.setdefault((learner.words, stream), {})
             for library in libraries:
                 if library not in of:
-                    # The flights are what they are, and only learners draw by chance.
+                    # The rows of Flights are the same for all seeds.
                     data = data or {seed: rows(stream, seed) for seed in SEEDS}
                     of[library] = [LIBRARIES[library](learner, *data[seed], seed) for seed in SEEDS]
                     _write(found, kept)
@@ -239,23 +239,23 @@ def _write(found: Found, kept: Path | None) -> None:
         kept.write_text(json.dumps({"|".join(key): scores for key, scores in found.items()}))
 
 
-def _cell(scores: list[Score], place: int) -> str:
-    numbers = [score[place] for score in scores]
+def _cell(scores: list[Score], column: int) -> str:
+    numbers = [score[column] for score in scores]
     return f"{statistics.mean(numbers):.2f} ± {statistics.stdev(numbers):.2f}"
 
 
 def page(found: Found, libraries: list[str]) -> str:
-    """The page of results, as far as all seeds of all libraries are there."""
+    """The page of results that are complete: all seeds of all libraries."""
     found = {
         key: scores
         for key, scores in found.items()
         if all(len(scores.get(name, [])) == len(SEEDS) for name in libraries)
     }
-    lines = ["# Trees and ensembles on streams that drift", ""]
+    lines = ["# Trees and ensembles on drifting streams", ""]
     lines += [
-        f"{report.machine()} {ROWS:,} rows of each stream, {len(SEEDS)} seeds: mean ± deviation, "
-        "in percent. Each library has its own defaults where they differ; a row before anything was "
-        "learned counts for MOA alone.",
+        f"{report.machine()} {ROWS:,} rows of each stream, {len(SEEDS)} seeds: mean ± standard deviation, "
+        "in percent. Each library has its own defaults where they differ; only MOA scores rows before anything "
+        "was learned.",
         "",
     ]
     for words in dict.fromkeys(learner for learner, _ in found):
@@ -279,12 +279,12 @@ def page(found: Found, libraries: list[str]) -> str:
 
 
 def main() -> None:
-    """Run what is asked for and print the page."""
+    """Run the selected benchmarks and print the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", metavar="LEARNER", help="some of the learners, by their words")
+    parser.add_argument("--only", nargs="+", metavar="LEARNER", help="only these learners")
     parser.add_argument("--libraries", nargs="+", default=list(LIBRARIES), choices=list(LIBRARIES))
     parser.add_argument("--write", action="store_true", help="write QUALITY.md; not with --only")
-    parser.add_argument("--kept", type=Path, metavar="FILE", help="scores of an earlier run, not measured again")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="file with the scores of an earlier run")
     given = parser.parse_args()
     found = measure(given.only, given.libraries, given.kept)
     text = page(found, given.libraries)

@@ -1,4 +1,4 @@
-"""Files that are read by every side, written once for each size."""
+"""Files that all libraries read, written once for each size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def numbers_csv(rows: int, width: int = 10) -> Path:
 
 
 def our_csv(build: Callable[[], Any], path: Path, rows: int) -> Side:
-    """From the file to the result."""
+    """From a CSV file to the evaluation result."""
 
     def prepare() -> Callable[[], Outcome]:
         model = build()
@@ -50,7 +50,7 @@ def our_csv(build: Callable[[], Any], path: Path, rows: int) -> Side:
 
 
 def arrow_csv(path: Path, rows: int) -> Side:
-    """Arrow's own reader on all cores, which only reads."""
+    """Arrow's CSV reader on all cores, without learning."""
 
     def prepare() -> Callable[[], Outcome]:
         from pyarrow import csv
@@ -61,4 +61,4 @@ def arrow_csv(path: Path, rows: int) -> Side:
 
         return run
 
-    return Side("pyarrow, reading alone", rows, prepare)
+    return Side("pyarrow, reading only", rows, prepare)

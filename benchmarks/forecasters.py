@@ -1,6 +1,6 @@
-"""A row for every forecaster: its rate of learning, and River's where it has the same.
+"""The learning speed of every forecaster, compared with River.
 
-River's `learn_one` loop stands beside `learn_many`. The quality is the mean absolute error of the twelve values
+`learn_many` is compared with River's `learn_one` loop. Quality is the mean absolute error of the twelve values
 after the rows that both learned.
 """
 
@@ -32,19 +32,19 @@ def names() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """A description that can be built."""
+    """A complete description of the component."""
     return {"name": name, "parameters": ARGUMENTS.get(name, {})}
 
 
 def series(length: int) -> Any:
-    """Monthly seasons around a level that rises slowly, with noise."""
+    """A slowly rising level with monthly seasons and noise."""
     time = np.arange(length)
     seasons = 1.0 + 0.3 * np.sin(2.0 * np.pi * time / PERIOD)
     return (100.0 + 1e-4 * time) * seasons + np.random.default_rng(1).normal(size=length)
 
 
 def _river(name: str) -> Callable[[], Any] | None:
-    """What builds River's counterpart, if there is one."""
+    """A factory of River's counterpart, if there is one."""
     from river import time_series
 
     if name != "time_series.HoltWinters":

@@ -1,4 +1,4 @@
-"""Adaptive random forests, beside MOA's and River's at the same settings."""
+"""Adaptive random forests, compared with MOA and River at the same settings."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from millstream import forest
 
 __all__ = ["adaptive_random_forest", "threads"]
 
-#: Examples by number of trees: ours, MOA's, River's.
+#: Rows for millstream, MOA and River, by number of trees.
 ROWS = {10: (200_000, 50_000, 1_500), 100: (20_000, 5_000, 0)}
 MOA = "moa.classifiers.meta.AdaptiveRandomForest"
 
 
 def arf(n_models: int, n_threads: int) -> Callable[[], Any]:
-    """What builds our forest, with MOA's share of the features."""
+    """A factory of our forest, with MOA's fraction of features."""
     return lambda: forest.ARFClassifier(n_models, max_features=0.6, n_threads=n_threads)
 
 
 def _river(n_models: int) -> Callable[[], Any]:
     from river.forest import ARFClassifier
 
-    # It takes a share, and does not say so.
-    share: Any = 0.6
-    return lambda: ARFClassifier(n_models, max_features=share, seed=1)
+    # River accepts a fraction, although its annotation omits it.
+    fraction: Any = 0.6
+    return lambda: ARFClassifier(n_models, max_features=fraction, seed=1)
 
 
 def adaptive_random_forest(size: float, n_models: int, goals: dict[str, float]) -> Comparison:
-    """Two threads for each of those that can use them."""
+    """The forest, with two threads for each library that supports them."""
     rows, of_moa, of_river = (int(count * size) for count in ROWS[n_models])
     X, y = streams.random_rbf(rows, 10)
     sides = [ours.step_many(arf(n_models, 2), X, y, "millstream, 2 threads", scored=of_moa)]
@@ -43,8 +43,8 @@ def adaptive_random_forest(size: float, n_models: int, goals: dict[str, float]) 
         "accuracy",
         sides,
         goals,
-        f"MOA reads rows from memory; the accuracy of millstream is over the first {of_moa:,} rows, which are "
-        "MOA's, and River's is over its first few",
+        f"MOA reads rows from memory; the accuracy of millstream is over the first {of_moa:,} rows, as for "
+        "MOA; River's is over its first few rows",
     )
 
 
@@ -59,5 +59,5 @@ def threads(size: float) -> Comparison:
             ours.step_many(arf(10, 1), X, y, "millstream, 1 thread"),
         ],
         {"millstream, 1 thread": 1.7},
-        "the answers are the same, bit for bit",
+        "the predictions are bit-identical",
     )

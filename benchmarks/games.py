@@ -1,4 +1,4 @@
-"""The repeated game of `oco`: a matrix of losses in one call, beside the loop that textbooks print."""
+"""The repeated game of `oco`: a matrix of losses in one call, compared with a textbook loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDS, LOOP_ROUNDS, EXPERTS = 1_000_000, 20_000, 10
 
 
 def hedge(size: float) -> Comparison:
-    """Exponential weights on ten experts, with the regret report on our side."""
+    """Exponential weights on ten experts; ours includes the regret report."""
     losses = np.random.default_rng(1).random((int(ROUNDS * size), EXPERTS))
     few = losses[: int(LOOP_ROUNDS * max(size, 0.1))]
 
@@ -55,7 +55,7 @@ def hedge(size: float) -> Comparison:
         [
             Side("millstream, a matrix and its regret report", len(losses), ours),
             Side("millstream, round by round", len(few), step_by_step),
-            Side("NumPy, the textbook's loop", len(few), textbook),
+            Side("NumPy, textbook loop", len(few), textbook),
         ],
-        note="one round is one example; the matrix gives the decisions of the loop bit for bit",
+        note="one round counts as one example; the decisions for a matrix are bit-identical to those of the loop",
     )

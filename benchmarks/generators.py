@@ -1,4 +1,4 @@
-"""A row for every generator of the registry: its rate, and those of MOA and River where they have the same."""
+"""The rate of every generator, compared with MOA and River."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["comparisons", "names", "random_rbf"]
 
 _SEA, _LED = {"name": "synth.SEA"}, {"name": "synth.LED"}
 
-#: Arguments for generators that cannot be built without, or that should do what their peers do.
+#: Arguments for generators that require them, or that match the settings of the peers.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "synth.Drift": {"stream": _SEA, "drift_stream": {"name": "synth.SEA", "parameters": {"variant": 1}}},
     "synth.Imbalance": {"stream": _SEA, "shares": [0.5, 0.5]},
@@ -23,7 +23,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "synth.Missing": {"stream": _SEA},
 }
 
-#: What MOA calls the same, by default with the same settings.
+#: The equivalents in MOA, by default with the same settings.
 MOA = {
     "synth.Agrawal": "generators.AgrawalGenerator",
     "synth.Drift": "ConceptDriftStream -s generators.SEAGenerator -d (generators.SEAGenerator -f 2) -p 5000",
@@ -45,12 +45,12 @@ def names() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """A description that can be built."""
+    """A complete description of the component."""
     return {"name": name, "parameters": ARGUMENTS.get(name, {})}
 
 
 def _river(name: str) -> Callable[[], Any] | None:
-    """What builds River's counterpart, if there is one."""
+    """A factory of River's counterpart, if there is one."""
     from river.datasets import synth
 
     special: dict[str, Callable[[], Any]] = {
@@ -66,7 +66,7 @@ def _river(name: str) -> Callable[[], Any] | None:
 
 
 def ours(name: str, rows: int) -> Side:
-    """Our chunks, as a model would get them."""
+    """Chunks, as a model receives them."""
 
     def prepare() -> Callable[[], Outcome]:
         stream: synth.Generator = millstream.build(describe(name))
@@ -85,7 +85,7 @@ def ours(name: str, rows: int) -> Side:
 
 
 def moa(name: str, rows: int) -> Side:
-    """MOA's own task that only generates, in Java."""
+    """MOA's task that only generates, in Java."""
 
     def prepare() -> Callable[[], Outcome]:
         peers.has_java()
@@ -131,9 +131,11 @@ def _comparison(name: str, title: str, size: float, goals: dict[str, float], not
 
 
 def random_rbf(size: float) -> Comparison:
-    """The generator that has a goal."""
-    note = "millstream fills NumPy matrices; MOA's task MeasureStreamSpeed makes instances and drops them"
-    return _comparison("synth.RandomRBF", "RandomRBF generator, 10 features, drawn alone", size, {"MOA": 3}, note)
+    """RandomRBF, which has a goal."""
+    note = "millstream fills NumPy matrices; MOA's task MeasureStreamSpeed creates instances and discards them"
+    return _comparison(
+        "synth.RandomRBF", "RandomRBF generator, 10 features, generation only", size, {"MOA": 3}, note
+    )
 
 
 def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparison]:

@@ -1,4 +1,4 @@
-"""Kernel learners beside a NumPy loop of the same recursion, and random features beside scikit-learn's."""
+"""Kernel learners compared with a NumPy loop, and random features compared with scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GAMMA, RATE = 2.0, 0.1
 
 
 def _numpy(X: Any, y: Any, budget: int) -> Side:
-    """What a user would write: one vectorised kernel row an example, the smallest coefficient overwritten."""
+    """A NumPy loop: one vectorised kernel row per example; the smallest coefficient is overwritten."""
 
     def prepare() -> Callable[[], Outcome]:
         points, c = np.zeros((budget, X.shape[1])), np.zeros(budget)
@@ -40,7 +40,7 @@ def _numpy(X: Any, y: Any, budget: int) -> Side:
 
 
 def recursion(size: float) -> Comparison:
-    """The recursion on a budget."""
+    """Kernel SGD with a budget."""
     X, y = streams.random_rbf(int(20_000 * size), 10)
     y = y > 0
     few = min(5_000, len(y))

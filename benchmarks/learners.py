@@ -1,4 +1,4 @@
-"""A row for every learner of the registry: its rate, and River's where it has the same."""
+"""The rate of every learner, compared with River."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.measure import Comparison, Outcome, Side
 
 __all__ = ["ROLES", "comparisons", "describe", "names"]
 
-#: The roles whose parts learn by themselves.
+#: Roles whose components learn on their own.
 ROLES = ("classifier", "regressor", "transformer", "wrapper")
 
 _LOGISTIC = {"name": "linear_model.LogisticRegression"}
@@ -21,7 +21,7 @@ _SCALER = {"name": "preprocessing.StandardScaler"}
 _BAYES = {"name": "naive_bayes.GaussianNB"}
 _LINE = {"name": "linear_model.LinearRegression"}
 
-#: Arguments for parts that cannot be built without, or would take minutes.
+#: Arguments for components that require them, or would take minutes without.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "basis.BSpline": {"bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
     "basis.Chebyshev": {"order": 3, "bounds": [-8.0, 8.0], "combine": "additive", "outside": "clamp"},
@@ -55,10 +55,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-#: Learners of which a fraction of the rows is enough: a step of them takes a millisecond.
+#: Learners measured on a fraction of the rows, since a step takes a millisecond.
 SLOW = {"neural_network.IRMARegressor": 200}
 
-#: Likewise of River's: its ensembles learn some hundred rows a second.
+#: The same for River, whose ensembles learn some hundred rows per second.
 SLOW_THERE = dict.fromkeys((name for name in ARGUMENTS if name.startswith("ensemble.")), 10)
 
 
@@ -68,12 +68,12 @@ def names() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """A description that can be built."""
+    """A complete description of the component."""
     return {"name": name, "parameters": ARGUMENTS.get(name, {})}
 
 
 def _river(name: str) -> Callable[[], Any] | None:
-    """What builds River's counterpart, if there is one."""
+    """A factory of River's counterpart, if there is one."""
     from river import (
         compose,
         drift,
@@ -190,13 +190,13 @@ def _theirs(build: Callable[[], Any], role: str, rows: list[dict[str, float]], y
 
 
 def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparison]:
-    """All learners, with River's where it has the same."""
+    """All learners, compared with River."""
     rows = int(200_000 * size)
     for name in names():
         if only is not None and not any(name.startswith(wanted) for wanted in only):
             continue
         role = millstream.build(describe(name)).role
-        # Features of mean 0 and variance 1, so that learners which need a scaler can do without.
+        # Features of mean 0 and variance 1, so that no learner needs a scaler.
         n, few = rows // SLOW.get(name, 1), int(5_000 * size) // SLOW_THERE.get(name, 1)
         X, y = streams.regression(n, 10) if role == "regressor" else streams.linear(n, 10)
         X = streams.standardised(X)

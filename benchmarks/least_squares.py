@@ -1,4 +1,4 @@
-"""Recursive least squares against the loop that users write, against padasip, and against arithmetic itself."""
+"""Recursive least squares compared with a NumPy loop, with padasip, and with the bare arithmetic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millstream import _core, linear_model
 __all__ = ["bayesian", "recursive", "solved"]
 
 WIDTH = 20
-#: Rows of our side, and of those that loop in Python.
+#: Rows for millstream, and for peers with a Python loop.
 ROWS, SLOW_ROWS = 200_000, 5_000
 
 
@@ -36,7 +36,7 @@ def _ours(build: Callable[[], Any], X: Any, y: Any, scored: int, name: str = "mi
 
 
 def _numpy(X: Any, y: Any) -> Side:
-    """The textbook's recursion, as it is written with NumPy."""
+    """The textbook recursion in NumPy."""
 
     def prepare() -> Callable[[], Outcome]:
         def run() -> Outcome:
@@ -53,14 +53,14 @@ def _numpy(X: Any, y: Any) -> Side:
 
         return run
 
-    return Side("NumPy, the textbook's loop", len(y), prepare)
+    return Side("NumPy, textbook loop", len(y), prepare)
 
 
 def _padasip(X: Any, y: Any) -> Side:
     import padasip
 
     def prepare() -> Callable[[], Outcome]:
-        # Its first covariance is I / eps; mu is the forgetting.
+        # Its initial covariance is I / eps; mu is the forgetting factor.
         model = padasip.filters.FilterRLS(X.shape[1], mu=1.0, eps=1.0, w="zeros")
 
         def run() -> Outcome:
@@ -73,7 +73,7 @@ def _padasip(X: Any, y: Any) -> Side:
 
 
 def _arithmetic(rows: int) -> Side:
-    """As long as 3d² operations a row take at the rate of a bare rank-one update, measured in each turn."""
+    """The time of 3d² operations per row at the rate of a bare rank-one update, measured in each round."""
 
     def prepare() -> Callable[[], Outcome]:
         seconds = 3.0 * WIDTH**2 * rows / _core.rank_one_rate(64, 20)
@@ -88,7 +88,7 @@ def _arithmetic(rows: int) -> Side:
 
 
 def recursive(size: float) -> Comparison:
-    """RLS, where the goals of the arithmetic are."""
+    """RLS, with goals relative to the bare arithmetic."""
     X, y = streams.regression(int(ROWS * size), WIDTH)
     few = min(SLOW_ROWS, len(y))
     return Comparison(
@@ -101,17 +101,17 @@ def recursive(size: float) -> Comparison:
             _arithmetic(len(y)),
         ],
         {
-            "NumPy, the textbook's loop": 30,
+            "NumPy, textbook loop": 30,
             "padasip, FilterRLS.run": 30,
             "3d² operations at the rate of a bare kernel": 0.3,
         },
-        "the bare kernel is a rank-one update of a dense triangle of 64 columns, compiled as the learner is; "
-        "figures are mean absolute errors over the rows that all saw",
+        "the bare kernel is a rank-one update of a dense triangle of 64 columns, compiled with the same options "
+        "as the learner; quality is the mean absolute error over the rows that all sides learned",
     )
 
 
 def solved(size: float) -> Comparison:
-    """LeastSquares, learning alone and then predicting once, against NumPy's solver on all rows at once."""
+    """LeastSquares, learning all rows and then predicting once, against NumPy's solver on all rows at once."""
     X, y = streams.regression(int(ROWS * size), WIDTH)
 
     def prepare_ours() -> Callable[[], Outcome]:
@@ -137,7 +137,7 @@ def solved(size: float) -> Comparison:
             Side("millstream, row by row", len(y), prepare_ours),
             Side("NumPy lstsq, all rows at once", len(y), prepare_numpy),
         ],
-        note="NumPy's solver holds all rows in memory, and runs on all cores; figures are mean absolute errors",
+        note="NumPy's solver keeps all rows in memory and runs on all cores; quality is the mean absolute error",
     )
 
 
@@ -166,5 +166,5 @@ def bayesian(size: float) -> Comparison:
         f"BayesianLinearRegression, step_many on a matrix of {WIDTH} columns",
         "mean absolute error",
         [ours, Side("River", few, prepare)],
-        note="figures are mean absolute errors over the rows that both saw",
+        note="quality is the mean absolute error over the rows that both sides learned",
     )

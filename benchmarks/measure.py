@@ -1,4 +1,4 @@
-"""How a comparison is made: the sides take turns, and the ratio is taken within each turn."""
+"""Comparisons: the sides alternate in rounds, and ratios are computed within each round."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["Comparison", "Outcome", "Result", "Side", "measure"]
 
 @dataclass
 class Outcome:
-    """What a run gave beside its time."""
+    """The result of a run besides its time."""
 
     quality: float | None = None
-    #: Bytes that the model holds at the end.
+    #: Memory of the model at the end, in bytes.
     memory: int | None = None
 
 
 @dataclass
 class Side:
-    """One contestant. `prepare` is not timed; it returns the run that is."""
+    """A library in a comparison. `prepare` is not timed; it returns the function to time."""
 
     name: str
     rows: int
@@ -31,36 +31,36 @@ class Side:
 
 @dataclass
 class Comparison:
-    """The same work done by several sides; the first is ours, the others may have a goal."""
+    """The same work done by several sides; the first is millstream, the others may have a goal."""
 
     title: str
     quality: str
     sides: list[Side]
-    #: At least how many times the rate of each other side ours must be.
+    #: The required ratio of our rate to that of another side.
     goals: dict[str, float] = field(default_factory=dict)
     note: str = ""
 
 
 @dataclass
 class Result:
-    """Rates by side and turn, and the last outcome of each side."""
+    """Rates by side and round, and the last outcome of each side."""
 
     comparison: Comparison
     rates: dict[str, list[float]]
     outcomes: dict[str, Outcome]
 
     def rate(self, side: str) -> float:
-        """The median rate in rows a second."""
+        """The median rate in rows per second."""
         return statistics.median(self.rates[side])
 
     def ratio(self, side: str) -> float:
-        """The median over turns of our rate over the other's."""
+        """The median over rounds of our rate divided by that of the other side."""
         ours = self.rates[self.comparison.sides[0].name]
         return statistics.median(a / b for a, b in zip(ours, self.rates[side], strict=True))
 
 
 def measure(comparison: Comparison, turns: int) -> Result:
-    """Let the sides take turns. A first turn, which warms caches and just-in-time compilers, is not counted."""
+    """Run the sides alternately. The first round, which warms caches and JIT compilers, is not counted."""
     rates: dict[str, list[float]] = {side.name: [] for side in comparison.sides}
     outcomes: dict[str, Outcome] = {}
     for turn in range(turns + 1):

@@ -1,4 +1,4 @@
-"""Regression trees and forests of them, on Friedman's function that drifts, beside River's."""
+"""Regression trees and forests on Friedman's function with drift, compared with River."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Build = Callable[[], Any]
 
 
 def _drifting(rows: int, few: int) -> tuple[Any, Any]:
-    """Features change places within what River has time for, and back again."""
+    """Rows whose features are swapped, and swapped back, within the rows that River learns."""
     stream = synth.Friedman(drift_type="gra", position=(few // 2, 3 * few // 4), seed=1)
     pairs = list(next(stream.chunks(rows)).examples())
     return np.array([list(x.values()) for x, _ in pairs]), np.array([y for _, y in pairs])
@@ -55,15 +55,15 @@ def _river(build: Build, X: Any, y: Any) -> Side:
 
 
 def _compared(what: str, ours: Build, theirs: Build, counts: tuple[int, int], goal: float, how: str) -> Comparison:
-    """`counts` are the rows of ours and of theirs."""
+    """Compare a tree or forest; `counts` are the rows for millstream and for River."""
     rows, few = counts[0], min(counts)
     X, y = _drifting(rows, few)
     return Comparison(
-        f"{what}, step_many on a matrix of 10 columns, Friedman whose features change places",
+        f"{what}, step_many on a matrix of 10 columns, Friedman with swapped features",
         "mean absolute error",
         [_ours(ours, X, y, few, f"millstream, {how}"), _river(theirs, X[:few], y[:few])],
         {"River": goal},
-        f"the error of millstream is over the first {few:,} rows, which are River's",
+        f"the error of millstream is over the first {few:,} rows, as for River",
     )
 
 
@@ -77,7 +77,7 @@ def hoeffding(size: float) -> Comparison:
 
 
 def adaptive(size: float) -> Comparison:
-    """The tree that mends itself."""
+    """The adaptive tree."""
     from river import tree as theirs
 
     ours, learner = tree.HoeffdingAdaptiveTreeRegressor, lambda: theirs.HoeffdingAdaptiveTreeRegressor(seed=1)
@@ -86,7 +86,7 @@ def adaptive(size: float) -> Comparison:
 
 
 def adaptive_random_forest(size: float) -> Comparison:
-    """Ten trees, on two threads for those that can use them."""
+    """A forest of ten trees, on two threads if supported."""
     from river import forest as theirs
 
     ours, learner = lambda: forest.ARFRegressor(n_threads=2), lambda: theirs.ARFRegressor(seed=1)

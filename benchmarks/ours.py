@@ -1,4 +1,4 @@
-"""Our side."""
+"""millstream's side of the comparisons."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dict_loop(build: Build, rows: list[dict[str, float]], y: list[Any], name: st
 
 
 def step_many(build: Build, X: Any, y: Any, name: str = "millstream", scored: int | None = None) -> Side:
-    """`step_many` in one call, then the accuracy of what it predicted, over the first `scored` rows."""
+    """`step_many` in one call, and the accuracy of its predictions over the first `scored` rows."""
     truth = np.asarray(y)[:scored]
 
     def prepare() -> Callable[[], Outcome]:
@@ -82,7 +82,7 @@ def vw_file(path: Path, rows: int, optimizer: Any, name: str) -> Side:
 
 
 def sparse_rows(build: Build, path: Path, rows: int, name: str) -> Side:
-    """`step_many` through the rows of a file of VW text that are parsed and hashed already."""
+    """`step_many` on rows of VW text that are already parsed and hashed."""
     held: list[Any] = []
 
     def prepare() -> Callable[[], Outcome]:

@@ -1,4 +1,4 @@
-"""The other sides. Each is driven the quickest way that its own documentation offers for the work."""
+"""The peers' sides of the comparisons. Each is used in the fastest way that its documentation offers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PACKAGES = ("numpy", "river", "scikit-learn", "capymoa", "vowpalwabbit", "padasi
 
 
 def versions() -> dict[str, str]:
-    """What is installed."""
+    """The versions of the installed libraries."""
     found = {}
     for package in PACKAGES:
         try:
@@ -71,12 +71,12 @@ def sgd_classifier(X: Any, y: Any, **settings: Any) -> Side:
     from sklearn.linear_model import SGDClassifier
 
     how = ", in order, no penalty" if settings else ""
-    name = f"scikit-learn SGDClassifier, learning alone{how}"
+    name = f"scikit-learn SGDClassifier, learning only{how}"
     return partial_fit(lambda: SGDClassifier(loss="log_loss", random_state=1, **settings), X, y, name)
 
 
 def partial_fit(build: Build, X: Any, y: Any, name: str) -> Side:
-    """A classifier of scikit-learn's learning all rows in one call; it predicts none of them."""
+    """A scikit-learn classifier that learns all rows in one call, without predicting them."""
     classes = np.unique(y)
 
     def prepare() -> Callable[[], Outcome]:
@@ -91,13 +91,13 @@ def partial_fit(build: Build, X: Any, y: Any, name: str) -> Side:
     return Side(name, len(y), prepare)
 
 
-#: A stream in its order, and our update: what SGDClassifier does beside shuffling and shrinking weights.
+#: Options for the same update as ours, in order: without shuffling and without a penalty.
 IN_ORDER = {"penalty": None, "learning_rate": "constant", "eta0": 0.01, "shuffle": False}
 
 
 @cache
 def has_java() -> bool:
-    """Whether MOA can run here."""
+    """Whether MOA can run on this machine."""
     try:
         import capymoa  # noqa: F401
     except Exception:
@@ -107,7 +107,7 @@ def has_java() -> bool:
 
 @cache
 def _moa_rows(key: int) -> Any:
-    """Rows as MOA's own objects in memory: neither a generator nor a reader is in its time."""
+    """Rows as MOA objects in memory, so that the time includes neither a generator nor a reader."""
     import jpype
     from capymoa.stream import NumpyStream
     from com.yahoo.labs.samoa.instances import DenseInstance, Instances
@@ -162,7 +162,7 @@ def _moa_run(learner: str, X: Any, y: Any, options: str, seed: int | None = None
 
 
 def _java_bytes() -> int:
-    """What the heap of the JVM holds after collection."""
+    """The used heap of the JVM after garbage collection."""
     import jpype
 
     runtime = jpype.JClass("java.lang.Runtime").getRuntime()
@@ -174,7 +174,7 @@ def _java_bytes() -> int:
 def moa(
     learner: str, X: Any, y: Any, rows: int, options: str = "", name: str = "MOA", weighed: bool = False
 ) -> Side:
-    """MOA's own loop in Java over rows in memory, scored by its basic evaluator. `weighed`: and its bytes."""
+    """MOA's own loop in Java over rows in memory, scored by its basic evaluator; `weighed` measures its memory."""
     X, y = X[:rows], y[:rows]
     held: list[int] = []
 
@@ -193,7 +193,7 @@ def moa(
 
 
 def moa_model_bytes(learner: str, X: Any, y: Any) -> int:
-    """What MOA's model holds after all rows: the heap with it, less the heap after it is let go."""
+    """The memory of MOA's model after all rows: the decrease of the heap when it is released."""
     model, evaluator = _moa_run(learner, X, y, "")()
     del evaluator
     held = _java_bytes()
@@ -255,7 +255,7 @@ def vw_lines(X: Any, y: Any, rows: int) -> Side:
 
 
 def vw_driver(X: Any, y: Any, rows: int) -> Side:
-    """VW's native driver over a text file; reading the text is in its time, as it always is with VW."""
+    """VW's native driver on a text file; the time includes reading the text, as always with VW."""
     path: list[Path] = []
 
     def prepare() -> Callable[[], Outcome]:
@@ -276,7 +276,7 @@ def vw_driver(X: Any, y: Any, rows: int) -> Side:
 
 
 def vw_file(path: Path, rows: int, options: str, name: str) -> Side:
-    """VW's native driver over a file of words; it, too, scores each line before it learns it."""
+    """VW's native driver on a file of words; it also scores each line before learning it."""
 
     def prepare() -> Callable[[], Outcome]:
         from vowpalwabbit import Workspace
@@ -292,9 +292,9 @@ def vw_file(path: Path, rows: int, options: str, name: str) -> Side:
 
 
 def vw_cache(path: Path, rows: int, options: str, name: str) -> Side:
-    """VW over its own cache of a file of words: examples that are parsed and hashed already.
+    """VW on its own cache of a file of words, whose examples are already parsed and hashed.
 
-    It is given an empty file as text, so that it cannot but read the cache, which the text made before.
+    The text file is empty, so that VW must read the cache, which was created from the text before.
     """
     cache: list[Path] = []
 
@@ -313,7 +313,7 @@ def vw_cache(path: Path, rows: int, options: str, name: str) -> Side:
             learned = int(model.get_weighted_examples())
             model.finish()
             if learned != rows:
-                raise RuntimeError(f"VW learned {learned} examples of its cache, not {rows}")
+                raise RuntimeError(f"VW must learn {rows} examples of its cache, got {learned}")
             return Outcome()
 
         return run

@@ -1,15 +1,15 @@
-"""Quality beside peers: the prequential loss of linear learners, untuned, on the same streams.
+"""Quality compared with peers: the prequential loss of untuned linear learners on the same streams.
 
-Every example is predicted before it is learned. All parameters are defaults; each library gets the set-up that its
-own guide would give it, which for River, scikit-learn and some of ours is a scaler in front. All see the same
-features: numbers as they are, nominal values as indicators of each value, what is missing left out. Flights is a
-prefix of the year; of the generated streams two drift.
+Every example is predicted before it is learned. All parameters are defaults. Each library is configured as its own
+guide recommends, which for River, scikit-learn and some of ours means a scaler in front. All receive the same
+features: numbers unchanged, nominal values as an indicator for each value, missing values omitted. Flights is a
+prefix of the year; two of the generated streams drift.
 
-scikit-learn learns one row at a time but predicts ten rows ahead of learning them, since its calls cost more than
-its arithmetic; it is told all nominal values in advance. VW runs as its own command would, from a file of text.
-The learners of VW are its default, `--coin` and `--ftrl`; those of the others are all of their linear learners
-that give what the loss needs: probabilities for the log loss, numbers for the squared loss. River's
-`LogisticRegression(optimizer=AdaGrad())` would have the figures of ours: tests hold the two equal.
+scikit-learn learns one row at a time but predicts ten rows before learning them, since its calls cost more than
+its arithmetic; it receives all nominal values in advance. VW runs on a text file, as its own command would. The
+learners of VW are its default, `--coin` and `--ftrl`; those of the others are all of their linear learners with
+the output that the loss needs: probabilities for the log loss, numbers for the squared loss. River's
+`LogisticRegression(optimizer=AdaGrad())` would give the same figures as ours, as tests verify.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Quality:
     losses: dict[str, dict[str, float]]
 
     def best(self, *libraries: str) -> tuple[float, str, str]:
-        """The least loss, with the library and the learner that reached it."""
+        """The smallest loss, with its library and learner."""
         return min(
             (loss, library, learner) for library in libraries for learner, loss in self.losses[library].items()
         )
@@ -119,14 +119,14 @@ def _ours(task: _Task) -> dict[str, float]:
             | logistic(optim.CoinBetting()),
         }
         if task.stream != "Flights":
-            # A matrix of all flight numbers would take minutes.
+            # A full matrix over all flight numbers would take minutes.
             newton = logistic(optim.OnlineNewtonStep())
             learners["StandardScaler ∣ LogisticRegression(optimizer=OnlineNewtonStep())"] = scaler() | newton
     return {name: task.scored(_looped(model, task)) for name, model in learners.items()}
 
 
 def _looped(model: Any, task: _Task) -> list[float]:
-    """`predict`, then `learn`, row by row: ours and River's have the same verbs."""
+    """Predict, then learn, row by row; millstream and River have the same verbs."""
     predicted = []
     for x, y in zip(task.x, task.y, strict=True):
         predicted.append(model.predict_one(x) if task.numbers else model.predict_proba_one(x).get(True, 0.5))
@@ -242,7 +242,7 @@ def qualities(size: float = 1.0) -> Iterator[Quality]:
 
 
 def scales(size: float = 1.0) -> Iterator[Scales]:
-    """The streams of two classes as they are, and in units that differ by up to a million million."""
+    """The binary streams, unchanged and with numbers rescaled by factors from 1e-6 to 1e6."""
     for task in _tasks(int(20_000 * size)):
         if task.numbers:
             continue

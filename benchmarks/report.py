@@ -1,4 +1,4 @@
-"""The measurements as text: for a terminal, and as benchmarks/RESULTS.md."""
+"""The results as Markdown: for a terminal, and for benchmarks/RESULTS.md and PARTS.md."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def rate(number: float) -> str:
-    """Three figures are more than the noise allows."""
+    """A rate with three significant digits."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if number >= size:
             return f"{number / size:.3g} {unit}"
@@ -46,7 +46,7 @@ def rate(number: float) -> str:
 
 
 def size(number: int | None) -> str:
-    """Bytes for people."""
+    """A number of bytes in kB or MB."""
     if number is None:
         return "–"
     return f"{number / 1e6:.1f} MB" if number >= 1e6 else f"{number / 1e3:.1f} kB"
@@ -55,7 +55,7 @@ def size(number: int | None) -> str:
 def goals_table(
     results: Sequence[Result], runs: Sequence[LongRun], seconds: float | None, peaks: FilePeaks | None = None
 ) -> str:
-    """Each goal with what was reached."""
+    """Each goal with the measured value."""
     rows = []
     for result in results:
         for side, goal in result.comparison.goals.items():
@@ -89,7 +89,7 @@ def _met(met: bool) -> str:
 
 
 def sides_table(results: Sequence[Result]) -> str:
-    """Every side of every comparison."""
+    """All libraries of all comparisons."""
     rows = []
     for result in results:
         for side in result.comparison.sides:
@@ -106,16 +106,16 @@ def sides_table(results: Sequence[Result]) -> str:
                     size(outcome.memory),
                 ]
             )
-    head = ["work", "side", "rows", "examples/s", "ours is", "quality", "model"]
+    head = ["work", "library", "rows", "examples/s", "speed-up", "quality", "model"]
     return table(head, rows)
 
 
-#: Columns of the table on the front page: a word, and how the names of its sides begin.
+#: Columns of the table in README.md: the heading, and the prefix of the names of its sides.
 _FRONT = (("River", "River"), ("scikit-learn", "scikit-learn"), ("MOA", "MOA"), ("VW", "VW, native"))
 
 
 def front_table(results: Sequence[Result]) -> str:
-    """A row for each comparison: rates and quality, for the front page."""
+    """The table of README.md: a row with rates and quality for each comparison."""
     rows = []
     for result in results:
         ours, *others = (side.name for side in result.comparison.sides)
@@ -133,7 +133,7 @@ def _front_cell(result: Result, side: str) -> str:
 
 
 def learners_table(results: Sequence[Result]) -> str:
-    """A row for every learner."""
+    """A row for each learner."""
     rows = []
     for result in results:
         ours, *others = result.comparison.sides
@@ -150,11 +150,11 @@ def learners_table(results: Sequence[Result]) -> str:
         else:
             row += ["–", "–", "–"]
         rows.append(row)
-    return table(["learner", "examples/s", "quality", "model", "River", "its quality", "ours is"], rows)
+    return table(["learner", "examples/s", "quality", "model", "River", "River quality", "speed-up"], rows)
 
 
 def generators_table(results: Sequence[Result]) -> str:
-    """A row for every generator."""
+    """A row for each generator."""
     rows = []
     for result in results:
         row = [f"`{result.comparison.title}`", rate(result.rate("millstream"))]
@@ -162,11 +162,11 @@ def generators_table(results: Sequence[Result]) -> str:
             there = peer in result.rates
             row += [rate(result.rate(peer)), f"{result.ratio(peer):.3g} ×"] if there else ["–", "–"]
         rows.append(row)
-    return table(["generator", "examples/s", "MOA", "ours is", "River", "ours is"], rows)
+    return table(["generator", "examples/s", "MOA", "speed-up", "River", "speed-up"], rows)
 
 
 def detectors_table(results: Sequence[Result]) -> str:
-    """A row for every drift detector."""
+    """A row for each drift detector."""
     rows = []
     for result in results:
         outcome = result.outcomes["millstream, update_many"]
@@ -178,16 +178,17 @@ def detectors_table(results: Sequence[Result]) -> str:
         else:
             row += ["–", "–", "–"]
         rows.append(row)
-    head = ["detector", "updates/s in many", "in one", "state", "River, in one", "many is", "one is"]
+    head = ["detector", "update_many, values/s", "update, values/s", "state", "River, values/s"]
+    head += ["speed-up, update_many", "speed-up, update"]
     return table(head, rows)
 
 
-#: Whom quality is measured against.
+#: Libraries that quality is compared with.
 PEERS = ("River", "scikit-learn", "VW")
 
 
 def quality_table(judged: Sequence[Quality]) -> str:
-    """A row for each stream: the best of ours, the best of each peer, and by how much ours is better."""
+    """A row for each stream: the best learner of each library, and the reduction of the loss by ours."""
     rows = []
     for found in judged:
         ours, _, learner = found.best("millstream")
@@ -197,11 +198,11 @@ def quality_table(judged: Sequence[Quality]) -> str:
             row.append(f"{loss:.5g}, {other}")
         theirs, _, _ = found.best(*PEERS)
         rows.append([*row, f"{100 * (theirs - ours) / theirs:+.2f} %", _met(ours <= theirs)])
-    return table(["stream", "loss", "best of ours", *PEERS, "ours is less by", "goal met"], rows)
+    return table(["stream", "loss", "millstream", *PEERS, "reduction", "goal met"], rows)
 
 
 def every_quality_table(judged: Sequence[Quality]) -> str:
-    """All learners of all libraries, so that it can be seen what one learner does everywhere."""
+    """All learners of all libraries on all streams."""
     learners = {(library, name) for found in judged for library in found.losses for name in found.losses[library]}
     order = ["millstream", *PEERS]
     rows = []
@@ -212,8 +213,8 @@ def every_quality_table(judged: Sequence[Quality]) -> str:
 
 
 def scales_table(rescaled: Sequence[Scales]) -> str:
-    """Ours and VW's default, each on the stream and on its badly scaled copy."""
-    # VW's hashes of 18 bits collide and its weights have 32 bits, which moves its loss: so much is level.
+    """Our learner and VW's default, on each stream and on its rescaled copy."""
+    # VW's 18-bit hashes collide and its weights have 32 bits; losses that differ by less than this count as equal.
     rows = [
         [found.stream, *(f"{loss:.5f}" for loss in (*found.ours, *found.theirs)),
          _met(all(ours <= theirs + 5e-5 for ours, theirs in zip(found.ours, found.theirs, strict=True)))]
@@ -221,11 +222,11 @@ def scales_table(rescaled: Sequence[Scales]) -> str:
     ]  # fmt: skip
     head = [
         "stream",
-        "ours",
-        "ours, other units",
+        "millstream",
+        "millstream, rescaled",
         "VW",
-        "VW, other units",
-        "at or below",
+        "VW, rescaled",
+        "at most VW",
     ]
     return table(head, rows)
 
@@ -245,7 +246,7 @@ def _word(result: Result) -> str:
 
 
 def machine() -> str:
-    """Where and with what."""
+    """The machine and the versions of all libraries."""
     processor = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -258,7 +259,7 @@ def machine() -> str:
     return (
         f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}; "
         f"load before the run {load:.1f}. millstream {millstream.__version__}{_commit()}, {packages}"
-        f"{', ' + _java() if peers.has_java() else '; no Java, so no MOA'}."
+        f"{', ' + _java() if peers.has_java() else '; without MOA, which needs Java'}."
     )
 
 
@@ -284,14 +285,14 @@ def page(
     judged: Sequence[Quality] = (),
     rescaled: Sequence[Scales] = (),
 ) -> str:
-    """What has a goal, beside its peers."""
+    """RESULTS.md: the comparisons with goals."""
     parts = [
         "# Results",
         f"Written by `make bench`. {where} Every learner, generator and detector: [PARTS.md](PARTS.md).",
         _how(turns),
         "## Goals",
         goals_table(results, runs, seconds, peaks),
-        "## All sides",
+        "## All comparisons",
         sides_table(results),
     ]
     notes = [
@@ -303,11 +304,11 @@ def page(
         parts += [
             "## Quality",
             f"Prequential loss of linear learners, all untuned, over {judged[0].rows:,} rows of each stream; "
-            "benchmarks/quality.py says how each library was set up. Trees: [QUALITY.md](QUALITY.md).",
+            "benchmarks/quality.py describes the configuration of each library. Trees: [QUALITY.md](QUALITY.md).",
             quality_table(judged),
             every_quality_table(judged),
-            'Log loss of `LogisticRegression(optimizer="adaptive")` and of VW\'s default, no scaler, on the '
-            "streams as they are and with each number in another unit, from 1e-6 to 1e6 of its own.",
+            'Log loss of `LogisticRegression(optimizer="adaptive")` and of VW\'s default, without a scaler, '
+            "on the original streams and with each number multiplied by a factor from 1e-6 to 1e6.",
             scales_table(rescaled),
         ]
     return "\n\n".join(parts) + "\n"
@@ -320,27 +321,30 @@ def parts_page(
     generators: Sequence[Result],
     detectors: Sequence[Result],
 ) -> str:
-    """Every part by itself."""
-    parts = ["# Every part", f"Written by `make bench`. {where}", _how(turns)]
+    """PARTS.md: every component on its own."""
+    parts = ["# Every component", f"Written by `make bench`. {where}", _how(turns)]
     if learners:
         parts += [
             "## Every learner",
             "`step_many` (transformers: `learn_many`, then `transform_many`) on a matrix of 10 columns with "
-            "default parameters, beside River's loop over dicts where it has the same. Quality is over the rows "
-            "that both saw. Forecasters: `learn_many` of a series, and the error of the next 12 values.",
+            "default parameters, compared with River's loop over dicts if River has the same learner. Quality is "
+            "over the rows that both learned. Forecasters: `learn_many` of a series, and the error of the next 12 "
+            "values.",
             learners_table(learners),
         ]
     if generators:
         parts += [
             "## Every generator",
-            "Examples drawn and thrown away, in chunks; MOA by its task MeasureStreamSpeed, River by its loop.",
+            "Examples generated in chunks and discarded; MOA with its task MeasureStreamSpeed, River with its "
+            "loop.",
             generators_table(generators),
         ]
     if detectors:
         parts += [
             "## Every drift detector",
-            "Errors of a classifier, 0 or 1, whose share changes now and then: `update_many` with all of them, "
-            "and `update` and `drift_detected` in a loop, beside River's loop where it has the same.",
+            "Errors of a classifier, 0 or 1, whose rate changes from time to time: `update_many` with all of "
+            "them, and `update` and `drift_detected` in a loop, compared with River's loop if River has the same "
+            "detector.",
             detectors_table(detectors),
         ]
     return "\n\n".join(parts) + "\n"
@@ -348,7 +352,7 @@ def parts_page(
 
 def _how(turns: int) -> str:
     return (
-        f"The sides of a comparison take turns ({turns} of them after one that is not counted); a ratio is the "
-        "median of the ratios within each turn, a rate the median rate. Hold the ratios: rates move with the "
-        "machine and what else it does."
+        f"The libraries in a comparison alternate for {turns} rounds, after a warm-up round. A ratio is the "
+        "median of the ratios within each round, a rate the median rate. Ratios are more reliable than rates, "
+        "which depend on the machine and its load."
     )

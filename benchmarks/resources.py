@@ -1,4 +1,4 @@
-"""Memory over a long stream, and the time of `import millstream`. Each in a process of its own."""
+"""Memory over a long stream, and the time of `import millstream`, each in a separate process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def resident():
         return int(file.read().split()[1]) * resource.getpagesize()
 
 build, rows = sys.argv[1], int(sys.argv[2])
-# Small chunks, so that what the allocator keeps has settled long before the first mark.
+# Small chunks, so that the memory of the allocator is stable long before the first measurement.
 chunk = 10_000
 model = {
     "scaler + logistic": lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
@@ -42,7 +42,7 @@ import sys
 from millstream import evaluate, linear_model, preprocessing, stream
 model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
 evaluate.prequential(model, stream.read_csv(sys.argv[1], target="y"), metrics="Accuracy", progress=False)
-# What the operating system says of a process and its children counts the one that started it.
+# The peak reported for child processes would include the parent process.
 with open("/proc/self/status") as file:
     print(next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM")))
 """
@@ -57,7 +57,7 @@ print(time.perf_counter() - start)
 
 @dataclass
 class LongRun:
-    """Bytes after a tenth of the rows and after all of them."""
+    """Memory in bytes after a tenth of the rows and after all rows."""
 
     model: str
     rows: int
@@ -66,7 +66,7 @@ class LongRun:
 
     @property
     def growth(self) -> int:
-        """Bytes that the process grew by, from a tenth of the rows to all."""
+        """Growth of the process in bytes from a tenth of the rows to all rows."""
         return self.resident[1] - self.resident[0]
 
 
@@ -83,14 +83,14 @@ def long_run(model: str, rows: int) -> LongRun:
 
 @dataclass
 class FilePeaks:
-    """Bytes of two files, one ten times as long, and of the processes that learned them at their peak."""
+    """Sizes of two files, one ten times as long, and peak memory of the processes that learned them."""
 
     sizes: tuple[int, int]
     peaks: tuple[int, int]
 
     @property
     def growth(self) -> int:
-        """Bytes that the longer file took more."""
+        """Additional peak memory for the longer file, in bytes."""
         return self.peaks[1] - self.peaks[0]
 
 

@@ -1,4 +1,4 @@
-"""IRMA against a NumPy loop of its paper's update: no other library has it."""
+"""IRMA compared with a NumPy loop of the paper's update, since no other library has it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORDER, LOW, HIGH = 10, 0.0, 3.0
 
 
 def _stream(rows: int) -> tuple[Any, Any]:
-    """The paper's target with its noise."""
+    """The target function of the paper, with its noise."""
     random = np.random.default_rng(1)
     x = random.uniform(LOW, HIGH, rows)
     return x[:, None], x * np.exp(-x * x) + random.uniform(-0.05, 0.05, rows)
@@ -38,7 +38,7 @@ def _ours(X: Any, y: Any, scored: int) -> Side:
 def _numpy(X: Any, y: Any) -> Side:
     def prepare() -> Callable[[], Outcome]:
         gram = basis.Polynomial(order=ORDER, bounds=(LOW, HIGH)).gram()
-        # Powers of this order leave no digit of the inverse: the least that makes the loop stable is added.
+        # With powers of this order the inverse has no correct digit; the smallest stabilising term is added.
         inverse = np.linalg.inv(gram + 1e-9 * np.diag(np.diag(gram)))
         powers = np.arange(ORDER + 1)
 
@@ -59,7 +59,7 @@ def _numpy(X: Any, y: Any) -> Side:
 
 
 def irma(size: float) -> Comparison:
-    """The learner that the paper proposes."""
+    """IRMA, the learner that the paper proposes."""
     X, y = _stream(int(1_000_000 * size))
     few = min(20_000, len(y))
     return Comparison(
@@ -67,5 +67,5 @@ def irma(size: float) -> Comparison:
         "squared error",
         [_ours(X, y, few), _numpy(X[:few], y[:few])],
         {"NumPy, the paper's update": 10},
-        "the goal is a million examples a second",
+        "the goal is a million examples per second",
     )

@@ -1,7 +1,7 @@
-"""A row for every detector of rows, without labels: its rate, and that of the same work written with peers.
+"""The rate of every row detector, compared with equivalent code for SciPy, scikit-learn or River.
 
-The peers have the same windows and compare as often: SciPy's tests of each feature, or scikit-learn's models.
-River has no such detector; what its users write is a KSWIN for each feature.
+The peers have the same windows and compare as often, with SciPy's tests of each feature or with scikit-learn's
+models. River has no such detector; its users run a KSWIN for each feature.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FEATURES, REFERENCE, WINDOW, INTERVAL = 20, 500, 200, 50
 
 
 def names() -> list[str]:
-    """All detectors of rows."""
+    """All row detectors."""
     return millstream.find(role="feature_drift_detector")
 
 
 def matrix(rows: int) -> Any:
-    """Rows that do not change, so that all sides do the same number of comparisons."""
+    """Rows without drift, so that all sides do the same number of comparisons."""
     return np.random.default_rng(1).normal(size=(rows, FEATURES))
 
 
@@ -149,7 +149,7 @@ _LIBRARIES = {"drift.ClusterDrift": "scikit-learn", "drift.D3": "scikit-learn", 
 
 
 def comparisons(size: float, only: list[str] | None = None) -> Iterator[Comparison]:
-    """All detectors of rows."""
+    """All row detectors."""
     for name in names():
         if only is not None and not any(name.startswith(wanted) for wanted in only):
             continue

@@ -1,4 +1,4 @@
-"""Measure millstream beside its peers: `python -m benchmarks.run`, or `make bench`."""
+"""Compare millstream with its peers: `python -m benchmarks.run`, or `make bench`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _judged(size: float) -> tuple[list[quality.Quality], list[quality.Scales]]:
 
 
 def main() -> None:
-    """Run what is asked for and print the page."""
+    """Run the selected benchmarks and print the pages."""
     more = (
         "learners",
         "forecasters",
@@ -64,12 +64,12 @@ def main() -> None:
     )
     names = ", ".join([*workloads.WORKLOADS, *more])
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows and fewer turns")
+    parser.add_argument("--quick", action="store_true", help="use a tenth of the rows and fewer rounds")
     parser.add_argument(
         "--only",
         nargs="+",
         metavar="NAME",
-        help=f"some of: {names}, or learners, generators, detectors by name",
+        help=f"only these: {names}, or the names of learners, generators and detectors",
     )
     parser.add_argument(
         "--write",
@@ -77,8 +77,8 @@ def main() -> None:
         help="write RESULTS.md, PARTS.md and the table of README.md; not with --only",
     )
     half = parser.add_mutually_exclusive_group()
-    half.add_argument("--goals", action="store_true", help="what has a goal alone; PARTS.md stays as it is")
-    half.add_argument("--parts", action="store_true", help="every part alone; RESULTS.md stays as it is")
+    half.add_argument("--goals", action="store_true", help="only comparisons with goals; PARTS.md is kept")
+    half.add_argument("--parts", action="store_true", help="only tables of all components; RESULTS.md is kept")
     given = parser.parse_args()
     size, turns = (0.1, 3) if given.quick else (1.0, 5)
     only: list[str] | None = given.only
@@ -86,7 +86,7 @@ def main() -> None:
     if not given.parts:
         _goals(where, size, turns, only, write=given.write and only is None)
     if not given.goals:
-        # Without goals: three turns will do.
+        # Three rounds suffice without goals.
         _parts(where, size, 3, only, write=given.write and only is None)
 
 

@@ -1,4 +1,4 @@
-"""Generated streams: the same rows for every side."""
+"""Generated streams, with the same rows for all libraries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names(width: int) -> list[str]:
 
 @cache
 def linear(rows: int, width: int, seed: int = 1) -> tuple[Matrix, Labels]:
-    """Two classes with a linear boundary and noise; features of different location and scale."""
+    """Two classes with a linear boundary and noise; features differ in location and scale."""
     rng = np.random.default_rng(seed)
     standard = rng.normal(size=(rows, width))
     odds = standard @ rng.normal(size=width) + rng.logistic(scale=0.5, size=rows)
@@ -53,13 +53,13 @@ def regression(rows: int, width: int, seed: int = 1) -> tuple[Matrix, Matrix]:
 
 
 def standardised(X: Matrix) -> Matrix:
-    """Columns of mean 0 and variance 1, for those who do not scale."""
+    """Columns of mean 0 and variance 1, for learners without a scaler."""
     scaled: Matrix = (X - X.mean(axis=0)) / X.std(axis=0)
     return scaled
 
 
 def as_dicts(X: Matrix) -> list[dict[str, float]]:
-    """Rows as dicts with text for keys, which is how River takes them."""
+    """Rows as dicts with string keys, as River expects them."""
     keys = names(X.shape[1])
     return [dict(zip(keys, row, strict=True)) for row in X.tolist()]
 
@@ -81,7 +81,7 @@ def frames(X: Matrix) -> dict[str, Any]:
 
 @cache
 def words_file(rows: int, width: int, vocabulary: int = 200_000, seed: int = 1) -> Path:
-    """A file of VW text: `width` words a line, drawn by Zipf's law; a fifth of the words say something."""
+    """A file of VW text: `width` words a line, drawn by Zipf's law; a fifth of the words are informative."""
     noise = np.random.default_rng(seed)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     names = ["".join(noise.choice(letters, size)) for size in noise.integers(3, 10, vocabulary)]

@@ -1,4 +1,4 @@
-"""Trees and ensembles of them, beside MOA in Java and River."""
+"""Trees and ensembles of trees, compared with MOA (in Java) and River."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ def hoeffding(size: float) -> Comparison:
         "accuracy",
         sides,
         goals,
-        "MOA reads rows from memory, so that neither a generator nor a reader is in its time; River has the first "
-        "few rows, where trees are small and quick. MOA's model is what the heap falls by when it is let go",
+        "MOA reads rows from memory, so its time includes neither a generator nor a reader; River learns the "
+        "first few rows, for which trees are small and fast. The size of MOA's model is the decrease of the heap "
+        "when it is released",
     )
 
 
 def hoeffding_dicts(size: float) -> Comparison:
-    """The tree on dicts, one at a time."""
+    """The tree on single dicts."""
     X, y = streams.random_rbf(int(20_000 * max(size, 0.5)), 10)
     rows, targets = streams.as_dicts(X), y.tolist()
     return Comparison(
@@ -67,12 +68,12 @@ def river_leveraging() -> Any:
 
 
 def leveraging() -> Any:
-    """Ours, of ten trees."""
+    """LeveragingBagging of ten trees in millstream."""
     return ensemble.LeveragingBagging(tree.HoeffdingTreeClassifier(), n_models=10, seed=1, n_threads=2)
 
 
 def leveraging_bagging(size: float) -> Comparison:
-    """Ten trees."""
+    """Leveraging bagging of ten trees."""
     rows = int(50_000 * size)
     X, y = streams.random_rbf(rows, 10)
     sides = [ours.prequential(leveraging, X, y), _river(river_leveraging, X, y, min(rows, 2_000))]

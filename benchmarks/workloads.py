@@ -1,4 +1,4 @@
-"""What is compared, and the goal of each."""
+"""The comparisons and their goals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from millstream import linear_model, naive_bayes, optim, preprocessing
 
 __all__ = ["WORKLOADS"]
 
-#: Rows by side: all for the native loops, fewer for those that would take minutes.
+#: Rows by side: all for native loops, fewer for loops that would take minutes.
 ROWS, SLOW_ROWS = 1_000_000, 20_000
 
 
@@ -62,7 +62,7 @@ def dicts(size: float, width: int) -> Comparison:
 
 
 def matrix(size: float) -> Comparison:
-    """The matrix path against all that learn a linear model."""
+    """The matrix path, compared with all libraries that have linear models."""
     X, y = streams.linear(int(ROWS * size), 10)
     scaled = streams.standardised(X)
     few = min(SLOW_ROWS, len(y))
@@ -82,9 +82,9 @@ def matrix(size: float) -> Comparison:
         "scaler + logistic, step_many on a matrix of 10 columns",
         "accuracy",
         sides,
-        {"River": 100, "scikit-learn SGDClassifier, learning alone": 2},
-        f"scikit-learn, VW and MOA are given rows that are scaled already, so they do less work; the accuracy of "
-        f"millstream is over the first {few:,} rows, which are River's",
+        {"River": 100, "scikit-learn SGDClassifier, learning only": 2},
+        f"scikit-learn, VW and MOA receive rows that are already scaled, so they do less work; the accuracy of "
+        f"millstream is over the first {few:,} rows, as for River",
     )
 
 
@@ -101,12 +101,12 @@ def matrix_prequential(size: float) -> Comparison:
             peers.sgd_classifier(streams.standardised(X), y),
             peers.sgd_classifier(streams.standardised(X), y, **peers.IN_ORDER),
         ],
-        {"River": 100, "scikit-learn SGDClassifier, learning alone": 2},
+        {"River": 100, "scikit-learn SGDClassifier, learning only": 2},
     )
 
 
 def bayes(size: float) -> Comparison:
-    """Naive Bayes, where MOA is at home."""
+    """Naive Bayes, compared with MOA and River."""
     X, y = streams.random_rbf(int(ROWS * size), 10)
     few = min(SLOW_ROWS // 4, len(y))
     sides = [
@@ -121,12 +121,13 @@ def bayes(size: float) -> Comparison:
         "accuracy",
         sides,
         {"River": 500, "MOA": 4},
-        "MOA reads rows from memory; its accuracy is over the first half of the rows, River's over the first few",
+        "MOA reads rows from memory; its accuracy is over the first half of the rows, "
+        "River's over the first few rows",
     )
 
 
 def frame(size: float, library: str) -> Comparison:
-    """A frame against a matrix of the same numbers."""
+    """A frame compared with a matrix of the same numbers."""
     X, y = streams.linear(int(ROWS * size), 10)
     return Comparison(
         f"scaler + logistic, step_many on a frame of {library} against a NumPy matrix",
@@ -140,20 +141,20 @@ def frame(size: float, library: str) -> Comparison:
 
 
 def csv_file(size: float) -> Comparison:
-    """From a CSV file to a trained and scored model, against only reading it."""
+    """From a CSV file to a trained and scored model, compared with only reading it."""
     rows = int(ROWS * size)
     path = files.numbers_csv(rows)
     return Comparison(
         "CSV of 10 numbers and a label to a trained and scored scaler + logistic",
         "accuracy",
         [files.our_csv(scaled_logistic, path, rows), files.arrow_csv(path, rows)],
-        {"pyarrow, reading alone": 0.6},
+        {"pyarrow, reading only": 0.6},
         "pyarrow reads the whole file into memory, on all cores, and learns nothing",
     )
 
 
 def vw_text(size: float) -> Comparison:
-    """From a text file to a trained and scored model, where VW is at home."""
+    """From a text file to a trained and scored model, compared with VW."""
     path = streams.words_file(int(200_000 * size), 80)
     rows = int(200_000 * size)
     return Comparison(
@@ -171,7 +172,7 @@ def vw_text(size: float) -> Comparison:
 
 
 def margin_sparse(size: float, learner: str) -> Comparison:
-    """Learners by margin on sparse rows, against VW's plain gradient steps."""
+    """Margin-based learners on sparse rows, compared with VW's plain gradient steps."""
     rows = int(200_000 * size)
     path = streams.words_file(rows, 80)
     return Comparison(
@@ -183,13 +184,13 @@ def margin_sparse(size: float, learner: str) -> Comparison:
             peers.vw_cache(path, rows, "", "VW, native driver on its cache"),
         ],
         {"VW, native driver on its cache, --sgd": 1},
-        "no text is parsed on either side: millstream is given the rows as a sparse matrix, VW its cache file, "
-        "which it reads in a thread of its own; rows are the same, so the ratio is that of features a second",
+        "no text is parsed on either side: millstream receives the rows as a sparse matrix, VW reads its cache "
+        "file in a separate thread; the rows are the same, so the ratio is also that of features per second",
     )
 
 
 def margin_dense(size: float, learner: str) -> Comparison:
-    """Perceptron and passive-aggressive steps on a matrix, predictions included, against learning alone."""
+    """Perceptron and passive-aggressive steps on a matrix, with predictions, compared with learning only."""
     from sklearn.linear_model import Perceptron, SGDClassifier
 
     X, y = streams.linear(int(ROWS * size), 10)
@@ -199,11 +200,11 @@ def margin_dense(size: float, learner: str) -> Comparison:
     def theirs(**settings: Any) -> Any:
         if learner == "Perceptron":
             return Perceptron(random_state=1, **settings)
-        # What PassiveAggressiveClassifier has become: PA-I with C = 1.
+        # The replacement of PassiveAggressiveClassifier: PA-I with C = 1.
         return SGDClassifier(loss="hinge", penalty=None, learning_rate="pa1", eta0=1.0, random_state=1, **settings)
 
     name = "Perceptron" if learner == "Perceptron" else "SGDClassifier, pa1"
-    shuffled, in_order = (f"scikit-learn {name}, learning alone{how}" for how in ("", ", in order"))
+    shuffled, in_order = (f"scikit-learn {name}, learning only{how}" for how in ("", ", in order"))
     return Comparison(
         f"{learner}, step_many on a matrix of 10 columns",
         "accuracy",
@@ -213,11 +214,11 @@ def margin_dense(size: float, learner: str) -> Comparison:
             peers.partial_fit(lambda: theirs(shuffle=False), X, y, in_order),
         ],
         {shuffled: 1, in_order: 1},
-        "millstream predicts every row before it learns it and scores the predictions; scikit-learn learns alone",
+        "millstream predicts and scores every row before learning it; scikit-learn only learns",
     )
 
 
-#: By the name that --only takes. A size of 1 is the full run.
+#: Workloads by their name for --only. A size of 1 is the full run.
 WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "dicts-6": lambda size: dicts(size, 6),
     "dicts-10": lambda size: dicts(size, 10),
@@ -254,7 +255,7 @@ WORKLOADS: dict[str, Callable[[float], Comparison]] = {
     "number-forest": number_trees.adaptive_random_forest,
 }
 
-#: What the front page shows.
+#: The workloads in the table of README.md.
 FRONT = (
     "dicts-10",
     "prequential",
@@ -271,7 +272,7 @@ FRONT = (
 
 
 def chosen(only: list[str] | None) -> Iterator[tuple[str, Callable[[float], Comparison]]]:
-    """The workloads whose name begins with one of those asked for."""
+    """The workloads whose name starts with one of the given names."""
     for name, make in WORKLOADS.items():
         if only is None or any(name.startswith(wanted) for wanted in only):
             yield name, make

@@ -72,7 +72,7 @@ def test_the_page_marks_what_is_beyond_the_threshold() -> None:
         Comparison("same", 1000, [100.0, 101.0, 99.0], [102.0, 102.0, 101.0]),
         Comparison("slow", 1000, [100.0, 120.0, 110.0], [104.0, 103.5, 121.0]),
         Comparison("fast", 1000, [100.0], [96.9]),
-        Comparison("gone", error="0123456789ab: there is no such part"),
+        Comparison("gone", error="0123456789ab: there is no such workload"),
     ]
     text = page.page("0123456789ab", compared, rounds=3)
     rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -82,7 +82,7 @@ def test_the_page_marks_what_is_beyond_the_threshold() -> None:
     assert rows[3] == "| fast | 1,000 | 100 | 96.9 | 0.969 |  | faster |"
     assert rows[4] == "| same | 1,000 | 99 | 101 | 1.020 | 1.010 to 1.020 |  |"
     assert "3 workloads: 1 slower, 1 faster" in text
-    assert "- gone: 0123456789ab: there is no such part" in text
+    assert "- gone: 0123456789ab: there is no such workload" in text
     assert "instructions" in page.page("0123456789ab", compared, rounds=None)
 
 
@@ -93,6 +93,6 @@ def test_a_build_beside_itself() -> None:
     work = chosen(["dicts/baseline.Prior", "metric/metrics.Accuracy, one"])
     missing = Workload("matrix/linear_model.Gone", WORKLOADS[0].prepare)
     compared = measure.by_time(here, here, [*work, missing], 1, lambda each: told.append(page.line(each)))
-    assert [each.error for each in compared] == [None, None, "here: there is no such part"]
+    assert [each.error for each in compared] == [None, None, "here: there is no such workload"]
     assert all(0.5 < each.ratio < 2.0 for each in compared[:2])
     assert len(told) == 3

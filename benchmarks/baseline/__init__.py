@@ -1,10 +1,10 @@
-"""Is anything slower than in an earlier revision? `python -m benchmarks.baseline --against REVISION`.
+"""Compare the speed with an earlier revision: `python -m benchmarks.baseline --against REVISION`.
 
-Both builds do the same list of work, in turns, in processes of their own. `workloads` is what they do, `builds`
-makes the two builds, `worker` runs in each of the processes, `measure` compares, and `page` writes the table.
+Both builds run the same workloads alternately, in separate processes. `workloads` defines the work, `builds`
+creates the two builds, `worker` runs in each process, `measure` compares, and `page` writes the table.
 
-The page, benchmarks/BASELINE.md, has a row for each workload: its name, the rows of a unit of work, the
-nanoseconds of CPU time (or the instructions) for each row in the revision and now, their ratio, the least and the
-greatest ratio within a round, and a mark if the ratio is beyond 3 %. Rows with a mark come first. Workloads that
-only one of the builds can do are listed below the table, with the reason.
+The page, benchmarks/BASELINE.md, has a row for each workload: its name, the number of rows in a unit of work, the
+CPU time in nanoseconds (or the number of instructions) per row in the revision and now, their ratio, the smallest
+and the largest ratio within a round, and a mark if the ratio is beyond 3 %. Marked rows come first. Workloads that
+only one of the builds supports are listed below the table, with the reason.
 """

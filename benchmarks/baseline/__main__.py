@@ -19,21 +19,21 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.baseline", description=__doc__)
     parser.add_argument("--against", metavar="REVISION", help="the git revision to compare with")
     parser.add_argument(
-        "--only", nargs="+", metavar="WORD", help="workloads whose name contains one of these words"
+        "--only", nargs="+", metavar="WORD", help="only workloads whose name contains one of these words"
     )
-    parser.add_argument("--rounds", type=int, default=5, help="pairs of processes that are timed (default: 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="number of pairs of processes to time (default: 5)")
     parser.add_argument(
         "--instructions", action="store_true", help="count instructions with valgrind instead of timing; slow"
     )
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; not with --only")
-    parser.add_argument("--list", action="store_true", help="list the workloads and do nothing else")
+    parser.add_argument("--list", action="store_true", help="list the workloads and exit")
     given = parser.parse_args()
     if given.against is None and not given.list:
         parser.error("no revision given: pass --against REVISION")
     if given.rounds < 1:
         parser.error(f"--rounds must be at least 1, got {given.rounds}")
     if given.write and given.only is not None:
-        parser.error("--write is for all workloads: leave out --only")
+        parser.error("--write needs all workloads: omit --only")
     if given.instructions and shutil.which("valgrind") is None:
         parser.error("--instructions needs valgrind (sudo apt install valgrind)")
     return given
@@ -44,7 +44,7 @@ def _told(comparison: Comparison) -> None:
 
 
 def _timed(then: builds.Build, now: builds.Build, workloads: list[Workload], rounds: int) -> list[Comparison]:
-    """By time; what stands out is timed again, twice as often, and only that counts."""
+    """Compare by time. Workloads beyond the threshold are timed again, twice as often; only this result counts."""
     compared = {comparison.name: comparison for comparison in by_time(then, now, workloads, rounds, _told)}
     doubtful = [workload for workload in workloads if is_beyond(compared[workload.name])]
     if doubtful:
@@ -55,7 +55,7 @@ def _timed(then: builds.Build, now: builds.Build, workloads: list[Workload], rou
 
 
 def main() -> int:
-    """Build, measure, print; 1 if something is slower."""
+    """Build, measure and print; returns 1 if a workload is slower."""
     given = _arguments()
     workloads = chosen(given.only)
     if given.list:

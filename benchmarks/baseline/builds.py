@@ -12,25 +12,25 @@ from pathlib import Path
 __all__ = ["TOP", "Build", "of_revision", "of_working_tree"]
 
 TOP = Path(__file__).parent.parent.parent
-#: What is built is kept here: nothing is built twice, and nothing is installed.
+#: Folder of the builds, which are reused and not installed.
 FOLDER = TOP / "build" / "baseline"
-#: The names of all builds have the same length: see `Build.environment`.
+#: Length of the name of every build: see `Build.environment`.
 HERE, LENGTH = "working-tree", len("working-tree")
 MODULE = "_core.abi3.so"
 
 
 @dataclass(frozen=True)
 class Build:
-    """A package and its compiled module, in a folder that goes on PYTHONPATH."""
+    """A package with its compiled module, in a folder for PYTHONPATH."""
 
     name: str
     path: Path
 
     def environment(self, padding: int = 0) -> dict[str, str]:
-        """For a process that uses this build, and the benchmarks of the working tree.
+        """Environment variables of a process with this build and the benchmarks of the working tree.
 
-        The length of the environment decides where memory lies, which can change a time by a quarter. So it is the
-        same for both builds, and `padding` makes it longer.
+        The length of the environment affects memory addresses, which can change a time by a quarter. It is
+        therefore the same for both builds, and `padding` varies it.
         """
         paths = os.pathsep.join([str(self.path), str(TOP)])
         return os.environ | {"PYTHONPATH": paths, "PYTHONHASHSEED": "0", "PADDING": "x" * padding}
@@ -44,9 +44,9 @@ def _git(*arguments: str) -> str:
 
 
 def _compile(tree: Path, name: str) -> Path:
-    """The compiled module of a tree. Both trees share what they depend on."""
+    """The compiled module of a tree. Both trees share their compiled dependencies."""
     target = FOLDER / "target"
-    print(f"building {name}, optimised", file=sys.stderr, flush=True)
+    print(f"building {name} with the release profile", file=sys.stderr, flush=True)
     command = [
         "cargo",
         "build",
@@ -66,7 +66,7 @@ def _compile(tree: Path, name: str) -> Path:
 
 
 def _install(tree: Path, compiled: Path, path: Path) -> None:
-    """Copy the package and its module; the folder appears when it is complete."""
+    """Copy the package and its module atomically."""
     new = path.with_name(f"{path.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     shutil.copytree(tree / "python", new, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
@@ -76,7 +76,7 @@ def _install(tree: Path, compiled: Path, path: Path) -> None:
 
 
 def of_working_tree() -> Build:
-    """The files as they are now, whether they are committed or not."""
+    """The working tree, including uncommitted changes."""
     path = FOLDER / HERE
     FOLDER.mkdir(parents=True, exist_ok=True)
     _install(TOP, _compile(TOP, "the working tree"), path)
@@ -84,7 +84,7 @@ def of_working_tree() -> Build:
 
 
 def of_revision(revision: str) -> Build:
-    """A revision, from a worktree that is removed when it is built."""
+    """A revision, built in a temporary worktree."""
     commit = _git("rev-parse", "--verify", f"{revision}^{{commit}}")
     name = commit[:LENGTH]
     path = FOLDER / name
@@ -92,7 +92,7 @@ def of_revision(revision: str) -> Build:
         tree = FOLDER / "worktree"
         FOLDER.mkdir(parents=True, exist_ok=True)
         if tree.exists():
-            # Of a run that was interrupted.
+            # Left by an interrupted run.
             _git("worktree", "remove", "--force", str(tree))
         _git("worktree", "add", "--detach", "--force", str(tree), commit)
         try:

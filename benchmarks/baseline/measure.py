@@ -1,4 +1,4 @@
-"""How the two builds are compared: by CPU time, in turns, or by instructions, which do not jitter."""
+"""Comparison of two builds: by CPU time, alternately, or by instruction counts, which have no jitter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.baseline.workloads import Workload
 
 __all__ = ["Comparison", "by_instructions", "by_time"]
 
-#: Turns of each build in a round.
+#: Measurements of each build in a round.
 TURNS = 3
 
 
@@ -28,12 +28,12 @@ class Comparison:
     rows: int = 0
     then: list[float] = field(default_factory=list)
     now: list[float] = field(default_factory=list)
-    #: Why there is nothing to compare.
+    #: The reason if a comparison is not possible.
     error: str | None = None
 
     @property
     def ratio(self) -> float:
-        """The least now over the least then, since noise only adds: above 1 is slower than then."""
+        """The minimum now divided by the minimum then, since noise only adds; above 1 is slower."""
         return min(self.now) / min(self.then)
 
     @property
@@ -43,7 +43,7 @@ class Comparison:
 
 
 class Failed(Exception):
-    """A build could not do a workload."""
+    """A build cannot run a workload."""
 
 
 class Process:
@@ -57,7 +57,7 @@ class Process:
         )
 
     def ask(self, workload: Workload, rows: int | None) -> Any:
-        """The seconds of a unit of work, or rows for which they are enough if none are given."""
+        """The seconds of a unit of work; without rows, a suitable number of rows."""
         pipe_in: Any = self._process.stdin
         pipe_out: Any = self._process.stdout
         pipe_in.write(json.dumps({"workload": workload.name, "rows": rows}) + "\n")
@@ -69,14 +69,14 @@ class Process:
         return answer["rows" if rows is None else "seconds"]
 
     def close(self) -> None:
-        """Let it end."""
+        """End the process."""
         self._process.communicate()
 
 
 def by_time(
     then: Build, now: Build, workloads: Iterable[Workload], rounds: int, told: Callable[[Comparison], None]
 ) -> list[Comparison]:
-    """Let both builds take turns. In each round both have new processes, whose memory lies elsewhere."""
+    """Time both builds alternately. Each round has new processes, with different memory addresses."""
     padding = random.Random(1)
     compared = {workload: Comparison(workload.name) for workload in workloads}
     for number in range(rounds):
@@ -102,7 +102,7 @@ def _one_round(
         comparison.rows = processes[0].ask(workload, None)
     least = [float("inf"), float("inf")]
     for turn in range(TURNS):
-        # Neither is always the first.
+        # Alternate which build is first.
         for side in (0, 1) if (turn + number) % 2 else (1, 0):
             least[side] = min(least[side], processes[side].ask(workload, comparison.rows))
     comparison.then.append(least[0] / comparison.rows * 1e9)
@@ -112,10 +112,10 @@ def _one_round(
 def by_instructions(
     then: Build, now: Build, workloads: Iterable[Workload], told: Callable[[Comparison], None]
 ) -> list[Comparison]:
-    """Count instructions with valgrind; a unit of work once and twice, so that the start cancels out.
+    """Count instructions with valgrind for one and for two units of work, so that the startup cancels out.
 
-    A start takes some hundred thousand instructions more or less, so a unit has as many rows as one that is timed:
-    about a hundred million instructions.
+    The startup varies by some hundred thousand instructions, so a unit has as many rows as a timed one: about a
+    hundred million instructions.
     """
     compared = []
     process = Process(then, 0)
@@ -137,7 +137,7 @@ def by_instructions(
 def _instructions(build: Build, name: str, rows: int, times: int) -> int:
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable]
     command += ["-m", "benchmarks.baseline.worker", name, str(rows), str(times)]
-    # Threads of a linear algebra library that wait would be counted too.
+    # Waiting threads of a linear algebra library would be counted too.
     environment = build.environment() | {"OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     counted = re.search(r"Collected : (\d+)", done.stderr)

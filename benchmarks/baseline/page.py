@@ -17,12 +17,12 @@ THRESHOLD = 0.03
 
 
 def is_beyond(comparison: Comparison) -> bool:
-    """Whether it is slower or faster than then, by more than the threshold."""
+    """Whether the ratio differs from 1 by more than the threshold."""
     return comparison.error is None and abs(comparison.ratio - 1.0) > THRESHOLD
 
 
 def mark(comparison: Comparison) -> str:
-    """What stands out, in one word."""
+    """The mark of a comparison: slower, faster or empty."""
     if not is_beyond(comparison):
         return ""
     return "**slower**" if comparison.ratio > 1.0 else "faster"
@@ -48,7 +48,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def machine() -> str:
-    """Where this was measured."""
+    """The machine."""
     model = platform.processor() or platform.machine()
     cpus = Path("/proc/cpuinfo")
     if cpus.exists():
@@ -58,7 +58,7 @@ def machine() -> str:
 
 
 def page(against: str, compared: Sequence[Comparison], *, rounds: int | None) -> str:
-    """The whole page. Without rounds, instructions were counted."""
+    """The whole page; `rounds` is None for counted instructions."""
     done = [comparison for comparison in compared if comparison.error is None]
     beyond = [comparison for comparison in done if is_beyond(comparison)]
     slower = sum(comparison.ratio > 1.0 for comparison in beyond)
@@ -66,7 +66,7 @@ def page(against: str, compared: Sequence[Comparison], *, rounds: int | None) ->
     how = (
         "Instructions are counted by valgrind: the difference between a unit of work done twice and done once."
         if rounds is None
-        else f"CPU time of the process, in {rounds} rounds of new processes that take turns. The minimum counts, "
+        else f"CPU time of alternating processes, in {rounds} rounds. The minimum counts, "
         "since noise only adds; the spread is that of the ratios within each round."
     )
     lines = [
@@ -85,7 +85,7 @@ def page(against: str, compared: Sequence[Comparison], *, rounds: int | None) ->
             "",
         ]
     ordered = sorted(done, key=lambda each: (not is_beyond(each), -each.ratio if is_beyond(each) else 0.0))
-    head = ["workload", "rows", f"{against}, {unit} a row", f"now, {unit} a row", "ratio", "spread", ""]
+    head = ["workload", "rows", f"{against}, {unit} per row", f"now, {unit} per row", "ratio", "spread", ""]
     lines.append(_table(head, [_row(comparison) for comparison in ordered]))
     failed = [comparison for comparison in compared if comparison.error is not None]
     if failed:

@@ -1,6 +1,6 @@
-"""Does work in one of the two builds: asked line by line through a pipe, or once for a count of instructions.
+"""Runs workloads in one of the two builds: on requests through a pipe, or once to count instructions.
 
-A question and its answer are each a line of JSON. A workload that this build cannot do is answered with its error.
+A request and its response are each a line of JSON. The response to an unsupported workload is its error.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from benchmarks.baseline.workloads import Workload, workloads
 
 __all__ = ["main"]
 
-#: A unit of work has at most so many rows, and is repeated for about so many seconds of CPU time.
+#: Maximum number of rows in a unit of work, and CPU time in seconds for which it is repeated.
 MOST_ROWS, SECONDS = 1 << 16, 0.1
 
 
 def _seconds(unit: Any) -> float:
-    """The least CPU time of a unit of work: whatever else the machine does only adds to it."""
+    """The minimum CPU time of a unit of work, since other load on the machine only adds to it."""
     gc.collect()
     least, total = float("inf"), 0.0
     while total < SECONDS:
@@ -32,11 +32,11 @@ def _seconds(unit: Any) -> float:
 
 
 def _calibrated(workload: Workload) -> int:
-    """Rows for which a unit of work takes long enough to be timed, and short enough to be repeated."""
+    """A number of rows for which a unit of work is long enough to be timed and short enough to be repeated."""
     rows = 16
     while rows < MOST_ROWS:
         unit = workload.prepare(rows)
-        # The second time is without what is done once.
+        # The second run excludes one-time work.
         unit()
         start = time.process_time()
         unit()
@@ -51,7 +51,7 @@ def _answer(
 ) -> dict[str, Any]:
     workload = known.get(asked["workload"])
     if workload is None:
-        return {"error": "there is no such part"}
+        return {"error": "there is no such workload"}
     if asked.get("rows") is None:
         return {"rows": _calibrated(workload)}
     key = (workload.name, asked["rows"])
@@ -74,7 +74,7 @@ def _serve() -> None:
 
 
 def _once(name: str, rows: int, times: int) -> None:
-    """Do a unit of work some times, and no more, with no collection of garbage in between."""
+    """Repeat a unit of work, without garbage collection in between."""
     workload = next(workload for workload in workloads() if workload.name == name)
     unit = workload.prepare(rows)
     gc.collect()
@@ -84,7 +84,7 @@ def _once(name: str, rows: int, times: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve, or do one workload so many times: NAME ROWS TIMES."""
+    """Serve requests, or run one workload: NAME ROWS TIMES."""
     gc.disable()
     if arguments:
         name, rows, times = arguments

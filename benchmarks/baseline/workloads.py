@@ -1,8 +1,8 @@
-"""What is timed: a compact list over everything that learns, measures, detects, generates, reads or saves.
+"""The workloads: learners, metrics, detectors, generators, readers, saving and loading.
 
 A workload prepares its data for a number of rows and returns a unit of work, which can be repeated: each time it
-starts with a fresh model and the same rows. Nothing but NumPy and millstream is imported, since a run that counts
-instructions pays for each import.
+starts with a new model and the same rows. Only NumPy and millstream are imported, since each import adds to the
+counted instructions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SCALER = {"name": "preprocessing.StandardScaler"}
 _LOGISTIC = {"name": "linear_model.LogisticRegression"}
 _PIPELINE = {"name": "compose.Pipeline", "parameters": {"steps": [_SCALER, _LOGISTIC]}}
 
-#: Arguments for metrics, statistics and generators that cannot be built without.
+#: Arguments for metrics, statistics and generators that require them.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     **{f"metrics.{average}FBeta": {"beta": 2.0} for average in ("", "Macro", "Micro", "Weighted")},
     "metrics.Fading": {"metric": {"name": "metrics.MAE"}},
@@ -45,7 +45,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Workload:
-    """A kind of work. `prepare` is not timed."""
+    """A workload. `prepare` is not timed."""
 
     name: str
     prepare: Callable[[int], Unit]
@@ -113,7 +113,7 @@ def _sparse(name: str, width: int = 1 << 18, words: int = 40) -> Callable[[int],
 
         random = np.random.default_rng(1)
         indices = np.sort(random.integers(0, width, (rows, words)), axis=1)
-        # No column twice in a row.
+        # No duplicate columns within a row.
         indices += np.arange(words)
         X = stream.Sparse(np.arange(rows + 1) * words, indices.ravel(), np.ones(rows * words), width + words)
         y = random.integers(0, 2, rows)
@@ -158,7 +158,7 @@ def _mini_batches(rows: int) -> Unit:
 
 
 def _detector(name: str, *, together: bool) -> Callable[[int], Unit]:
-    """A detector of numbers, of which most are told zeros and ones."""
+    """A drift detector of numbers; most receive zeros and ones."""
 
     def prepare(rows: int) -> Unit:
         errors = (np.random.default_rng(1).random(rows) < 0.2).astype(float)
@@ -310,7 +310,7 @@ def _file_to_model(kind: str) -> Callable[[int], Unit]:
 
 
 def _kept(verb: str, description: dict[str, Any]) -> Callable[[int], Unit]:
-    """A model that has learned is saved, loaded or copied; a row stands for one time."""
+    """Saving, loading or copying a trained model; each repetition counts as a row."""
 
     def prepare(rows: int) -> Unit:
         X, y = streams.random_rbf(5000, 10)
@@ -337,7 +337,7 @@ _KEPT = {
 
 
 def workloads() -> Iterator[Workload]:
-    """All of them; parts come from the registry of the build at hand."""
+    """All workloads, with the components in the registry of the current build."""
     for name in learners.names():
         yield Workload(f"matrix/{name}", _matrix(learners.describe(name)))
         yield Workload(f"dicts/{name}", _dicts(learners.describe(name)))
@@ -372,5 +372,5 @@ def workloads() -> Iterator[Workload]:
 
 
 def chosen(only: list[str] | None) -> list[Workload]:
-    """Those whose name contains one of the words; all if there is none."""
+    """The workloads whose name contains one of the words; all without words."""
     return [each for each in workloads() if only is None or any(word in each.name for word in only)]
