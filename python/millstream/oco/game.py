@@ -15,7 +15,7 @@ import numpy as np
 from millstream.errors import InvalidType, InvalidValue, MillstreamError, NumericOverflow
 from millstream.oco.learner import Learner, Terms
 from millstream.oco.losses import Linear, Loss, Losses, as_loss, as_losses
-from millstream.oco.report import Report, Reports, made
+from millstream.oco.report import Report, Reports, make_report
 from millstream.oco.sets import Set
 from millstream.oco.vectors import Array, shown
 
@@ -190,9 +190,11 @@ class Game:
             if not np.isfinite(np.cumsum(costs)).all():
                 raise NumericOverflow("oco.Game: the sum of the losses overflows")
         decisions = np.concatenate(self._decisions) if self._decisions else None
-        rivals = self.comparator or self.learner._set
-        rivals = rivals.of_dimension(self.learner._set.known)
-        return made(self.learner, self._history, costs, decisions, marks, rivals, switches, tolerance, shared)
+        comparator = self.comparator or self.learner._set
+        comparator = comparator.of_dimension(self.learner._set.known)
+        return make_report(
+            self.learner, self._history, costs, decisions, marks, comparator, switches, tolerance, shared
+        )
 
     def __repr__(self) -> str:
         return f"<game of {self.learner!r}: {self._rounds:,} rounds, loss {self.loss:.6g}>"

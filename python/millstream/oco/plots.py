@@ -76,8 +76,8 @@ def _draw(reports: Mapping[str, Report], kind: str, ax: Any) -> None:
     first = next(iter(reports.values()))
     if kind == "loss":
         # Learners that played the same losses have the same comparator.
-        rivals = {float(report.best.loss): report for report in reports.values()}
-        for report in rivals.values():
+        comparators = {float(report.best.loss): report for report in reports.values()}
+        for report in comparators.values():
             label = "best fixed decision" if not report.switches else f"best with {report.switches} switches"
             ax.plot(
                 report.curve["round"],
@@ -115,8 +115,8 @@ def _curves(report: Report, name: str, colour: str, kind: str, ax: Any) -> None:
     curve = report.curve
     rounds = curve["round"]
     if kind == "loss":
-        spots = np.unique(np.linspace(0, report.rounds - 1, _POINTS).astype(int))
-        ax.plot(spots + 1, np.cumsum(report.costs)[spots], color=colour, linewidth=1.6, label=name or "learner")
+        shown = np.unique(np.linspace(0, report.rounds - 1, _POINTS).astype(int))
+        ax.plot(shown + 1, np.cumsum(report.costs)[shown], color=colour, linewidth=1.6, label=name or "learner")
         return
     divisor = rounds if kind == "average" else 1.0
     regret = curve["regret"] / divisor

@@ -26,7 +26,7 @@ from millstream.oco.vectors import Array
 __all__ = ["Report", "Reports"]
 
 #: Number of curve points with a best decision if each requires a solver.
-_FEW = 24
+_SOLVED_POINTS = 24
 
 
 @dataclass
@@ -182,13 +182,13 @@ class Reports(Mapping[str, Report]):
         return self.summary()
 
 
-def made(
+def make_report(
     learner: Learner,
     history: Sequence[Losses | Loss],
     costs: Array,
     decisions: Array | None,
     marks: list[tuple[int, Terms]],
-    rivals: Set,
+    comparator: Set,
     switches: int,
     tolerance: float,
     shared: dict[str, Any],
@@ -198,21 +198,21 @@ def made(
     path = None
     marked_rounds = [number for number, _ in marks]
     if switches:
-        path, rivalry = _shifting(history, marked_rounds, rivals, switches, shared)
+        path, hindsight = _with_switches(history, marked_rounds, comparator, switches, shared)
     else:
-        rivalry = _shared(history, marked_rounds, rivals, tolerance, shared)
-    minima = rivalry.minima
-    bounds = _bounds(learner, costs, marks, rivalry, switches)
+        hindsight = _shared(history, marked_rounds, comparator, tolerance, shared)
+    minima = hindsight.minima
+    bounds = _bounds(learner, costs, marks, hindsight, switches)
     chosen = sorted(bounds)
     best = np.array([minima[after].loss for after in chosen])
     loss = spent[np.array(chosen) - 1]
-    promised = [bounds[after] for after in chosen]
+    chosen_bounds = [bounds[after] for after in chosen]
     curve = {
         "round": np.array(chosen, dtype=np.int64),
         "loss": loss,
         "best": best,
         "regret": loss - best,
-        "bound": np.array([math.nan if bound is None else bound.value for bound in promised]),
+        "bound": np.array([math.nan if bound is None else bound.value for bound in chosen_bounds]),
     }
     last = minima[marked_rounds[-1]]
     return Report(
@@ -222,7 +222,7 @@ def made(
         float(spent[-1]),
         last,
         float(spent[-1]) - last.loss,
-        promised[-1],
+        chosen_bounds[-1],
         curve,
         costs,
         decisions,
@@ -232,10 +232,10 @@ def made(
 
 
 @dataclass
-class _Rivalry:
+class _Hindsight:
     """The comparators: best decisions by round, and the rounding error of sums of losses."""
 
-    rivals: Set
+    comparator: Set
     minima: dict[int, Minimum]
     rounding: dict[int, float]
     #: Whether all losses are linear, so that `rounding` covers the sum of the costs for any decisions.
@@ -243,11 +243,11 @@ class _Rivalry:
 
 
 def _bounds(
-    learner: Learner, costs: Array, marks: list[tuple[int, Terms]], rivalry: _Rivalry, switches: int
+    learner: Learner, costs: Array, marks: list[tuple[int, Terms]], hindsight: _Hindsight, switches: int
 ) -> dict[int, Bound | None]:
     """The bound at each mark that has a best decision, including the rounding error of the regret."""
-    engine, minima = learner._ready(), rivalry.minima
-    sizes = np.zeros(len(costs)) if rivalry.linear else np.cumsum(np.abs(costs))
+    engine, minima = learner._ready(), hindsight.minima
+    sizes = np.zeros(len(costs)) if hindsight.linear else np.cumsum(np.abs(costs))
     bounds: dict[int, Bound | None] = {}
     for after, terms in marks:
         if after not in minima:
@@ -259,8 +259,8 @@ def _bounds(
             found = engine.bound(terms, _known(best.decision), best.loss, switches)
         if found is not None:
             size = float(sizes[after - 1]) + (abs(best.loss) if math.isfinite(best.loss) else 0.0)
-            found = found.rounded_up(after + rivalry.rivals.known + OPERATIONS, size)
-            found = replace(found, value=found.value + rivalry.rounding[after])
+            found = found.rounded_up(after + hindsight.comparator.known + OPERATIONS, size)
+            found = replace(found, value=found.value + hindsight.rounding[after])
         bounds[after] = found
     return bounds
 
@@ -272,31 +272,33 @@ def _known(decision: Array) -> Array | None:
 def _shared(
     history: Sequence[Losses | Loss],
     marked_rounds: list[int],
-    rivals: Set,
+    comparator: Set,
     tolerance: float,
     shared: dict[str, Any],
-) -> _Rivalry:
+) -> _Hindsight:
     """The best decisions, computed once for all learners with the same comparator."""
-    known: list[_Rivalry] = shared.setdefault(f"after {marked_rounds[-1]}", [])
-    for rivalry in known:
-        if rivalry.rivals.same_as(rivals):
-            return rivalry
-    known.append(_fixed(history, marked_rounds, rivals, tolerance))
+    known: list[_Hindsight] = shared.setdefault(f"after {marked_rounds[-1]}", [])
+    for hindsight in known:
+        if hindsight.comparator.same_as(comparator):
+            return hindsight
+    known.append(_fixed(history, marked_rounds, comparator, tolerance))
     return known[-1]
 
 
-def _fixed(history: Sequence[Losses | Loss], marked_rounds: list[int], rivals: Set, tolerance: float) -> _Rivalry:
+def _fixed(
+    history: Sequence[Losses | Loss], marked_rounds: list[int], comparator: Set, tolerance: float
+) -> _Hindsight:
     """The best decision at each mark; at fewer of them if a solver is needed."""
-    total = Total(rivals.known, keep=True)
-    found = _Rivalry(rivals, {}, {}, all(_kind(losses) is Linear for losses in history))
+    total = Total(comparator.known, keep=True)
+    found = _Hindsight(comparator, {}, {}, all(_kind(losses) is Linear for losses in history))
     wanted, start, played = set(marked_rounds), None, 0
     if not found.linear:
-        spots = np.unique(np.geomspace(1, len(marked_rounds), _FEW).round().astype(int) - 1)
-        even = np.searchsorted(marked_rounds, np.linspace(0, marked_rounds[-1], _FEW))
-        wanted = {marked_rounds[spot] for spot in spots} | {
-            marked_rounds[min(spot, len(marked_rounds) - 1)] for spot in even
+        logarithmic = np.unique(np.geomspace(1, len(marked_rounds), _SOLVED_POINTS).round().astype(int) - 1)
+        uniform = np.searchsorted(marked_rounds, np.linspace(0, marked_rounds[-1], _SOLVED_POINTS))
+        wanted = {marked_rounds[index] for index in logarithmic} | {
+            marked_rounds[min(index, len(marked_rounds) - 1)] for index in uniform
         }
-    begin = rivals.start()
+    begin = comparator.start()
     for losses in history:
         if isinstance(losses, Losses):
             total.add_many(losses)
@@ -305,10 +307,12 @@ def _fixed(history: Sequence[Losses | Loss], marked_rounds: list[int], rivals: S
             total.add(losses)
             played += 1
         if played in wanted:
-            best = found.minima[played] = minimum(total, rivals, tolerance, start)
+            best = found.minima[played] = minimum(total, comparator, tolerance, start)
             start = _known(best.decision)
             near = begin if start is None else start
-            reach = rivals.reach_from(begin) if rivals.bounded else np.full(len(begin), radius_around(near))
+            reach = (
+                comparator.reach_from(begin) if comparator.bounded else np.full(len(begin), radius_around(near))
+            )
             # Rounding of the sum of the learner's losses, and of that of the best decision.
             found.rounding[played] = total.rounding(np.abs(begin) + reach) + total.rounding(near)
     return found
@@ -318,10 +322,14 @@ def _kind(losses: Losses | Loss) -> type[Any]:
     return losses.kind if isinstance(losses, Losses) else type(losses)
 
 
-def _shifting(
-    history: Sequence[Losses | Loss], marked_rounds: list[int], rivals: Set, switches: int, shared: dict[str, Any]
-) -> tuple[Array, _Rivalry]:
-    if not isinstance(rivals, Simplex) or not all(_kind(losses) is Linear for losses in history):
+def _with_switches(
+    history: Sequence[Losses | Loss],
+    marked_rounds: list[int],
+    comparator: Set,
+    switches: int,
+    shared: dict[str, Any],
+) -> tuple[Array, _Hindsight]:
+    if not isinstance(comparator, Simplex) or not all(_kind(losses) is Linear for losses in history):
         raise InvalidValue("oco.play: switches require linear losses on the simplex")
     key = f"{switches} switches {marked_rounds[-1]}"
     if key not in shared:
@@ -330,9 +338,9 @@ def _shifting(
         )
         shared[key] = *best_sequence(rows, switches), np.cumsum(np.abs(rows).max(axis=1))
     path, prefix, sizes = shared[key]
-    corner = np.zeros(rivals.known)
+    corner = np.zeros(comparator.known)
     corner[path[-1]] = 1.0
-    rounding = {after: gamma(after + rivals.known) * float(sizes[after - 1]) for after in marked_rounds}
+    rounding = {after: gamma(after + comparator.known) * float(sizes[after - 1]) for after in marked_rounds}
     method = "dynamic programming"
     minima = {after: Minimum(corner, float(prefix[after - 1]), rounding[after], method) for after in marked_rounds}
-    return path, _Rivalry(rivals, minima, {after: 2.0 * lost for after, lost in rounding.items()})
+    return path, _Hindsight(comparator, minima, {after: 2.0 * lost for after, lost in rounding.items()})
