@@ -42,7 +42,7 @@ def experts() -> dict[str, Any]:
         "quick": logistic(0.01),
         "Bayes": naive_bayes.GaussianNB(),
         "fixed": early,
-        "fixed, inverted": early,
+        "inverted": early,
     }
 
 
@@ -50,9 +50,9 @@ def mistakes(X: np.ndarray, y: np.ndarray) -> tuple[list[str], np.ndarray]:
     """The names of the experts, and a matrix of their mistakes; each row is predicted before it is learned."""
     found, names = [], []
     for name, model in experts().items():
-        if name.startswith("fixed"):
+        if name in ("fixed", "inverted"):
             predicted = np.asarray(model.predict_many(X))
-            predicted = 1 - predicted if name == "fixed, inverted" else predicted
+            predicted = 1 - predicted if name == "inverted" else predicted
         else:
             predicted = np.array([0 if label is None else label for label in model.step_many(X, y)])
         names.append(name)

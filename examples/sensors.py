@@ -62,7 +62,7 @@ def main() -> None:
         | preprocessing.StandardScaler()
         | linear_model.LinearRegression(),
     }
-    detector = drift.PageHinkley(threshold=100.0, delta=0.5, mode="up")
+    detector = drift.PageHinkley(threshold=100.0, allowance=0.5, mode="up")
     results = evaluate.prequential(models, (X, y), ["MAE", "R2"], warmup=1_000, detector=detector)
     print(f"{rows:,} minutes of {len(NAMES)} sensors; {np.isnan(X).mean():.1%} of the readings are missing.\n")
     print(results)
@@ -72,7 +72,7 @@ def main() -> None:
     stopped = preprocessing.StandardScaler() | linear_model.LinearRegression()
     quarter, middle, broken = rows // 4, rows // 2, rows * 4 // 5
     stopped.learn_many(X[:quarter], y[:quarter])
-    print(f"\nMean error ({name}){'continued':>16}{'stopped':>10}")
+    print(f"\n{f'Mean error ({name})':<33}{'continued':>16}{'stopped':>10}")
     curve = results[name].curve
     for words, start, stop in (
         ("works", quarter, middle),

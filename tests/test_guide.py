@@ -49,7 +49,7 @@ def test_the_site_is_made_without_a_warning(tmp_path):
     assert [page for page in pages if re.search(r'href="[^":]*\.(md|py)["#]', page.read_text())] == []
 
 
-def test_links_are_turned_for_the_site():
+def test_links_are_adapted_to_the_site():
     render = script("render")
     known = {
         DOCS / "index.md": "index.md",
@@ -57,6 +57,9 @@ def test_links_are_turned_for_the_site():
         TOP / "examples/spam.py": "examples/spam.md",
     }
     text = "[up](../index.md#top) [same](b.md) [example](../../examples/spam.py) [gone](../../Makefile) [web](http://x)"
-    turned = render.with_site_links(text, DOCS / "a" / "b.md", "a/b.md", known)
-    assert turned == "[up](../index.md#top) [same](b.md) [example](../examples/spam.md) gone [web](http://x)"
-    assert render.turned("```\n[x](y.md)\n```", DOCS / "a" / "b.md", "a/b.md", known) == "```\n[x](y.md)\n```"
+    adapted = render.with_site_links(text, DOCS / "a" / "b.md", "a/b.md", known)
+    assert adapted == "[up](../index.md#top) [same](b.md) [example](../examples/spam.md) gone [web](http://x)"
+    assert (
+        render.with_site_links("```\n[x](y.md)\n```", DOCS / "a" / "b.md", "a/b.md", known)
+        == "```\n[x](y.md)\n```"
+    )

@@ -76,7 +76,7 @@ def test_the_page_marks_what_is_beyond_the_threshold() -> None:
     ]
     text = page.page("0123456789ab", compared, rounds=3)
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert rows[0].startswith("| workload | rows | 0123456789ab, ns a row | now, ns a row |")
+    assert rows[0].startswith("| workload | rows | 0123456789ab, ns per row | now, ns per row |")
     # What stands out comes first.
     assert rows[2] == "| slow | 1,000 | 100 | 103.5 | 1.035 | 0.863 to 1.100 | **slower** |"
     assert rows[3] == "| fast | 1,000 | 100 | 96.9 | 0.969 |  | faster |"
