@@ -67,7 +67,7 @@ class _Leader(Engine):
             return 0.5 * size * size / sigma
         if not self.total.own:
             # A projected mean: its gradient is normal to the set, up to rounding.
-            return 0.5 * (size + float(np.linalg.norm(self.total.minorant(self.w).doubt))) ** 2 / sigma
+            return 0.5 * (size + float(np.linalg.norm(self.total.minorant(self.w).slope_error))) ** 2 / sigma
         plane = self.total.minorant(self.w)
         by_gradient = plane.value - plane.least(self.decisions)[0] + 0.5 * size * size / sigma
         shift = math.sqrt(2.0 * self.gap * self.total.strong_convexity)

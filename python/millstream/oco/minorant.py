@@ -3,7 +3,7 @@
 A convex sum F lies above its supporting planes and above every mixture of them. The minimum of such a plane over
 a decision set has a closed form, or is bounded by means of a projection, and it is a lower bound of F. This holds
 for every plane, so that a certificate does not depend on the solver: if the solver fails, the certificate is
-wide but valid. `error` and `doubt` bound the rounding errors of the height and of the slope of the plane.
+wide but valid. `error` and `slope_error` bound the rounding errors of the height and of the slope of the plane.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def radius_around(point: Array) -> float:
 
 @dataclass(frozen=True)
 class Minorant:
-    """F(u) ≥ value + ⟨slope, u − at⟩ + ½ strong ‖u − at‖² − error − ⟨doubt, |u − at|⟩ for every decision u."""
+    """F(u) ≥ value + ⟨slope, u − at⟩ + ½ strong ‖u − at‖² − error − ⟨slope_error, |u − at|⟩ for all u."""
 
     at: Array
     value: float
     slope: Array
     error: float
-    doubt: Array
+    slope_error: Array
     #: A number σ such that F − ½ σ ‖u‖² is convex, if `slope` is a subgradient at `at`; 0 if that is not known.
     strong: float = 0.0
 
@@ -52,7 +52,11 @@ class Minorant:
             else:
                 reach = decisions.reach_from(self.at)
             size = float(np.abs(self.slope) @ reach)
-            lost = self.error + float(self.doubt @ reach) + gamma(2 * len(reach) + 16) * (size + abs(self.value))
+            lost = (
+                self.error
+                + float(self.slope_error @ reach)
+                + gamma(2 * len(reach) + 16) * (size + abs(self.value))
+            )
             found = self.value + self._descent(decisions, radius) - lost
         return (found, lost) if not math.isnan(found) else (-math.inf, math.inf)
 
@@ -61,7 +65,7 @@ class Minorant:
         if self.strong <= 0:
             return -math.inf
         with np.errstate(over="ignore", invalid="ignore"):
-            steep = np.abs(self.slope) + self.doubt
+            steep = np.abs(self.slope) + self.slope_error
             away = float(steep @ steep) / (2.0 * self.strong) * (1.0 + gamma(2 * len(steep) + 8))
             found = self.value - self.error - away - 4 * UNIT * abs(self.value)
         return found if not math.isnan(found) else -math.inf
@@ -92,17 +96,17 @@ def mixture(planes: Sequence[Minorant], weights: Array, at: Array) -> Minorant:
     used = [(plane, float(weight)) for plane, weight in zip(planes, weights, strict=True) if weight > 0]
     whole = sum(weight for _, weight in used)
     value, error, size = 0.0, 0.0, 0.0
-    slope, doubt, steep = np.zeros(len(at)), np.zeros(len(at)), np.zeros(len(at))
+    slope, slope_error, steep = np.zeros(len(at)), np.zeros(len(at)), np.zeros(len(at))
     with np.errstate(over="ignore", invalid="ignore"):
         for plane, weight in used:
             share = weight / whole
             away = at - plane.at
             value += share * (plane.value + float(plane.slope @ away))
             slope += share * plane.slope
-            error += share * (plane.error + float(plane.doubt @ np.abs(away)))
-            doubt += share * plane.doubt
+            error += share * (plane.error + float(plane.slope_error @ np.abs(away)))
+            slope_error += share * plane.slope_error
             size += share * (abs(plane.value) + float(np.abs(plane.slope) @ np.abs(away)))
             steep += share * np.abs(plane.slope)
         # Fractions sum to 1 up to rounding, which counts as one more operation on each term.
         lost = gamma(2 * len(used) + len(at) + 8)
-    return Minorant(at, value, slope, error + lost * size, doubt + lost * steep)
+    return Minorant(at, value, slope, error + lost * size, slope_error + lost * steep)

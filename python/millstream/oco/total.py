@@ -271,12 +271,12 @@ class Total:
         """
         slopes = self.slopes(w) if slopes is None else slopes
         value, slope = self._quadratic(w)
-        error, doubt = self._quadratic_error(w, value)
+        error, slope_error = self._quadratic_error(w, value)
         size = np.abs(w)
         value += float(self.linear @ w)
         slope = slope + self.linear
         error += gamma(self.count + self.dimension) * float(self.linear_size @ size)
-        doubt = doubt + gamma(self.count) * self.linear_size
+        slope_error = slope_error + gamma(self.count) * self.linear_size
         for kind, rows in self.rows.items():
             margin, chosen = rows.x @ w, kind.allowed(slopes[kind], rows.y)
             heights = kind.below(margin, chosen, rows.y)
@@ -286,17 +286,17 @@ class Total:
             terms = np.abs(heights) + np.abs(chosen) * (np.abs(margin) + np.abs(rows.y)) + kind.constant
             error += gamma(self.dimension + 2) * float(steep @ size)
             error += gamma(rows.count + _ELEMENTARY) * float(terms.sum())
-            doubt = doubt + gamma(rows.count + 2) * steep
+            slope_error = slope_error + gamma(rows.count + 2) * steep
         for loss in self.own:
             height, gradient = loss.value(w), loss.gradient(w)
             value += height
             slope = slope + gradient
             error += gamma(_ELEMENTARY + len(self.own)) * abs(height)
-            doubt = doubt + gamma(_ELEMENTARY + len(self.own)) * np.abs(gradient)
+            slope_error = slope_error + gamma(_ELEMENTARY + len(self.own)) * np.abs(gradient)
         # For the few additions above.
         error += gamma(len(self.rows) + len(self.own) + 4) * abs(value)
-        doubt = doubt + gamma(len(self.rows) + len(self.own) + 4) * np.abs(slope)
-        return Minorant(w, value, slope, error, doubt, curvature)
+        slope_error = slope_error + gamma(len(self.rows) + len(self.own) + 4) * np.abs(slope)
+        return Minorant(w, value, slope, error, slope_error, curvature)
 
     @np.errstate(over="ignore", invalid="ignore")
     def evaluate(self, w: Array) -> tuple[float, float]:
