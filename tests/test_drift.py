@@ -40,7 +40,7 @@ def test_page_hinkley_equals_river(mode: str, threshold: float) -> None:
 
 
 def test_it_finds_the_changes() -> None:
-    found = drift.PageHinkley(delta=0.2, threshold=30.0, alpha=1.0).update_many(STREAM)
+    found = drift.PageHinkley(allowance=0.2, threshold=30.0, forgetting=1.0).update_many(STREAM)
     assert len(found) == 3
     for place, change in zip(found.tolist(), (700, 1400, 2800), strict=True):
         assert change < place < change + 60
@@ -183,8 +183,8 @@ def test_warnings_of_adwin() -> None:
         late = next((place for place in found if place > 1000), None)
         if first is not None and late is not None:
             ahead.append(late - first)
-        # More of them with a greater chance, each for a whole number of checks.
-        assert len(told(drift.ADWIN(warning_delta=0.3), numbers)[1]) >= len(warned)
+        # More of them at a higher significance level, each for a whole number of checks.
+        assert len(told(drift.ADWIN(warning_significance=0.3), numbers)[1]) >= len(warned)
     assert len(ahead) > 10
     assert min(ahead) >= 0
     assert max(ahead) >= 64
@@ -221,7 +221,7 @@ def test_a_warning_comes_soon_before_a_change(detector: Any) -> None:
 
 def test_a_warning_of_eddm_stays_where_it_began() -> None:
     # A warning at the last of these, as worked by hand in the core; the distances were greatest after 13 numbers.
-    detector = drift.EDDM(warm_start=3)
+    detector = drift.EDDM(grace_period=3)
     detector.update_many([0, 0, 0, 1] * 3 + [1, 1, 1])
     for _ in range(20):
         assert detector.warning_detected
@@ -232,7 +232,7 @@ def test_a_warning_of_eddm_stays_where_it_began() -> None:
 def test_kswin_has_the_bound_of_the_paper() -> None:
     """√(−ln α / r) is Kolmogorov's and Smirnov's bound for 2 α: about as often, of independent windows."""
     rng = np.random.default_rng(2)
-    detector = drift.KSWIN(alpha=0.05, window_size=400, stat_size=200)
+    detector = drift.KSWIN(significance=0.05, window_size=400, stat_size=200)
     found = 0
     for _ in range(2000):
         detector.reset()
@@ -251,14 +251,17 @@ def test_adwin_without_restart_keeps_what_is_after_the_cut() -> None:
 @pytest.mark.parametrize(
     ("detector", "words"),
     [
-        (lambda: drift.EDDM(alpha=0.5, beta=0.9), "alpha must be at least beta"),
+        (lambda: drift.EDDM(warning_ratio=0.5, drift_ratio=0.9), "warning_ratio must be at least drift_ratio"),
         (lambda: drift.FHDDM(short_window_size=100), "short_window_size must be less than"),
         (lambda: drift.KSWIN(stat_size=60), "at most half of window_size"),
         (lambda: drift.RDDM(max_concept=100), "min_stable_concept must be at most max_concept"),
-        (lambda: drift.ADWIN(delta=0.0), "delta must be in (0, 1)"),
-        (lambda: drift.ADWIN(warning_delta=0.001), "warning_delta must be at least delta"),
-        (lambda: drift.ADWIN(warning_delta=1.0), "warning_delta must be in (0, 1)"),
-        (lambda: drift.EWMAChart(lambda_val=0.5), "lambda_val must be in [0.05, 0.3]"),
+        (lambda: drift.ADWIN(significance=0.0), "significance must be in (0, 1)"),
+        (
+            lambda: drift.ADWIN(warning_significance=0.001),
+            "warning_significance must be at least significance",
+        ),
+        (lambda: drift.ADWIN(warning_significance=1.0), "warning_significance must be in (0, 1)"),
+        (lambda: drift.EWMAChart(fading_factor=0.5), "fading_factor must be in [0.05, 0.3]"),
         (lambda: drift.DDM().update(1.5), "in [0, 1]"),
         (lambda: drift.DDM().update("x"), "drift.DDM: x must be a number, got str 'x'"),
         (lambda: drift.ADWIN().update([0.5] * 1000), "drift.ADWIN: x must be a number, got list [0.5, 0.5, 0.5, "),

@@ -175,13 +175,13 @@ def test_a_shift_in_one_of_twenty_features_is_found_and_named(name: str, seed: i
 def test_false_alarms_are_near_the_level(name: str) -> None:
     """At α = 0.1, of 200 comparisons of windows that share no rows, about 20 are false alarms."""
     windows = {"reference_size": 300, "window_size": 150, "check_interval": 150, "reference": "fixed"}
-    # Without a threshold beside it, so that the level alone decides.
+    # Without a minimum effect, so that the significance level alone decides.
     least = {"drift.D3": 0.5, "drift.PSI": 0.0, "drift.HellingerDistance": 0.0, "drift.OCDD": 0.0}
-    threshold = {"threshold": least[name]} if name in least else {}
+    effect = {"min_effect": least[name]} if name in least else {}
     alarms = 0
     for seed in range(200):
         X = np.random.default_rng(1000 + seed).normal(size=(450, 10))
-        detector = built(name, alpha=0.1, alpha_warning=0.1, **windows, **threshold)
+        detector = built(name, significance=0.1, warning_significance=0.1, **windows, **effect)
         alarms += len(detector.update_many(X))
     assert 5 <= alarms <= 34
 
@@ -286,15 +286,18 @@ def test_virtual_drift_of_a_generator_is_found() -> None:
 @pytest.mark.parametrize(
     ("work", "words"),
     [
-        (lambda: drift.KSTest(alpha=0.1, alpha_warning=0.05), "alpha_warning must be at least alpha"),
+        (
+            lambda: drift.KSTest(significance=0.1, warning_significance=0.05),
+            "warning_significance must be at least significance",
+        ),
         (lambda: drift.KSTest(window_size=1), "window_size must be"),
         (lambda: drift.KSTest(correction="sidak"), "correction must be one of"),
-        (lambda: drift.PSI(bins=1), "bins must be"),
-        (lambda: drift.PSI(threshold=-1.0), "threshold must be"),
-        (lambda: drift.KSTest().update(3.0), "an example is a dict"),
+        (lambda: drift.PSI(n_bins=1), "n_bins must be"),
+        (lambda: drift.PSI(min_effect=-1.0), "min_effect must be"),
+        (lambda: drift.KSTest().update(3.0), "an example must be a dict"),
         (lambda: drift.KSTest().update({"a": float("inf")}), "feature 'a' must be finite or missing"),
         (lambda: drift.KSTest().update_many([{"a": 1.0}, {"a": "x"}]), "row 1"),
-        (lambda: drift.KSTest(reference_size=1 << 24).update({str(k): 1.0 for k in range(5)}), "too many"),
+        (lambda: drift.KSTest(reference_size=1 << 24).update({str(k): 1.0 for k in range(5)}), "exceed"),
     ],
 )
 def test_what_makes_no_sense_is_refused(work: Any, words: str) -> None:

@@ -32,7 +32,7 @@ def rows(kind: str, seed: int = 1, n: int = 3000) -> list[tuple[dict[str, float]
 
 
 def watched(kind: str, **settings: Any) -> drift.Monitor:
-    monitor = drift.Monitor({"errors": drift.ADWIN(), "rows": drift.KSTest(alpha=1e-6)}, **settings)
+    monitor = drift.Monitor({"errors": drift.ADWIN(), "rows": drift.KSTest(significance=1e-6)}, **settings)
     model = naive_bayes.GaussianNB()
     for x, y in rows(kind):
         monitor.step_one(model, x, y)
@@ -107,7 +107,7 @@ def test_saved_pickled_cloned(tmp_path: Path) -> None:
 
 def test_in_evaluation_and_as_a_detector() -> None:
     stream = rows("real")
-    monitor = drift.Monitor({"errors": drift.ADWIN(), "rows": drift.KSTest(alpha=1e-6)})
+    monitor = drift.Monitor({"errors": drift.ADWIN(), "rows": drift.KSTest(significance=1e-6)})
     result = evaluate.prequential(monitor.beside(naive_bayes.GaussianNB()), stream, metrics="Accuracy")
     plain = evaluate.prequential(naive_bayes.GaussianNB(), stream, metrics="Accuracy")
     assert result["Accuracy"] == plain["Accuracy"]
@@ -121,7 +121,7 @@ def test_in_evaluation_and_as_a_detector() -> None:
 
 def test_what_a_monitor_beside_a_model_finds_is_in_the_result(tmp_path: Path) -> None:
     stream = rows("both")
-    monitor = drift.Monitor({"errors": drift.ADWIN(delta=0.01), "rows": drift.KSTest(alpha=1e-6)}, together=400)
+    monitor = drift.Monitor({"errors": drift.ADWIN(significance=0.01), "rows": drift.KSTest(significance=1e-6)}, together=400)
     result = evaluate.prequential(monitor.beside(naive_bayes.GaussianNB()), stream, metrics="Accuracy")
     assert result.drifts == sorted({event.row for event in monitor.events})
     assert [row for row in result.drifts if 1500 <= row < 1700]
@@ -140,7 +140,7 @@ def test_what_a_monitor_beside_a_model_finds_is_in_the_result(tmp_path: Path) ->
     assert names["model"].monitor.together == 400
     marked = evaluate.prequential(naive_bayes.GaussianNB(), stream, detector=drift.Monitor(drift.ADWIN()))
     assert marked.settings["detector"] == "Monitor([ADWIN()])"
-    with pytest.raises(MillstreamError, match=r"KSTest of this Monitor is told rows: its beside\(model\)"):
+    with pytest.raises(MillstreamError, match=r"KSTest of this Monitor is for rows: pass its beside\(model\)"):
         evaluate.prequential(naive_bayes.GaussianNB(), stream, detector=drift.Monitor(drift.KSTest()))
 
 
@@ -172,7 +172,7 @@ def test_memory_is_that_of_what_is_watched() -> None:
 
 
 def test_numbers_loss_many_and_how_it_looks() -> None:
-    monitor = drift.Monitor([drift.ADWIN(), drift.PageHinkley(), drift.ADWIN(delta=0.1)])
+    monitor = drift.Monitor([drift.ADWIN(), drift.PageHinkley(), drift.ADWIN(significance=0.1)])
     assert list(monitor.detectors) == ["ADWIN", "PageHinkley", "ADWIN 2"]
     assert "0 events" in repr(monitor)
     events = monitor.update_many(y_true=np.zeros(400), y_pred=np.r_[np.zeros(200), np.full(200, 9.0)])
@@ -584,7 +584,7 @@ def test_a_row_that_was_not_seen_is_refused(row: Any) -> None:
 def test_a_number_is_for_detectors_of_errors() -> None:
     monitor = drift.Monitor([drift.KSTest()])
     before = monitor.to_bytes()
-    with pytest.raises(MillstreamError, match="row of features, as KSTest is told rows, got the number 1.0"):
+    with pytest.raises(MillstreamError, match="row of features, as KSTest is for rows, got the number 1.0"):
         monitor.update(1.0)
     with pytest.raises(MillstreamError, match="x must be a row of features"):
         drift.Monitor(drift.ADWIN()).update(object())

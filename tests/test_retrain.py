@@ -81,7 +81,7 @@ def test_python_does_what_the_core_does(detector: str, warm: bool) -> None:
 
 def test_a_second_detector_warns() -> None:
     model = drift.Retrain(
-        naive_bayes.GaussianNB(), drift.ADWIN(), warning_detector=drift.ADWIN(delta=0.1, clock=1)
+        naive_bayes.GaussianNB(), drift.ADWIN(), warning_detector=drift.ADWIN(significance=0.1, clock=1)
     )
     grew = 0
     for x, y in ABRUPT[:4000]:
@@ -249,9 +249,9 @@ def test_an_answer_that_is_none_is_refused_in_one_line(answer: Any, words: str) 
 @pytest.mark.parametrize(
     ("answer", "x", "y", "w", "words"),
     [
-        ("x", 9.0, 1.0, 1.0, "OddNumber: predict_one must give a finite number, got str 'x'"),
-        (None, 9.0, 1.0, 1.0, "OddNumber: predict_one must give a finite number, got None"),
-        (math.nan, 9.0, 1.0, 1.0, "OddNumber: predict_one must give a finite number, got float nan"),
+        ("x", 9.0, 1.0, 1.0, "OddNumber: predict_one must return a finite number, got str 'x'"),
+        (None, 9.0, 1.0, 1.0, "OddNumber: predict_one must return a finite number, got None"),
+        (math.nan, 9.0, 1.0, 1.0, "OddNumber: predict_one must return a finite number, got float nan"),
         (1.0, 1.0, math.nan, 1.0, "the target must be finite, got nan"),
         (1.0, 1.0, "q", 1.0, "the target must be a number, got str 'q'"),
         (1.0, 1.0, None, 1.0, "the target is missing"),

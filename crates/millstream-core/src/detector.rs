@@ -1,54 +1,54 @@
-//! Detectors of change, in numbers and in rows.
+//! Drift detectors for numbers and for rows.
 
 use crate::drift::{Finding, Verdict};
 use crate::fault::{Fault, Result};
 use crate::part::Part;
 use crate::row::Row;
 
-/// Watches a stream of numbers (often a model's errors) for a change.
+/// Detects changes in a stream of numbers, such as the errors of a model.
 pub trait DriftDetector: Part {
     fn update(&mut self, x: f64) -> Result<()>;
-    /// `update` with each; the places of changes are added to `found`. After a fault, which comes with the place of the
-    /// number that was refused, the detector is of no use: the caller has a copy.
+    /// Call `update` with each number and add the indices of drift to `found`. A fault comes with the index of the
+    /// rejected number and leaves the detector in an unspecified state: the caller keeps a copy.
     fn update_many(
         &mut self,
         numbers: &[f64],
         found: &mut Vec<usize>,
     ) -> std::result::Result<usize, (usize, Fault)> {
-        for (place, &x) in numbers.iter().enumerate() {
-            self.update(x).map_err(|fault| (place, fault))?;
+        for (index, &x) in numbers.iter().enumerate() {
+            self.update(x).map_err(|fault| (index, fault))?;
             if self.verdict().drift {
-                found.push(place);
+                found.push(index);
             }
         }
         Ok(numbers.len())
     }
-    /// What the last update brought to light.
+    /// The result of the last update.
     fn verdict(&self) -> Verdict;
-    /// Start again.
+    /// Return to the initial state.
     fn reset(&mut self);
     /// The current estimate of the mean.
     fn estimation(&self) -> f64;
-    /// Give no warnings any more, if that saves work: for those who have another detector for them, or none. Before the
-    /// first number.
-    fn forgo_warnings(&mut self) {}
+    /// Give no warnings, if that saves work. Must be called before the first update; for callers that do not use the
+    /// warnings of this detector.
+    fn disable_warnings(&mut self) {}
     fn duplicate(&self) -> Box<dyn DriftDetector>;
 }
 
-/// Watches rows, without labels, for a change of their distribution.
+/// Detects changes of the distribution of rows, without labels.
 pub trait FeatureDriftDetector: Part {
     fn update(&mut self, x: Row<'_>) -> Result<()>;
-    /// Add a row to the reference that rows are compared with, instead of the first ones of the stream.
+    /// Add a row to the reference, which then replaces the first rows of the stream as the reference.
     fn learn(&mut self, x: Row<'_>) -> Result<()>;
-    /// What the last row brought to light; a warning holds until the next comparison.
+    /// The result of the last update; a warning lasts until the next comparison.
     fn verdict(&self) -> Verdict;
-    /// How far the newest rows are from the reference, in the detector's own measure.
+    /// Distance between the newest rows and the reference, in the detector's own measure.
     fn estimation(&self) -> f64;
-    /// What the last comparison found of each feature, by slot; none before the first.
+    /// The findings of the last comparison, by feature slot; empty before the first.
     fn findings(&self) -> &[Finding];
-    /// The same of the last comparison that found a change.
+    /// The findings of the last comparison that found drift.
     fn drifted(&self) -> &[Finding];
-    /// Start again.
+    /// Return to the initial state.
     fn reset(&mut self);
     fn duplicate(&self) -> Box<dyn FeatureDriftDetector>;
 }

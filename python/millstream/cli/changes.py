@@ -1,4 +1,4 @@
-"""`millstream drift FILE`: where detectors find that the numbers of a file have changed."""
+"""`millstream drift FILE`: the drift that detectors find in a column of a file."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from millstream.cli.options import OK
 from millstream.cli.sources import source_name
 from millstream.errors import MillstreamError
 
-__all__ = ["Found", "find", "tell"]
+__all__ = ["FoundChange", "find", "report"]
 
 
 @dataclass(frozen=True)
-class Found:
-    """A change, or a warning that stands at the end."""
+class FoundChange:
+    """Drift, or the warning at the end of the file."""
 
-    #: The row at which it was found, counted from 0.
+    #: Row of the detection, counted from 0.
     row: int
     direction: str | None
-    #: The row with which it is believed to have begun.
+    #: Row of the estimated change point.
     began: int | None
-    #: The first row of the warning that came right before it.
+    #: First row of the warning directly before it.
     warned: int | None
-    #: The mean of the numbers from the last change on, up to where this one began.
+    #: Mean from the previous drift to this change point.
     before: float | None
-    #: The mean of the numbers from there on, up to where it was found.
+    #: Mean from this change point to the detection.
     after: float | None
 
 
-def find(detector: Any, values: Any) -> tuple[list[Found], Found | None]:
-    """The changes that a detector finds, and the warning that stands at the end."""
-    found: list[Found] = []
+def find(detector: Any, values: Any) -> tuple[list[FoundChange], FoundChange | None]:
+    """The drifts that a detector finds, and the warning at the end."""
+    found: list[FoundChange] = []
     first, warned = 0, None
     for row, x in enumerate(values.tolist()):
         try:
@@ -55,17 +55,17 @@ def find(detector: Any, values: Any) -> tuple[list[Found], Found | None]:
     return found, None if warned is None else _found(detector, values, first, len(values) - 1, warned)
 
 
-def _found(detector: Any, values: Any, first: int, row: int, warned: int | None) -> Found:
+def _found(detector: Any, values: Any, first: int, row: int, warned: int | None) -> FoundChange:
     began = detector.change_point
-    # What a detector keeps at a change may let it believe that the next one began before it.
+    # A detector that keeps values at drift may estimate the next change point before it.
     cut = first if began is None else began
     before = float(np.mean(values[first:cut])) if cut > first else None
     after = None if began is None else float(np.mean(values[began : row + 1]))
-    return Found(row, detector.direction, began, warned, before, after)
+    return FoundChange(row, detector.direction, began, warned, before, after)
 
 
-def tell(given: Namespace, column: str, values: Any, detectors: Mapping[str, Any]) -> int:
-    """Find the changes and print them."""
+def report(given: Namespace, column: str, values: Any, detectors: Mapping[str, Any]) -> int:
+    """Find drift and print it."""
     result = {name: find(detector.clone(), values) for name, detector in detectors.items()}
     title = f"{plain(column)} of {plain(source_name(given.source))}"
     if given.plot:
@@ -92,19 +92,19 @@ def tell(given: Namespace, column: str, values: Any, detectors: Mapping[str, Any
         show.say(show.table(["detector", "row", "direction", "began", "warned", "before", "after"], rows))
     for name, (found, warning) in result.items():
         if not found:
-            show.say(f"{name} found no change")
+            show.say(f"{name}: no change found")
         if warning is not None:
-            show.say(f"{name} warns at the end: {warning.direction} since row {_cell(warning.began)}")
-    words = "before and after are means, of what came since the last change and of what came since this one began"
+            show.say(f"{name}: warning at the end, {warning.direction} since row {_cell(warning.began)}")
+    words = "before: mean since the previous change; after: mean since this change began"
     show.remark(f"rows count from 0; {words}", given.quiet or not rows)
     if files:
         show.remark(f"plot in {given.plot}", given.quiet)
     return OK
 
 
-def _cells(change: Found) -> list[str]:
-    places = [_cell(change.row), change.direction or "-", _cell(change.began), _cell(change.warned)]
-    return places + ["-" if mean is None else f"{mean:.4g}" for mean in (change.before, change.after)]
+def _cells(change: FoundChange) -> list[str]:
+    cells = [_cell(change.row), change.direction or "-", _cell(change.began), _cell(change.warned)]
+    return cells + ["-" if mean is None else f"{mean:.4g}" for mean in (change.before, change.after)]
 
 
 def _cell(row: int | None) -> str:

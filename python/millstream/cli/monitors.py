@@ -1,4 +1,4 @@
-"""`millstream inspect` of a saved `drift.Monitor`: what it watches, how much it has seen, what it found."""
+"""`millstream inspect` of a saved `drift.Monitor`: its detectors, counts and events."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from millstream.cli import show
 from millstream.cli.options import OK
 from millstream.drift import Monitor
 
-__all__ = ["tell"]
+__all__ = ["print_monitor"]
 
 
-def tell(given: Namespace, monitor: Monitor) -> int:
-    """Print what is in it."""
+def print_monitor(given: Namespace, monitor: Monitor) -> int:
+    """Print the content of a monitor."""
     watched = monitor.watched
     size, held = Path(given.file).stat().st_size, monitor.memory
     if given.json:
         show.say(show.as_json({**_data(given, monitor), "memory": held, "file_size": size}))
         return OK
     show.say(show.bold(plain(monitor._code(), 1000)))
-    facts = [("role", "monitor of drift")]
-    facts += [(f"told {kind}", ", ".join(map(plain, names))) for kind, names in watched.items() if names]
+    facts = [("role", "drift monitor")]
+    facts += [(f"detectors for {kind}", ", ".join(map(plain, names))) for kind, names in watched.items() if names]
     facts += [
         ("rows", f"{monitor.rows:,}"),
         ("labels", f"{monitor.labels:,}"),
@@ -39,7 +39,7 @@ def tell(given: Namespace, monitor: Monitor) -> int:
         show.say()
         show.say(show.table(head, [[plain(cell) for cell in row] for row in rows]))
     if monitor.event_count > len(rows) > 0:
-        show.say(show.dim(f"the newest; {monitor.event_count - len(rows):,} came before; --top shows more"))
+        show.say(show.dim(f"newest events; {monitor.event_count - len(rows):,} earlier; --top shows more"))
     return OK
 
 

@@ -1,13 +1,13 @@
-"""Detectors of change in a stream of numbers, often a model's errors.
+"""Drift detectors for a stream of numbers, such as the errors of a model, and for rows.
 
-For numbers of any size: `ADWIN`, `PageHinkley`, `CUSUM`, `KSWIN`. For the errors of a classifier, 1 for an error
-and 0 for none: `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `FHDDM`, `STEPD`, `EWMAChart`.
+Detectors for numbers of any size: `ADWIN`, `PageHinkley`, `CUSUM`, `KSWIN`. For the errors of a classifier, 1 for
+an error and 0 for none: `DDM`, `EDDM`, `RDDM`, `HDDM_A`, `HDDM_W`, `FHDDM`, `STEPD`, `EWMAChart`.
 
-Detectors of change in rows, without labels, that say which features moved: `KSTest`,
-`ChiSquareTest`, `PSI`, `HellingerDistance` look at each feature by itself; `D3`, `OCDD` and `ClusterDrift` at all
-together.
+Detectors for rows, without labels, that name the drifted features: `KSTest`, `ChiSquareTest`, `PSI` and
+`HellingerDistance` test each feature; `D3`, `OCDD` and `ClusterDrift` test all features together.
 
-`Monitor` runs several at once beside a model and tells real drift from virtual; `Retrain` replaces a model.
+`Monitor` runs several detectors beside a model and distinguishes real from virtual drift. `Retrain` replaces a
+model at drift.
 """
 
 from millstream.drift import binary

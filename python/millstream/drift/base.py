@@ -1,4 +1,4 @@
-"""What all detectors share."""
+"""The base class of drift detectors for numbers."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ __all__ = ["DriftDetector", "checked_detector", "takes_rows"]
 
 
 class DriftDetector(_core.DriftDetector, Measure):
-    """Told a number at a time, it says whether the stream has changed.
+    """Receives one number at a time and detects changes of the stream.
 
-    After each number, `drift_detected` and `warning_detected` say what it brought to light; at a change or a
-    warning, `direction` is "up" or "down", and `change_point` the number, counted from 0, with which the change is
-    believed to have begun. `estimation` is the current mean. After a change it starts again with the next number;
-    `reset` forgets all.
+    After each update, `drift_detected` and `warning_detected` hold the result. At drift or a warning, `direction`
+    is "up" or "down", and `change_point` is the index, counted from 0, of the first number after the estimated
+    change. `estimation` is the current mean. After drift the detector restarts with the next number; `reset`
+    returns it to its initial state.
 
-    `ADWIN`, `KSWIN`, `CUSUM` and `PageHinkley` see changes "down" as well, `HDDM_A` and `HDDM_W` with
-    `two_sided_test=True`; the others see only that errors have become more. The `change_point` of `DDM`, `EDDM`,
-    `HDDM_A`, `HDDM_W` and `FHDDM` is where errors were fewest or their window began: a lower bound, with the
-    change often much later, and no good place to cut. `ADWIN`, `KSWIN` and `STEPD` tell it more closely.
+    `ADWIN`, `KSWIN`, `CUSUM` and `PageHinkley` also detect decreases, `HDDM_A` and `HDDM_W` with
+    `two_sided_test=True`; the others detect an increase of the errors only. The `change_point` of `DDM`, `EDDM`,
+    `HDDM_A`, `HDDM_W` and `FHDDM` is the minimum of the error rate or the start of its window: a lower bound,
+    often long before the change. The estimates of `ADWIN`, `KSWIN` and `STEPD` are closer.
     """
 
     role = "drift_detector"
 
     def update_many(self, x: Any) -> npt.NDArray[np.int64]:
-        """Tell it many numbers, exactly as `update` would; gives the places at which it found a change.
+        """Process many numbers, exactly as `update` would; returns the indices at which drift was detected.
 
-        Numbers are anything that NumPy makes an array of, in one dimension; an array of floats is not copied. If
-        one is refused, none was told. Afterwards `direction` and `change_point` are those of the last number. To
-        have them of each change, call `update` in a loop and read them where `drift_detected` is true.
+        `x` is anything that NumPy converts to a one-dimensional array; an array of floats is not copied. The call
+        is atomic: if a number is rejected, the detector is unchanged. Afterwards `direction` and `change_point`
+        are those of the last number. To read them at each drift, call `update` in a loop.
 
         Examples
         --------
@@ -49,7 +49,7 @@ class DriftDetector(_core.DriftDetector, Measure):
         >>> detector.updates, detector.width, round(detector.estimation, 3), round(detector.variance, 4)
         (3000, 952, 0.5, 0.01)
         >>> one = drift.ADWIN()
-        >>> [place for place, x in enumerate(numbers) if one.update(x) or one.drift_detected]
+        >>> [index for index, x in enumerate(numbers) if one.update(x) or one.drift_detected]
         [1023, 2047]
         """
         try:
@@ -60,13 +60,13 @@ class DriftDetector(_core.DriftDetector, Measure):
 
 
 def takes_rows(detector: Any) -> bool:
-    """Whether it is told rows of features, not numbers."""
+    """Whether the detector receives rows of features, not numbers."""
     role = getattr(detector, "role", None)
     return role == "feature_drift_detector" or (role is None and hasattr(detector, "drifting_features"))
 
 
 def checked_detector(who: str, what: str, detector: Any) -> Any:
-    """A detector of numbers, built if it is described by text; anything else is refused in a line."""
+    """A detector for numbers, built if it is given as a string or description; anything else is an error."""
     if isinstance(detector, str):
         from millstream import notation, registry
 
@@ -79,16 +79,18 @@ def checked_detector(who: str, what: str, detector: Any) -> Any:
         detector = build(detector)
     kind = type(detector).__name__
     if isinstance(detector, (list, tuple)):
-        words = "one drift detector, got several: drift.Monitor([…]).beside(model) runs them at once"
+        words = "one drift detector, got several: drift.Monitor([…]).beside(model) runs them together"
         raise InvalidType(f"{who}: {what} must be {words}")
     if getattr(detector, "role", None) == "feature_drift_detector" or hasattr(detector, "drifting_features"):
-        words = f"told errors, and {kind} is told rows: drift.Monitor([{kind}()]).beside(model) runs it"
-        raise InvalidType(f"{who}: {what} must be a drift detector that is {words}")
+        words = f"for errors, but {kind} is for rows: drift.Monitor([{kind}()]).beside(model) runs it"
+        raise InvalidType(f"{who}: {what} must be a drift detector {words}")
     from millstream.drift.monitor import Monitor
 
     if isinstance(detector, Monitor) and (rows := detector.watched["rows"]):
-        words = f"told errors, and {', '.join(rows)} of this {kind} is told rows: its beside(model) is the model"
-        raise InvalidType(f"{who}: {what} must be a drift detector that is {words}")
+        words = (
+            f"for errors, but {', '.join(rows)} of this {kind} is for rows: pass its beside(model) as the model"
+        )
+        raise InvalidType(f"{who}: {what} must be a drift detector {words}")
     if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
         words = "be a drift detector" if detector is None else "have update(x) and drift_detected"
         raise InvalidType(f"{who}: {what} must {words}, got {shown_part(detector)}")

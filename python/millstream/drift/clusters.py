@@ -1,4 +1,4 @@
-"""Do new rows fall into the clusters of the old ones?"""
+"""A drift detector that assigns rows to clusters."""
 
 from __future__ import annotations
 
@@ -9,36 +9,34 @@ __all__ = ["ClusterDrift"]
 
 
 class ClusterDrift(FeatureDriftDetector):
-    """Do the newest rows fall into the clusters of the reference as its own rows did?
+    """Compares how the newest rows and the reference are distributed over clusters.
 
-    For rows of a few kinds, such as customers or states of a machine: it sees kinds that become more or less
-    frequent, also where each feature by itself stays the same, and kinds that are new. Half of the reference is
-    clustered by k-means; the other half and the newest rows are compared by how many fall into which cluster,
-    and by how far they are from it. `estimation` is the distance of the shares of clusters, from 0 to 1.
-    `statistic` is each feature's share in what moved; features are named as in `D3`.
+    For rows of a few kinds, such as customers or states of a machine: it detects kinds that become more or less
+    frequent, even if each single feature keeps its distribution, and new kinds. Half of the reference is clustered
+    by k-means. The other half and the newest rows are compared by their counts in each cluster and by their
+    distances to it. `estimation` is the distance of the cluster frequencies, from 0 to 1. `statistic` is the
+    contribution of each feature, as a fraction. The drifted features are determined as in `D3`.
 
     Parameters
     ----------
     reference_size
-        How many rows the newest ones are compared with: the first of the stream, or a sample of the table that
-        `fit` is given.
+        Number of rows in the reference: the first rows of the stream, or a sample of the table passed to `fit`.
     window_size
-        How many newest rows are compared.
+        Number of newest rows that are compared with the reference.
     check_interval
-        How many rows come between comparisons.
+        Number of rows between comparisons.
     reference
-        Whether the reference is "renewed" after a change, "fixed", or "sliding", the rows directly before the
-        newest; see `KSTest`.
+        "renewed" after drift, "fixed", or "sliding" (the rows directly before the newest); see `KSTest`.
     n_clusters
-        How many clusters the reference is divided into.
-    alpha
-        The chance of a false alarm at each comparison.
-    alpha_warning
-        The same for a warning.
+        Number of clusters of the reference.
+    significance
+        Significance level of drift at each comparison.
+    warning_significance
+        Significance level of warnings at each comparison.
     correction
-        How the p-values of features are corrected for their number, before they are named; see `KSTest`.
+        Correction of the p-values for the number of features, in naming the drifted features; see `KSTest`.
     seed
-        Of the first centroids.
+        Seed of the initial centroids.
 
     Examples
     --------
@@ -68,8 +66,8 @@ class ClusterDrift(FeatureDriftDetector):
         check_interval: int = 50,
         reference: str = "renewed",
         n_clusters: int = 8,
-        alpha: float = 0.001,
-        alpha_warning: float = 0.01,
+        significance: float = 0.001,
+        warning_significance: float = 0.01,
         correction: str = "holm",
         seed: int = 0,
     ) -> None: ...

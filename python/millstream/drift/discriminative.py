@@ -1,4 +1,4 @@
-"""Can a classifier tell new rows from old ones?"""
+"""A drift detector that classifies rows as new or old."""
 
 from __future__ import annotations
 
@@ -9,38 +9,35 @@ __all__ = ["D3"]
 
 
 class D3(FeatureDriftDetector):
-    """The discriminative drift detector: can a classifier tell new rows from old ones?
+    """The discriminative drift detector: a classifier that distinguishes new rows from old ones.
 
-    It sees a shift that is spread over many features, each of which moves too little to be found by itself, and
-    changes along any direction; not a change of spread alone. A logistic model learns which window a row is
-    from on half of the rows and ranks the other half; `estimation` is the area under the ROC curve, 0.5 where
-    the windows are alike and 1 where they have nothing in common. `statistic` is each feature's share in
-    telling them apart; features are named by a test of each by itself, as in `KSTest`, or if none shows it, the
-    one with the greatest share.
+    It detects a shift that is spread over many features, each of which drifts too little to be detected alone, and
+    changes along any direction, but not a change of spread alone. A logistic model learns on half of the rows
+    which window a row is from, and ranks the other half. `estimation` is the area under the ROC curve: 0.5 if the
+    windows are alike, 1 if they are separable. `statistic` is the contribution of each feature, as a fraction. The
+    drifted features are those that the test of `KSTest` finds, or else the one with the largest contribution.
 
-    The paper has no test of significance: with its windows of 100 and 10 rows chance alone reaches an area of
-    0.7 at one comparison in fifty. Here the area must also be significant, so small windows raise no alarms.
+    The paper has no test of significance: without drift, its windows of 100 and 10 rows reach an area of 0.7 at
+    one comparison in fifty. Here the area must also be significant, so small windows raise no false alarms.
 
     Parameters
     ----------
     reference_size
-        How many rows the newest ones are compared with: the first of the stream, or a sample of the table that
-        `fit` is given.
+        Number of rows in the reference: the first rows of the stream, or a sample of the table passed to `fit`.
     window_size
-        How many newest rows are compared.
+        Number of newest rows that are compared with the reference.
     check_interval
-        How many rows come between comparisons.
+        Number of rows between comparisons.
     reference
-        Whether the reference is "renewed" after a change, "fixed", or "sliding", the rows directly before the
-        newest; see `KSTest`.
-    threshold
-        The least area under the ROC curve that is a change, however significant.
-    alpha
-        The chance of a false alarm at each comparison.
-    alpha_warning
-        The same for a warning.
+        "renewed" after drift, "fixed", or "sliding" (the rows directly before the newest); see `KSTest`.
+    min_effect
+        Smallest area under the ROC curve that counts as drift, however significant.
+    significance
+        Significance level of drift at each comparison.
+    warning_significance
+        Significance level of warnings at each comparison.
     correction
-        How the p-values of features are corrected for their number, before they are named; see `KSTest`.
+        Correction of the p-values for the number of features, in naming the drifted features; see `KSTest`.
 
     Examples
     --------
@@ -67,8 +64,8 @@ class D3(FeatureDriftDetector):
         window_size: int = 200,
         check_interval: int = 50,
         reference: str = "sliding",
-        threshold: float = 0.7,
-        alpha: float = 0.001,
-        alpha_warning: float = 0.01,
+        min_effect: float = 0.7,
+        significance: float = 0.001,
+        warning_significance: float = 0.01,
         correction: str = "holm",
     ) -> None: ...

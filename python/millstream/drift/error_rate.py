@@ -1,4 +1,4 @@
-"""Detectors for the errors of a classifier: 1 for an error and 0 for none, or anything between."""
+"""Drift detectors for the errors of a classifier: 1 for an error, 0 for none, or a value between."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ __all__ = ["DDM", "EDDM", "FHDDM", "HDDM_A", "HDDM_W", "RDDM", "STEPD", "EWMACha
 
 
 class DDM(DriftDetector):
-    """The drift detection method: the share of errors against the least that it was. For abrupt drift.
+    """The drift detection method: compares the error rate with its minimum. For abrupt drift.
 
-    If there is no error during `warm_start`, the first one after it is a change, as in the paper and in River: the
-    least is 0, and so is its deviation.
+    If there is no error during the grace period, the first error after it is drift, as in the paper and in River:
+    the minimum is 0, and so is its standard deviation.
 
     Parameters
     ----------
-    warm_start
-        How many numbers must come before a change may be found.
+    grace_period
+        Number of initial values without a detection.
     warning_threshold
-        How many standard deviations above the least are a warning.
+        Number of standard deviations above the minimum for a warning.
     drift_threshold
-        How many standard deviations above the least are a change.
+        Number of standard deviations above the minimum for drift.
 
     Examples
     --------
@@ -38,25 +38,24 @@ class DDM(DriftDetector):
 
     @forwarded
     def __init__(
-        self, warm_start: int = 30, warning_threshold: float = 2.0, drift_threshold: float = 3.0
+        self, grace_period: int = 30, warning_threshold: float = 2.0, drift_threshold: float = 3.0
     ) -> None: ...
 
 
 class EDDM(DriftDetector):
-    """The early drift detection method: the distances between errors. For gradual drift and few errors.
+    """The early drift detection method: measures the distance between errors. For gradual drift and few errors.
 
-    It counts errors, so it takes 0 and 1 only. It gives false alarms easily. A warning stands until an error is
-    judged again. One at which the distances are greater than ever is not, as in River: the paper's warning would
-    end there.
+    It accepts 0 and 1 only, and has many false alarms. A warning lasts until the next error that is tested. As in
+    River, an error at which the distance reaches a new maximum is not tested; the paper's warning would end there.
 
     Parameters
     ----------
-    warm_start
-        How many numbers, and how many errors, must come before a change may be found.
-    alpha
-        The share of the greatest distance below which there is a warning.
-    beta
-        The share of the greatest distance below which there is a change.
+    grace_period
+        Number of initial values, and of initial errors, without a detection.
+    warning_ratio
+        Fraction of the maximum distance below which a warning is given.
+    drift_ratio
+        Fraction of the maximum distance below which drift is detected.
 
     Examples
     --------
@@ -72,28 +71,28 @@ class EDDM(DriftDetector):
     name = "drift.EDDM"
 
     @forwarded
-    def __init__(self, warm_start: int = 30, alpha: float = 0.95, beta: float = 0.9) -> None: ...
+    def __init__(self, grace_period: int = 30, warning_ratio: float = 0.95, drift_ratio: float = 0.9) -> None: ...
 
 
 class RDDM(DriftDetector):
-    """The reactive drift detection method: DDM that forgets old numbers, because DDM grows deaf on long concepts.
+    """The reactive drift detection method: DDM with forgetting. For long concepts, on which DDM loses sensitivity.
 
-    As with `DDM`, if there is no error during `warm_start`, the first one after it is a change.
+    As with `DDM`, if there is no error during the grace period, the first error after it is drift.
 
     Parameters
     ----------
-    warm_start
-        How many numbers must come before a change may be found.
+    grace_period
+        Number of initial values without a detection.
     warning_threshold
-        How many standard deviations above the least are a warning.
+        Number of standard deviations above the minimum for a warning.
     drift_threshold
-        How many standard deviations above the least are a change.
+        Number of standard deviations above the minimum for drift.
     max_concept
-        After how many numbers without a change older ones are forgotten.
+        Number of values without drift after which old values are forgotten.
     min_stable_concept
-        How many numbers are kept then.
+        Number of values that are kept then.
     warn_limit
-        How many numbers a warning may last before it is a change.
+        Number of values after which a warning becomes drift.
 
     Examples
     --------
@@ -112,7 +111,7 @@ class RDDM(DriftDetector):
     @forwarded
     def __init__(
         self,
-        warm_start: int = 129,
+        grace_period: int = 129,
         warning_threshold: float = 1.773,
         drift_threshold: float = 2.258,
         max_concept: int = 40_000,
@@ -122,16 +121,16 @@ class RDDM(DriftDetector):
 
 
 class HDDM_A(DriftDetector):  # noqa: N801
-    """Hoeffding's bounds on averages before and after a cut. For abrupt drift, with a bound on false alarms.
+    """Hoeffding's bounds on the means before and after a cut. For abrupt drift, with bounded false alarms.
 
     Parameters
     ----------
-    drift_confidence
-        The chance of a false alarm that is a change.
-    warning_confidence
-        The chance of a false alarm that is a warning.
+    significance
+        Significance level of drift.
+    warning_significance
+        Significance level of warnings.
     two_sided_test
-        Whether a fall of the mean is a change too, not only a rise.
+        Also detect a decrease of the mean, not only an increase.
 
     Examples
     --------
@@ -150,28 +149,28 @@ class HDDM_A(DriftDetector):  # noqa: N801
     @forwarded
     def __init__(
         self,
-        drift_confidence: float = 0.001,
-        warning_confidence: float = 0.005,
+        significance: float = 0.001,
+        warning_significance: float = 0.005,
         two_sided_test: bool = False,
     ) -> None: ...
 
 
 class HDDM_W(DriftDetector):  # noqa: N801
-    """McDiarmid's bounds on weighted averages before and after a cut. For gradual drift.
+    """McDiarmid's bounds on the weighted means before and after a cut. For gradual drift.
 
-    Changes and warnings are River's, and so is the bound after the first number of an average, which is a little
-    tighter than the paper's.
+    Drift and warnings are the same as in River, and so is the bound after the first value of a mean, which is
+    slightly tighter than in the paper.
 
     Parameters
     ----------
-    drift_confidence
-        The chance of a false alarm that is a change.
-    warning_confidence
-        The chance of a false alarm that is a warning.
-    lambda_val
-        The weight of the newest number in the averages; less remembers longer.
+    significance
+        Significance level of drift.
+    warning_significance
+        Significance level of warnings.
+    fading_factor
+        Weight of the newest value in the means; a smaller value gives a longer memory.
     two_sided_test
-        Whether a fall of the mean is a change too, not only a rise.
+        Also detect a decrease of the mean, not only an increase.
 
     Examples
     --------
@@ -190,27 +189,27 @@ class HDDM_W(DriftDetector):  # noqa: N801
     @forwarded
     def __init__(
         self,
-        drift_confidence: float = 0.001,
-        warning_confidence: float = 0.005,
-        lambda_val: float = 0.05,
+        significance: float = 0.001,
+        warning_significance: float = 0.005,
+        fading_factor: float = 0.05,
         two_sided_test: bool = False,
     ) -> None: ...
 
 
 class FHDDM(DriftDetector):
-    """The fast Hoeffding drift detection method: the share of errors in a window against the least that it was.
+    """The fast Hoeffding drift detection method: compares the error rate in a window with its minimum.
 
-    River's takes successes, 1 for none and 0 for an error; here an error is 1, as for all detectors. Ten times
-    `confidence_level` is a warning.
+    An error is 1, as for all detectors here; River's FHDDM expects 0 for an error and 1 for a correct prediction.
+    The significance level of warnings is ten times `significance`.
 
     Parameters
     ----------
-    sliding_window_size
-        How many numbers the window has.
-    confidence_level
-        The chance of a false alarm.
+    window_size
+        Number of values in the window.
+    significance
+        Significance level of drift.
     short_window_size
-        How many numbers a second, quicker window has; None for one window.
+        Number of values in a second, faster window; None for a single window.
 
     Examples
     --------
@@ -228,23 +227,23 @@ class FHDDM(DriftDetector):
     @forwarded
     def __init__(
         self,
-        sliding_window_size: int = 100,
-        confidence_level: float = 1e-6,
+        window_size: int = 100,
+        significance: float = 1e-6,
         short_window_size: int | None = None,
     ) -> None: ...
 
 
 class STEPD(DriftDetector):
-    """The statistical test of equal proportions: recent errors against those before. Quick.
+    """The statistical test of equal proportions: the recent error rate against that of all earlier values. Fast.
 
     Parameters
     ----------
     window_size
-        How many numbers are recent.
-    alpha_drift
-        The chance of a false alarm that is a change, at each number.
-    alpha_warning
-        The chance of a false alarm that is a warning, at each number.
+        Number of recent values.
+    significance
+        Significance level of drift at each value.
+    warning_significance
+        Significance level of warnings at each value.
 
     Examples
     --------
@@ -260,22 +259,24 @@ class STEPD(DriftDetector):
     name = "drift.STEPD"
 
     @forwarded
-    def __init__(self, window_size: int = 30, alpha_drift: float = 0.003, alpha_warning: float = 0.05) -> None: ...
+    def __init__(
+        self, window_size: int = 30, significance: float = 0.003, warning_significance: float = 0.05
+    ) -> None: ...
 
 
 class EWMAChart(DriftDetector):
-    """A chart of an exponentially weighted mean of errors: quick, with a false alarm in about 400 numbers.
+    """A control chart of an exponentially weighted error rate: fast, with a false alarm in about 400 values.
 
-    That holds for a `lambda_val` of 0.2, for which the paper's limits are made. Where the share of errors is 0.05
-    to 0.3, a false alarm comes once in 560 to 790 numbers with 0.1, in 1000 to 1900 with 0.05, and in 190 to 360
-    with 0.3.
+    This rate holds for a `fading_factor` of 0.2, for which the control limits of the paper are calibrated. With an
+    error rate of 0.05 to 0.3, a false alarm occurs once in 560 to 790 values with 0.1, in 1000 to 1900 with 0.05,
+    and in 190 to 360 with 0.3.
 
     Parameters
     ----------
-    min_instances
-        How many numbers must come before a change may be found.
-    lambda_val
-        The weight of the newest number, from 0.05 to 0.3. The limits are made for 0.2.
+    grace_period
+        Number of initial values without a detection.
+    fading_factor
+        Weight of the newest value in the mean, from 0.05 to 0.3. The control limits are calibrated for 0.2.
 
     Examples
     --------
@@ -292,4 +293,4 @@ class EWMAChart(DriftDetector):
     name = "drift.EWMAChart"
 
     @forwarded
-    def __init__(self, min_instances: int = 30, lambda_val: float = 0.2) -> None: ...
+    def __init__(self, grace_period: int = 30, fading_factor: float = 0.2) -> None: ...

@@ -15,7 +15,7 @@ class Event:
     `kind` is "real" (errors rose, so p(y|x) has changed), "virtual" (rows changed, so p(x) has) or "both" for
     drift, and "improvement" where errors fell, which is not drift. `row`, counted from 0, is the row at which the
     change was found, and `since` the row at which it is estimated to have started. `direction` is that of the
-    errors, "up" or "down". `detector` found the change, and `features` moved. `seen` is the number of rows seen
+    errors, "up" or "down". `detector` found the change, and `features` drifted. `seen` is the number of rows seen
     by then.
     """
 
@@ -30,7 +30,7 @@ class Event:
     direction: str | None
     #: Name of the detector that found it.
     detector: str
-    #: The features that moved, the most moved first; empty for real drift and for improvements.
+    #: The drifted features, most drifted first; empty for real drift and for improvements.
     features: tuple[Any, ...] = ()
     #: Rows seen by then: with late labels, more than `row`.
     seen: int = 0

@@ -1,4 +1,4 @@
-"""Tests of each feature by itself, without labels, with control of false alarms over many features."""
+"""Tests of each feature, without labels, with control of false alarms over many features."""
 
 from __future__ import annotations
 
@@ -9,33 +9,32 @@ __all__ = ["PSI", "ChiSquareTest", "HellingerDistance", "KSTest"]
 
 
 class KSTest(FeatureDriftDetector):
-    """The Kolmogorov-Smirnov test of each feature: sees any change of a feature's own distribution.
+    """The Kolmogorov-Smirnov test of each feature: detects any change of the distribution of a feature.
 
-    A good first choice where features are numbers. Nominal features are compared by a chi-square test of their
-    values (the statistic is Cramér's V), and a share of missing values that has changed counts as well.
-    `statistic` is the greatest distance of the two distributions, from 0 to 1.
+    A good first choice for numeric features. Nominal features are compared by a chi-square test of their values
+    (the statistic is Cramér's V). A change of the fraction of missing values counts as well. `statistic` is the
+    maximum distance of the two distributions, from 0 to 1.
 
     Parameters
     ----------
     reference_size
-        How many rows the newest ones are compared with: the first of the stream, or a sample of the table that
-        `fit` is given.
+        Number of rows in the reference: the first rows of the stream, or a sample of the table passed to `fit`.
     window_size
-        How many newest rows are compared.
+        Number of newest rows that are compared with the reference.
     check_interval
-        How many rows come between comparisons.
+        Number of rows between comparisons.
     reference
-        "renewed": after a change the reference begins anew with the rows after it. "fixed": it stays, and a change
-        is reported at each comparison as long as it lasts. "sliding": it is the rows directly before the
-        newest, so that slow change is not seen; renewed after a change.
-    alpha
-        The chance of a false alarm at each comparison, over all features together.
-    alpha_warning
-        The same for a warning.
+        "renewed": after drift, the rows after the change point become the reference. "fixed": the reference stays,
+        and drift is reported at each comparison while it lasts. "sliding": the reference is the rows directly
+        before the newest, so that slow drift is not detected; renewed after drift.
+    significance
+        Significance level of drift at each comparison, over all features.
+    warning_significance
+        Significance level of warnings at each comparison, over all features.
     correction
-        How p-values are corrected for the number of features: "holm" or "bonferroni", with which no feature at all
-        is likely to be named wrongly; "benjamini_hochberg", with which a share of at most `alpha` of those
-        named is expected to be wrong, and which sees more; "none" for `alpha` at each feature by itself.
+        Correction of the p-values for the number of features. "holm" and "bonferroni" control the probability of
+        naming any feature wrongly. "benjamini_hochberg" controls the expected fraction of wrongly named features,
+        and detects more. "none" applies `significance` to each feature.
 
     Examples
     --------
@@ -66,8 +65,8 @@ class KSTest(FeatureDriftDetector):
         window_size: int = 200,
         check_interval: int = 50,
         reference: str = "renewed",
-        alpha: float = 0.001,
-        alpha_warning: float = 0.01,
+        significance: float = 0.001,
+        warning_significance: float = 0.01,
         correction: str = "holm",
     ) -> None: ...
 
@@ -75,35 +74,34 @@ class KSTest(FeatureDriftDetector):
 class PSI(FeatureDriftDetector):
     """The population stability index of each feature: the measure of model monitoring in banking.
 
-    Numbers are counted between quantiles of the reference, nominal values by themselves, missing ones in a cell of
-    their own. Below 0.1 an index is commonly called stable, from 0.25 on shifted. In windows of a few hundred rows
-    chance alone makes an index of 0.05 and more, so a feature has moved if its index reaches `threshold` and the
-    chi-square test of its counts is significant; in large windows the threshold decides, in small ones the
-    significance.
+    Numbers are binned by quantiles of the reference; each nominal value has a cell, and so have missing values. An
+    index below 0.1 is commonly called stable, from 0.25 on shifted. In windows of a few hundred rows random
+    variation alone gives an index of 0.05 and more. A feature has therefore drifted if its index reaches
+    `min_effect` and the chi-square test of its counts is significant. In large windows `min_effect` decides, in
+    small ones the significance.
 
     Parameters
     ----------
     reference_size
-        How many rows the newest ones are compared with: the first of the stream, or a sample of the table that
-        `fit` is given.
+        Number of rows in the reference: the first rows of the stream, or a sample of the table passed to `fit`.
     window_size
-        How many newest rows are compared.
+        Number of newest rows that are compared with the reference.
     check_interval
-        How many rows come between comparisons.
+        Number of rows between comparisons.
     reference
-        "renewed": after a change the reference begins anew with the rows after it. "fixed": it stays, and a change
-        is reported at each comparison as long as it lasts. "sliding": it is the rows directly before the
-        newest, so that slow change is not seen; renewed after a change.
-    bins
-        Between how many quantiles of the reference numbers are counted.
-    threshold
-        The least index that counts as moved, however significant.
-    alpha
-        The chance of a false alarm at each comparison, over all features together.
-    alpha_warning
-        The same for a warning.
+        "renewed": after drift, the rows after the change point become the reference. "fixed": the reference stays,
+        and drift is reported at each comparison while it lasts. "sliding": the reference is the rows directly
+        before the newest, so that slow drift is not detected; renewed after drift.
+    n_bins
+        Number of bins of a numeric feature, between quantiles of the reference.
+    min_effect
+        Smallest index that counts as drift, however significant.
+    significance
+        Significance level of drift at each comparison, over all features.
+    warning_significance
+        Significance level of warnings at each comparison, over all features.
     correction
-        How p-values are corrected for the number of features: "holm", "bonferroni", "benjamini_hochberg" or
+        Correction of the p-values for the number of features: "holm", "bonferroni", "benjamini_hochberg" or
         "none"; see `KSTest`.
 
     Examples
@@ -131,44 +129,42 @@ class PSI(FeatureDriftDetector):
         window_size: int = 200,
         check_interval: int = 50,
         reference: str = "renewed",
-        bins: int = 10,
-        threshold: float = 0.2,
-        alpha: float = 0.001,
-        alpha_warning: float = 0.01,
+        n_bins: int = 10,
+        min_effect: float = 0.2,
+        significance: float = 0.001,
+        warning_significance: float = 0.01,
         correction: str = "holm",
     ) -> None: ...
 
 
 class HellingerDistance(FeatureDriftDetector):
-    """Hellinger's distance of each feature, from 0 to 1: bounded, and at ease with empty cells.
+    """The Hellinger distance of each feature, from 0 to 1: bounded, and defined for empty cells.
 
-    Numbers are counted between quantiles of the reference, nominal values by themselves, missing ones in a cell of
-    their own. A feature has moved if its distance reaches `threshold` and the chi-square test of its counts is
-    significant.
+    Numbers are binned by quantiles of the reference; each nominal value has a cell, and so have missing values. A
+    feature has drifted if its distance reaches `min_effect` and the chi-square test of its counts is significant.
 
     Parameters
     ----------
     reference_size
-        How many rows the newest ones are compared with: the first of the stream, or a sample of the table that
-        `fit` is given.
+        Number of rows in the reference: the first rows of the stream, or a sample of the table passed to `fit`.
     window_size
-        How many newest rows are compared.
+        Number of newest rows that are compared with the reference.
     check_interval
-        How many rows come between comparisons.
+        Number of rows between comparisons.
     reference
-        "renewed": after a change the reference begins anew with the rows after it. "fixed": it stays, and a change
-        is reported at each comparison as long as it lasts. "sliding": it is the rows directly before the
-        newest, so that slow change is not seen; renewed after a change.
-    bins
-        Between how many quantiles of the reference numbers are counted.
-    threshold
-        The least distance that counts as moved, however significant.
-    alpha
-        The chance of a false alarm at each comparison, over all features together.
-    alpha_warning
-        The same for a warning.
+        "renewed": after drift, the rows after the change point become the reference. "fixed": the reference stays,
+        and drift is reported at each comparison while it lasts. "sliding": the reference is the rows directly
+        before the newest, so that slow drift is not detected; renewed after drift.
+    n_bins
+        Number of bins of a numeric feature, between quantiles of the reference.
+    min_effect
+        Smallest distance that counts as drift, however significant.
+    significance
+        Significance level of drift at each comparison, over all features.
+    warning_significance
+        Significance level of warnings at each comparison, over all features.
     correction
-        How p-values are corrected for the number of features: "holm", "bonferroni", "benjamini_hochberg" or
+        Correction of the p-values for the number of features: "holm", "bonferroni", "benjamini_hochberg" or
         "none"; see `KSTest`.
 
     Examples
@@ -196,42 +192,41 @@ class HellingerDistance(FeatureDriftDetector):
         window_size: int = 200,
         check_interval: int = 50,
         reference: str = "renewed",
-        bins: int = 10,
-        threshold: float = 0.1,
-        alpha: float = 0.001,
-        alpha_warning: float = 0.01,
+        n_bins: int = 10,
+        min_effect: float = 0.1,
+        significance: float = 0.001,
+        warning_significance: float = 0.01,
         correction: str = "holm",
     ) -> None: ...
 
 
 class ChiSquareTest(FeatureDriftDetector):
-    """The chi-square test of each feature: the first choice where features are nominal.
+    """The chi-square test of each feature: the first choice for nominal features.
 
-    Nominal values are counted by themselves, numbers between quantiles of the reference, missing ones in a cell of
-    their own. Values that are expected fewer than five times are put together, and whether they, or missing ones,
-    have become more or fewer is tested exactly (Fisher). `statistic` is that of the 2 × c table.
+    Each nominal value has a cell, and so have missing values; numbers are binned by quantiles of the reference.
+    Values with an expected count below five are pooled. Fisher's exact test checks whether they, or missing
+    values, have become more or less frequent. `statistic` is that of the 2 × c table.
 
     Parameters
     ----------
     reference_size
-        How many rows the newest ones are compared with: the first of the stream, or a sample of the table that
-        `fit` is given.
+        Number of rows in the reference: the first rows of the stream, or a sample of the table passed to `fit`.
     window_size
-        How many newest rows are compared.
+        Number of newest rows that are compared with the reference.
     check_interval
-        How many rows come between comparisons.
+        Number of rows between comparisons.
     reference
-        "renewed": after a change the reference begins anew with the rows after it. "fixed": it stays, and a change
-        is reported at each comparison as long as it lasts. "sliding": it is the rows directly before the
-        newest, so that slow change is not seen; renewed after a change.
-    bins
-        Between how many quantiles of the reference numbers are counted.
-    alpha
-        The chance of a false alarm at each comparison, over all features together.
-    alpha_warning
-        The same for a warning.
+        "renewed": after drift, the rows after the change point become the reference. "fixed": the reference stays,
+        and drift is reported at each comparison while it lasts. "sliding": the reference is the rows directly
+        before the newest, so that slow drift is not detected; renewed after drift.
+    n_bins
+        Number of bins of a numeric feature, between quantiles of the reference.
+    significance
+        Significance level of drift at each comparison, over all features.
+    warning_significance
+        Significance level of warnings at each comparison, over all features.
     correction
-        How p-values are corrected for the number of features: "holm", "bonferroni", "benjamini_hochberg" or
+        Correction of the p-values for the number of features: "holm", "bonferroni", "benjamini_hochberg" or
         "none"; see `KSTest`.
 
     Examples
@@ -260,8 +255,8 @@ class ChiSquareTest(FeatureDriftDetector):
         window_size: int = 200,
         check_interval: int = 50,
         reference: str = "renewed",
-        bins: int = 10,
-        alpha: float = 0.001,
-        alpha_warning: float = 0.01,
+        n_bins: int = 10,
+        significance: float = 0.001,
+        warning_significance: float = 0.01,
         correction: str = "holm",
     ) -> None: ...

@@ -1,4 +1,4 @@
-"""Detectors for numbers of any size."""
+"""Drift detectors for numbers of any size."""
 
 from __future__ import annotations
 
@@ -12,44 +12,45 @@ __all__ = ["ADWIN", "CUSUM", "KSWIN", "PageHinkley"]
 
 
 class ADWIN(DriftDetector):
-    """Adaptive windowing: a window that is as long as its mean has not changed. A good first choice.
+    """Adaptive windowing: a window that grows while its mean is constant. A good first choice.
 
-    It has one parameter that matters, `delta`, and needs no tuning to the size of the numbers. Memory grows with
-    the logarithm of the window. Detections are River's at the same settings. Warnings, which River's does not
-    give, are the same test at a greater chance of a false alarm, and change nothing in what is found; one holds
-    until the next check.
+    Only one parameter matters, `significance`, and it does not depend on the scale of the values. Memory is
+    logarithmic in the length of the window. With the same settings it detects the same drift as River. Warnings,
+    which River does not give, are the same test at a higher significance level and do not affect drift detection;
+    a warning lasts until the next check.
 
     Parameters
     ----------
-    delta
-        The chance of a false alarm; smaller finds less, later.
+    significance
+        Significance level of drift at each check; a smaller value detects fewer changes, and later.
     clock
-        How many numbers come between checks.
+        Number of values between checks.
     max_buckets
-        How many buckets of each size are kept; more see smaller changes and take more memory.
+        Maximum number of buckets of each size; more buckets detect smaller changes and use more memory.
     min_window_length
-        How many numbers each side of a cut must have.
+        Minimum number of values on each side of a cut.
     grace_period
-        How many numbers come before the first check.
+        Number of initial values without a check.
     restart
-        Whether a change ends the window, as in River. If not, the side after the cut stays, as in the paper.
-    warning_delta
-        The chance of a false alarm that is a warning, at least `delta`; `delta` for no warnings. None is ten times
-        `delta`, as in the pairs of detectors of adaptive random forests, and at most its root.
+        Clear the window after drift, as in River; otherwise keep the values after the cut, as in the paper.
+    warning_significance
+        Significance level of warnings, at least `significance`; equal to `significance` for no warnings. None
+        stands for ten times `significance`, as in the pairs of detectors of adaptive random forests, but at most
+        its square root.
 
     Examples
     --------
     >>> from millstream import drift
     >>> detector = drift.ADWIN()
-    >>> for place, error in enumerate([0, 0, 0, 1] * 250 + [0, 1, 1, 0] * 250):
+    >>> for row, error in enumerate([0, 0, 0, 1] * 250 + [0, 1, 1, 0] * 250):
     ...     before = detector.warning_detected
     ...     detector.update(error)
     ...     if detector.warning_detected and not before:
-    ...         print("a warning at", place, detector.direction, detector.change_point)
+    ...         print("warning at", row, detector.direction, detector.change_point)
     ...     if detector.drift_detected:
-    ...         print("a change at", place, detector.direction, detector.change_point)
-    a warning at 1087 up 992
-    a change at 1119 up 992
+    ...         print("drift at", row, detector.direction, detector.change_point)
+    warning at 1087 up 992
+    drift at 1119 up 992
     >>> detector.width, detector.total, detector.variance
     (880, 440.0, 0.25)
 
@@ -63,28 +64,28 @@ class ADWIN(DriftDetector):
     @forwarded
     def __init__(
         self,
-        delta: float = 0.002,
+        significance: float = 0.002,
         clock: int = 32,
         max_buckets: int = 5,
         min_window_length: int = 5,
         grace_period: int = 10,
         restart: bool = True,
-        warning_delta: float | None = None,
+        warning_significance: float | None = None,
     ) -> None: ...
 
     @property
     def width(self) -> int:
-        """How many numbers are in the window."""
+        """Number of values in the window."""
         return int(self._known()["width"])
 
     @property
     def total(self) -> float:
-        """The sum of the numbers in the window."""
+        """Sum of the values in the window."""
         return float(self._known()["total"])
 
     @property
     def variance(self) -> float:
-        """The variance of the numbers in the window. River's is the sum of squares, `width` times as much."""
+        """Variance of the values in the window. River's `variance` is the sum of squares, `width` times this."""
         return float(self._known()["variance"])
 
     def _known(self) -> Any:
@@ -94,19 +95,19 @@ class ADWIN(DriftDetector):
 class CUSUM(DriftDetector):
     """The cumulative sum of deviations from the mean, never below 0. Cheap.
 
-    `delta` and `threshold` are in the units of the numbers; tune them to the stream. Half of `threshold` is a
-    warning.
+    `allowance` and `threshold` are in the units of the values; tune them to the stream. A warning is given at half
+    of `threshold`.
 
     Parameters
     ----------
-    min_instances
-        How many numbers must come before a change may be found.
-    delta
-        Deviations from the mean that are tolerated.
+    grace_period
+        Number of initial values without a detection.
+    allowance
+        Deviation from the mean that is tolerated at each value.
     threshold
-        The cumulative deviation that is a change.
+        Cumulative deviation above which drift is detected.
     mode
-        Which changes of the mean to look for: "both", "up" or "down".
+        Direction of the changes to detect: "both", "up" or "down".
 
     Examples
     --------
@@ -123,34 +124,34 @@ class CUSUM(DriftDetector):
 
     @forwarded
     def __init__(
-        self, min_instances: int = 30, delta: float = 0.005, threshold: float = 50.0, mode: str = "both"
+        self, grace_period: int = 30, allowance: float = 0.005, threshold: float = 50.0, mode: str = "both"
     ) -> None: ...
 
 
 class KSWIN(DriftDetector):
-    """The Kolmogorov-Smirnov test between the newest numbers of a window and older ones.
+    """The Kolmogorov-Smirnov test between the newest values of a window and older ones.
 
-    Sees any change of the distribution, such as a wider spread around the same mean. It tests at every number, so
-    `alpha` must be small. The bound on the distance is the paper's, √(−ln(alpha) / stat_size), which is that of a
-    chance of about 2 `alpha` at each test; River has these names and parameters too, and compares a p-value with
-    `alpha`. Ten times `alpha` is a warning.
+    It detects any change of the distribution, such as a wider spread around the same mean. It tests at every
+    value, so `significance` must be small. The bound on the distance is that of the paper, √(−ln(significance) /
+    stat_size), for which the significance level of each test is about twice the value of this parameter. River has
+    the same parameters, and compares a p-value with its `alpha`. A warning is given at ten times `significance`.
 
     Parameters
     ----------
-    alpha
-        About half of the chance of a false alarm at each number.
+    significance
+        About half of the significance level of the test at each value.
     window_size
-        How many numbers the window has.
+        Number of values in the window.
     stat_size
-        How many of them are the newest; as many are drawn from the older ones.
+        Number of newest values, and of older values in the random sample they are compared with.
     seed
-        Of the draws.
+        Seed of the random sample of older values.
 
     Examples
     --------
     >>> from millstream import drift
     >>> narrow, wide = [-0.1, 0.1] * 150, [-3.0, 3.0] * 150
-    >>> drift.KSWIN(alpha=0.001).update_many(narrow + wide).tolist()
+    >>> drift.KSWIN(significance=0.001).update_many(narrow + wide).tolist()
     [328]
 
     References
@@ -159,32 +160,32 @@ class KSWIN(DriftDetector):
     """
 
     name = "drift.KSWIN"
-    unsupported = {"window": "update_many(window) tells it the first numbers"}
+    unsupported = {"window": "pass the first values to update_many"}
 
     @forwarded
     def __init__(
-        self, alpha: float = 0.005, window_size: int = 100, stat_size: int = 30, seed: int = 0
+        self, significance: float = 0.005, window_size: int = 100, stat_size: int = 30, seed: int = 0
     ) -> None: ...
 
 
 class PageHinkley(DriftDetector):
-    """The Page-Hinkley test: has the mean changed? Cheap, and quick to see an abrupt change.
+    """The Page-Hinkley test for a change of the mean. Cheap, and fast at abrupt changes.
 
-    `delta` and `threshold` are in the units of the numbers; tune them to the stream. Changes are River's at the
-    same settings; half of `threshold` is a warning.
+    `allowance` and `threshold` are in the units of the values; tune them to the stream. With the same settings it
+    detects the same drift as River. A warning is given at half of `threshold`.
 
     Parameters
     ----------
-    min_instances
-        How many numbers must come before a change may be found.
-    delta
-        Deviations from the mean that are tolerated.
+    grace_period
+        Number of initial values without a detection.
+    allowance
+        Deviation from the mean that is tolerated at each value.
     threshold
-        The cumulative deviation that is a change.
-    alpha
-        How much of the cumulative deviation stays with each number; 1 forgets nothing.
+        Cumulative deviation above which drift is detected.
+    forgetting
+        Factor by which cumulative deviations are multiplied at each value; 1 forgets nothing.
     mode
-        Which changes of the mean to look for: "both", "up" or "down".
+        Direction of the changes to detect: "both", "up" or "down".
 
     Examples
     --------
@@ -203,9 +204,9 @@ class PageHinkley(DriftDetector):
     @forwarded
     def __init__(
         self,
-        min_instances: int = 30,
-        delta: float = 0.005,
+        grace_period: int = 30,
+        allowance: float = 0.005,
         threshold: float = 50.0,
-        alpha: float = 0.9999,
+        forgetting: float = 0.9999,
         mode: str = "both",
     ) -> None: ...

@@ -1,4 +1,4 @@
-"""Several detectors at once beside a model, and what kind of drift they see."""
+"""Several drift detectors beside a model, and the kind of drift they detect."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from millstream.base import Features, Model
 from millstream.drift.base import takes_rows
 from millstream.drift.event import Event
 from millstream.drift.monitored import Monitored
-from millstream.drift.row_counter import Places
+from millstream.drift.row_counter import RowCounter
 from millstream.errors import InvalidState, InvalidType, InvalidValue, MillstreamError
 from millstream.roles import LEARNERS, one_of, role_of
 
 __all__ = ["Event", "Monitor"]
 
 _NAME = "drift.Monitor"
-#: How the files of monitors began before they had the format of models.
+#: First bytes of monitor files before they had the format of models.
 _JSON_FORMAT = b'{"format": "millstream.drift.Monitor 1"'
-#: Updates from one copy of the detectors to the next, which is what leads back when one of them refuses.
+#: Number of updates between copies of the detectors, which are restored when one of them rejects an update.
 _KEPT = 64
-#: Events that are kept: a detector that finds something in every row must not fill the memory.
+#: Maximum number of events that are kept: a detector with an event in every row must not fill the memory.
 _MOST_EVENTS = 10_000
 
 
@@ -57,7 +57,7 @@ class Monitor:
     ----------
     detectors
         Detectors as a list, or a dict by name: those of `drift`, or your own with `update` and `drift_detected`;
-        one with `drifting_features` is told rows.
+        one with `drifting_features` receives rows.
     together
         Largest distance in rows at which real and virtual drift count as one event of both kinds.
     loss
@@ -91,16 +91,16 @@ class Monitor:
             )
         self.together, self.loss = together, loss
         self._detectors = _named(detectors)
-        #: The newest 10,000 drift events, the oldest of them first, and how many there were in all.
+        #: The newest 10,000 drift events, oldest first, and the total number.
         self.events: list[Event] = []
         self.event_count = 0
-        #: The newest 10,000 improvements (errors fell, which is not drift), and how many there were in all.
+        #: The newest 10,000 improvements (errors fell, which is not drift), and the total number.
         self.improvements: list[Event] = []
         self.improvement_count = 0
-        #: Rows seen, and labels heard, those included to which the model had no answer.
+        #: Numbers of rows and labels received, including labels of rows without a prediction.
         self.rows = self.labels = 0
-        self._places = Places()
-        #: The row at which each kind was last seen.
+        self._places = RowCounter()
+        #: The row at which each kind of drift last occurred.
         self._last: dict[str, int] = {}
         self._newest: list[Event] = []
         self._before: dict[str, Any] | None = None
@@ -113,16 +113,16 @@ class Monitor:
 
     @property
     def watched(self) -> dict[str, list[str]]:
-        """The names of the detectors that are told "errors", and of those that are told "rows"."""
+        """The names of the detectors that receive "errors", and of those that receive "rows"."""
         rows = [name for name, detector in self._detectors.items() if takes_rows(detector)]
         return {"errors": [name for name in self._detectors if name not in rows], "rows": rows}
 
     @property
     def memory(self) -> int:
-        """Bytes that the detectors, the copies of them that lead back, and the events hold."""
+        """Memory of the detectors, of the copies of them for rollback, and of the events, in bytes."""
         parts = [*self._detectors.values(), *(self._before or {}).values()]
         held = sum(map(held_by, parts))
-        # All of them are about as large as one, and evaluations ask often.
+        # All entries have about the same size, and evaluations ask often.
         lists: list[list[Any]] = [self._since, self.events, self.improvements]
         return held + sum(memory_of(each[-1:]) * len(each) for each in lists)
 
@@ -144,83 +144,85 @@ class Monitor:
     ) -> list[Event]:
         """Pass a row, a label with its prediction, or both; returns the drift events that this caused.
 
-        A label that comes with its row is of that row. One that comes later is of the row after that of the label
-        before, unless `row`, counted from 0, says which row it is of. A prediction of None, of a model that knows
-        nothing yet, is not judged, and a `y_true` of None is a label that never came; both count as rows all the
-        same. Instead of a row, x may be a number: how wrong the model was, if you have judged it yourself, for the
-        detectors of errors. All detectors are told, or none: if one refuses, all are as they were.
+        A label that comes with its row belongs to that row. A later label belongs to the row after that of the
+        previous label, unless `row` gives its row, counted from 0. A prediction of None, from a model that has
+        learned nothing, produces no error, and a `y_true` of None is a label that never arrived; both count as
+        rows. Instead of a row, x may be a number: the error of the model, computed by the caller, for the
+        detectors of errors. The update is atomic: if a detector rejects it, all are unchanged.
         """
         error: float | None = None
-        heard = y_true is not None
+        labelled = y_true is not None
         if x is not None and not isinstance(x, Mapping) and not hasattr(x, "__len__"):
-            x, error, heard = None, self._given_error(x, y_true, y_pred), True
+            x, error, labelled = None, self._given_error(x, y_true, y_pred), True
         elif y_true is not None and y_pred is not None:
             error = self._error(y_true, y_pred)
-        place = self._place(x is not None, row)
+        at_row = self._label_row(x is not None, row)
         if self._before is None or len(self._since) >= _KEPT:
             self._before, self._since = copy.deepcopy(self._detectors), []
         try:
-            told = self._tell(x, error)
+            updated = self._update_detectors(x, error)
         except BaseException:
-            # Some have heard of it.
+            # Some detectors are already updated.
             self._go_back(self._since)
             raise
         self._since.append((dict(x) if isinstance(x, Mapping) else x, error))
-        if heard or (x is None and y_pred is not None):
-            self._places.next = place + 1
+        if labelled or (x is None and y_pred is not None):
+            self._places.next = at_row + 1
         if error is not None:
-            self._places.judge(place)
+            self._places.judge(at_row)
         self.rows += x is not None
-        self.labels += heard
-        return self._noted(told, place)
+        self.labels += labelled
+        return self._record(updated, at_row)
 
     def _given_error(self, x: Any, y_true: Any, y_pred: Any) -> float:
         if y_true is not None or y_pred is not None or not isinstance(x, numbers.Real):
             raise InvalidType(f"drift.Monitor: x must be a row of features, got {quoted(x)}")
         if not self.watched["errors"]:
-            told = f"{', '.join(self._detectors)} {'is' if len(self._detectors) == 1 else 'are'} told rows"
-            raise InvalidType(f"drift.Monitor: x must be a row of features, as {told}, got the number {quoted(x)}")
+            names = f"{', '.join(self._detectors)} {'is' if len(self._detectors) == 1 else 'are'} for rows"
+            raise InvalidType(
+                f"drift.Monitor: x must be a row of features, as {names}, got the number {quoted(x)}"
+            )
         try:
             return float(x)
         except OverflowError:
             raise InvalidValue(f"drift.Monitor: x must fit in a float, got {quoted(x)}") from None
 
-    def _place(self, saw: bool, row: Any) -> int:
-        """The row that a label is of."""
+    def _label_row(self, has_row: bool, row: Any) -> int:
+        """The row that a label belongs to."""
         if row is None:
-            return self.rows if saw else self._places.next
+            return self.rows if has_row else self._places.next
         if isinstance(row, bool) or not isinstance(row, numbers.Integral):
             raise InvalidType(f"drift.Monitor: row must be a whole number, got {quoted(row)}")
-        place, seen = int(row), self.rows + saw
-        if place < 0 or (seen and place >= seen):
+        index, seen = int(row), self.rows + has_row
+        if index < 0 or (seen and index >= seen):
             which = f"a row that was seen, from 0 to {seen - 1}" if seen else "counted from 0"
-            raise InvalidValue(f"drift.Monitor: row must be {which}, got {place}")
-        return place
+            raise InvalidValue(f"drift.Monitor: row must be {which}, got {index}")
+        return index
 
     def _go_back(self, since: list[tuple[Any, float | None]]) -> None:
-        """Back to the copies of the detectors, and on with what came since."""
+        """Restore the copies of the detectors, and repeat the updates since."""
         if self._before is not None:
             self._detectors, self._before, self._since = self._before, None, []
             for each in since:
-                self._tell(*each)
+                self._update_detectors(*each)
 
-    def _tell(self, x: Any, error: float | None) -> list[str]:
-        told = []
+    def _update_detectors(self, x: Any, error: float | None) -> list[str]:
+        updated = []
         for name, detector in self._detectors.items():
             value = x if takes_rows(detector) else error
             if value is not None:
                 detector.update(value)
-                told.append(name)
-        return told
+                updated.append(name)
+        return updated
 
-    def _noted(self, told: list[str], place: int) -> list[Event]:
+    def _record(self, updated: list[str], at_row: int) -> list[Event]:
         self._newest = []
-        for name in told:
+        for name in updated:
             detector = self._detectors[name]
             if not detector.drift_detected:
                 continue
             own = "virtual" if takes_rows(detector) else "real"
-            at = self.rows - 1 if own == "virtual" else place
+            at = self.rows - 1 if own == "virtual" else at_row
             kind, found = "improvement", self.improvements
             if _improved(detector):
                 self.improvement_count += 1
@@ -239,14 +241,14 @@ class Monitor:
         return list(self._newest)
 
     def _begin(self, detector: Any, kind: str) -> int | None:
-        """The row with which a change began, of which the detector only knows how many values ago it was."""
+        """The row of the estimated change point, which the detector counts in its own updates."""
         begin = getattr(detector, "change_point", None)
         if begin is None:
             return None
         count = self.rows if kind == "virtual" else self._places.judged
-        # It may have been told others before it came here.
-        told = getattr(detector, "updates", count)
-        value = max(count - (told - begin), 0)
+        # The detector may have received values before it was added.
+        updates = getattr(detector, "updates", count)
+        value = max(count - (updates - begin), 0)
         return value if kind == "virtual" else self._places.row_of(value)
 
     def _error(self, y_true: Any, y_pred: Any) -> float:
@@ -259,17 +261,17 @@ class Monitor:
         return float(y_true != y_pred)
 
     def update_many(self, X: Any = None, y_true: Any = None, y_pred: Any = None) -> list[Event]:
-        """`update` with each row; returns all drift events. If a row is refused, nothing has happened."""
+        """Call `update` with each row; returns all drift events. Atomic: if a row is rejected, nothing changes."""
         from millstream import _frames
 
         rows = [None] * len(y_true) if X is None else list(_frames.dicts(X))
         truths = [None] * len(rows) if y_true is None else _listed(y_true)
-        said = [None] * len(rows) if y_pred is None else _listed(y_pred)
-        if not len(rows) == len(truths) == len(said):
-            counts = f"{len(rows)} rows, {len(truths)} truths and {len(said)} predictions"
-            raise InvalidValue(f"drift.Monitor: {counts}; give as many of each")
+        predictions = [None] * len(rows) if y_pred is None else _listed(y_pred)
+        if not len(rows) == len(truths) == len(predictions):
+            counts = f"{len(rows)} rows, {len(truths)} truths and {len(predictions)} predictions"
+            raise InvalidValue(f"drift.Monitor: X, y_true and y_pred must have the same length, got {counts}")
         before, found = copy.deepcopy(self.__dict__), []
-        for row, each in enumerate(zip(rows, truths, said, strict=True)):
+        for row, each in enumerate(zip(rows, truths, predictions, strict=True)):
             try:
                 found += self.update(*each)
             except BaseException as error:
@@ -280,40 +282,40 @@ class Monitor:
         return found
 
     def step_one(self, model: Any, x: Features, y: Any, w: float = 1.0) -> Any:
-        """Predict with a model, watch, then let it learn. Returns what was predicted.
+        """Predict with a model, update the detectors, then let the model learn. Returns the prediction.
 
-        If the model refuses to learn the example, nothing was seen of it either.
+        If the model rejects the example, the monitor is unchanged.
         """
-        said = model.predict_one(x)
+        prediction = model.predict_one(x)
         counts = (
             *(self.rows, self.labels, self.event_count, self.improvement_count),
             *(self._newest, dict(self._last)),
         )
         places = self._places.mark()
         kept = [(each, len(each), each[: len(self._detectors)]) for each in (self.events, self.improvements)]
-        self.update(x, y, said)
+        self.update(x, y, prediction)
         try:
             teach(model, x, y, w)
         except BaseException:
             self._go_back(self._since[:-1])
             added = self.event_count - counts[2], self.improvement_count - counts[3]
             for (found, length, oldest), count in zip(kept, added, strict=True):
-                # The newest events may have pushed some of the oldest out.
+                # The newest events may have displaced some of the oldest.
                 rest = len(found) - count
                 found[:] = oldest[: length - rest] + found[:rest]
             self.rows, self.labels, self.event_count, self.improvement_count, self._newest, self._last = counts
             self._places.go_back(places)
             raise
-        return said
+        return prediction
 
     def beside(self, model: Any) -> Monitored:
-        """The model with this monitor beside it: a model too, for `evaluate.prequential` and pipelines."""
+        """A model that combines the given one with this monitor, for `evaluate.prequential` and pipelines."""
         if role_of(model) not in LEARNERS:
-            raise InvalidType(f"drift.Monitor: a model is {one_of(LEARNERS)}, got {quoted(model)}")
+            raise InvalidType(f"drift.Monitor: model must be {one_of(LEARNERS)}, got {quoted(model)}")
         return Monitored(model, self)
 
     def clone(self) -> Self:
-        """A monitor with the same detectors that has seen nothing."""
+        """A monitor with the same detectors in their initial state."""
         detectors = {name: unlearned_copy(detector) for name, detector in self._detectors.items()}
         return type(self)(detectors, together=self.together, loss=self.loss)
 
@@ -329,9 +331,9 @@ class Monitor:
         return frame(columns, kind)
 
     def to_bytes(self) -> bytes:
-        """The whole monitor as plain data, if no detector is of your own and no loss; pickle works for all."""
+        """The monitor as bytes, without code. A loss or detectors of your own need pickle."""
         if self.loss is not None or not all(hasattr(each, "to_bytes") for each in self._detectors.values()):
-            raise InvalidType("drift.Monitor: with Python parts it cannot be saved as data; use pickle")
+            raise InvalidType("drift.Monitor: a loss or detectors in Python cannot be saved as data; use pickle")
         packed = {
             name: base64.b64encode(detector.to_bytes()).decode() for name, detector in self._detectors.items()
         }
@@ -346,7 +348,7 @@ class Monitor:
             "event_count": self.event_count,
             "improvements": [asdict(event) for event in self.improvements],
             "improvement_count": self.improvement_count,
-            # How many of the last events the last update brought.
+            # Number of events of the last update.
             "newest": len(self._newest),
         }
         description = {"name": _NAME, "parameters": {"detectors": list(packed), "together": self.together}}
@@ -354,7 +356,7 @@ class Monitor:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """The monitor that `to_bytes` gave, ready to go on."""
+        """The monitor that `to_bytes` saved, ready to continue."""
         return cls._from_json(data) if data.startswith(_JSON_FORMAT) else cls._revive(_core.SavedFile(data))
 
     @classmethod
@@ -376,8 +378,8 @@ class Monitor:
             improved = int(state.get("improvement_count", 0))
             if not 0 <= newest <= len(events) <= count or improved < len(improvements):
                 raise ValueError("events")
-            # One that was saved before it held them judged every label.
-            places = Places.from_data(state["places"], labels) if "places" in state else Places(labels)
+            # In older files every label has an error.
+            places = RowCounter.from_data(state["places"], labels) if "places" in state else RowCounter(labels)
             last = {str(kind): int(row) for kind, row in state["last"].items()}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise InvalidState("drift.Monitor: not a saved monitor") from None
@@ -393,7 +395,7 @@ class Monitor:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_places" not in state:
-            self._places = Places(self.labels)
+            self._places = RowCounter(self.labels)
         if "improvements" not in state:
             self.improvements, self.improvement_count = [], 0
             self._separate_improvements()
@@ -413,12 +415,12 @@ class Monitor:
             if event.detector in of_errors:
                 self._last["real"] = event.row
 
-    #: Written whole or not at all, as models are.
+    #: Written atomically, like models.
     save = Model.save
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The monitor that `save` wrote."""
+        """Load a monitor that `save` wrote."""
         return cls.from_bytes(Path(path).read_bytes())
 
     def _table(self, most: int = 20) -> tuple[list[str], list[list[str]]]:
@@ -437,7 +439,7 @@ class Monitor:
         return head, rows
 
     def _code(self) -> str:
-        """How it is made anew."""
+        """The constructor call."""
         plain = list(self._detectors) == list(_named(list(self._detectors.values())))
         made = list(self._detectors.values()) if plain else self._detectors
         rest = f", together={self.together}" if self.together != 500 else ""
@@ -468,19 +470,19 @@ def _named(given: Any) -> dict[str, Any]:
     for name, detector in pairs:
         if isinstance(detector, type) or not hasattr(detector, "drift_detected"):
             raise InvalidType(
-                f"drift.Monitor: a detector has update(…) and drift_detected, got {shown_part(detector)}"
+                f"drift.Monitor: a detector must have update(…) and drift_detected, got {shown_part(detector)}"
             )
         title, number = str(name or type(detector).__name__), 2
         while title in detectors:
             title, number = f"{name or type(detector).__name__} {number}", number + 1
         detectors[title] = detector
     if not detectors:
-        raise InvalidValue("drift.Monitor: there is no detector")
+        raise InvalidValue("drift.Monitor: detectors must contain at least one detector, got none")
     return detectors
 
 
 def _improved(detector: Any) -> bool:
-    """Whether what a detector has found is that errors fall."""
+    """Whether a detector has found falling errors."""
     return not takes_rows(detector) and getattr(detector, "direction", None) == "down"
 
 
@@ -489,7 +491,7 @@ def _events(data: list[dict[str, Any]]) -> list[Event]:
 
 
 def _is_fraction(value: Any) -> bool:
-    """Whether it is a number that is no class: whole numbers and booleans may be."""
+    """Whether a value is a number but not a class; integers and booleans may be classes."""
     return isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
 
 

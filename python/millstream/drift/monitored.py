@@ -15,7 +15,7 @@ __all__ = ["Monitored", "monitor_of"]
 
 
 class Monitored(Wrapper):
-    """A model with a monitor beside it, which is told each example before it is learned."""
+    """A model with a monitor, which receives each example before it is learned."""
 
     def __init__(self, model: Any, monitor: Monitor) -> None:
         self.model, self.monitor = model, monitor
@@ -23,7 +23,7 @@ class Monitored(Wrapper):
 
     @property
     def memory(self) -> int:
-        """Bytes that the model and the monitor hold."""
+        """Memory of the model and the monitor, in bytes."""
         return held_by(self.model) + self.monitor.memory
 
     def _predict_one(self, x: Features) -> Any:
@@ -35,11 +35,11 @@ class Monitored(Wrapper):
         return self.model.predict_proba_one(x)
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
-        """Learn one example, after the monitor was told of it."""
+        """Learn one example, after the monitor has received it."""
         self.monitor.step_one(self.model, x, y, w)
 
     def _return_to(self, before: Monitored) -> None:
-        # In place: who made them has both, too.
+        # In place: the caller holds references to both.
         restore(self.model, before.model)
         self.monitor.__dict__.update(before.monitor.__dict__)
 

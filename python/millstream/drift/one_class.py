@@ -1,4 +1,4 @@
-"""How many new rows lie outside of where the old ones are dense?"""
+"""A drift detector that counts outliers among the new rows."""
 
 from __future__ import annotations
 
@@ -9,36 +9,34 @@ __all__ = ["OCDD"]
 
 
 class OCDD(FeatureDriftDetector):
-    """The one-class drift detector: how many of the newest rows are outliers among the old?
+    """The one-class drift detector: the fraction of the newest rows that are outliers among the old ones.
 
-    It sees rows from where none were before, in many features at once or far off in one; a moderate shift of one
-    among many features hardly changes how far rows are from the others, and is for `KSTest`. A one-class support
-    vector machine with a Gaussian kernel learns part of the reference, and the rest says what share of outliers is
-    usual. `estimation` is the share of outliers among the newest rows. `statistic` is each feature's share in what
-    puts rows outside; features are named as in `D3`.
+    It detects rows in a new region, in many features at once or far away in one. A moderate shift of one among
+    many features hardly changes the distances between rows; use `KSTest` for it. A one-class support vector
+    machine with a Gaussian kernel learns part of the reference, and the rest gives the expected fraction of
+    outliers. `estimation` is the fraction of outliers among the newest rows. `statistic` is the contribution of
+    each feature to their distance, as a fraction. The drifted features are determined as in `D3`.
 
     Parameters
     ----------
     reference_size
-        How many rows the newest ones are compared with: the first of the stream, or a sample of the table that
-        `fit` is given.
+        Number of rows in the reference: the first rows of the stream, or a sample of the table passed to `fit`.
     window_size
-        How many newest rows are compared.
+        Number of newest rows that are compared with the reference.
     check_interval
-        How many rows come between comparisons.
+        Number of rows between comparisons.
     reference
-        Whether the reference is "renewed" after a change, "fixed", or "sliding", the rows directly before the
-        newest; see `KSTest`.
+        "renewed" after drift, "fixed", or "sliding" (the rows directly before the newest); see `KSTest`.
     nu
-        The share of outliers among the rows that are learned.
-    threshold
-        The least share of outliers that is a change, however significant.
-    alpha
-        The chance of a false alarm at each comparison.
-    alpha_warning
-        The same for a warning.
+        Fraction of outliers among the training rows.
+    min_effect
+        Smallest fraction of outliers that counts as drift, however significant.
+    significance
+        Significance level of drift at each comparison.
+    warning_significance
+        Significance level of warnings at each comparison.
     correction
-        How the p-values of features are corrected for their number, before they are named; see `KSTest`.
+        Correction of the p-values for the number of features, in naming the drifted features; see `KSTest`.
 
     Examples
     --------
@@ -67,8 +65,8 @@ class OCDD(FeatureDriftDetector):
         check_interval: int = 50,
         reference: str = "renewed",
         nu: float = 0.1,
-        threshold: float = 0.3,
-        alpha: float = 0.001,
-        alpha_warning: float = 0.01,
+        min_effect: float = 0.3,
+        significance: float = 0.001,
+        warning_significance: float = 0.01,
         correction: str = "holm",
     ) -> None: ...

@@ -1,4 +1,4 @@
-"""A model that is replaced when its errors have changed."""
+"""A model that is replaced when its errors drift."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from millstream.roles import LEARNERS, REGRESSOR, one_of, role_of
 
 __all__ = ["DriftRetrainingClassifier", "Retrain"]
 
-#: Errors beyond this are told as this, as in the core.
+#: Larger errors are clipped to this value, as in the core.
 _LARGEST_ERROR = 1e100
 
 
 class Retrain(Wrapper):
-    """A model that is replaced when a drift detector finds that its errors have changed.
+    """A model that is replaced when a drift detector finds drift in its errors.
 
-    Choose it to let a learner forget that does not forget by itself, such as naive Bayes: it learns as ever until
-    the world changes. The detector is told the error of each prediction before its example is learned: 0 or
-    1, or the absolute error of a regressor. At a warning another model begins to learn in the background; it is
-    forgotten when the warning passes, and takes the model's place at a change. Then it has learned what came since
-    the warning, and nothing of what came before. If errors have become fewer, nothing is replaced.
+    Choose it for a learner that does not forget, such as naive Bayes: it learns without forgetting until the
+    stream changes. The detector receives the error of each prediction before its example is learned: 0 or 1, or
+    the absolute error of a regressor. At a warning a background model starts training. It is dropped when the
+    warning passes, and replaces the model at drift. It has then learned exactly the examples since the warning. A
+    decrease of the errors replaces nothing.
 
-    All detectors here give warnings; a second, more sensitive detector can be given instead. Where there was no
-    warning, a model begins anew at the change. With `DDM` and `RDDM` a model that made no error during their
-    `warm_start` is replaced at its first error.
+    All detectors here give warnings; a second, more sensitive detector can give them instead. Without a warning,
+    an untrained model replaces the model at drift. With `DDM` and `RDDM` a model without an error during their
+    `grace_period` is replaced at its first error.
 
-    `model` is the model at work, `background` the one that grows, `detector` and `warning_detector` what watches,
-    as they are now; native ones are copies. What was given stays as it was, and is in `parameters`, of which
-    `clone()` makes another.
+    `model` is the active model and `background` the background model. `detector` and `warning_detector` are the
+    detectors in their current state. Native ones are copies. The given components are unchanged and available in
+    `parameters`, from which `clone()` makes an untrained copy.
 
     Parameters
     ----------
     model
-        The classifier or regressor: any native model or pipeline, or one of your own in Python, which is cloned.
+        Classifier or regressor: any native model or pipeline, or a Python model of your own, which is cloned.
     detector
-        What watches its errors; one of your own needs `update(x)` and `drift_detected`.
+        Drift detector for its errors; one of your own needs `update(x)` and `drift_detected`.
     warm
-        Whether a model grows in the background from the warning on. If not, one that has learned nothing but the
-        newest example takes the place.
+        Train a background model from the warning on. Otherwise the replacement has learned only the newest
+        example.
     warning_detector
-        A second detector, whose changes count as warnings. They do not pass; at a newer one the model in the
-        background begins anew.
+        Second detector, whose drifts count as warnings. These warnings do not pass, and each new one restarts the
+        background model.
 
     Examples
     --------
@@ -125,47 +125,47 @@ class Retrain(Wrapper):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was given."""
+        """The given parameters."""
         return dict(self._given)
 
     @property
     def model(self) -> Any:
-        """The model at work; a native one as a copy that has learned the same."""
+        """The active model; a native one as a copy in its current state."""
         return self._now
 
     @property
     def background(self) -> Any:
-        """The model that grows since a warning, or None."""
+        """The background model, trained since a warning, or None."""
         return self._background
 
     @property
     def detector(self) -> Any:
-        """What watches the errors, as it is now."""
+        """The drift detector in its current state."""
         return self._watch
 
     @property
     def warning_detector(self) -> Any:
-        """What watches them for warnings, as it is now, or None."""
+        """The warning detector in its current state, or None."""
         return self._warner
 
     @property
     def replaced(self) -> int:
-        """How often the model was replaced."""
+        """Number of replacements of the model."""
         return self._replaced
 
     @property
     def growing(self) -> bool:
-        """Whether another model grows in the background."""
+        """Whether a background model is being trained."""
         return self._background is not None
 
     @property
     def learned(self) -> int:
-        """How many examples were learned."""
+        """Number of learned examples."""
         return self._learned
 
     @property
     def classes(self) -> list[Label]:
-        """The classes that the model knows."""
+        """The classes that the model has learned."""
         return list(getattr(self._now, "classes", ()))
 
     def _predict_one(self, x: Features) -> Any:
@@ -183,50 +183,53 @@ class Retrain(Wrapper):
             raise error.by(self.name) from None
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
-        """Learn one example, and hear how wrong the model was about it."""
+        """Learn one example, and update the detectors with the error of its prediction."""
         check_example(self.name, self.role, y, w)
         if w == 0.0:
             return
-        said = self._predict_one(x)
+        prediction = self._predict_one(x)
         teach(self._now, x, y, w)
         self._learned += 1
-        advice = "nothing" if said is None else self._tell(said, y)
-        if advice == "well":
+        action = "keep" if prediction is None else self._action(prediction, y)
+        if action == "drop":
             self._background = None
-        elif advice == "anew" or (advice == "grow" and self._background is None):
-            self._background = self._fresh()
+        elif action == "restart" or (action == "start" and self._background is None):
+            self._background = self._untrained()
         if self._background is not None:
             self._background = _taught(self._background, x, y, w)
-        if advice == "replace":
-            grown = _taught(self._fresh(), x, y, w) if self._background is None else self._background
-            self._now = self._fresh() if grown is None else grown
+        if action == "replace":
+            model = _taught(self._untrained(), x, y, w) if self._background is None else self._background
+            self._now = self._untrained() if model is None else model
             self._background = None
             self._replaced += 1
 
-    def _fresh(self) -> Any:
-        """A model that has learned nothing."""
+    def _untrained(self) -> Any:
+        """An untrained copy of the model."""
         return unlearned_copy(self._given["model"])
 
-    def _tell(self, said: Any, y: Any) -> str:
-        """What the error means for the models."""
-        error = min(abs(float(said) - float(y)), _LARGEST_ERROR) if self.role is REGRESSOR else float(said != y)
+    def _action(self, prediction: Any, y: Any) -> str:
+        """Update the detectors with an error; returns what to do with the models."""
+        if self.role is REGRESSOR:
+            error = min(abs(float(prediction) - float(y)), _LARGEST_ERROR)
+        else:
+            error = float(prediction != y)
         self._watch.update(error)
         if self._watch.drift_detected:
             if getattr(self._watch, "direction", None) == "down":
-                return "nothing"
+                return "keep"
             self._warner = unlearned_copy(self._given["warning_detector"])
             return "replace"
         if not self.warm:
-            return "nothing"
+            return "keep"
         if self._warner is not None:
             self._warner.update(error)
             down = getattr(self._warner, "direction", None) == "down"
-            return "anew" if self._warner.drift_detected and not down else "nothing"
+            return "restart" if self._warner.drift_detected and not down else "keep"
         down = getattr(self._watch, "direction", None) == "down"
-        return "grow" if getattr(self._watch, "warning_detected", False) and not down else "well"
+        return "start" if getattr(self._watch, "warning_detected", False) and not down else "drop"
 
     def inspect(self) -> Any:
-        """How often the model was replaced and how it is now, as plain data."""
+        """The number of replacements and the current model, as plain data."""
         inner = self._now.inspect() if callable(getattr(self._now, "inspect", None)) else None
         estimate = getattr(self._watch, "estimation", None)
         found = {"replaced": self._replaced, "growing": self.growing, "estimated_error": estimate}
@@ -234,18 +237,18 @@ class Retrain(Wrapper):
 
 
 def _check_size(who: str, **detectors: Any) -> None:
-    """Refuse detectors of a classifier's errors: those of a regressor are of any size."""
+    """Reject detectors that accept only the errors of a classifier: those of a regressor have any size."""
     for what, detector in detectors.items():
         try:
             if isinstance(detector, DriftDetector):
                 detector.clone().update(2.0)
         except MillstreamError:
-            words = "such as drift.ADWIN or drift.PageHinkley; it takes the errors of a classifier"
-            raise InvalidType(f"{who}: {what} must take numbers of any size for a regressor, {words}") from None
+            words = "such as drift.ADWIN or drift.PageHinkley; this one accepts the errors of a classifier"
+            raise InvalidType(f"{who}: {what} must accept numbers of any size for a regressor, {words}") from None
 
 
 def _taught(model: Any, x: Features, y: Any, w: float) -> Any:
-    """The model after an example; None if it cannot learn it, although another could."""
+    """The model after an example; None if it cannot learn it, although another model could."""
     try:
         teach(model, x, y, w)
     except Exception:
@@ -254,7 +257,7 @@ def _taught(model: Any, x: Features, y: Any, w: float) -> Any:
 
 
 def _is_unclear(model: Any) -> bool:
-    """Whether nothing but the lack of probabilities makes a stranger's class a regressor."""
+    """Whether a foreign class would be a regressor only because it has no probabilities."""
     if isinstance(getattr(model, "role", None), str) or hasattr(model, "predict_proba_one"):
         return False
     return not any(base.__module__.partition(".")[0] == "river" for base in type(model).__mro__)
@@ -298,13 +301,13 @@ class _NativeRetrain(NativeWrapper, Retrain):
 
     @property
     def detector(self) -> Any:
-        return self._watching("detector")
+        return self._inner_detector("detector")
 
     @property
     def warning_detector(self) -> Any:
-        return self._watching("warning_detector")
+        return self._inner_detector("warning_detector")
 
-    def _watching(self, parameter: str) -> Any:
+    def _inner_detector(self, parameter: str) -> Any:
         described = self._description_dict["parameters"][parameter]
         kind: Any = class_of(described["name"]) if described else None
         return kind and kind._revive(self._detector(parameter))
@@ -323,5 +326,5 @@ class _NativeRetrain(NativeWrapper, Retrain):
 
 _NativeRetrain.__name__ = "Retrain"
 
-#: As River calls it.
+#: Its name in River.
 DriftRetrainingClassifier = Retrain

@@ -1,4 +1,4 @@
-"""What all detectors of rows share."""
+"""The base class of drift detectors for rows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["FeatureDriftDetector", "FeatureReport"]
 
 @dataclass(frozen=True)
 class FeatureReport:
-    """What a comparison found of each feature, those that moved most first: one dict each, or a frame.
+    """The findings of a comparison by feature, most drifted first: one dict each, or a frame.
 
-    `statistic` is how far the feature moved, in the detector's own measure; `p_value` the chance of that where
-    nothing has moved; `adjusted` the same, corrected for the number of features; `moved` whether it counts.
-    What could not be tested, such as a feature that is always missing, has None.
+    `statistic` is the effect size, in the detector's own measure; `p_value` is the p-value of the feature alone;
+    `adjusted` is the p-value corrected for the number of features; `moved` says whether the feature has drifted. A
+    feature that could not be tested, such as one that is always missing, has None.
     """
 
     rows: list[dict[str, Any]]
@@ -33,11 +33,11 @@ class FeatureReport:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, place: int) -> dict[str, Any]:
-        return self.rows[place]
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.rows[index]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """A row for each feature, of pandas, polars or pyarrow."""
+        """A frame of pandas, polars or pyarrow with a row for each feature."""
         from millstream.evaluate.frames import frame
 
         return frame({name: [row[name] for row in self.rows] for name in _COLUMNS}, kind)
@@ -60,13 +60,12 @@ def _cell(value: Any, number: Any) -> str:
 
 
 class FeatureDriftDetector(_core.FeatureDriftDetector, Measure):
-    """Told a row at a time, without its label, it says whether the rows have changed, and which features moved.
+    """Receives one row at a time, without its label, and detects drift and the drifted features.
 
-    The first rows are the reference, or those of a table given to `fit`. The newest are compared with it every so
-    many rows. After each row, `drift_detected` says whether it brought a change to light; then
-    `drifting_features` are the names of the features that moved, `report()` says how far each did, and
-    `change_point` is the row with which the change is believed to have begun. `warning_detected` holds from one
-    comparison to the next.
+    The reference is the first rows, or a table passed to `fit`. The newest rows are compared with it every
+    `check_interval` rows. After each update, `drift_detected` holds the result. At drift, `drifting_features` are
+    the names of the drifted features, `report()` has the effect size of each feature, and `change_point` is the
+    index of the first row after the estimated change. `warning_detected` lasts from one comparison to the next.
 
     Memory is bounded by the two windows, and a row costs little more than its copy.
     """
@@ -74,21 +73,21 @@ class FeatureDriftDetector(_core.FeatureDriftDetector, Measure):
     role = "feature_drift_detector"
 
     def update_many(self, X: Any) -> npt.NDArray[np.int64]:
-        """Tell it many rows, exactly as `update` would; gives the places at which it found a change.
+        """Process many rows, exactly as `update` would; returns the indices at which drift was detected.
 
         `X` is a NumPy matrix, a pandas, polars or Arrow frame, a SciPy sparse matrix, or an iterable of dicts.
-        A row that cannot be read is an error, and the detector is as it was before the call.
+        The call is atomic: if a row cannot be read, the detector is unchanged.
         """
         rows = self._rows(X)
         if rows[0] != "dicts":
             return np.array(self._update_many(rows), dtype=np.int64)
-        found = [place for place in self._each(rows[1], self.update) if self.drift_detected]
+        found = [row for row in self._each(rows[1], self.update) if self.drift_detected]
         return np.array(found, dtype=np.int64)
 
     def learn_many(self, X: Any) -> None:
-        """Add rows to the reference, which then is no longer the first rows that it is told.
+        """Add rows to the reference, which then replaces the first rows of the stream as the reference.
 
-        Of more than `reference_size` rows an even sample is kept.
+        Of more than `reference_size` rows a uniform sample is kept.
         """
         rows = self._rows(X)
         if rows[0] != "dicts":
@@ -98,7 +97,7 @@ class FeatureDriftDetector(_core.FeatureDriftDetector, Measure):
             pass
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Start again with the rows of a table as the reference; `y` is not looked at."""
+        """Restart with the rows of a table as the reference; `y` is ignored."""
         before = self.copy()
         self.reset()
         try:
@@ -110,11 +109,11 @@ class FeatureDriftDetector(_core.FeatureDriftDetector, Measure):
 
     @property
     def drifting_features(self) -> list[str | int]:
-        """The names of the features that moved at the last change, the most moved first; none before it."""
+        """The names of the features that drifted at the last drift, most drifted first; empty before it."""
         return [row[0] for row in self._report(True) if row[4]]
 
     def report(self, *, drift: bool = False) -> FeatureReport:
-        """What the last comparison found of each feature; with `drift`, the last one that found a change."""
+        """The findings of the last comparison by feature; with `drift`, of the last one that found drift."""
         return FeatureReport([dict(zip(_COLUMNS, row, strict=True)) for row in self._report(drift)])
 
     def _rows(self, X: Any) -> tuple[Any, ...]:
@@ -126,17 +125,17 @@ class FeatureDriftDetector(_core.FeatureDriftDetector, Measure):
                 return ("dicts", rows)
             raise error.by(str(self.name)) from None
 
-    def _each(self, rows: Any, tell: Any) -> Iterator[int]:
-        """Tell it dicts, whole or nothing."""
+    def _each(self, rows: Any, process: Any) -> Iterator[int]:
+        """Process dicts, atomically."""
         before = self.copy()
         try:
-            for place, x in enumerate(rows):
+            for index, x in enumerate(rows):
                 try:
-                    tell(x)
+                    process(x)
                 except MillstreamError as error:
-                    error.at_row(place)
+                    error.at_row(index)
                     raise
-                yield place
+                yield index
         except BaseException:
             self._load(before)
             raise

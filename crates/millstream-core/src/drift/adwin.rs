@@ -1,12 +1,12 @@
 //! ADWIN (Bifet and Gavaldà, 2007): adaptive windowing. The window itself is in `window.rs`.
 //!
-//! With `restart`, a change ends the window and the next number begins a new one, as in River: what came after the
-//! change, but before it was found, is forgotten too. Without it, as in the paper, the newer side of the cut stays.
-//! The change is believed to have begun at the cut whose sides differ most for their sizes.
+//! With `restart`, drift clears the window and the next number starts a new one, as in River: numbers between the change
+//! and its detection are lost too. Without it, as in the paper, the window keeps the newer side of the cut. The estimated
+//! change point is the cut whose sides differ most for their sizes.
 //!
-//! A warning is not in the paper: it is the same test at a greater chance of a false alarm, ten times `delta` as in the
-//! pairs of detectors of adaptive random forests (Gomes and others, 2017, table 2: 0.01 and 0.001). It holds from one
-//! check to the next, and drops nothing, so that changes are found as they would be without it.
+//! Warnings are not in the paper: they are the same test at a higher significance level, by default ten times
+//! `significance`, as in the pairs of detectors of adaptive random forests (Gomes and others, 2017, table 2: 0.01 and
+//! 0.001). A warning lasts from one check to the next and drops nothing, so that it does not affect drift detection.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -15,69 +15,70 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 
-use super::detector::{build, first_not, too_large, Direction, Many, Test, Verdict};
-use super::window::{Settings, Window, LARGEST};
-use super::{chance_of_warning, confidence};
+use super::adaptive_window::{AdaptiveWindow, AdwinSettings, LARGEST};
+use super::change_test::{build, first_not, too_large, ChangeTest, Direction, Many, Verdict};
+use super::{significance, warning_significance};
 
 pub static ADWIN: Declaration = Declaration {
     name: Adwin::NAME,
     role: Role::DriftDetector,
-    words: "Adaptive windowing: a window that is as long as its mean has not changed",
+    words: "Adaptive windowing: a window that grows while its mean is constant",
     parameters: &[
-        confidence("delta", 0.002, "the chance of a false alarm"),
+        significance("significance", 0.002, "significance level of drift at each check").formerly(&["delta"]),
         Parameter::new(
             "clock",
             Kind::Integer { low: 1, high: i64::MAX },
             DefaultValue::Integer(32),
-            "numbers from one check to the next",
+            "number of values between checks",
         ),
         Parameter::new(
             "max_buckets",
             Kind::Integer { low: 1, high: 1 << 16 },
             DefaultValue::Integer(5),
-            "buckets of each size; more see smaller changes and take more memory",
+            "maximum number of buckets of each size; more buckets detect smaller changes and use more memory",
         ),
         Parameter::new(
             "min_window_length",
             Kind::Integer { low: 1, high: i64::MAX },
             DefaultValue::Integer(5),
-            "numbers that each side of a cut must have",
+            "minimum number of values on each side of a cut",
         ),
         Parameter::new(
             "grace_period",
             Kind::Integer { low: 1, high: i64::MAX },
             DefaultValue::Integer(10),
-            "numbers before the first check",
+            "number of initial values without a check",
         ),
         Parameter::new(
             "restart",
             Kind::Boolean,
             DefaultValue::Boolean(true),
-            "whether a change ends the window; else the side after the cut stays",
+            "clear the window after drift; otherwise keep the values after the cut",
         ),
         Parameter::new(
-            "warning_delta",
+            "warning_significance",
             Kind::Optional(&Kind::Float(Bounds::OPEN_UNIT)),
             DefaultValue::Null,
-            "the chance of a false alarm that is a warning; null for ten times delta",
-        ),
+            "significance level of warnings; null for ten times significance",
+        )
+        .formerly(&["warning_delta"]),
     ],
     build: |arguments| {
-        let delta = arguments.float("delta")?;
-        let warning_delta = match arguments.value("warning_delta")?.is_null() {
-            true => chance_of_warning(delta),
-            false => arguments.float("warning_delta")?,
+        let significance = arguments.float("significance")?;
+        let warning_significance = match arguments.value("warning_significance")?.is_null() {
+            true => warning_significance(significance),
+            false => arguments.float("warning_significance")?,
         };
-        if warning_delta < delta {
+        if warning_significance < significance {
             return Err(Fault::value(format!(
-                "{}: warning_delta must be at least delta, because a warning comes before a change; got \
-                 {warning_delta} and {delta}",
+                "{}: warning_significance must be at least significance, because a warning precedes drift; got \
+                 {warning_significance} and {significance}",
                 Adwin::NAME
             )));
         }
-        let settings = Settings {
-            delta,
-            warning_delta,
+        let settings = AdwinSettings {
+            significance,
+            warning_significance,
             clock: arguments.integer("clock")? as u64,
             max_buckets: arguments.integer("max_buckets")? as usize,
             min_window_length: arguments.integer("min_window_length")? as u64,
@@ -87,23 +88,23 @@ pub static ADWIN: Declaration = Declaration {
     },
 };
 
-/// How many numbers are looked at before they are taken.
+/// Numbers that are checked before they are added to the window.
 const BLOCK: usize = 1024;
 
 #[derive(Clone)]
 struct Adwin {
-    settings: Settings,
+    settings: AdwinSettings,
     restart: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
-    window: Window,
+    window: AdaptiveWindow,
     verdict: Verdict,
 }
 
 #[inline]
-fn verdict(found: Option<Direction>, window: &Window) -> Verdict {
+fn verdict(found: Option<Direction>, window: &AdaptiveWindow) -> Verdict {
     match (found, window.doubt()) {
         (None, None) => Verdict::default(),
         (Some(direction), _) => Verdict::drift(direction, window.since()),
@@ -111,12 +112,12 @@ fn verdict(found: Option<Direction>, window: &Window) -> Verdict {
     }
 }
 
-impl Test for Adwin {
+impl ChangeTest for Adwin {
     const NAME: &'static str = "drift.ADWIN";
     type State = State;
 
     #[inline]
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
         if x.abs() > LARGEST {
             return Err(too_large::<Self>());
         }
@@ -125,8 +126,8 @@ impl Test for Adwin {
         Ok(())
     }
 
-    fn take_many(&self, state: &mut State, numbers: &[f64]) -> Many {
-        // Not all at once: they would be looked at again after each change.
+    fn update_many(&self, state: &mut State, numbers: &[f64]) -> Many {
+        // One block at a time: after drift the remaining numbers are checked again.
         let numbers = &numbers[..numbers.len().min(BLOCK)];
         let good = first_not(numbers, |x| x.abs() <= LARGEST);
         let (done, direction) = state.window.add_many(&numbers[..good], &self.settings);
@@ -146,12 +147,12 @@ impl Test for Adwin {
         state.window.mean()
     }
 
-    fn clear(&self, state: &mut State) {
+    fn restart(&self, state: &mut State) {
         state.window.clear();
         state.verdict = Verdict::default();
     }
 
-    fn starts_again(&self) -> bool {
+    fn restarts_after_drift(&self) -> bool {
         self.restart
     }
 
@@ -160,8 +161,8 @@ impl Test for Adwin {
         state.window.is_sound(&self.settings) && (state.verdict.drift || state.verdict == doubted)
     }
 
-    fn forgo_warnings(&mut self) {
-        self.settings.warning_delta = self.settings.delta;
+    fn disable_warnings(&mut self) {
+        self.settings.warning_significance = self.settings.significance;
     }
 
     fn inspect(state: &State) -> Json {
@@ -176,7 +177,7 @@ impl Test for Adwin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::detector;
+    use super::super::change_test::tests::detector;
     use super::*;
 
     #[test]
@@ -184,8 +185,8 @@ mod tests {
         // Sixteen zeros, then ones, each in a bucket of its own; the cut between them has means 1 apart. With 7 ones
         // m = 1/16 + 1/7 = 0.2054, σ² = 16 · 7 / 23² = 0.2117, ln(2 ln(23) / 0.2) = 3.4454, and
         // ε = √(2 m σ² 3.4454) + ⅔ m 3.4454 = 0.547 + 0.472 = 1.019. With 8 it is 0.537 + 0.432 = 0.969, and for the
-        // chance of a change, 0.002, whose logarithm is 8.064, still 0.820 + 1.008.
-        let parameters = json!({ "clock": 1, "max_buckets": 32, "min_window_length": 1, "grace_period": 1, "warning_delta": 0.2 });
+        // significance level of drift, 0.002, whose logarithm is 8.064, still 0.820 + 1.008.
+        let parameters = json!({ "clock": 1, "max_buckets": 32, "min_window_length": 1, "grace_period": 1, "warning_significance": 0.2 });
         let mut adwin = detector(Adwin::NAME, parameters);
         for place in 0..23 {
             adwin.update(f64::from(u8::from(place >= 16))).expect("a good number");
@@ -193,22 +194,22 @@ mod tests {
         }
         adwin.update(1.0).expect("a good number");
         assert_eq!(adwin.verdict(), Verdict::warning(Direction::Up, 8));
-        // What is asked to give none keeps silent, and has the same window.
+        // Without warnings the window is the same.
         let mut silent = adwin.duplicate();
-        silent.forgo_warnings();
+        silent.disable_warnings();
         silent.update(1.0).expect("a good number");
         assert_eq!(silent.verdict(), Verdict::default());
         adwin.update(1.0).expect("a good number");
         assert_eq!(adwin.verdict(), Verdict::warning(Direction::Up, 9));
         assert_eq!(adwin.estimation(), silent.estimation());
-        // A state with a warning is of no detector without them.
+        // A state with a warning is not valid for a detector without warnings.
         let state = adwin.save().expect("a state");
         assert!(silent.load(&state).is_err() && adwin.load(&state).is_ok());
     }
 
     #[test]
     fn a_warning_holds_until_the_next_check() {
-        let mut adwin = detector(Adwin::NAME, json!({ "warning_delta": 0.3 }));
+        let mut adwin = detector(Adwin::NAME, json!({ "warning_significance": 0.3 }));
         let mut told = Vec::new();
         for place in 0..1100 {
             let x = f64::from(u8::from(place % 4 == 0 || (place >= 1000 && place % 4 == 1)));

@@ -1,31 +1,31 @@
-//! DDM (Gama, Medas, Castillo and Rodrigues, 2004): errors of a learner in a stable world only become fewer.
+//! DDM (Gama, Medas, Castillo and Rodrigues, 2004): the error rate of a learner on a stable stream only decreases.
 //!
-//! pᵢ is the share of errors so far, sᵢ = √(pᵢ (1 − pᵢ) / i). Where p + s is least, both are kept. A warning is given
-//! when p + s > p_min + 2 s_min, a change found beyond 3 s_min. The change is believed to have begun where p + s was
-//! least. After a start without an error p_min and s_min are 0, so that the first error is a change; as in the paper and
-//! in River.
+//! pᵢ is the error rate so far, sᵢ = √(pᵢ (1 − pᵢ) / i). p_min and s_min are their values at the minimum of p + s. A
+//! warning is given when p + s > p_min + 2 s_min, and drift is detected beyond 3 s_min. The estimated change point is the
+//! minimum of p + s. After a start without an error p_min and s_min are 0, so that the first error is drift, as in the
+//! paper and in River.
 
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 
-use super::detector::{build, Direction, Test, Verdict};
-use super::{deviations, warm_start};
+use super::change_test::{build, ChangeTest, Direction, Verdict};
+use super::{deviations, grace_period};
 
 pub static DDM: Declaration = Declaration {
     name: Ddm::NAME,
     role: Role::DriftDetector,
-    words: "Drift detection method: the share of errors against its least so far",
+    words: "Drift detection method: the error rate against its minimum",
     parameters: &[
-        warm_start(30),
-        deviations("warning_threshold", 2.0, "standard deviations above the least that are a warning"),
-        deviations("drift_threshold", 3.0, "standard deviations above the least that are a change"),
+        grace_period(30, &["warm_start"]),
+        deviations("warning_threshold", 2.0, "number of standard deviations above the minimum for a warning"),
+        deviations("drift_threshold", 3.0, "number of standard deviations above the minimum for drift"),
     ],
     build: |arguments| {
         Ok(build(Ddm {
-            warm_start: arguments.integer("warm_start")? as u64,
-            levels: Levels {
+            grace_period: arguments.integer("grace_period")? as u64,
+            levels: Thresholds {
                 warning: arguments.float("warning_threshold")?,
                 drift: arguments.float("drift_threshold")?,
             },
@@ -33,31 +33,31 @@ pub static DDM: Declaration = Declaration {
     },
 };
 
-/// In standard deviations above the least.
+/// In standard deviations above the minimum.
 #[derive(Clone, Copy, Debug)]
-pub struct Levels {
+pub struct Thresholds {
     pub warning: f64,
     pub drift: f64,
 }
 
-/// The share of errors, and the least that it was with its deviation.
+/// The error rate, and its minimum with its deviation.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Errors {
+pub struct ErrorRate {
     pub numbers: u64,
     pub share: f64,
-    /// (p, s, the number at which p + s was least).
+    /// p, s and the count at the minimum of p + s.
     least: Option<(f64, f64, u64)>,
 }
 
-impl Errors {
-    /// Take a number in [0, 1].
-    pub fn take(&mut self, x: f64) {
+impl ErrorRate {
+    /// Add a number in [0, 1].
+    pub fn update(&mut self, x: f64) {
         self.numbers = self.numbers.saturating_add(1);
         self.share += (1.0 / self.numbers as f64) * (x - self.share);
     }
 
-    /// How the errors stand to the least that they were, which is moved where they are fewer.
-    pub fn judge(&mut self, levels: Levels) -> Verdict {
+    /// Compare the error rate with its minimum, and update the minimum.
+    pub fn judge(&mut self, levels: Thresholds) -> Verdict {
         let deviation = (self.share * (1.0 - self.share) / self.numbers as f64).max(0.0).sqrt();
         let now = self.share + deviation;
         let (share, spread, at) = match self.least {
@@ -85,24 +85,24 @@ impl Errors {
 
 #[derive(Clone)]
 struct Ddm {
-    warm_start: u64,
-    levels: Levels,
+    grace_period: u64,
+    levels: Thresholds,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
-    errors: Errors,
+    errors: ErrorRate,
     verdict: Verdict,
 }
 
-impl Test for Ddm {
+impl ChangeTest for Ddm {
     const NAME: &'static str = "drift.DDM";
-    const SHARES: bool = true;
+    const UNIT_INTERVAL: bool = true;
     type State = State;
 
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
-        state.errors.take(x);
-        if state.errors.numbers > self.warm_start {
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
+        state.errors.update(x);
+        if state.errors.numbers > self.grace_period {
             state.verdict = state.errors.judge(self.levels);
         }
         Ok(())
@@ -123,7 +123,7 @@ impl Test for Ddm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::detector;
+    use super::super::change_test::tests::detector;
     use super::*;
     use serde_json::json;
 
@@ -131,7 +131,7 @@ mod tests {
     fn worked_by_hand() {
         // Four numbers of which the first is an error, p = 1/4, s = √(3/64) = 0.2165; two more errors: p = 1/2,
         // s = √(1/24) = 0.2041, p + s = 0.7041 > 1/4 + 2 · 0.2165 = 0.6830, a warning, and < 1/4 + 3 · 0.2165.
-        let mut detector = detector(Ddm::NAME, json!({ "warm_start": 3 }));
+        let mut detector = detector(Ddm::NAME, json!({ "grace_period": 3 }));
         for x in [1.0, 0.0, 0.0, 0.0, 1.0] {
             detector.update(x).expect("a good number");
             assert_eq!(detector.verdict(), Verdict::default());
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn after_a_start_without_an_error_the_first_is_a_change() {
-        let mut detector = detector(Ddm::NAME, json!({ "warm_start": 3 }));
+        let mut detector = detector(Ddm::NAME, json!({ "grace_period": 3 }));
         for x in [0.0; 5] {
             detector.update(x).expect("a good number");
             assert_eq!(detector.verdict(), Verdict::default());

@@ -1,53 +1,56 @@
-//! EDDM (Baena-García and others, 2006): distances between errors of a learner in a stable world only become longer.
+//! EDDM (Baena-García and others, 2006): the distance between errors of a learner on a stable stream only increases.
 //!
-//! p' is the mean of the distances so far, s' their standard deviation. Where p' + 2 s' is greatest it is kept; a
-//! warning is given when (p' + 2 s') / max < α, a change found below β. The change is believed to have begun where
-//! p' + 2 s' was greatest. A warning stands until the next error that is judged; an error at which p' + 2 s' is
-//! greatest is not, as in River: so a warning may outlast such an error.
+//! p' is the mean of the distances so far, s' their standard deviation. With the maximum of p' + 2 s', a warning is given
+//! when (p' + 2 s') / max < α, and drift is detected below β. The estimated change point is the maximum of p' + 2 s'. A
+//! warning lasts until the next error that is tested. As in River, an error at a new maximum is not tested, so a warning
+//! may outlast it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 
-use super::detector::{build, Direction, Test, Verdict};
-use super::{share, warm_start};
+use super::change_test::{build, ChangeTest, Direction, Verdict};
+use super::{fraction, grace_period};
 
 pub static EDDM: Declaration = Declaration {
     name: Eddm::NAME,
     role: Role::DriftDetector,
-    words: "Early drift detection method: the distances between errors, for gradual drift",
+    words: "Early drift detection method: the distance between errors, for gradual drift",
     parameters: &[
-        warm_start(30),
-        share("alpha", 0.95, "the share of the greatest distance below which there is a warning"),
-        share("beta", 0.9, "the share of the greatest distance below which there is a change"),
+        grace_period(30, &["warm_start"]),
+        fraction("warning_ratio", 0.95, "fraction of the maximum distance below which a warning is given")
+            .formerly(&["alpha"]),
+        fraction("drift_ratio", 0.9, "fraction of the maximum distance below which drift is detected")
+            .formerly(&["beta"]),
     ],
     build: |arguments| {
-        let (alpha, beta) = (arguments.float("alpha")?, arguments.float("beta")?);
-        if alpha < beta {
+        let (warning_ratio, drift_ratio) = (arguments.float("warning_ratio")?, arguments.float("drift_ratio")?);
+        if warning_ratio < drift_ratio {
             return Err(Fault::value(format!(
-                "{}: alpha must be at least beta, because a warning comes before a change; got {alpha} and {beta}",
+                "{}: warning_ratio must be at least drift_ratio, because a warning precedes drift; got \
+                 {warning_ratio} and {drift_ratio}",
                 Eddm::NAME
             )));
         }
-        Ok(build(Eddm { warm_start: arguments.integer("warm_start")? as u64, alpha, beta }))
+        Ok(build(Eddm { grace_period: arguments.integer("grace_period")? as u64, warning_ratio, drift_ratio }))
     },
 };
 
 #[derive(Clone)]
 struct Eddm {
-    warm_start: u64,
-    alpha: f64,
-    beta: f64,
+    grace_period: u64,
+    warning_ratio: f64,
+    drift_ratio: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
     numbers: u64,
     errors: u64,
-    /// The number of the last error.
+    /// Count at the last error.
     last: u64,
-    /// Of the distances: their mean, and the sum of squared deviations from it.
+    /// Mean of the distances, and the sum of squared deviations from it.
     mean: f64,
     squares: f64,
     greatest: f64,
@@ -55,20 +58,20 @@ struct State {
     verdict: Verdict,
 }
 
-impl Test for Eddm {
+impl ChangeTest for Eddm {
     const NAME: &'static str = "drift.EDDM";
-    const SHARES: bool = true;
+    const UNIT_INTERVAL: bool = true;
     type State = State;
 
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
         if x != 0.0 && x != 1.0 {
-            let words = format!("{}: it counts errors, so a number must be 0 or 1, got {x}", Self::NAME);
+            let words = format!("{}: a number must be 0 or 1 (1 for an error), got {x}", Self::NAME);
             return Err(Fault::value(words));
         }
         state.numbers = state.numbers.saturating_add(1);
         if x == 0.0 {
             if state.verdict.warning {
-                // It stands, and began where it did.
+                // The warning lasts, with the same change point.
                 state.verdict.since = state.numbers - state.greatest_at;
             }
             return Ok(());
@@ -79,7 +82,7 @@ impl Test for Eddm {
         let before = state.mean;
         state.mean += (distance - before) / state.errors as f64;
         state.squares += (distance - before) * (distance - state.mean);
-        if state.numbers <= self.warm_start {
+        if state.numbers <= self.grace_period {
             return Ok(());
         }
         let variance = if state.errors > 1 { state.squares / (state.errors - 1) as f64 } else { 0.0 };
@@ -89,12 +92,12 @@ impl Test for Eddm {
             if state.verdict.warning {
                 state.verdict.since = 1;
             }
-        } else if state.errors > self.warm_start {
+        } else if state.errors > self.grace_period {
             let level = now / state.greatest;
             let since = state.numbers - state.greatest_at;
-            state.verdict = if level < self.beta {
+            state.verdict = if level < self.drift_ratio {
                 Verdict::drift(Direction::Up, since)
-            } else if level < self.alpha {
+            } else if level < self.warning_ratio {
                 Verdict::warning(Direction::Up, since)
             } else {
                 Verdict::default()
@@ -107,7 +110,7 @@ impl Test for Eddm {
         state.verdict
     }
 
-    /// The share of errors.
+    /// The error rate.
     fn estimation(state: &State) -> f64 {
         if state.numbers == 0 {
             0.0
@@ -117,7 +120,7 @@ impl Test for Eddm {
     }
 
     fn is_sound(&self, state: &State) -> bool {
-        // Distances add up to no more than the numbers; so much for what was rounded.
+        // The sum of the distances is at most the count, up to rounding.
         let most = state.numbers as f64 * (1.0 + 1e-6);
         let amounts = [(state.mean, most), (state.squares, most * most), (state.greatest, 3.0 * most)];
         amounts.iter().all(|(amount, most)| (0.0..=*most).contains(amount))
@@ -128,7 +131,7 @@ impl Test for Eddm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::detector;
+    use super::super::change_test::tests::detector;
     use super::*;
     use serde_json::json;
 
@@ -137,7 +140,7 @@ mod tests {
         // Errors at 4, 8, 12: distances 4, 4, 4, so p' + 2 s' = 4. One more at 13: distances 4, 4, 4, 1, mean 3.25,
         // deviation 1.5, 6.25: the greatest. At 14: mean 2.8, deviation √2.7, 6.086; 0.974 of it. At 15: mean 2.5,
         // deviation √2.7, 5.786: 0.926 of it, a warning since two numbers.
-        let mut detector = detector(Eddm::NAME, json!({ "warm_start": 3 }));
+        let mut detector = detector(Eddm::NAME, json!({ "grace_period": 3 }));
         let mut told = Vec::new();
         for number in 1..=15 {
             detector.update(f64::from(u8::from(number % 4 == 0 || number > 12))).expect("a good number");
@@ -146,7 +149,7 @@ mod tests {
         assert_eq!(told[14], Verdict::warning(Direction::Up, 2));
         assert!(told[..14].iter().all(|verdict| *verdict == Verdict::default()));
         assert!(detector.update(0.5).is_err());
-        // It stays where it began while answers are right.
+        // The change point is constant while predictions are correct.
         for since in [3, 4] {
             detector.update(0.0).expect("a good number");
             assert_eq!(detector.verdict(), Verdict::warning(Direction::Up, since));
@@ -155,7 +158,7 @@ mod tests {
 
     #[test]
     fn sums_that_no_numbers_have_are_refused() {
-        let test = Eddm { warm_start: 30, alpha: 0.95, beta: 0.9 };
+        let test = Eddm { grace_period: 30, warning_ratio: 0.95, drift_ratio: 0.9 };
         // Errors at 10 and 40: distances 10 and 30, mean 20, squares 200.
         let good = State { numbers: 40, errors: 2, last: 40, mean: 20.0, squares: 200.0, ..State::default() };
         assert!(test.is_sound(&State::default()) && test.is_sound(&good));

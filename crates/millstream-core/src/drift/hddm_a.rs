@@ -1,26 +1,26 @@
 //! HDDM_A (Frías-Blanco and others, 2015): Hoeffding's inequality on the means before and after a cut.
 //!
-//! Of all beginnings of the stream, the one whose mean plus its bound √(ln(1/α) / 2n) is least is the cut for a rise
-//! (for a fall: minus, greatest). With n numbers before the cut, N in all and m = (N − n) / (n N), the mean has risen when
-//! mean(N) − mean(n) ≥ √(m ln(2/α) / 2) (corollary 8). The change is believed to have begun at the cut.
+//! The cut for an increase is the end of the prefix of the stream whose mean plus its bound √(ln(1/α) / 2n) is minimal
+//! (for a decrease: minus, maximal). With n numbers before the cut, N in all and m = (N − n) / (n N), the mean has
+//! increased when mean(N) − mean(n) ≥ √(m ln(2/α) / 2) (corollary 8). The estimated change point is the cut.
 
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 
-use super::detector::{build, Direction, Test, Verdict};
-use super::{DRIFT_CONFIDENCE, TWO_SIDED, WARNING_CONFIDENCE};
+use super::change_test::{build, ChangeTest, Direction, Verdict};
+use super::{SIGNIFICANCE, TWO_SIDED, WARNING_SIGNIFICANCE};
 
 pub static HDDM_A: Declaration = Declaration {
     name: HddmA::NAME,
     role: Role::DriftDetector,
-    words: "Hoeffding's bounds on averages before and after a cut, for abrupt drift",
-    parameters: &[DRIFT_CONFIDENCE, WARNING_CONFIDENCE, TWO_SIDED],
+    words: "Hoeffding's bounds on means before and after a cut, for abrupt drift",
+    parameters: &[SIGNIFICANCE, WARNING_SIGNIFICANCE, TWO_SIDED],
     build: |arguments| {
         Ok(build(HddmA {
-            drift: arguments.float("drift_confidence")?,
-            warning: arguments.float("warning_confidence")?,
+            drift: arguments.float("significance")?,
+            warning: arguments.float("warning_significance")?,
             two_sided: arguments.boolean("two_sided_test")?,
         }))
     },
@@ -34,14 +34,14 @@ struct HddmA {
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Average {
+struct RunningMean {
     numbers: u64,
     mean: f64,
 }
 
-impl Average {
-    fn bound(&self, confidence: f64) -> f64 {
-        (1.0 / (2.0 * self.numbers as f64) * (1.0 / confidence).ln()).sqrt()
+impl RunningMean {
+    fn bound(&self, significance: f64) -> f64 {
+        (1.0 / (2.0 * self.numbers as f64) * (1.0 / significance).ln()).sqrt()
     }
 
     fn is_sound(&self) -> bool {
@@ -51,22 +51,22 @@ impl Average {
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
-    all: Average,
-    /// The beginnings with the least upper and the greatest lower bound.
-    low: Average,
-    high: Average,
+    all: RunningMean,
+    /// The prefixes with the minimal upper and the maximal lower bound.
+    low: RunningMean,
+    high: RunningMean,
     verdict: Verdict,
 }
 
 impl HddmA {
-    /// The verdict on `apart`, how far the mean of all is from that of a beginning in the direction asked for.
-    fn judge(&self, apart: f64, all: &Average, cut: &Average, direction: Direction) -> Verdict {
+    /// The verdict on `apart`, the difference of the overall mean and that of a prefix in the given direction.
+    fn judge(&self, apart: f64, all: &RunningMean, cut: &RunningMean, direction: Direction) -> Verdict {
         if all.numbers == cut.numbers {
             return Verdict::default();
         }
         let (n, before) = (all.numbers as f64, cut.numbers as f64);
         let m = (n - before) / before * (1.0 / n);
-        let beyond = |confidence: f64| apart >= (m / 2.0 * (2.0 / confidence).ln()).sqrt();
+        let beyond = |significance: f64| apart >= (m / 2.0 * (2.0 / significance).ln()).sqrt();
         let since = all.numbers - cut.numbers;
         if beyond(self.drift) {
             Verdict::drift(direction, since)
@@ -78,12 +78,12 @@ impl HddmA {
     }
 }
 
-impl Test for HddmA {
+impl ChangeTest for HddmA {
     const NAME: &'static str = "drift.HDDM_A";
-    const SHARES: bool = true;
+    const UNIT_INTERVAL: bool = true;
     type State = State;
 
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
         let State { all, low, high, verdict } = state;
         all.numbers = all.numbers.saturating_add(1);
         all.mean += (1.0 / all.numbers as f64) * (x - all.mean);
@@ -121,13 +121,13 @@ impl Test for HddmA {
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::detector;
+    use super::super::change_test::tests::detector;
     use super::*;
     use serde_json::json;
 
     #[test]
     fn worked_by_hand() {
-        // Ten times 0 and then ones. With k ones the mean is k / (10 + k) and m = k / (10 (10 + k)); the bound for a change
+        // Ten times 0 and then ones. With k ones the mean is k / (10 + k) and m = k / (10 (10 + k)); the bound for drift
         // is √(m ln(2000) / 2): at k = 6 0.375 against √(0.0375 · 3.8005) = 0.3775, at k = 7 0.4118 against 0.3956.
         let mut detector = detector(HddmA::NAME, json!({}));
         for _ in 0..10 {

@@ -1,36 +1,36 @@
-//! HDDM_W (Frías-Blanco and others, 2015): as HDDM_A, with averages that forget and McDiarmid's inequality.
+//! HDDM_W (Frías-Blanco and others, 2015): HDDM_A with exponentially weighted means and McDiarmid's inequality.
 //!
-//! An average ẑ ← λ x + (1 − λ) ẑ has the sum of squared weights v ← λ² + (1 − λ)² v, and the bound √(v ln(1/α) / 2)
-//! (corollary 14). The cut for a rise is where ẑ plus its bound was least; what follows the cut has an average of its
-//! own, and the mean has risen when that is above the one at the cut by more than √((v₁ + v₂) ln(1/α) / 2).
+//! A mean ẑ ← λ x + (1 − λ) ẑ has the sum of squared weights v ← λ² + (1 − λ)² v, and the bound √(v ln(1/α) / 2)
+//! (corollary 14). The cut for an increase is the minimum of ẑ plus its bound. The numbers after the cut have a weighted
+//! mean of their own, and drift is detected when it exceeds the mean at the cut by more than √((v₁ + v₂) ln(1/α) / 2).
 //!
-//! The first number has all of the weight, so that v should be 1 after it. In MOA and River v is 1 before it, and λ² +
-//! (1 − λ)² after it. That is taken over, to find the same changes: an average of few numbers counts for a little surer
-//! than it is.
+//! The first number has the full weight, so that v should be 1 after it. In MOA and River v is 1 before it, and λ² +
+//! (1 − λ)² after it. This code does the same, to detect the same changes: the bound of a mean of few numbers is slightly
+//! too tight.
 
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 
-use super::detector::{build, Direction, Test, Verdict};
-use super::{share, DRIFT_CONFIDENCE, TWO_SIDED, WARNING_CONFIDENCE};
+use super::change_test::{build, ChangeTest, Direction, Verdict};
+use super::{fraction, SIGNIFICANCE, TWO_SIDED, WARNING_SIGNIFICANCE};
 
 pub static HDDM_W: Declaration = Declaration {
     name: HddmW::NAME,
     role: Role::DriftDetector,
-    words: "McDiarmid's bounds on weighted averages before and after a cut, for gradual drift",
+    words: "McDiarmid's bounds on weighted means before and after a cut, for gradual drift",
     parameters: &[
-        DRIFT_CONFIDENCE,
-        WARNING_CONFIDENCE,
-        share("lambda_val", 0.05, "the weight of the newest number in the averages"),
+        SIGNIFICANCE,
+        WARNING_SIGNIFICANCE,
+        fraction("fading_factor", 0.05, "weight of the newest value in the means").formerly(&["lambda_val"]),
         TWO_SIDED,
     ],
     build: |arguments| {
         Ok(build(HddmW {
-            drift: arguments.float("drift_confidence")?,
-            warning: arguments.float("warning_confidence")?,
-            weight: arguments.float("lambda_val")?,
+            drift: arguments.float("significance")?,
+            warning: arguments.float("warning_significance")?,
+            weight: arguments.float("fading_factor")?,
             two_sided: arguments.boolean("two_sided_test")?,
         }))
     },
@@ -44,22 +44,22 @@ struct HddmW {
     two_sided: bool,
 }
 
-/// An average that forgets, and the sum of its squared weights.
+/// An exponentially weighted mean, and the sum of its squared weights.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Average {
+struct WeightedMean {
     numbers: u64,
     mean: f64,
     squares: f64,
 }
 
-impl Default for Average {
+impl Default for WeightedMean {
     fn default() -> Self {
-        Average { numbers: 0, mean: 0.0, squares: 1.0 }
+        WeightedMean { numbers: 0, mean: 0.0, squares: 1.0 }
     }
 }
 
-impl Average {
-    fn take(&mut self, x: f64, weight: f64) {
+impl WeightedMean {
+    fn update(&mut self, x: f64, weight: f64) {
         self.mean = if self.numbers == 0 { x } else { weight * x + (1.0 - weight) * self.mean };
         self.squares = weight * weight + (1.0 - weight) * (1.0 - weight) * self.squares;
         self.numbers = self.numbers.saturating_add(1);
@@ -70,37 +70,37 @@ impl Average {
     }
 }
 
-/// The average at the cut, and that of what follows it.
+/// The means at the cut and after it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Cut {
-    before: Average,
-    after: Average,
+struct CutPoint {
+    before: WeightedMean,
+    after: WeightedMean,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
-    all: Average,
-    rise: Cut,
-    fall: Cut,
+    all: WeightedMean,
+    rise: CutPoint,
+    fall: CutPoint,
     verdict: Verdict,
 }
 
-fn bound(squares: f64, confidence: f64) -> f64 {
-    (squares * (1.0 / confidence).ln() / 2.0).sqrt()
+fn bound(squares: f64, significance: f64) -> f64 {
+    (squares * (1.0 / significance).ln() / 2.0).sqrt()
 }
 
 impl HddmW {
-    /// Move the cut to where the average is furthest from the change that is looked for (`sign` 1 for a rise).
-    fn advance(&self, cut: &mut Cut, all: &Average, x: f64, sign: f64) {
-        let reach = |average: &Average| sign * average.mean + bound(average.squares, self.drift);
+    /// Move the cut to the mean that is furthest from the change to be detected (`sign` is 1 for an increase).
+    fn advance(&self, cut: &mut CutPoint, all: &WeightedMean, x: f64, sign: f64) {
+        let reach = |average: &WeightedMean| sign * average.mean + bound(average.squares, self.drift);
         if cut.before.numbers == 0 || reach(all) < reach(&cut.before) {
-            *cut = Cut { before: *all, after: Average::default() };
+            *cut = CutPoint { before: *all, after: WeightedMean::default() };
         } else {
-            cut.after.take(x, self.weight);
+            cut.after.update(x, self.weight);
         }
     }
 
-    fn judge(&self, cut: &Cut, sign: f64, direction: Direction) -> Verdict {
+    fn judge(&self, cut: &CutPoint, sign: f64, direction: Direction) -> Verdict {
         if cut.after.numbers == 0 {
             return Verdict::default();
         }
@@ -116,13 +116,13 @@ impl HddmW {
     }
 }
 
-impl Test for HddmW {
+impl ChangeTest for HddmW {
     const NAME: &'static str = "drift.HDDM_W";
-    const SHARES: bool = true;
+    const UNIT_INTERVAL: bool = true;
     type State = State;
 
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
-        state.all.take(x, self.weight);
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
+        state.all.update(x, self.weight);
         self.advance(&mut state.rise, &state.all, x, 1.0);
         self.advance(&mut state.fall, &state.all, x, -1.0);
         state.verdict = self.judge(&state.rise, 1.0, Direction::Up);
@@ -146,23 +146,23 @@ impl Test for HddmW {
     fn is_sound(&self, state: &State) -> bool {
         [state.all, state.rise.before, state.rise.after, state.fall.before, state.fall.after]
             .iter()
-            .all(Average::is_sound)
+            .all(WeightedMean::is_sound)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::detector;
+    use super::super::change_test::tests::detector;
     use super::*;
     use serde_json::json;
 
     #[test]
     fn worked_by_hand() {
-        // λ = 1/2. After 0, 0 the averages are 0 with v = 1/2 and then 3/8, which is the cut. A one follows: its average is
-        // 1 with v = 1/2, and 1 > √(7/8 · ln(α⁻¹) / 2) for α = 0.2 (0.839), a change; for α = 0.1 the bound is 1.004.
-        let parameters = json!({ "lambda_val": 0.5, "drift_confidence": 0.2, "warning_confidence": 0.3 });
+        // λ = 1/2. After 0, 0 the means are 0 with v = 1/2 and then 3/8, which is the cut. A one follows: its mean is
+        // 1 with v = 1/2, and 1 > √(7/8 · ln(α⁻¹) / 2) for α = 0.2 (0.839), drift; for α = 0.1 the bound is 1.004.
+        let parameters = json!({ "fading_factor": 0.5, "significance": 0.2, "warning_significance": 0.3 });
         let mut first = detector(HddmW::NAME, parameters);
-        let parameters = json!({ "lambda_val": 0.5, "drift_confidence": 0.1, "warning_confidence": 0.2 });
+        let parameters = json!({ "fading_factor": 0.5, "significance": 0.1, "warning_significance": 0.2 });
         let mut second = detector(HddmW::NAME, parameters);
         for x in [0.0, 0.0, 1.0] {
             first.update(x).expect("a good number");

@@ -1,12 +1,12 @@
-//! KSWIN (Raab, Heusinger and Schleif, 2020): the Kolmogorov-Smirnov test between new numbers and older ones.
+//! KSWIN (Raab, Heusinger and Schleif, 2020): the Kolmogorov-Smirnov test between new and old numbers.
 //!
-//! Of a window of n numbers, the last r are compared with r drawn at random from the n − r before them. A change is
-//! found when the greatest distance of the two empirical distributions exceeds √(−ln(α) / r) (their equation 5). The
-//! window then keeps the last r numbers. Any change of the distribution is seen, not only of the mean. A warning is given
-//! at ten times α.
+//! In a window of n numbers, the last r are compared with a random sample of r from the n − r before them. Drift is
+//! detected when the maximum distance of the two empirical distributions exceeds √(−ln(α) / r) (their equation 5). The
+//! window then keeps the last r numbers. The test detects any change of the distribution, not only of the mean. A warning
+//! is given at ten times α.
 //!
-//! The bound of Kolmogorov and Smirnov for two samples of r numbers is √(−ln(α / 2) / r), so the paper's is that of a
-//! chance of about 2 α. River compares a p-value with α, and asks for a distance above 0.1 besides.
+//! The Kolmogorov-Smirnov bound for two samples of r numbers is √(−ln(α / 2) / r), so that the significance level of the
+//! paper's bound is about 2 α. River compares a p-value with α, and also requires a distance above 0.1.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,24 @@ use crate::fault::{Fault, Result};
 use crate::numeric::random::Random;
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
-use super::detector::{build, Direction, Test, Verdict};
-use super::recent::Recent;
-use super::{chance_of_warning, confidence, window_size};
+use super::change_test::{build, ChangeTest, Direction, Verdict};
+use super::ring_buffer::RingBuffer;
+use super::{significance, warning_significance, window_size};
 
 pub static KSWIN: Declaration = Declaration {
     name: Kswin::NAME,
     role: Role::DriftDetector,
     words: "Kolmogorov-Smirnov test in a window, for any change of the distribution",
     parameters: &[
-        confidence("alpha", 0.005, "half of the chance of a false alarm at each number"),
-        window_size("window_size", 100, "numbers in the window"),
-        window_size("stat_size", 30, "the newest numbers, and how many older ones they are compared with"),
+        significance("significance", 0.005, "half of the significance level of the test at each value")
+            .formerly(&["alpha"]),
+        window_size("window_size", 100, "number of values in the window"),
+        window_size("stat_size", 30, "number of newest values, and of older values they are compared with"),
         Parameter::new(
             "seed",
             Kind::Integer { low: 0, high: i64::MAX },
             DefaultValue::Integer(0),
-            "of the draws from the older numbers",
+            "seed of the random sample of older values",
         ),
     ],
     build: |arguments| {
@@ -43,8 +44,9 @@ pub static KSWIN: Declaration = Declaration {
                 Kswin::NAME
             )));
         }
-        let alpha = arguments.float("alpha")?;
-        let [bound, warning] = [alpha, chance_of_warning(alpha)].map(|alpha| (-alpha.ln() / newest as f64).sqrt());
+        let drift = arguments.float("significance")?;
+        let [bound, warning] =
+            [drift, warning_significance(drift)].map(|level| (-level.ln() / newest as f64).sqrt());
         Ok(build(Kswin { size, newest, bound, warning, seed: arguments.integer("seed")? as u64 }))
     },
 };
@@ -60,37 +62,37 @@ struct Kswin {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
-    recent: Recent,
-    /// Tests since the window was begun: what is drawn follows from the seed and this.
+    recent: RingBuffer,
+    /// Tests since the window was started; with the seed it determines the random sample.
     tests: u64,
     verdict: Verdict,
-    /// Room for the two samples.
+    /// Buffers for the two samples.
     #[serde(skip)]
-    room: [Vec<f64>; 2],
+    samples: [Vec<f64>; 2],
 }
 
 impl Kswin {
     fn draw(&self, state: &mut State) {
-        let State { recent, tests, room: [old, new], .. } = state;
+        let State { recent, tests, samples: [old, new], .. } = state;
         let older = self.size - self.newest;
         let mut random = Random::new(self.seed, *tests);
         old.clear();
-        // Selection sampling (Knuth, algorithm S): each subset has the same chance, and nothing is kept besides.
-        for place in 0..older {
-            let (left, wanted) = (older - place, self.newest - old.len());
+        // Selection sampling (Knuth, algorithm S): all subsets are equally likely, and no extra memory is needed.
+        for index in 0..older {
+            let (left, wanted) = (older - index, self.newest - old.len());
             if random.below(left as u32) < wanted as u32 {
-                old.push(recent.get(place));
+                old.push(recent.get(index));
             }
         }
         new.clear();
-        new.extend((older..self.size).map(|place| recent.get(place)));
+        new.extend((older..self.size).map(|index| recent.get(index)));
         old.sort_unstable_by(f64::total_cmp);
         new.sort_unstable_by(f64::total_cmp);
     }
 }
 
-/// The greatest distance of two empirical distributions of equal size, in steps of one number, and whether the second is
-/// above the first there.
+/// The maximum distance of two empirical distributions of equal size, in steps of one number, and whether the first
+/// distribution function is above the second there.
 fn distance(old: &[f64], new: &[f64]) -> (usize, bool) {
     let (mut before, mut after) = (0, 0);
     let mut greatest = (0, false);
@@ -110,17 +112,17 @@ fn distance(old: &[f64], new: &[f64]) -> (usize, bool) {
     greatest
 }
 
-impl Test for Kswin {
+impl ChangeTest for Kswin {
     const NAME: &'static str = "drift.KSWIN";
     type State = State;
 
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
         state.recent.push(x, self.size);
         state.verdict = Verdict::default();
         if state.recent.len() == self.size {
             state.tests = state.tests.wrapping_add(1);
             self.draw(state);
-            let (apart, above) = distance(&state.room[0], &state.room[1]);
+            let (apart, above) = distance(&state.samples[0], &state.samples[1]);
             let distance = apart as f64 / self.newest as f64;
             let direction = if above { Direction::Up } else { Direction::Down };
             if distance > self.bound {
@@ -145,8 +147,8 @@ impl Test for Kswin {
         state.recent.iter().map(|x| x / scale).sum()
     }
 
-    /// The newest numbers stay: they are from after the change.
-    fn clear(&self, state: &mut State) {
+    /// Keep the newest numbers, which are from after the change.
+    fn restart(&self, state: &mut State) {
         let drift = state.verdict.drift;
         let newest: Vec<f64> =
             if drift { state.recent.iter().rev().take(self.newest).collect() } else { Vec::new() };
@@ -165,14 +167,15 @@ impl Test for Kswin {
     }
 
     fn memory(state: &State) -> usize {
-        let room: usize = state.room.iter().map(|room| room.capacity() * std::mem::size_of::<f64>()).sum();
-        state.recent.memory() + room
+        let samples: usize =
+            state.samples.iter().map(|sample| sample.capacity() * std::mem::size_of::<f64>()).sum();
+        state.recent.memory() + samples
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::{detector, found};
+    use super::super::change_test::tests::{detector, found};
     use super::*;
     use serde_json::json;
 
@@ -182,9 +185,9 @@ mod tests {
         assert_eq!(distance(&[1.0, 2.0, 3.0, 4.0], &[3.0, 4.0, 5.0, 6.0]), (2, true));
         assert_eq!(distance(&[1.0, 1.0], &[1.0, 1.0]), (0, false));
         // Of zeros and then ones with r = 10 and α = 0.05, the bound is √(0.29957) = 0.5473: six ones among the newest ten,
-        // while all of the older ones are zeros: at place 45 for a change at 40.
-        let parameters = json!({ "alpha": 0.05, "window_size": 40, "stat_size": 10 });
-        let mut numbers = (0..46).map(|place| f64::from(u8::from(place >= 40)));
+        // while all older ones are zeros: at index 45 for a change at 40.
+        let parameters = json!({ "significance": 0.05, "window_size": 40, "stat_size": 10 });
+        let mut numbers = (0..46).map(|index| f64::from(u8::from(index >= 40)));
         let mut detector = detector(Kswin::NAME, parameters);
         // A warning at √0.05 = 0.2236, since ten times 0.05 is more: √(0.14979) = 0.387, which four ones exceed, not three.
         assert!(found(&mut *detector, numbers.by_ref().take(43)).is_empty() && !detector.verdict().warning);

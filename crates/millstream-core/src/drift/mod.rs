@@ -1,17 +1,17 @@
-//! Detectors of change in a stream of numbers. Those of rows are in `features`.
+//! Drift detectors for a stream of numbers. Detectors for rows are in `features`.
 //!
-//! Each is a `Test` in a file of its own; `detector` makes a part of it. Those that look at errors of a classifier
-//! (`Test::SHARES`) are told 1 for an error and 0 for none, or anything between.
+//! Each is a `ChangeTest` in a file of its own, which `change_test` turns into a component. Detectors for the errors of
+//! a classifier (`ChangeTest::UNIT_INTERVAL`) receive 1 for an error, 0 for a correct prediction, or a value between.
 
-mod advice;
+pub mod adaptive_window;
 mod adwin;
-mod buckets;
+mod change_test;
 mod cusum;
-mod cuts;
 mod ddm;
-mod detector;
 mod eddm;
+mod error_monitor;
 mod ewma_chart;
+mod exponential_histogram;
 mod features;
 mod fhddm;
 mod hddm_a;
@@ -19,15 +19,15 @@ mod hddm_w;
 mod kswin;
 mod page_hinkley;
 mod rddm;
-mod recent;
 mod retrain;
+mod ring_buffer;
 mod stepd;
-pub mod window;
+mod window_cuts;
 
 pub use adwin::ADWIN;
+pub use change_test::{Direction, Verdict};
 pub use cusum::CUSUM;
 pub use ddm::DDM;
-pub use detector::{Direction, Verdict};
 pub use eddm::EDDM;
 pub use ewma_chart::EWMA_CHART;
 pub(crate) use features::most_moved;
@@ -44,7 +44,7 @@ pub use stepd::STEPD;
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 
-/// Which changes of the mean to look for.
+/// The directions in which the mean may change.
 #[derive(Clone, Copy, Debug)]
 struct Sides {
     up: bool,
@@ -63,64 +63,58 @@ const fn mode(default: &'static str) -> Parameter {
         "mode",
         Kind::Choice(&["both", "up", "down"]),
         DefaultValue::Text(default),
-        "which changes of the mean to look for",
+        "direction of the changes to detect: up, down or both",
     )
 }
 
-const fn min_instances(default: i64) -> Parameter {
+const fn grace_period(default: i64, formerly: &'static [&'static str]) -> Parameter {
     Parameter::new(
-        "min_instances",
+        "grace_period",
         Kind::Integer { low: 1, high: i64::MAX },
         DefaultValue::Integer(default),
-        "numbers before a change may be found",
+        "number of initial values without a detection",
     )
-}
-
-const fn warm_start(default: i64) -> Parameter {
-    Parameter::new(
-        "warm_start",
-        Kind::Integer { low: 1, high: i64::MAX },
-        DefaultValue::Integer(default),
-        "numbers before a change may be found",
-    )
+    .formerly(formerly)
 }
 
 /// Of cumulative sums, in the units of the numbers.
-const DELTA: Parameter = Parameter::new(
-    "delta",
+const ALLOWANCE: Parameter = Parameter::new(
+    "allowance",
     Kind::Float(Bounds::NOT_NEGATIVE),
     DefaultValue::Float(0.005),
-    "deviations that are tolerated",
-);
+    "deviation from the mean that is tolerated at each value",
+)
+.formerly(&["delta"]);
 const THRESHOLD: Parameter = Parameter::new(
     "threshold",
     Kind::Float(Bounds::NOT_NEGATIVE),
     DefaultValue::Float(50.0),
-    "the cumulative deviation that is a change",
+    "cumulative deviation above which drift is detected",
 );
 
-/// The share of a threshold that is a warning, where no other is declared; as in charts of weighted means.
-const WARNING_SHARE: f64 = 0.5;
+/// Fraction of the drift threshold at which a warning is given, where no other is declared; as in charts of weighted
+/// means.
+const WARNING_FRACTION: f64 = 0.5;
 
-/// The chance of a false alarm that is a warning, where only that of a change is declared: ten times as much, and less
-/// than 1 in any case.
-fn chance_of_warning(chance: f64) -> f64 {
-    (10.0 * chance).min(chance.sqrt())
+/// The significance level of warnings, where only that of drift is declared: ten times that level, but always less
+/// than 1.
+fn warning_significance(significance: f64) -> f64 {
+    (10.0 * significance).min(significance.sqrt())
 }
 
-/// A size of a window, in numbers.
+/// The size of a window, in numbers.
 const fn window_size(name: &'static str, default: i64, words: &'static str) -> Parameter {
     Parameter::new(name, Kind::Integer { low: 2, high: LARGEST_WINDOW }, DefaultValue::Integer(default), words)
 }
 
 const LARGEST_WINDOW: i64 = 1 << 24;
 
-const fn confidence(name: &'static str, default: f64, words: &'static str) -> Parameter {
+const fn significance(name: &'static str, default: f64, words: &'static str) -> Parameter {
     Parameter::new(name, Kind::Float(Bounds::OPEN_UNIT), DefaultValue::Float(default), words)
 }
 
-const fn share(name: &'static str, default: f64, words: &'static str) -> Parameter {
-    Parameter::new(name, Kind::Float(Bounds::SHARE), DefaultValue::Float(default), words)
+const fn fraction(name: &'static str, default: f64, words: &'static str) -> Parameter {
+    Parameter::new(name, Kind::Float(Bounds::FRACTION), DefaultValue::Float(default), words)
 }
 
 const fn deviations(name: &'static str, default: f64, words: &'static str) -> Parameter {
@@ -128,13 +122,14 @@ const fn deviations(name: &'static str, default: f64, words: &'static str) -> Pa
 }
 
 /// Of Hoeffding's and McDiarmid's bounds.
-const DRIFT_CONFIDENCE: Parameter =
-    confidence("drift_confidence", 0.001, "the chance of a false alarm that is a change");
-const WARNING_CONFIDENCE: Parameter =
-    confidence("warning_confidence", 0.005, "the chance of a false alarm that is a warning");
+const SIGNIFICANCE: Parameter =
+    significance("significance", 0.001, "significance level of drift").formerly(&["drift_confidence"]);
+const WARNING_SIGNIFICANCE: Parameter =
+    significance("warning_significance", 0.005, "significance level of warnings")
+        .formerly(&["warning_confidence"]);
 const TWO_SIDED: Parameter = Parameter::new(
     "two_sided_test",
     Kind::Boolean,
     DefaultValue::Boolean(false),
-    "whether a fall of the mean is a change too, not only a rise",
+    "also detect a decrease of the mean, not only an increase",
 );

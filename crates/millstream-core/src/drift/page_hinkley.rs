@@ -1,10 +1,10 @@
-//! The Page-Hinkley test: has the mean of a stream changed?
+//! The Page-Hinkley test for a change of the mean.
 //!
 //! Page's cumulative sums (1954) of deviations from the running mean, with a tolerance δ and forgetting α:
-//! U ← α U + (x − mean) − δ, D ← α D + (x − mean) + δ. A rise is found when U exceeds its least value by
-//! more than the threshold λ, a fall when D is below its greatest by more than λ. After a change the test
-//! starts again with the next number. Steps as in River, to the bit. Beyond half of λ there is a warning, which River
-//! has not. The change is believed to have begun where U was least, or D greatest.
+//! U ← α U + (x − mean) − δ, D ← α D + (x − mean) + δ. An increase is detected when U exceeds its minimum by more than the
+//! threshold λ, a decrease when D is below its maximum by more than λ. After drift the test restarts with the next number.
+//! The steps are bit-identical to River's. Beyond half of λ there is a warning, which River does not have. The estimated
+//! change point is the minimum of U or the maximum of D.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,31 +12,32 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 
-use super::detector::{build, too_large, Direction, Test, Verdict};
-use super::{min_instances, mode, Sides, DELTA, THRESHOLD, WARNING_SHARE};
+use super::change_test::{build, too_large, ChangeTest, Direction, Verdict};
+use super::{grace_period, mode, Sides, ALLOWANCE, THRESHOLD, WARNING_FRACTION};
 
 pub static PAGE_HINKLEY: Declaration = Declaration {
     name: PageHinkley::NAME,
     role: Role::DriftDetector,
     words: "Page-Hinkley test for a change of the mean",
     parameters: &[
-        min_instances(30),
-        DELTA,
+        grace_period(30, &["min_instances"]),
+        ALLOWANCE,
         THRESHOLD,
         Parameter::new(
-            "alpha",
-            Kind::Float(Bounds::SHARE),
+            "forgetting",
+            Kind::Float(Bounds::FRACTION),
             DefaultValue::Float(0.9999),
-            "forgetting of cumulative deviations",
-        ),
+            "factor by which cumulative deviations are multiplied at each value; 1 forgets nothing",
+        )
+        .formerly(&["alpha"]),
         mode("both"),
     ],
     build: |arguments| {
         Ok(build(PageHinkley {
-            min_instances: arguments.integer("min_instances")? as u64,
-            delta: arguments.float("delta")?,
+            grace_period: arguments.integer("grace_period")? as u64,
+            allowance: arguments.float("allowance")?,
             threshold: arguments.float("threshold")?,
-            alpha: arguments.float("alpha")?,
+            forgetting: arguments.float("forgetting")?,
             sides: Sides::of(arguments)?,
         }))
     },
@@ -44,16 +45,16 @@ pub static PAGE_HINKLEY: Declaration = Declaration {
 
 #[derive(Clone)]
 struct PageHinkley {
-    min_instances: u64,
-    delta: f64,
+    grace_period: u64,
+    allowance: f64,
     threshold: f64,
-    alpha: f64,
+    forgetting: f64,
     sides: Sides,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
-    /// Numbers since the test began.
+    /// Numbers since the test started.
     numbers: u64,
     mean: f64,
     rise: f64,
@@ -61,7 +62,7 @@ struct State {
     least_rise: f64,
     greatest_fall: f64,
     drift: bool,
-    /// When the least and the greatest were reached, and what was found.
+    /// When the minimum and the maximum were reached, and the verdict.
     #[serde(default)]
     least_at: u64,
     #[serde(default)]
@@ -72,17 +73,17 @@ struct State {
     warning: bool,
 }
 
-impl Test for PageHinkley {
+impl ChangeTest for PageHinkley {
     const NAME: &'static str = "drift.PageHinkley";
     type State = State;
 
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
         let mut next = *state;
         next.numbers = next.numbers.saturating_add(1);
         next.mean += (1.0 / next.numbers as f64) * (x - next.mean);
         let deviation = x - next.mean;
-        next.rise = self.alpha * next.rise + deviation - self.delta;
-        next.fall = self.alpha * next.fall + deviation + self.delta;
+        next.rise = self.forgetting * next.rise + deviation - self.allowance;
+        next.fall = self.forgetting * next.fall + deviation + self.allowance;
         let first = next.numbers == 1;
         if first || next.rise < next.least_rise {
             (next.least_rise, next.least_at) = (next.rise, next.numbers);
@@ -93,7 +94,7 @@ impl Test for PageHinkley {
         if !(next.mean.is_finite() && next.rise.is_finite() && next.fall.is_finite()) {
             return Err(too_large::<Self>());
         }
-        if next.numbers >= self.min_instances {
+        if next.numbers >= self.grace_period {
             let rise = if self.sides.up { next.rise - next.least_rise } else { 0.0 };
             let fall = if self.sides.down { next.greatest_fall - next.fall } else { 0.0 };
             let beyond = |level: f64| match (rise > level, fall > level) {
@@ -104,7 +105,7 @@ impl Test for PageHinkley {
             next.direction = beyond(self.threshold);
             next.drift = next.direction != Direction::Unknown;
             if !next.drift {
-                next.direction = beyond(WARNING_SHARE * self.threshold);
+                next.direction = beyond(WARNING_FRACTION * self.threshold);
             }
             next.warning = !next.drift && next.direction != Direction::Unknown;
         }
@@ -136,15 +137,15 @@ impl Test for PageHinkley {
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::detector;
+    use super::super::change_test::tests::detector;
     use super::*;
     use serde_json::json;
 
     #[test]
     fn worked_by_hand() {
-        // δ = 0, α = 1, λ = 1 on 0, 0, 3: the mean becomes 1, the deviation 2, so U = 2 > 0 + 1: a rise that began
-        // after the first number, where U was least for the first time.
-        let parameters = json!({ "min_instances": 1, "delta": 0.0, "threshold": 1.0, "alpha": 1.0 });
+        // δ = 0, α = 1, λ = 1 on 0, 0, 3: the mean becomes 1, the deviation 2, so U = 2 > 0 + 1: an increase since the
+        // first number, where U first had its minimum.
+        let parameters = json!({ "grace_period": 1, "allowance": 0.0, "threshold": 1.0, "forgetting": 1.0 });
         let mut detector = detector(PageHinkley::NAME, parameters);
         for (x, drift) in [(0.0, false), (0.0, false), (3.0, true), (3.0, false)] {
             detector.update(x).expect("a good number");
@@ -158,11 +159,11 @@ mod tests {
 
     #[test]
     fn a_warning_by_hand() {
-        // As above with λ = 3 and 0, 0, 3, 3: U = 2 > 3/2, a warning; the mean becomes 3/2, U = 7/2 > 3, a change. And the
-        // other way round a fall, which a test for rises does not see.
+        // As above with λ = 3 and 0, 0, 3, 3: U = 2 > 3/2, a warning; the mean becomes 3/2, U = 7/2 > 3, a change. With the
+        // opposite sign there is a decrease, which a test for increases does not detect.
         for (sign, mode, direction) in [(1.0, "both", Direction::Up), (-1.0, "down", Direction::Down)] {
             let parameters =
-                json!({ "min_instances": 1, "delta": 0.0, "threshold": 3.0, "alpha": 1.0, "mode": mode });
+                json!({ "grace_period": 1, "allowance": 0.0, "threshold": 3.0, "forgetting": 1.0, "mode": mode });
             let mut detector = detector(PageHinkley::NAME, parameters);
             let told = [0.0, 0.0, 3.0, 3.0].map(|x| {
                 detector.update(sign * x).expect("a good number");
@@ -171,11 +172,12 @@ mod tests {
             assert_eq!(told[..2], [Verdict::default(); 2]);
             assert_eq!(told[2..], [Verdict::warning(direction, 2), Verdict::drift(direction, 3)]);
         }
-        let parameters = json!({ "min_instances": 1, "delta": 0.0, "threshold": 3.0, "alpha": 1.0, "mode": "up" });
-        let mut deaf = detector(PageHinkley::NAME, parameters);
+        let parameters =
+            json!({ "grace_period": 1, "allowance": 0.0, "threshold": 3.0, "forgetting": 1.0, "mode": "up" });
+        let mut one_sided = detector(PageHinkley::NAME, parameters);
         for x in [0.0, 0.0, -3.0, -3.0] {
-            deaf.update(x).expect("a good number");
-            assert_eq!(deaf.verdict(), Verdict::default());
+            one_sided.update(x).expect("a good number");
+            assert_eq!(one_sided.verdict(), Verdict::default());
         }
     }
 }

@@ -1,8 +1,8 @@
-//! RDDM (Barros, Cabral, Gonçalves and Santos, 2017): DDM that forgets, because it grows deaf on long concepts.
+//! RDDM (Barros, Cabral, Gonçalves and Santos, 2017): DDM with forgetting, because DDM loses sensitivity on long concepts.
 //!
-//! Three rules are added to DDM: when a concept is longer than `max_concept` numbers and there is no warning, the sums
-//! are made anew of the last `min_stable_concept` numbers; a warning that lasts for `warn_limit` numbers is a change;
-//! and after a change the sums begin with the numbers since the warning, which are from the new concept.
+//! It adds three rules to DDM. When a concept is longer than `max_concept` numbers and there is no warning, the sums are
+//! recomputed from the last `min_stable_concept` numbers. A warning that lasts for `warn_limit` numbers becomes drift.
+//! After drift the sums start with the numbers since the warning, which are from the new concept.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,31 +10,31 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
-use super::ddm::{Errors, Levels};
-use super::detector::{build, Direction, Test, Verdict};
-use super::recent::Recent;
-use super::{deviations, warm_start, window_size, LARGEST_WINDOW};
+use super::change_test::{build, ChangeTest, Direction, Verdict};
+use super::ddm::{ErrorRate, Thresholds};
+use super::ring_buffer::RingBuffer;
+use super::{deviations, grace_period, window_size, LARGEST_WINDOW};
 
 pub static RDDM: Declaration = Declaration {
     name: Rddm::NAME,
     role: Role::DriftDetector,
-    words: "Reactive drift detection method: DDM that forgets old numbers of a long concept",
+    words: "Reactive drift detection method: DDM that forgets old values of a long concept",
     parameters: &[
-        warm_start(129),
-        deviations("warning_threshold", 1.773, "standard deviations above the least that are a warning"),
-        deviations("drift_threshold", 2.258, "standard deviations above the least that are a change"),
+        grace_period(129, &["warm_start"]),
+        deviations("warning_threshold", 1.773, "number of standard deviations above the minimum for a warning"),
+        deviations("drift_threshold", 2.258, "number of standard deviations above the minimum for drift"),
         Parameter::new(
             "max_concept",
             Kind::Integer { low: 2, high: i64::MAX },
             DefaultValue::Integer(40_000),
-            "numbers of a concept after which older ones are forgotten",
+            "number of values of a concept after which old values are forgotten",
         ),
-        window_size("min_stable_concept", 7000, "numbers that are kept then"),
+        window_size("min_stable_concept", 7000, "number of values that are kept then"),
         Parameter::new(
             "warn_limit",
             Kind::Integer { low: 1, high: LARGEST_WINDOW },
             DefaultValue::Integer(1400),
-            "numbers that a warning may last before it is a change",
+            "number of values after which a warning becomes drift",
         ),
     ],
     build: |arguments| {
@@ -47,8 +47,8 @@ pub static RDDM: Declaration = Declaration {
             )));
         }
         Ok(build(Rddm {
-            warm_start: arguments.integer("warm_start")? as u64,
-            levels: Levels {
+            grace_period: arguments.integer("grace_period")? as u64,
+            levels: Thresholds {
                 warning: arguments.float("warning_threshold")?,
                 drift: arguments.float("drift_threshold")?,
             },
@@ -61,8 +61,8 @@ pub static RDDM: Declaration = Declaration {
 
 #[derive(Clone)]
 struct Rddm {
-    warm_start: u64,
-    levels: Levels,
+    grace_period: u64,
+    levels: Thresholds,
     longest: u64,
     kept: usize,
     warn_limit: u64,
@@ -70,38 +70,38 @@ struct Rddm {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
-    errors: Errors,
-    recent: Recent,
-    /// Numbers since the warning began, the first of them included; 0 without one.
+    errors: ErrorRate,
+    recent: RingBuffer,
+    /// Numbers since the start of the warning, including the first; 0 without a warning.
     warned: u64,
     verdict: Verdict,
 }
 
 impl Rddm {
-    /// The sums of the last `count` numbers.
-    fn again(&self, state: &mut State, count: usize) {
+    /// Recompute the sums from the last `count` numbers.
+    fn recompute(&self, state: &mut State, count: usize) {
         let State { errors, recent, .. } = state;
-        *errors = Errors::default();
+        *errors = ErrorRate::default();
         let skip = recent.len().saturating_sub(count);
         for x in recent.iter().skip(skip) {
-            errors.take(x);
-            if errors.numbers > self.warm_start {
+            errors.update(x);
+            if errors.numbers > self.grace_period {
                 errors.judge(self.levels);
             }
         }
     }
 }
 
-impl Test for Rddm {
+impl ChangeTest for Rddm {
     const NAME: &'static str = "drift.RDDM";
-    const SHARES: bool = true;
+    const UNIT_INTERVAL: bool = true;
     type State = State;
 
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
         state.recent.push(x, self.kept);
-        state.errors.take(x);
+        state.errors.update(x);
         state.verdict = Verdict::default();
-        if state.errors.numbers <= self.warm_start {
+        if state.errors.numbers <= self.grace_period {
             return Ok(());
         }
         let verdict = state.errors.judge(self.levels);
@@ -111,7 +111,7 @@ impl Test for Rddm {
         } else if verdict.warning {
             state.verdict = Verdict::warning(Direction::Up, state.warned);
         } else if state.errors.numbers > self.longest {
-            self.again(state, self.kept);
+            self.recompute(state, self.kept);
         }
         Ok(())
     }
@@ -124,8 +124,8 @@ impl Test for Rddm {
         state.errors.share
     }
 
-    /// After a change, the numbers since the warning stay.
-    fn clear(&self, state: &mut State) {
+    /// After drift, keep the numbers since the warning.
+    fn restart(&self, state: &mut State) {
         let stay = if state.verdict.drift { state.warned as usize } else { 0 };
         let newest: Vec<f64> = state.recent.iter().rev().take(stay).collect();
         state.recent.clear();
@@ -133,7 +133,7 @@ impl Test for Rddm {
             state.recent.push(x, self.kept);
         }
         (state.warned, state.verdict) = (0, Verdict::default());
-        self.again(state, stay);
+        self.recompute(state, stay);
     }
 
     fn is_sound(&self, state: &State) -> bool {
@@ -149,17 +149,17 @@ impl Test for Rddm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::detector;
+    use super::super::change_test::tests::detector;
     use super::*;
     use serde_json::json;
 
     #[test]
     fn worked_by_hand() {
         // As in DDM's example, with its levels: 1, 0, 0, 0, 1, 1 is a warning; one more error gives p = 4/7, s = 0.1870, 0.7585
-        // against 1/4 + 3 · 0.2165 = 0.8995, a warning still, and with `warn_limit` 1 a change. The sums then begin with
-        // the two errors of the warning: with an error next, the share is 3/3.
+        // against 1/4 + 3 · 0.2165 = 0.8995, still a warning, and with `warn_limit` 1 drift. The sums then start with
+        // the two errors of the warning: with an error next, the error rate is 3/3.
         let parameters =
-            json!({ "warm_start": 3, "warning_threshold": 2.0, "drift_threshold": 3.0, "warn_limit": 1 });
+            json!({ "grace_period": 3, "warning_threshold": 2.0, "drift_threshold": 3.0, "warn_limit": 1 });
         let mut detector = detector(Rddm::NAME, parameters);
         for x in [1.0, 0.0, 0.0, 0.0, 1.0, 1.0] {
             detector.update(x).expect("a good number");

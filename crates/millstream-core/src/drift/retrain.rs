@@ -1,15 +1,15 @@
-//! A model that is replaced when its errors have changed (Gama, Medas, Castillo and Rodrigues, 2004, section 3).
+//! A model that is replaced when its errors drift (Gama, Medas, Castillo and Rodrigues, 2004, section 3).
 //!
-//! A detector is told the error of each prediction before its example is learned: 0 or 1, or the absolute error. At a
-//! warning a second model begins to learn in the background; when the warning passes, it is forgotten; when the detector
-//! finds a change, it takes the model's place, and so has learned what came since the warning and nothing of what came
-//! before. The paper keeps the examples since the warning and learns them again, which gives the same model.
+//! A detector receives the error of each prediction before its example is learned: 0 or 1, or the absolute error. At a
+//! warning a background model starts training. If the warning passes, it is dropped. If the detector finds drift, it
+//! replaces the model, and so has learned exactly the examples since the warning. The paper stores the examples since the
+//! warning and learns them again, which gives the same model.
 //!
-//! A second, more sensitive detector can be given (`warning_detector`), whose changes are warnings, as in adaptive random
-//! forests (Gomes and others, 2017): they do not pass, and a newer one begins anew. Where there was no warning, and with
-//! `warm` off, a model that has learned nothing but the newest example takes the place.
+//! A second, more sensitive detector (`warning_detector`) may give the warnings, as in adaptive random forests (Gomes and
+//! others, 2017). These warnings do not pass, and each new one restarts the background model. Without a warning, and with
+//! `warm` off, the replacement is a model that has learned only the newest example.
 //!
-//! A change for the better is no reason to forget: a detector that says that errors have become fewer replaces nothing.
+//! A decrease of the errors is no reason to replace a model, and is ignored.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -27,50 +27,50 @@ use crate::row::{Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::Task;
 
-use super::advice::{Advice, Adviser};
+use super::error_monitor::{Action, ErrorMonitor};
 
 const NAME: &str = "drift.Retrain";
 
 pub static RETRAIN: Declaration = Declaration {
     name: NAME,
     role: Role::Wrapper,
-    words: "A model that is replaced when its errors have changed, by one that was grown since the warning",
+    words: "A model that is replaced when its errors drift, by one trained since the warning",
     parameters: &[
         Parameter::new(
             "model",
             Kind::Part(&[Role::Classifier, Role::Regressor]),
             DefaultValue::Required,
-            "the classifier or regressor",
+            "classifier or regressor",
         ),
         Parameter::new(
             "detector",
             Kind::Part(&[Role::DriftDetector]),
             DefaultValue::Required,
-            "what watches its errors",
+            "drift detector for its errors",
         ),
         Parameter::new(
             "warm",
             Kind::Boolean,
             DefaultValue::Boolean(true),
-            "whether a model grows in the background from the warning on; else a new one takes the place",
+            "train a background model from the warning on; otherwise replace by an untrained model",
         ),
         Parameter::new(
             "warning_detector",
             Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
             DefaultValue::Null,
-            "what watches the errors for warnings, instead of the detector's own",
+            "second detector, whose drifts count as warnings; null for the warnings of detector",
         ),
     ],
     build,
 };
 
 fn build(arguments: &Arguments<'_>) -> Result<Built> {
-    let adviser = Adviser::new(arguments)?;
+    let monitor = ErrorMonitor::new(arguments)?;
     Ok(match arguments.part("model")? {
-        Built::Classifier(unlearned) => Built::Classifier(Box::new(Retrain::new(unlearned, adviser))),
+        Built::Classifier(unlearned) => Built::Classifier(Box::new(Retrain::new(unlearned, monitor))),
         Built::Regressor(unlearned) => {
-            adviser.takes_any_size(NAME)?;
-            Built::Regressor(Box::new(Retrain::new(unlearned, adviser)))
+            monitor.require_any_size(NAME)?;
+            Built::Regressor(Box::new(Retrain::new(unlearned, monitor)))
         }
         _ => return Err(arguments.absent("model")),
     })
@@ -78,28 +78,28 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
 
 #[derive(Clone)]
 struct Retrain<T: Task> {
-    /// A model that has learned nothing.
+    /// An untrained model.
     unlearned: Box<dyn Learner<T>>,
     now: Box<dyn Learner<T>>,
     background: Option<Box<dyn Learner<T>>>,
-    adviser: Adviser,
+    monitor: ErrorMonitor,
     replaced: u64,
-    /// How many examples the model at work has learned; none if that was not saved.
+    /// Count of examples that the active model has learned; none if it was not saved.
     learned: Option<u64>,
-    /// And the background model.
+    /// The same for the background model.
     grown: u64,
     at_savepoint: Option<Box<AtSavepoint<T>>>,
 }
 
-/// The model at work, and the one in the background.
+/// The active model and the background model.
 type Pair<T> = (Box<dyn Learner<T>>, Option<Box<dyn Learner<T>>>);
 
 /// The state at a savepoint.
 #[derive(Clone)]
 struct AtSavepoint<T: Task> {
-    /// The models at the savepoint, if one has come or gone since; else they record what they overwrite.
+    /// The models at the savepoint, if one was added or dropped since; otherwise they have savepoints of their own.
     models: Option<Pair<T>>,
-    adviser: Adviser,
+    monitor: ErrorMonitor,
     replaced: u64,
     learned: Option<u64>,
     grown: u64,
@@ -116,23 +116,25 @@ struct State {
     counts: Option<Counts>,
 }
 
-/// What was learned and told, for those who look at the parts.
+/// Counts of learned examples and detector updates.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Counts {
     learned: Option<u64>,
     grown: u64,
-    told: u64,
-    warner_told: u64,
+    #[serde(rename = "told")]
+    updates: u64,
+    #[serde(rename = "warner_told")]
+    warning_updates: u64,
 }
 
 impl<T: Task> Retrain<T> {
-    fn new(unlearned: Box<dyn Learner<T>>, adviser: Adviser) -> Self {
+    fn new(unlearned: Box<dyn Learner<T>>, monitor: ErrorMonitor) -> Self {
         let now = unlearned.clone();
         Retrain {
             unlearned,
             now,
             background: None,
-            adviser,
+            monitor,
             replaced: 0,
             learned: Some(0),
             grown: 0,
@@ -140,25 +142,24 @@ impl<T: Task> Retrain<T> {
         }
     }
 
-    /// Act on an error, once the model has learned the example; nothing of it can be refused. True if the model was
-    /// replaced.
-    fn follow(&mut self, error: Option<f64>, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> bool {
+    /// Act on an error, after the model has learned the example; cannot fail. True if the model was replaced.
+    fn act_on(&mut self, error: Option<f64>, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> bool {
         self.learned = self.learned.map(|learned| learned.saturating_add(1));
-        let advice = error.map_or(Advice::Nothing, |error| self.adviser.tell(error));
-        match advice {
-            Advice::Well => self.drop_background(),
-            Advice::GrowAnew => self.grow(),
-            Advice::Grow if self.background.is_none() => self.grow(),
+        let action = error.map_or(Action::Keep, |error| self.monitor.update(error));
+        match action {
+            Action::DropBackground => self.drop_background(),
+            Action::RestartBackground => self.start_background(),
+            Action::StartBackground if self.background.is_none() => self.start_background(),
             _ => {}
         }
         if let Some(background) = &mut self.background {
             self.grown = self.grown.saturating_add(1);
-            // What another model has learned need not be possible for this one; then it is of no use.
+            // An example that the model has learned may be impossible for this one, which is then useless.
             if background.learn(x, y, w, scratch).is_err() {
                 self.drop_background();
             }
         }
-        let Advice::Replace = advice else { return false };
+        let Action::Replace = action else { return false };
         self.keep_models();
         (self.now, self.learned) = match self.background.take() {
             Some(grown) => (grown, Some(self.grown)),
@@ -181,7 +182,7 @@ impl<T: Task> Retrain<T> {
         }
     }
 
-    /// Keep the models of the last savepoint, before one comes or goes.
+    /// Store the models of the last savepoint, before one is added or dropped.
     fn keep_models(&mut self) {
         if let Some(AtSavepoint { models: models @ None, .. }) = self.at_savepoint.as_deref_mut() {
             let (mut now, mut background) = (self.now.clone(), self.background.clone());
@@ -195,7 +196,7 @@ impl<T: Task> Retrain<T> {
         }
     }
 
-    fn grow(&mut self) {
+    fn start_background(&mut self) {
         self.keep_models();
         (self.background, self.grown) = (Some(self.unlearned.clone()), 0);
     }
@@ -209,16 +210,18 @@ impl<T: Task> Retrain<T> {
 
 impl<T: Task> Part for Retrain<T> {
     fn save(&self) -> Result<Vec<u8>> {
-        let warner = self.adviser.warner.as_ref().map(|warner| warner.0.save().map(ByteBuf::from)).transpose()?;
-        let Adviser { told, warner_told, .. } = self.adviser;
+        let warning_detector = self.monitor.warning_detector.as_ref();
+        let warning_detector =
+            warning_detector.map(|detector| detector.0.save().map(ByteBuf::from)).transpose()?;
+        let ErrorMonitor { updates, warning_updates, .. } = self.monitor;
         let background = self.background.as_ref().map(|model| model.save().map(ByteBuf::from)).transpose()?;
         pack(&State {
             model: ByteBuf::from(self.now.save()?),
             background,
-            detector: ByteBuf::from(self.adviser.detector.0.save()?),
-            warning_detector: warner,
+            detector: ByteBuf::from(self.monitor.detector.0.save()?),
+            warning_detector,
             replaced: self.replaced,
-            counts: Some(Counts { learned: self.learned, grown: self.grown, told, warner_told }),
+            counts: Some(Counts { learned: self.learned, grown: self.grown, updates, warning_updates }),
         })
     }
 
@@ -226,17 +229,17 @@ impl<T: Task> Part for Retrain<T> {
         let state: State = unpack(NAME, bytes)?;
         let now = self.loaded(&state.model)?;
         let background = state.background.as_ref().map(|bytes| self.loaded(bytes)).transpose()?;
-        let mut adviser = self.adviser.clone();
-        adviser.detector.0.load(&state.detector)?;
-        match (&mut adviser.warner, &state.warning_detector) {
-            (Some(Detector(warner)), Some(bytes)) => warner.load(bytes)?,
+        let mut monitor = self.monitor.clone();
+        monitor.detector.0.load(&state.detector)?;
+        match (&mut monitor.warning_detector, &state.warning_detector) {
+            (Some(Detector(detector)), Some(bytes)) => detector.load(bytes)?,
             (None, None) => {}
             _ => return Err(Fault::state(format!("{NAME}: the saved state is not valid: a detector is missing"))),
         }
-        let unknown = Counts { learned: None, grown: 0, told: 0, warner_told: 0 };
+        let unknown = Counts { learned: None, grown: 0, updates: 0, warning_updates: 0 };
         let counts = state.counts.unwrap_or(unknown);
-        (adviser.told, adviser.warner_told) = (counts.told, counts.warner_told);
-        (self.now, self.background, self.adviser, self.replaced) = (now, background, adviser, state.replaced);
+        (monitor.updates, monitor.warning_updates) = (counts.updates, counts.warning_updates);
+        (self.now, self.background, self.monitor, self.replaced) = (now, background, monitor, state.replaced);
         (self.learned, self.grown) = (counts.learned, counts.grown);
         Ok(())
     }
@@ -245,8 +248,8 @@ impl<T: Task> Part for Retrain<T> {
         visit(&*self.unlearned);
         visit(&*self.now);
         self.background.iter().for_each(|model| visit(&**model));
-        visit(&*self.adviser.detector.0);
-        self.adviser.warner.iter().for_each(|warner| visit(&*warner.0));
+        visit(&*self.monitor.detector.0);
+        self.monitor.warning_detector.iter().for_each(|detector| visit(&*detector.0));
     }
 
     fn each_part_mut(&mut self, visit: &mut dyn FnMut(&mut dyn Part)) {
@@ -274,14 +277,14 @@ impl<T: Task> Part for Retrain<T> {
             return false;
         }
         let Retrain { replaced, learned, grown, .. } = *self;
-        let adviser = self.adviser.clone();
-        self.at_savepoint = Some(Box::new(AtSavepoint { models: None, adviser, replaced, learned, grown }));
+        let monitor = self.monitor.clone();
+        self.at_savepoint = Some(Box::new(AtSavepoint { models: None, monitor, replaced, learned, grown }));
         true
     }
 
     fn rollback(&mut self) {
         let Some(before) = self.at_savepoint.take() else { return };
-        let AtSavepoint { models, adviser, replaced, learned, grown } = *before;
+        let AtSavepoint { models, monitor, replaced, learned, grown } = *before;
         match models {
             Some(models) => (self.now, self.background) = models,
             None => {
@@ -289,7 +292,7 @@ impl<T: Task> Part for Retrain<T> {
                 self.background.iter_mut().for_each(|model| model.rollback());
             }
         }
-        (self.adviser, self.replaced, self.learned, self.grown) = (adviser, replaced, learned, grown);
+        (self.monitor, self.replaced, self.learned, self.grown) = (monitor, replaced, learned, grown);
     }
 
     fn commit(&mut self) {
@@ -312,7 +315,7 @@ impl<T: Task> Part for Retrain<T> {
         json!({
             "replaced": self.replaced,
             "growing": self.background.is_some(),
-            "estimated_error": self.adviser.detector.0.estimation(),
+            "estimated_error": self.monitor.detector.0.estimation(),
             "model": self.now.inspect(schema),
         })
     }
@@ -321,7 +324,7 @@ impl<T: Task> Part for Retrain<T> {
         json!({ "replaced": self.replaced, "growing": self.background.is_some() })
     }
 
-    /// The model at work, then the one in the background.
+    /// The active model, then the background model.
     fn member(&self, index: usize, input: &Schema) -> Result<Option<Extracted>> {
         let (model, learned) = match index {
             0 => (Some(&self.now), self.learned),
@@ -338,8 +341,8 @@ impl<T: Task> Part for Retrain<T> {
 
     fn detector(&self, parameter: &str) -> Option<InnerDetector> {
         let (detector, updates) = match parameter {
-            "detector" => (Some(&self.adviser.detector), self.adviser.told),
-            "warning_detector" => (self.adviser.warner.as_ref(), self.adviser.warner_told),
+            "detector" => (Some(&self.monitor.detector), self.monitor.updates),
+            "warning_detector" => (self.monitor.warning_detector.as_ref(), self.monitor.warning_updates),
             _ => (None, 0),
         };
         detector.map(|Detector(detector)| InnerDetector { part: detector.duplicate(), updates })
@@ -368,12 +371,12 @@ impl<T: Task> Learner<T> for Retrain<T> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.now.step(x, y, w, want, out, scratch)?;
-        self.follow(T::error(out, y), x, y, w, scratch);
+        self.act_on(T::error(out, y), x, y, w, scratch);
         Ok(())
     }
 
-    /// The model at work goes through the whole batch as if it stayed, and the detectors follow its errors. What it did
-    /// after the row at which it is replaced is forgotten with it; the new model goes on from there.
+    /// The active model processes the whole batch as if it were not replaced, and the detectors receive its errors. After
+    /// the row at which it is replaced its results are discarded, and the new model continues from there.
     fn step_batch(
         &mut self,
         batch: &Batch<'_, T>,
@@ -382,8 +385,8 @@ impl<T: Task> Learner<T> for Retrain<T> {
         scratch: &mut Scratch,
     ) -> usize {
         // Behind a transformer that learns, the errors are those on rows as they are learned, which a batch does not
-        // keep; and a class that has no label yet may be an error.
-        let simple = batch.asked.is_none() && T::are_whole(out);
+        // store. A class without a label may also be an error.
+        let simple = batch.asked.is_none() && T::are_complete(out);
         if !simple || !self.now.abilities().takes_batches {
             return step_each(self, batch, want, out, scratch);
         }
@@ -395,7 +398,7 @@ impl<T: Task> Learner<T> for Retrain<T> {
             let mut replaced = None;
             for row in 0..done {
                 let (x, y, w) = (rest.rows.at(row), rest.truths[row], rest.weight(row));
-                if self.follow(T::error_at(out, start + row, y), x, y, w, scratch) {
+                if self.act_on(T::error_at(out, start + row, y), x, y, w, scratch) {
                     replaced = Some(row);
                     break;
                 }
@@ -437,7 +440,7 @@ mod tests {
         model
     }
 
-    fn shares(model: &dyn Learner<Classes>) -> Vec<f64> {
+    fn probabilities(model: &dyn Learner<Classes>) -> Vec<f64> {
         let mut out = ClassPrediction::default();
         model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut Scratch::default());
         out.probabilities
@@ -445,25 +448,25 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Prior says the most frequent class. Fifty of class 0: no error (the first is not answered, 49 are counted),
-        // p + s = 0. An error: p = 1/50 > 0, which is beyond any multiple of s = 0: a change at once. The model that
-        // takes the place has learned the one example of class 1.
+        // Prior predicts the most frequent class. Fifty of class 0: no error (the first has no prediction, 49 are counted),
+        // p + s = 0. An error: p = 1/50 > 0, which is beyond any multiple of s = 0: immediate drift. The new model has
+        // learned the one example of class 1.
         let ddm = json!({ "name": "drift.DDM" });
         let mut model = model(json!({ "model": { "name": "baseline.Prior" }, "detector": ddm }));
         let mut scratch = Scratch::default();
         for _ in 0..50 {
             model.learn(Row::Plain(&[]), 0, 1.0, &mut scratch).expect("a good example");
         }
-        assert_eq!(shares(&*model), [1.0]);
+        assert_eq!(probabilities(&*model), [1.0]);
         model.learn(Row::Plain(&[]), 1, 1.0, &mut scratch).expect("a good example");
-        assert_eq!(shares(&*model), [0.0, 1.0]);
+        assert_eq!(probabilities(&*model), [0.0, 1.0]);
         assert_eq!(model.inspect(&Schema::default())["replaced"], 1);
     }
 
     #[test]
-    fn what_grows_in_the_background_has_learned_since_the_warning() {
-        // Errors come from class 1 and the model says 0 (30 : 10). p = 10/39, s = 0.0699 at the least or below; the
-        // warning comes some errors later and the change after it, so that the new model has seen class 1 alone.
+    fn the_background_model_has_learned_since_the_warning() {
+        // Errors come from class 1 and the model predicts 0 (30 : 10). p = 10/39, s = 0.0699 at the minimum or below; the
+        // warning comes some errors later and drift after it, so that the new model has learned class 1 only.
         let ddm = json!({ "name": "drift.DDM" });
         let mut warm = model(json!({ "model": { "name": "baseline.Prior" }, "detector": ddm }));
         let mut scratch = Scratch::default();
@@ -478,6 +481,6 @@ mod tests {
             }
         }
         assert!(growing > 1);
-        assert_eq!(shares(&*warm), [0.0, 1.0]);
+        assert_eq!(probabilities(&*warm), [0.0, 1.0]);
     }
 }

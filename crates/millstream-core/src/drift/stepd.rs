@@ -6,8 +6,9 @@
 //! T = (|rₒ / nₒ − r / n| − ½ (1 / nₒ + 1 / n)) / √(p̂ (1 − p̂) (1 / nₒ + 1 / n))
 //! ```
 //!
-//! is that of a standard normal (equation 1). Where the newest have more errors and the two-sided chance of T is below
-//! a level, that is a warning or a change. It is believed to have begun with the newest numbers.
+//! has a standard normal distribution (equation 1). If the newest numbers have more errors and the two-sided p-value of T
+//! is below a significance level, there is a warning or drift. The estimated change point is the first of the newest
+//! numbers.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,24 +16,26 @@ use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::numeric::quantiles::outside_normal;
 
-use super::detector::{build, Direction, Test, Verdict};
-use super::recent::Recent;
-use super::{confidence, window_size};
+use super::change_test::{build, ChangeTest, Direction, Verdict};
+use super::ring_buffer::RingBuffer;
+use super::{significance, window_size};
 
 pub static STEPD: Declaration = Declaration {
     name: Stepd::NAME,
     role: Role::DriftDetector,
-    words: "Statistical test of equal proportions between recent errors and those before",
+    words: "Statistical test of equal proportions: the recent error rate against that of all earlier values",
     parameters: &[
-        window_size("window_size", 30, "the newest numbers"),
-        confidence("alpha_drift", 0.003, "the chance of a false alarm that is a change"),
-        confidence("alpha_warning", 0.05, "the chance of a false alarm that is a warning"),
+        window_size("window_size", 30, "number of recent values"),
+        significance("significance", 0.003, "significance level of drift at each value")
+            .formerly(&["alpha_drift"]),
+        significance("warning_significance", 0.05, "significance level of warnings at each value")
+            .formerly(&["alpha_warning"]),
     ],
     build: |arguments| {
         Ok(build(Stepd {
             size: arguments.integer("window_size")? as usize,
-            drift: arguments.float("alpha_drift")?,
-            warning: arguments.float("alpha_warning")?,
+            drift: arguments.float("significance")?,
+            warning: arguments.float("warning_significance")?,
         }))
     },
 };
@@ -46,11 +49,11 @@ struct Stepd {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
-    recent: Recent,
-    /// Errors among the newest, and among those before.
+    recent: RingBuffer,
+    /// Errors among the newest numbers, and among the earlier ones.
     new: f64,
     old: f64,
-    /// How many are before the newest.
+    /// Count of the earlier numbers.
     older: u64,
     verdict: Verdict,
 }
@@ -65,10 +68,10 @@ impl Stepd {
         if now <= before || spread == 0.0 || apart <= 0.0 {
             return Verdict::default();
         }
-        let chance = outside_normal(apart / spread);
-        if chance < self.drift {
+        let p_value = outside_normal(apart / spread);
+        if p_value < self.drift {
             Verdict::drift(Direction::Up, self.size as u64)
-        } else if chance < self.warning {
+        } else if p_value < self.warning {
             Verdict::warning(Direction::Up, self.size as u64)
         } else {
             Verdict::default()
@@ -76,12 +79,12 @@ impl Stepd {
     }
 }
 
-impl Test for Stepd {
+impl ChangeTest for Stepd {
     const NAME: &'static str = "drift.STEPD";
-    const SHARES: bool = true;
+    const UNIT_INTERVAL: bool = true;
     type State = State;
 
-    fn take(&self, state: &mut State, x: f64) -> Result<()> {
+    fn update(&self, state: &mut State, x: f64) -> Result<()> {
         state.new += x;
         if let Some(oldest) = state.recent.push(x, self.size) {
             state.new -= oldest;
@@ -96,7 +99,7 @@ impl Test for Stepd {
         state.verdict
     }
 
-    /// The share of errors among the newest numbers.
+    /// The error rate among the newest numbers.
     fn estimation(state: &State) -> f64 {
         let numbers = state.recent.len();
         if numbers == 0 {
@@ -106,7 +109,7 @@ impl Test for Stepd {
         }
     }
 
-    fn clear(&self, state: &mut State) {
+    fn restart(&self, state: &mut State) {
         state.recent.clear();
         (state.new, state.old, state.older, state.verdict) = (0.0, 0.0, 0, Verdict::default());
     }
@@ -125,15 +128,15 @@ impl Test for Stepd {
 
 #[cfg(test)]
 mod tests {
-    use super::super::detector::tests::{detector, found};
+    use super::super::change_test::tests::{detector, found};
     use super::*;
     use serde_json::json;
 
     #[test]
-    fn chances_of_a_normal() {
+    fn p_values_of_a_normal() {
         // From tables: 0.31731, 0.045500, 0.0026998, 6.3342e-5.
-        for (z, chance) in [(1.0, 0.317_310_5), (2.0, 0.045_500_26), (3.0, 0.002_699_796), (4.0, 6.334_248e-5)] {
-            assert!((outside_normal(z) / chance - 1.0).abs() < 1e-6, "{z}: {}", outside_normal(z));
+        for (z, p_value) in [(1.0, 0.317_310_5), (2.0, 0.045_500_26), (3.0, 0.002_699_796), (4.0, 6.334_248e-5)] {
+            assert!((outside_normal(z) / p_value - 1.0).abs() < 1e-6, "{z}: {}", outside_normal(z));
         }
     }
 
@@ -142,7 +145,7 @@ mod tests {
         // A window of 10 after 20 zeros; with k ones among the newest ten, 20 + k numbers in all: after four ones nₒ = 14,
         // p̂ = 4/24, T = (0.4 − ½ (1/14 + 1/10)) / √(4/24 · 20/24 · (1/14 + 1/10)) = 0.3143 / 0.1543 = 2.037: p = 0.042,
         // a warning. After five: nₒ = 15, T = 0.4167 / 0.1633 = 2.552, p = 0.0107; after six: nₒ = 16, T = 0.5188 / 0.1696
-        // = 3.058, p = 0.0022: a change.
+        // = 3.058, p = 0.0022: drift.
         let mut detector = detector(Stepd::NAME, json!({ "window_size": 10 }));
         let numbers: Vec<f64> = (0..26).map(|place| f64::from(u8::from(place >= 20))).collect();
         assert_eq!(found(&mut *detector, numbers[..24].to_vec()), [] as [usize; 0]);

@@ -11,7 +11,7 @@ use super::{hold_boxed, Held};
 hold_boxed!(DriftDetector, "drift detector");
 
 impl Held<Box<dyn DriftDetector>> {
-    /// A detector of a description that has received so many numbers.
+    /// A detector with its description and the count of numbers it has received.
     pub fn with_count(description: &Json, detector: Box<dyn DriftDetector>, count: u64) -> Result<Self> {
         Ok(Held { count, ..Held::around(registry::resolve(description)?, detector) })
     }
@@ -20,7 +20,7 @@ impl Held<Box<dyn DriftDetector>> {
         &*self.part
     }
 
-    /// With which number, counted from 0, the change is believed to have begun that the last one brought to light.
+    /// Index, counted from 0, of the estimated change point of the current drift or warning.
     pub fn change_point(&self) -> Option<u64> {
         let verdict = self.part.verdict();
         (verdict.drift || verdict.warning).then(|| self.count.saturating_sub(verdict.since))
@@ -33,8 +33,8 @@ impl Held<Box<dyn DriftDetector>> {
         Ok(())
     }
 
-    /// `update` with each; returns the indices at which a change was found. After a fault the detector is of no use: the
-    /// caller has a copy.
+    /// Call `update` with each number; returns the indices at which drift was found. A fault leaves the detector in an
+    /// unspecified state: the caller keeps a copy.
     pub fn update_many(&mut self, numbers: &[f64]) -> Result<Vec<usize>> {
         let mut found = Vec::new();
         self.part.update_many(numbers, &mut found).map_err(|(row, fault)| fault.at_row(row))?;

@@ -1,4 +1,4 @@
-//! The verbs of a feature drift detector: a drift detector of rows, with the names of their features.
+//! The verbs of a feature drift detector: a drift detector for rows, with the names of their features.
 
 use crate::detector::FeatureDriftDetector;
 use crate::drift::{most_moved, Finding};
@@ -16,13 +16,13 @@ impl Held<Box<dyn FeatureDriftDetector>> {
         &*self.part
     }
 
-    /// With which row, counted from 0, the change is believed to have begun that the last check brought to light.
+    /// Index of the row, counted from 0, of the estimated change point of the current drift or warning.
     pub fn change_point(&self) -> Option<u64> {
         let verdict = self.part.verdict();
         (verdict.drift || verdict.warning).then(|| self.count.saturating_sub(verdict.since))
     }
 
-    /// What the last check found of each feature, or the last that found a change; those that moved most first.
+    /// The findings of the last check, or of the last one that found drift, by feature; most drifted first.
     pub fn report(&self, drifted: bool) -> Vec<(Name, Finding)> {
         let findings = if drifted { self.part.drifted() } else { self.part.findings() };
         let mut report: Vec<_> = self.schema.names().zip(findings.iter().copied()).collect();
@@ -30,19 +30,19 @@ impl Held<Box<dyn FeatureDriftDetector>> {
         report
     }
 
-    /// Tell it a row, or leave everything as it was.
+    /// Process a row, atomically.
     pub fn update<S: Source>(&mut self, source: &mut S) -> Result<()> {
-        self.take_in(source, |detector, x| detector.update(x))?;
+        self.admit_row(source, |detector, x| detector.update(x))?;
         self.count = self.count.saturating_add(1);
         Ok(())
     }
 
     /// Add a row to the reference.
     pub fn learn<S: Source>(&mut self, source: &mut S) -> Result<()> {
-        self.take_in(source, |detector, x| detector.learn(x))
+        self.admit_row(source, |detector, x| detector.learn(x))
     }
 
-    /// Tell it the rows `from` to `to` of a table; gives those at which it found a change. A fault stops there.
+    /// Process the rows `from` to `to` of a table and add the indices of drift to `found`; stop at the first fault.
     pub fn update_table(
         &mut self,
         table: &dyn Table,
@@ -68,20 +68,20 @@ impl Held<Box<dyn FeatureDriftDetector>> {
         })
     }
 
-    fn take_in<S: Source>(
+    fn admit_row<S: Source>(
         &mut self,
         source: &mut S,
-        tell: impl FnOnce(&mut dyn FeatureDriftDetector, Row<'_>) -> Result<()>,
+        process: impl FnOnce(&mut dyn FeatureDriftDetector, Row<'_>) -> Result<()>,
     ) -> Result<()> {
         self.schema.mark();
-        let told = match source.admit(&mut self.schema).and_then(|()| source.row(&self.schema)) {
-            Ok(x) => tell(&mut *self.part, x),
+        let result = match source.admit(&mut self.schema).and_then(|()| source.row(&self.schema)) {
+            Ok(x) => process(&mut *self.part, x),
             Err(fault) => Err(fault.by(&self.title)),
         };
-        if told.is_err() && self.schema.changed() {
+        if result.is_err() && self.schema.changed() {
             self.schema.rollback();
             source.forget();
         }
-        told
+        result
     }
 }

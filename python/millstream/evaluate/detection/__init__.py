@@ -1,9 +1,9 @@
-"""How good drift detectors are on streams whose changes are known: delay, false alarms, misses, cost."""
+"""The evaluation of drift detectors on streams with known changes: delay, false alarms, misses, cost."""
 
 from __future__ import annotations
 
-from millstream.evaluate.detection.contest import drift
+from millstream.evaluate.detection.comparison import drift
+from millstream.evaluate.detection.known_streams import ErrorStream
 from millstream.evaluate.detection.result import Detection, DriftResult, Score
-from millstream.evaluate.detection.streams import ErrorStream
 
 __all__ = ["Detection", "DriftResult", "ErrorStream", "Score", "drift"]

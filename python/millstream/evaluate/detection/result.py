@@ -1,4 +1,4 @@
-"""What a comparison of detectors found."""
+"""The result of a comparison of drift detectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from millstream._echo import quoted
 from millstream.errors import InvalidValue
-from millstream.evaluate.detection.streams import Change
+from millstream.evaluate.detection.known_streams import Change
 from millstream.evaluate.frames import amount, frame, table
 
 __all__ = ["Detection", "DriftResult", "Score"]
@@ -21,31 +21,31 @@ __all__ = ["Detection", "DriftResult", "Score"]
 
 @dataclass(frozen=True)
 class Detection:
-    """What one detector found in one stream, with one seed."""
+    """The detections of one detector in one stream, with one seed."""
 
     detector: str
     stream: str
     seed: int
-    #: Numbers, or rows, of the stream.
+    #: Number of values or rows of the stream.
     length: int
     changes: tuple[Change, ...]
-    #: Where it found a change.
+    #: Indices of the detections.
     places: tuple[int, ...]
-    #: With which number it believes each to have begun, where it says so.
+    #: Estimated change point of each detection; None if the detector does not estimate it.
     begins: tuple[int | None, ...]
     within: int | None
     nanoseconds: int
-    #: Bytes that the detector holds at the end.
+    #: Memory of the detector at the end, in bytes.
     memory: int
 
     @cached_property
     def answers(self) -> tuple[int | None, ...]:
-        """The place in `places` of the detection that answers each change; None where it was missed."""
+        """The index in `places` of the detection of each change; None if it was missed."""
         return self._judged[0]
 
     @cached_property
     def false_alarms(self) -> tuple[int, ...]:
-        """Where it found a change that is none."""
+        """Indices of the false alarms."""
         return self._judged[1]
 
     @cached_property
@@ -67,7 +67,7 @@ class Detection:
 
     @property
     def delays(self) -> list[int]:
-        """How many numbers after the beginning of each change it was found; of those that were."""
+        """Delay of each detected change: the number of values since its start."""
         return [
             self.places[answer] - change.begin
             for answer, change in zip(self.answers, self.changes, strict=True)
@@ -76,7 +76,7 @@ class Detection:
 
     @property
     def distances(self) -> list[int]:
-        """How far from the beginning of each change the detector believes it to have begun."""
+        """Absolute error of the estimated change point of each detected change."""
         found = []
         for answer, change in zip(self.answers, self.changes, strict=True):
             begin = None if answer is None else self.begins[answer]
@@ -87,24 +87,24 @@ class Detection:
 
 @dataclass(frozen=True)
 class Score:
-    """One detector on one stream, over all seeds. What is not defined, such as the delay of no answer, is NaN."""
+    """One detector on one stream, over all seeds. Undefined values, such as the delay of no change, are NaN."""
 
     stream: str
     detector: str
-    #: Changes in all.
+    #: Number of changes.
     changes: int
     missed: int
-    #: The mean delay of those that were found, in numbers.
+    #: Mean delay of the detected changes, in values.
     delay: float
-    #: The standard deviation of the delays.
+    #: Standard deviation of the delays.
     delay_std: float
-    #: False alarms in 10,000 numbers.
+    #: False alarms in 10,000 values.
     false_alarms: float
-    #: How far off, in the median, the detector believes the change to have begun.
+    #: Median absolute error of the estimated change points.
     off: float
-    #: Nanoseconds for each number, `update_many` if the detector has it.
+    #: Nanoseconds per value, with `update_many` if the detector has it.
     nanoseconds: float
-    #: Bytes that the detector held, at most.
+    #: Maximum memory of the detector, in bytes.
     memory: int
 
     @classmethod
@@ -123,7 +123,7 @@ class Score:
             float(np.std(delays)) if delays else math.nan,
             1e4 * sum(len(run.false_alarms) for run in runs) / numbers if numbers else math.nan,
             float(np.median(distances)) if distances else math.nan,
-            # The first run warms caches: the median is not moved by it.
+            # The median ignores the first run, which warms the caches.
             float(np.median([run.nanoseconds / run.length for run in runs if run.length]))
             if numbers
             else math.nan,
@@ -133,7 +133,7 @@ class Score:
 
 @dataclass
 class DriftResult:
-    """Detectors beside each other, on streams whose changes are known. Printed, it is the table."""
+    """A comparison of drift detectors on streams with known changes. Its repr is the table."""
 
     detections: list[Detection]
 
@@ -161,7 +161,7 @@ class DriftResult:
             if (score.stream, score.detector) == tuple(pair):
                 return score
         raise InvalidValue(
-            f"there is no stream and detector {quoted(pair)}; streams are {', '.join(self.streams)}, "
+            f"no stream and detector {quoted(pair)}; streams are {', '.join(self.streams)}, "
             f"detectors {', '.join(self.detectors)}"
         )
 
@@ -171,7 +171,7 @@ class DriftResult:
         return frame({name: [row[name] for row in rows] for name in rows[0]}, kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The result as plain data."""
         detections = [
             {**asdict(run), "delays": run.delays, "false_alarms": list(run.false_alarms)}
             for run in self.detections
@@ -179,7 +179,7 @@ class DriftResult:
         return {"scores": [asdict(score) for score in self.scores], "detections": detections}
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """A table for each stream: what it is, its head, its rows; the best first."""
+        """A table for each stream: title, header and rows; best first."""
         found = []
         head = ["", "missed", "delay", "±", "false alarms / 10,000", "off", "ns / update", "memory"]
         for stream in self.streams:
@@ -207,19 +207,19 @@ class DriftResult:
         return f"{stream}: {run.length:,} numbers, {changes:,} change{'s' * (changes != 1)}"
 
     def plot(self, kind: str = "trade-off", ax: Any = None, *, stream: str | None = None) -> Any:
-        """Draw with matplotlib; returns the axes, of several streams an array of them.
+        """Plot with matplotlib; returns the axes, or an array of axes for several streams.
 
-        `kind` is "trade-off" (delay against false alarms, a point for each detector) or "timeline" (where each
-        found a change, and where the changes are), of one stream or, by default, of all beside each other. On axes
-        of your own (`ax`) it is of one: the first by default.
+        `kind` is "trade-off" (delay against false alarms, a point for each detector) or "timeline" (the detections
+        and the changes), for one stream or, by default, for all side by side. On given axes (`ax`) one stream is
+        drawn, by default the first.
         """
-        from millstream.evaluate.detection.drawing import plot
+        from millstream.evaluate.detection.plots import plot
 
         return plot(self, kind, ax, stream)
 
     def save_plot(self, path: str | PathLike[str], kind: str = "trade-off", *, stream: str | None = None) -> None:
-        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
-        from millstream.evaluate.detection.drawing import save
+        """Save the plot to a file: .png, .svg or .pdf."""
+        from millstream.evaluate.detection.plots import save
 
         save(self, path, kind, stream)
 
@@ -227,15 +227,15 @@ class DriftResult:
         return "\n\n".join(f"{title}\n{table(head, rows)}" for title, head, rows in self.tables())
 
     def _repr_html_(self) -> str:
-        from millstream.evaluate.detection.drawing import fragment
+        from millstream.evaluate.detection.plots import fragment
 
         return fragment(self)
 
 
 def _rank(score: Score) -> tuple[float, float]:
-    """Misses and false alarms first, then delay: a detector that is always alarmed is never late."""
-    share = score.missed / score.changes if score.changes else 0.0
-    return 10.0 * share + score.false_alarms, score.delay if score.delay == score.delay else math.inf
+    """Misses and false alarms first, then delay: constant alarms would give no delay."""
+    missed = score.missed / score.changes if score.changes else 0.0
+    return 10.0 * missed + score.false_alarms, score.delay if score.delay == score.delay else math.inf
 
 
 def _whole(value: float) -> str:

@@ -1,54 +1,56 @@
-//! D3, the discriminative drift detector (Gözüaçık, Büyükçakır, Bonab and Can, 2019): can a classifier tell new rows
-//! from old ones?
+//! D3, the discriminative drift detector (Gözüaçık, Büyükçakır, Bonab and Can, 2019): a classifier that distinguishes new
+//! rows from old ones.
 //!
-//! A logistic model learns which window a row is from, on half of the rows, and ranks the rest, and the other way round;
-//! the area under the ROC curve is the mean of both. From `threshold` on the windows differ, as in the paper, which has
-//! windows of 100 and 10 rows, a sliding reference and no test: with those, chance alone reaches 0.7 at one check in
-//! fifty. So the area must also be significant: of rows that were not learned from, its distribution is that of Mann and
-//! Whitney (1947). The two areas are of the same differences seen from both sides, so their mean is taken to vary as
-//! much as one of them.
+//! A logistic model learns on half of the rows which window a row is from, and ranks the other half, and vice versa; the
+//! area under the ROC curve is the mean of both. From `min_effect` on the windows differ, as in the paper, which has
+//! windows of 100 and 10 rows, a sliding reference and no test: without drift, such windows reach 0.7 at one check in
+//! fifty. So the area must also be significant: on held-out rows, its distribution is that of Mann and Whitney (1947). The
+//! two areas measure the same difference, so the variance of their mean is taken to be that of one of them.
 //!
-//! Numbers are scaled; a nominal value is coded by the logarithm of how much more often it is in the new rows that are
-//! learned from; whether a value is missing is a column of its own. How much a feature says is its weight times the
-//! distance of its means in the two windows, as a share of all.
+//! Numbers are standardized. A nominal value is encoded by its log ratio of frequencies in the new and old training rows.
+//! Missing values have an indicator column. The contribution of a feature is its weight times the difference of its means
+//! in the two windows, as a fraction of the sum.
 
 use crate::declaration::{Declaration, Role};
 use crate::numeric::error_function::complement;
-use crate::parameter::{Bounds, Default as DefaultValue, Kind as ParameterKind, Parameter};
-use crate::schema::Kind;
+use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::schema::FeatureKind;
 
-use super::detector::{build, Comparison, Found, Sample, Windows};
-use super::finding::{name_at_least_one, share_out, Finding, Level, Significance};
-use super::ks::Marginals;
-use super::logistic::{Examples, Logistic};
-use super::parameters::{check_interval, reference, reference_size, significance, window_size};
-use super::parameters::{ALPHA, ALPHA_WARNING, CORRECTION};
-use super::rows::{part_of, Rows};
+use super::finding::{mark_at_least_one, normalize_statistics, Finding, Level, SignificanceLevels};
+use super::ks_test::Marginals;
+use super::logistic_model::{Examples, LogisticModel};
+use super::parameters::{check_interval, reference, reference_size, significance_levels, window_size};
+use super::parameters::{CORRECTION, SIGNIFICANCE, WARNING_SIGNIFICANCE};
+use super::row_window::{part_of, RowWindow};
 use super::scale::Scale;
+use super::window_comparison::{build, ComparisonResult, Sample, WindowComparison, WindowSettings};
 
 pub static D3: Declaration = Declaration {
     name: NAME,
     role: Role::FeatureDriftDetector,
-    words: "discriminative drift detector: can a classifier tell new rows from old ones?",
+    words: "Discriminative drift detector: a classifier that distinguishes new rows from old ones",
     parameters: &[
         reference_size(500),
         window_size(200),
         check_interval(50),
         reference("sliding"),
         Parameter::new(
-            "threshold",
-            ParameterKind::Float(Bounds::new(0.5, true, 1.0, true)),
+            "min_effect",
+            Kind::Float(Bounds::new(0.5, true, 1.0, true)),
             DefaultValue::Float(0.7),
-            "the least area under the ROC curve that is a change, however significant",
-        ),
-        ALPHA,
-        ALPHA_WARNING,
+            "smallest area under the ROC curve that counts as drift, however significant",
+        )
+        .formerly(&["threshold"]),
+        SIGNIFICANCE,
+        WARNING_SIGNIFICANCE,
         CORRECTION,
     ],
     build: |arguments| {
-        let comparison =
-            Discriminator { threshold: arguments.float("threshold")?, significance: significance(arguments)? };
-        Ok(build(Windows::of(arguments)?, comparison))
+        let comparison = Discriminator {
+            min_effect: arguments.float("min_effect")?,
+            significance: significance_levels(arguments)?,
+        };
+        Ok(build(WindowSettings::of(arguments)?, comparison))
     },
 };
 
@@ -56,70 +58,75 @@ const NAME: &str = "drift.D3";
 
 #[derive(Clone)]
 struct Discriminator {
-    threshold: f64,
-    significance: Significance,
+    min_effect: f64,
+    significance: SignificanceLevels,
 }
 
 #[derive(Clone, Default)]
-struct Study {
+struct FittedReference {
     marginals: Marginals,
-    logistic: Logistic,
-    /// The columns of the design: a feature, and whether it says how large or whether it is missing.
+    logistic: LogisticModel,
+    /// The columns of the design matrix: a feature, and whether the column is its missing indicator.
     columns: Vec<(usize, bool)>,
     design: Vec<f64>,
     new: Vec<bool>,
-    /// In which half a row is.
+    /// The half that a row belongs to.
     halves: Vec<bool>,
     scored: Vec<(f64, bool)>,
-    /// How much each feature says.
-    said: Vec<f64>,
+    /// The contribution of each feature.
+    contributions: Vec<f64>,
 }
 
-impl Comparison for Discriminator {
-    type Study = Study;
+impl WindowComparison for Discriminator {
+    type FittedReference = FittedReference;
 
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn study(&self, reference: &Rows, kinds: &[Kind], study: &mut Study) {
-        study.marginals.study(reference, kinds);
+    fn fit_reference(&self, reference: &RowWindow, kinds: &[FeatureKind], fitted: &mut FittedReference) {
+        fitted.marginals.fit_reference(reference, kinds);
     }
 
-    fn compare(&self, study: &mut Study, sample: &Sample<'_>, findings: &mut [Finding]) -> Found {
-        study.lay_out(sample);
-        study.said.clear();
-        study.said.resize(findings.len(), 0.0);
-        let areas = [false, true].map(|fold| study.area(sample, fold));
+    fn compare(
+        &self,
+        fitted: &mut FittedReference,
+        sample: &Sample<'_>,
+        findings: &mut [Finding],
+    ) -> ComparisonResult {
+        fitted.build_design(sample);
+        fitted.contributions.clear();
+        fitted.contributions.resize(findings.len(), 0.0);
+        let areas = [false, true].map(|fold| fitted.area(sample, fold));
         let area = 0.5 * (areas[0] + areas[1]);
         let (n, m) = (sample.reference.len() as f64 / 2.0, sample.current.len() as f64 / 2.0);
         let deviation = ((n + m + 1.0) / (12.0 * n * m)).sqrt();
         let p_value = 0.5 * if area > 0.5 { complement((area - 0.5) / deviation / 2f64.sqrt()) } else { 1.0 };
-        let level = if area >= self.threshold { self.significance.level(p_value) } else { Level::Nothing };
-        study.marginals.compare(sample, findings);
-        share_out(findings, study.said.iter().copied());
-        study.marginals.judge(&self.significance, findings);
-        name_at_least_one(findings, level);
-        Found { level, estimation: area }
+        let level = if area >= self.min_effect { self.significance.level(p_value) } else { Level::Nothing };
+        fitted.marginals.compare(sample, findings);
+        normalize_statistics(findings, fitted.contributions.iter().copied());
+        fitted.marginals.judge(&self.significance, findings);
+        mark_at_least_one(findings, level);
+        ComparisonResult { level, estimation: area }
     }
 
     fn start(&self) -> f64 {
         0.5
     }
 
-    fn memory(study: &Study) -> usize {
-        study.marginals.memory()
-            + study.logistic.memory()
-            + (study.design.capacity() + 2 * study.columns.capacity() + 2 * study.scored.capacity()) * 8
-            + study.new.capacity()
-            + study.halves.capacity()
-            + study.said.capacity() * 8
+    fn memory(fitted: &FittedReference) -> usize {
+        fitted.marginals.memory()
+            + fitted.logistic.memory()
+            + (fitted.design.capacity() + 2 * fitted.columns.capacity() + 2 * fitted.scored.capacity()) * 8
+            + fitted.new.capacity()
+            + fitted.halves.capacity()
+            + fitted.contributions.capacity() * 8
     }
 }
 
-impl Study {
-    /// Write both windows as columns of numbers; nominal ones are coded fold by fold.
-    fn lay_out(&mut self, sample: &Sample<'_>) {
+impl FittedReference {
+    /// Write both windows as columns of numbers; nominal features are encoded in each fold.
+    fn build_design(&mut self, sample: &Sample<'_>) {
         let windows = [sample.reference, sample.current];
         let rows = || windows.iter().flat_map(|rows| rows.iter());
         self.columns.clear();
@@ -141,13 +148,13 @@ impl Study {
         self.halves.extend((0..self.new.len()).map(|row| part_of(row, 2) == 0));
         self.design.clear();
         self.design.resize(self.new.len() * width, 0.0);
-        for (place, &(slot, gap)) in self.columns.iter().enumerate() {
+        for (column, &(slot, indicator)) in self.columns.iter().enumerate() {
             let scale = Scale::of(&windows, slot);
-            let design = self.design.iter_mut().skip(place).step_by(width);
+            let design = self.design.iter_mut().skip(column).step_by(width);
             for (to, row) in design.zip(rows()) {
-                *to = match gap {
+                *to = match indicator {
                     true => f64::from(u8::from(row[slot].is_nan())),
-                    false => Some(scale.place(row[slot])).filter(|x| !x.is_nan()).unwrap_or(0.0),
+                    false => Some(scale.standardize(row[slot])).filter(|x| !x.is_nan()).unwrap_or(0.0),
                 };
             }
         }
@@ -158,10 +165,10 @@ impl Study {
         let width = self.columns.len();
         let halves = std::mem::take(&mut self.halves);
         let learned = |row: usize| halves[row] == fold;
-        for place in 0..width {
-            let (slot, gap) = self.columns[place];
-            if !gap && sample.kinds.get(slot) == Some(&Kind::Nominal) {
-                self.code(sample, slot, place, learned);
+        for column in 0..width {
+            let (slot, indicator) = self.columns[column];
+            if !indicator && sample.kinds.get(slot) == Some(&FeatureKind::Nominal) {
+                self.encode(sample, slot, column, learned);
             }
         }
         let examples = Examples { values: &self.design, width, new: &self.new };
@@ -171,21 +178,21 @@ impl Study {
             let values = self.design.get(row * width..(row + 1) * width).unwrap_or_default();
             self.scored.push((self.logistic.score(values), new));
         }
-        for (place, &(slot, _)) in self.columns.iter().enumerate() {
+        for (column, &(slot, _)) in self.columns.iter().enumerate() {
             let mut means = [(0.0, 0.0); 2];
             for (row, &new) in self.new.iter().enumerate() {
                 let mean = &mut means[usize::from(new)];
-                *mean = (mean.0 + self.design[row * width + place], mean.1 + 1.0);
+                *mean = (mean.0 + self.design[row * width + column], mean.1 + 1.0);
             }
             let [old, new] = means.map(|(sum, count)| sum / f64::max(count, 1.0));
-            self.said[slot] += (self.logistic.weights[place] * (new - old)).abs();
+            self.contributions[slot] += (self.logistic.weights[column] * (new - old)).abs();
         }
         self.halves = halves;
         area(&mut self.scored)
     }
 
-    /// Code a nominal feature by the rows that are learned from, each value with half a row more on both sides.
-    fn code(&mut self, sample: &Sample<'_>, slot: usize, place: usize, learned: impl Fn(usize) -> bool) {
+    /// Encode a nominal feature by its frequencies in the training rows, with half a row added to each count.
+    fn encode(&mut self, sample: &Sample<'_>, slot: usize, column: usize, learned: impl Fn(usize) -> bool) {
         let width = self.columns.len();
         let rows = || sample.reference.iter().chain(sample.current.iter()).map(|row| row[slot]);
         let mut counts: Vec<(f64, [f64; 2])> = Vec::new();
@@ -208,13 +215,13 @@ impl Study {
                 let [old, new] = counts[at].1;
                 (new / (all[1] + 1.0)).ln() - (old / (all[0] + 1.0)).ln()
             };
-            // What was not learned says nothing; what is missing is said by a column of its own.
-            self.design[row * width + place] = known.map_or(0.0, code);
+            // Unknown values are neutral; missing ones have a column of their own.
+            self.design[row * width + column] = known.map_or(0.0, code);
         }
     }
 }
 
-/// The share of pairs of a new and an old row of which the new one has the higher score; half of those that are equal.
+/// The fraction of pairs of a new and an old row in which the new one has the higher score; ties count half.
 fn area(scored: &mut [(f64, bool)]) -> f64 {
     scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let (mut pairs, mut below) = (0.0, 0.0);
@@ -245,8 +252,8 @@ mod tests {
         assert_eq!(area(&mut [(0.9, true)]), 0.5);
     }
 
-    /// Old rows −1 and 0, new rows 4 and 5 in one feature of two: all pairs are told apart, so the area is 1,
-    /// and the feature that says it is the first. Of halves of 10 and 10 the deviation is √(21 / 1200), and p = P(Z > 3.78),
+    /// Old rows −1 and 0, new rows 4 and 5 in one feature of two: all pairs are ordered, so the area is 1, and the first
+    /// feature contributes it. Of halves of 10 and 10 the deviation is √(21 / 1200), and p = P(Z > 3.78),
     /// far below α.
     #[test]
     fn worked_by_hand() {

@@ -1,15 +1,15 @@
-//! What a check says of each feature, and how many features at once are kept from raising false alarms.
+//! The findings of a comparison by feature, and the correction for multiple tests.
 
 use serde::{Deserialize, Serialize};
 
-/// What a check found of a feature. One that could not be tested has NaN for all numbers.
+/// The result of a comparison for one feature. All numbers are NaN if it could not be tested.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How far it moved, in the detector's own measure.
+    /// Effect size, in the detector's own measure.
     pub statistic: f64,
-    /// The chance of this or more where nothing has moved, of this feature alone.
+    /// p-value of this feature alone.
     pub p_value: f64,
-    /// The same, corrected for the number of features: the least level at which it would count as moved.
+    /// p-value corrected for the number of features: the lowest significance level at which the feature has drifted.
     pub adjusted: f64,
     pub moved: bool,
 }
@@ -23,12 +23,12 @@ impl Finding {
     }
 
     pub fn is_sound(&self) -> bool {
-        let share = |x: f64| x.is_nan() || (0.0..=1.0).contains(&x);
-        !self.statistic.is_infinite() && share(self.p_value) && share(self.adjusted)
+        let probability = |x: f64| x.is_nan() || (0.0..=1.0).contains(&x);
+        !self.statistic.is_infinite() && probability(self.p_value) && probability(self.adjusted)
     }
 }
 
-/// How sure a check is that something has changed.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
     #[default]
@@ -37,7 +37,7 @@ pub enum Level {
     Drift,
 }
 
-/// How p-values of many features are corrected.
+/// The correction of p-values for multiple tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correction {
     None,
@@ -58,8 +58,8 @@ impl Correction {
         }
     }
 
-    /// Write the adjusted p-values: of the k-th smallest of n, n p (Bonferroni), the greatest (n − i + 1) p of those up
-    /// to it (Holm, 1979), or the least n p / i of those from it on (Benjamini and Hochberg, 1995).
+    /// Write the adjusted p-values: for the k-th smallest of n, n p (Bonferroni), the maximum of (n − i + 1) p for i ≤ k
+    /// (Holm, 1979), or the minimum of n p / i for i ≥ k (Benjamini and Hochberg, 1995).
     pub fn adjust(self, findings: &mut [Finding], order: &mut Vec<u32>) {
         order.clear();
         order.extend((0..findings.len() as u32).filter(|&slot| !findings[slot as usize].p_value.is_nan()));
@@ -77,17 +77,17 @@ impl Correction {
             }
             Correction::Holm => {
                 let mut greatest = 0.0f64;
-                for (place, &slot) in order.iter().enumerate() {
+                for (index, &slot) in order.iter().enumerate() {
                     let finding = &mut findings[slot as usize];
-                    greatest = greatest.max((n - place as f64) * finding.p_value);
+                    greatest = greatest.max((n - index as f64) * finding.p_value);
                     finding.adjusted = greatest.min(1.0);
                 }
             }
             Correction::BenjaminiHochberg => {
                 let mut least = 1.0f64;
-                for (place, &slot) in order.iter().enumerate().rev() {
+                for (index, &slot) in order.iter().enumerate().rev() {
                     let finding = &mut findings[slot as usize];
-                    least = least.min(n * finding.p_value / (place + 1) as f64);
+                    least = least.min(n * finding.p_value / (index + 1) as f64);
                     finding.adjusted = least;
                 }
             }
@@ -95,29 +95,29 @@ impl Correction {
     }
 }
 
-/// At which chance of a false alarm something is a change, or a warning.
+/// The significance levels of drift and warnings.
 #[derive(Clone, Copy, Debug)]
-pub struct Significance {
-    pub alpha: f64,
+pub struct SignificanceLevels {
+    pub drift: f64,
     pub warning: f64,
     pub correction: Correction,
 }
 
-impl Significance {
-    /// Correct the findings and mark those that moved: significant, and by at least `threshold`.
-    pub fn judge(&self, findings: &mut [Finding], threshold: f64, order: &mut Vec<u32>) -> Level {
+impl SignificanceLevels {
+    /// Correct the findings and mark the drifted features: significant, with a statistic of at least `min_effect`.
+    pub fn judge(&self, findings: &mut [Finding], min_effect: f64, order: &mut Vec<u32>) -> Level {
         self.correction.adjust(findings, order);
         let mut level = Level::Nothing;
-        for finding in findings.iter_mut().filter(|finding| finding.statistic >= threshold) {
-            finding.moved = finding.adjusted <= self.alpha;
+        for finding in findings.iter_mut().filter(|finding| finding.statistic >= min_effect) {
+            finding.moved = finding.adjusted <= self.drift;
             level = level.max(self.level(finding.adjusted));
         }
         level
     }
 
-    /// What one p-value means.
+    /// The level of one p-value.
     pub fn level(&self, p_value: f64) -> Level {
-        if p_value <= self.alpha {
+        if p_value <= self.drift {
             Level::Drift
         } else if p_value <= self.warning {
             Level::Warning
@@ -127,15 +127,15 @@ impl Significance {
     }
 }
 
-/// The feature that moved most: the least p-value, among equals the greatest statistic, then the first.
+/// The order from most to least drifted: by p-value, then by descending statistic.
 pub fn most_moved(a: &Finding, b: &Finding) -> std::cmp::Ordering {
-    // NaN, which was not tested, comes last.
+    // NaN, for features without a test, comes last.
     let key = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
     key(a.p_value).total_cmp(&key(b.p_value)).then(key(-a.statistic).total_cmp(&key(-b.statistic)))
 }
 
-/// At a change that no feature shows by itself, name the one that says most; at none, name none.
-pub fn name_at_least_one(findings: &mut [Finding], level: Level) {
+/// At drift that is significant for no feature alone, mark the one with the largest statistic; without drift, mark none.
+pub fn mark_at_least_one(findings: &mut [Finding], level: Level) {
     if level != Level::Drift {
         findings.iter_mut().for_each(|finding| finding.moved = false);
         return;
@@ -149,15 +149,15 @@ pub fn name_at_least_one(findings: &mut [Finding], level: Level) {
     }
 }
 
-/// Let the statistic of each feature be its share of all that was said.
-pub fn share_out(findings: &mut [Finding], said: impl Iterator<Item = f64> + Clone) {
-    let all: f64 = said.clone().sum();
-    for (finding, said) in findings.iter_mut().zip(said) {
-        finding.statistic = if all > 0.0 && all.is_finite() { said / all } else { 0.0 };
+/// Set the statistic of each feature to its fraction of the sum of all contributions.
+pub fn normalize_statistics(findings: &mut [Finding], contributions: impl Iterator<Item = f64> + Clone) {
+    let all: f64 = contributions.clone().sum();
+    for (finding, contribution) in findings.iter_mut().zip(contributions) {
+        finding.statistic = if all > 0.0 && all.is_finite() { contribution / all } else { 0.0 };
     }
 }
 
-/// The greatest statistic.
+/// The maximum statistic.
 pub fn greatest(findings: &[Finding]) -> f64 {
     findings.iter().map(|finding| finding.statistic).filter(|x| !x.is_nan()).fold(0.0, f64::max)
 }
@@ -166,7 +166,7 @@ pub fn greatest(findings: &[Finding]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Of p = 0.01, 0.04, 0.03 and one that was not tested: Bonferroni triples. Holm: 3 · 0.01, then 2 · 0.03, then
+    /// With p = 0.01, 0.04, 0.03 and one feature without a test, Bonferroni triples. Holm: 3 · 0.01, then 2 · 0.03, then
     /// 0.04, which is less than 0.06 and so 0.06. Benjamini and Hochberg: 0.04 · 3/3, 0.03 · 3/2 = 0.045, which is more
     /// than 0.04 and so 0.04, and 0.01 · 3/1.
     #[test]

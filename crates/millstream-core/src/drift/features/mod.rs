@@ -1,33 +1,33 @@
-//! Detectors of change in rows, without labels (virtual drift): which features moved, and how far?
+//! Drift detectors for rows, without labels (virtual drift): which features drifted, and how far.
 //!
-//! Each is a `Comparison` of two windows in a file of its own; `detector` makes a part of it, and
-//! `held::FeatureDriftDetector` adds the names of features.
+//! Each is a `WindowComparison` of two windows in a file of its own. `window_comparison` turns it into a component, and
+//! `held::FeatureDriftDetector` adds the names of the features.
 
-mod binned;
-mod bins;
-mod cells;
-mod clusters;
+mod binned_tests;
+mod binning;
+mod change_point;
+mod cluster_drift;
+mod contingency_table;
 mod d3;
-mod detector;
+mod feature_space;
 mod finding;
 mod k_means;
-mod kolmogorov;
-mod ks;
-mod logistic;
+mod kolmogorov_smirnov;
+mod ks_test;
+mod logistic_model;
 mod ocdd;
-mod one_class;
-mod onset;
+mod one_class_svm;
 mod parameters;
-mod rows;
+mod row_window;
 mod scale;
-mod space;
+mod window_comparison;
 
-pub use binned::{CHI_SQUARE_TEST, HELLINGER_DISTANCE, PSI};
-pub use clusters::CLUSTER_DRIFT;
+pub use binned_tests::{CHI_SQUARE_TEST, HELLINGER_DISTANCE, PSI};
+pub use cluster_drift::CLUSTER_DRIFT;
 pub use d3::D3;
 pub(crate) use finding::most_moved;
 pub use finding::Finding;
-pub use ks::KS_TEST;
+pub use ks_test::KS_TEST;
 pub use ocdd::OCDD;
 
 #[cfg(test)]

@@ -1,29 +1,30 @@
-//! OCDD, the one-class drift detector (Gözüaçık and Can, 2021): how many of the newest rows lie outside of where the
-//! reference is dense?
+//! OCDD, the one-class drift detector (Gözüaçık and Can, 2021): the fraction of outliers among the newest rows.
 //!
-//! A one-class support vector machine learns two thirds of the reference (at most 500 rows); the others say what share of
-//! outliers is usual. From `threshold` on, the paper's ρ, the newest rows are from elsewhere, if that is also more
-//! than the usual share makes likely (Fisher's exact test, one tail). How much a feature says is how much farther it is
-//! from the nearest row of the support than in the rows of the reference that were not learned, as a share of all.
+//! A one-class support vector machine learns two thirds of the reference (at most 500 rows); the rest gives the expected
+//! fraction of outliers. From `min_effect` on, the paper's ρ, there is drift, if the fraction also exceeds the expected
+//! one significantly (Fisher's exact test, one-sided). The contribution of a feature is its distance to the nearest
+//! support vector, in excess of that of the reference rows that were not learned, as a fraction of the sum.
 
 use crate::declaration::{Declaration, Role};
-use crate::parameter::{Bounds, Default as DefaultValue, Kind as ParameterKind, Parameter};
-use crate::schema::Kind;
+use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::schema::FeatureKind;
 
-use super::cells::tails;
-use super::detector::{build, Comparison, Found, Sample, Windows};
-use super::finding::{name_at_least_one, share_out, Finding, Level, Significance};
-use super::ks::Marginals;
-use super::one_class::OneClass;
-use super::parameters::{significance, ALPHA, ALPHA_WARNING, CHECK_INTERVAL, CORRECTION, REFERENCE};
+use super::contingency_table::tails;
+use super::feature_space::FeatureSpace;
+use super::finding::{mark_at_least_one, normalize_statistics, Finding, Level, SignificanceLevels};
+use super::ks_test::Marginals;
+use super::one_class_svm::OneClassSvm;
+use super::parameters::{
+    significance_levels, CHECK_INTERVAL, CORRECTION, REFERENCE, SIGNIFICANCE, WARNING_SIGNIFICANCE,
+};
 use super::parameters::{REFERENCE_SIZE, WINDOW_SIZE};
-use super::rows::{part_of, Rows};
-use super::space::Space;
+use super::row_window::{part_of, RowWindow};
+use super::window_comparison::{build, ComparisonResult, Sample, WindowComparison, WindowSettings};
 
 pub static OCDD: Declaration = Declaration {
     name: NAME,
     role: Role::FeatureDriftDetector,
-    words: "one-class drift detector: how many new rows are outliers among the old?",
+    words: "One-class drift detector: the fraction of new rows that are outliers among the old ones",
     parameters: &[
         REFERENCE_SIZE,
         WINDOW_SIZE,
@@ -31,67 +32,68 @@ pub static OCDD: Declaration = Declaration {
         REFERENCE,
         Parameter::new(
             "nu",
-            ParameterKind::Float(Bounds::OPEN_UNIT),
+            Kind::Float(Bounds::OPEN_UNIT),
             DefaultValue::Float(0.1),
-            "the share of outliers among the rows that are learned",
+            "fraction of outliers among the training rows",
         ),
         Parameter::new(
-            "threshold",
-            ParameterKind::Float(Bounds::UNIT),
+            "min_effect",
+            Kind::Float(Bounds::UNIT),
             DefaultValue::Float(0.3),
-            "the least share of outliers that is a change, however significant",
-        ),
-        ALPHA,
-        ALPHA_WARNING,
+            "smallest fraction of outliers that counts as drift, however significant",
+        )
+        .formerly(&["threshold"]),
+        SIGNIFICANCE,
+        WARNING_SIGNIFICANCE,
         CORRECTION,
     ],
     build: |arguments| {
         let comparison = OneClassDetector {
             nu: arguments.float("nu")?,
-            threshold: arguments.float("threshold")?,
-            significance: significance(arguments)?,
+            min_effect: arguments.float("min_effect")?,
+            significance: significance_levels(arguments)?,
         };
-        Ok(build(Windows::of(arguments)?, comparison))
+        Ok(build(WindowSettings::of(arguments)?, comparison))
     },
 };
 
 const NAME: &str = "drift.OCDD";
 
-/// The most rows that are learned: the work grows with their square.
+/// Maximum number of training rows: the cost is quadratic in it.
 const MOST: usize = 500;
 
 #[derive(Clone)]
 struct OneClassDetector {
     nu: f64,
-    threshold: f64,
-    significance: Significance,
+    min_effect: f64,
+    significance: SignificanceLevels,
 }
 
 #[derive(Clone, Default)]
-struct Study {
+struct FittedReference {
     marginals: Marginals,
-    space: Space,
-    model: OneClass,
-    /// Of the rows of the reference that were not learned: how many, outliers, and how far each feature is.
-    usual: Seen,
-    placed: Vec<f64>,
+    space: FeatureSpace,
+    model: OneClassSvm,
+    /// The profile of the reference rows that were not learned.
+    expected: OutlierProfile,
+    standardized: Vec<f64>,
 }
 
-/// What was seen of some rows.
+/// Counts of rows and outliers, and the mean distance of each feature to the support.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct OutlierProfile {
     rows: f64,
     outliers: f64,
     parts: Vec<f64>,
 }
 
-impl Study {
-    fn see<'r>(&mut self, rows: impl Iterator<Item = &'r [f64]>, width: usize) -> Seen {
-        let mut seen = Seen { parts: vec![0.0; width], ..Seen::default() };
+impl FittedReference {
+    fn measure<'r>(&mut self, rows: impl Iterator<Item = &'r [f64]>, width: usize) -> OutlierProfile {
+        let mut seen = OutlierProfile { parts: vec![0.0; width], ..OutlierProfile::default() };
         for row in rows {
-            self.space.place(row, &mut self.placed);
+            self.space.standardize(row, &mut self.standardized);
             seen.rows += 1.0;
-            let score = self.model.score(&self.space, &self.placed, &mut seen.parts);
+            let score = self.model.score(&self.space, &self.standardized, &mut seen.parts);
             seen.outliers += f64::from(u8::from(score < 0.0));
         }
         seen.parts.iter_mut().for_each(|part| *part /= f64::max(seen.rows, 1.0));
@@ -99,48 +101,56 @@ impl Study {
     }
 }
 
-impl Comparison for OneClassDetector {
-    type Study = Study;
+impl WindowComparison for OneClassDetector {
+    type FittedReference = FittedReference;
 
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn study(&self, reference: &Rows, kinds: &[Kind], study: &mut Study) {
-        study.marginals.study(reference, kinds);
-        study.space = Space::new(reference, kinds);
-        let learned = |place: &usize| part_of(*place, 3) > 0;
+    fn fit_reference(&self, reference: &RowWindow, kinds: &[FeatureKind], fitted: &mut FittedReference) {
+        fitted.marginals.fit_reference(reference, kinds);
+        fitted.space = FeatureSpace::new(reference, kinds);
+        let learned = |index: &usize| part_of(*index, 3) > 0;
         let candidates = (0..reference.len()).filter(learned).count();
         let step = candidates.div_ceil(MOST).max(1);
         let (mut rows, mut count) = (Vec::new(), 0);
-        for place in (0..reference.len()).filter(learned).step_by(step) {
-            study.space.place(reference.row(place), &mut study.placed);
-            rows.extend_from_slice(&study.placed);
+        for index in (0..reference.len()).filter(learned).step_by(step) {
+            fitted.space.standardize(reference.row(index), &mut fitted.standardized);
+            rows.extend_from_slice(&fitted.standardized);
             count += 1;
         }
-        study.model.fit(&study.space, &rows, kinds.len(), count, self.nu);
-        let others = (0..reference.len()).filter(|place| !learned(place)).map(|place| reference.row(place));
-        study.usual = study.see(others, kinds.len());
+        fitted.model.fit(&fitted.space, &rows, kinds.len(), count, self.nu);
+        let others = (0..reference.len()).filter(|index| !learned(index)).map(|index| reference.row(index));
+        fitted.expected = fitted.measure(others, kinds.len());
     }
 
-    fn compare(&self, study: &mut Study, sample: &Sample<'_>, findings: &mut [Finding]) -> Found {
-        let seen = study.see(sample.current.iter(), findings.len());
-        let share = seen.outliers / f64::max(seen.rows, 1.0);
-        let usual = &study.usual;
-        let p_value = tails(usual.outliers, seen.outliers, usual.rows, seen.rows).0;
-        let level = if share >= self.threshold { self.significance.level(p_value) } else { Level::Nothing };
-        study.marginals.compare(sample, findings);
-        share_out(findings, seen.parts.iter().zip(&usual.parts).map(|(now, before)| (now - before).max(0.0)));
-        study.marginals.judge(&self.significance, findings);
-        name_at_least_one(findings, level);
-        Found { level, estimation: share }
+    fn compare(
+        &self,
+        fitted: &mut FittedReference,
+        sample: &Sample<'_>,
+        findings: &mut [Finding],
+    ) -> ComparisonResult {
+        let seen = fitted.measure(sample.current.iter(), findings.len());
+        let fraction = seen.outliers / f64::max(seen.rows, 1.0);
+        let expected = &fitted.expected;
+        let p_value = tails(expected.outliers, seen.outliers, expected.rows, seen.rows).0;
+        let level = if fraction >= self.min_effect { self.significance.level(p_value) } else { Level::Nothing };
+        fitted.marginals.compare(sample, findings);
+        normalize_statistics(
+            findings,
+            seen.parts.iter().zip(&expected.parts).map(|(now, before)| (now - before).max(0.0)),
+        );
+        fitted.marginals.judge(&self.significance, findings);
+        mark_at_least_one(findings, level);
+        ComparisonResult { level, estimation: fraction }
     }
 
-    fn memory(study: &Study) -> usize {
-        study.marginals.memory()
-            + study.space.memory()
-            + study.model.memory()
-            + (study.usual.parts.capacity() + study.placed.capacity()) * 8
+    fn memory(fitted: &FittedReference) -> usize {
+        fitted.marginals.memory()
+            + fitted.space.memory()
+            + fitted.model.memory()
+            + (fitted.expected.parts.capacity() + fitted.standardized.capacity()) * 8
     }
 }
 
@@ -150,7 +160,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Rows on a small grid, then rows far away: all of these are outliers, and the feature that is far says all.
+    /// Rows on a small grid, then distant rows: all of these are outliers, due to the second feature.
     #[test]
     fn worked_by_hand() {
         let parameters = json!({ "reference_size": 60, "window_size": 20, "check_interval": 20 });

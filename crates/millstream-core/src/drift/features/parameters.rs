@@ -1,10 +1,10 @@
-//! Parameters that detectors of rows share, declared once.
+//! Parameters shared by the detectors for rows.
 
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 
-use super::detector::REFERENCES;
-use super::finding::{Correction, Significance, CORRECTIONS};
+use super::finding::{Correction, SignificanceLevels, CORRECTIONS};
+use super::window_comparison::REFERENCES;
 
 const LARGEST_WINDOW: i64 = 1 << 24;
 
@@ -18,15 +18,15 @@ pub const CHECK_INTERVAL: Parameter = check_interval(50);
 pub const REFERENCE: Parameter = reference("renewed");
 
 pub const fn reference_size(default: i64) -> Parameter {
-    rows("reference_size", 2, default, "rows that the newest ones are compared with")
+    rows("reference_size", 2, default, "number of rows in the reference")
 }
 
 pub const fn window_size(default: i64) -> Parameter {
-    rows("window_size", 2, default, "newest rows that are compared")
+    rows("window_size", 2, default, "number of newest rows that are compared with the reference")
 }
 
 pub const fn check_interval(default: i64) -> Parameter {
-    rows("check_interval", 1, default, "rows from one comparison to the next")
+    rows("check_interval", 1, default, "number of rows between comparisons")
 }
 
 pub const fn reference(default: &'static str) -> Parameter {
@@ -34,31 +34,33 @@ pub const fn reference(default: &'static str) -> Parameter {
         "reference",
         Kind::Choice(&REFERENCES),
         DefaultValue::Text(default),
-        "whether the reference is renewed after a change, fixed, or the rows directly before the newest",
+        "renewed after drift, fixed, or sliding: the rows directly before the newest",
     )
 }
 
-pub const ALPHA: Parameter = Parameter::new(
-    "alpha",
+pub const SIGNIFICANCE: Parameter = Parameter::new(
+    "significance",
     Kind::Float(Bounds::OPEN_UNIT),
     DefaultValue::Float(0.001),
-    "the chance of a false alarm at each comparison, over all features",
-);
+    "significance level of drift at each comparison, over all features",
+)
+.formerly(&["alpha"]);
 
-pub const ALPHA_WARNING: Parameter = Parameter::new(
-    "alpha_warning",
+pub const WARNING_SIGNIFICANCE: Parameter = Parameter::new(
+    "warning_significance",
     Kind::Float(Bounds::OPEN_UNIT),
     DefaultValue::Float(0.01),
-    "the chance of a false alarm that is a warning",
-);
+    "significance level of warnings at each comparison, over all features",
+)
+.formerly(&["alpha_warning"]);
 
 pub const CORRECTION: Parameter = Parameter::new(
     "correction",
     Kind::Choice(&CORRECTIONS),
     DefaultValue::Text("holm"),
-    "how p-values are corrected for the number of features",
+    "correction of the p-values for the number of features",
 );
 
-pub fn significance(arguments: &Arguments<'_>) -> Result<Significance> {
-    Significance::of(arguments, Correction::of(arguments.text("correction")?))
+pub fn significance_levels(arguments: &Arguments<'_>) -> Result<SignificanceLevels> {
+    SignificanceLevels::of(arguments, Correction::of(arguments.text("correction")?))
 }

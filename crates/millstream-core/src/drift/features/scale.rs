@@ -1,26 +1,26 @@
-//! Numbers of any size on one scale, so that features can be added up.
+//! Standardization of features, so that their distances can be added.
 
-use super::rows::Rows;
+use super::row_window::RowWindow;
 
-/// How far from the middle a number can be placed; what lies farther does not matter more.
+/// Standardized values are clipped to this magnitude.
 const FAR: f64 = 1e3;
 
-/// Where a number that differs from one that was constant is placed.
+/// Standardized value of a number that differs from a constant feature.
 const OFF: f64 = 10.0;
 
-/// Mean 0 and variance 1 over the numbers it was made from.
+/// Scales to mean 0 and variance 1 over the numbers it was computed from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scale {
     low: f64,
-    /// Half of the range: the range of finite numbers may itself not be finite.
+    /// Half of the range; the range of finite numbers may be infinite.
     reach: f64,
     mean: f64,
     deviation: f64,
 }
 
 impl Scale {
-    /// Of a feature in some windows; what is missing is passed over.
-    pub fn of(windows: &[&Rows], slot: usize) -> Self {
+    /// The scale of a feature in some windows, without missing values.
+    pub fn of(windows: &[&RowWindow], slot: usize) -> Self {
         let numbers = || {
             let of_row = move |row: &[f64]| row.get(slot).copied().filter(|x| !x.is_nan());
             windows.iter().flat_map(move |rows| rows.iter().filter_map(of_row))
@@ -46,13 +46,13 @@ impl Scale {
         scale
     }
 
-    /// Twice the place between the least and the greatest.
+    /// Position between minimum and maximum, in [0, 2].
     fn along(&self, x: f64) -> f64 {
         (0.5 * x - 0.5 * self.low) / self.reach
     }
 
     /// NaN stays NaN.
-    pub fn place(&self, x: f64) -> f64 {
+    pub fn standardize(&self, x: f64) -> f64 {
         if self.deviation > 0.0 {
             return ((self.along(x) - self.mean) / self.deviation).clamp(-FAR, FAR);
         }
@@ -68,8 +68,8 @@ impl Scale {
 mod tests {
     use super::*;
 
-    fn rows(numbers: &[f64]) -> Rows {
-        let mut rows = Rows::default();
+    fn rows(numbers: &[f64]) -> RowWindow {
+        let mut rows = RowWindow::default();
         rows.widen(1);
         numbers.iter().for_each(|&x| rows.push(&[x], numbers.len()));
         rows
@@ -79,13 +79,16 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let scale = Scale::of(&[&rows(&[1.0, f64::NAN]), &rows(&[3.0, 5.0])], 0);
-        assert!((scale.place(5.0) - 2.0 / (8.0f64 / 3.0).sqrt()).abs() < 1e-15);
-        assert!(scale.place(3.0).abs() < 1e-15);
-        assert!(scale.place(f64::NAN).is_nan());
-        assert_eq!(scale.place(1e308), FAR);
+        assert!((scale.standardize(5.0) - 2.0 / (8.0f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert!(scale.standardize(3.0).abs() < 1e-15);
+        assert!(scale.standardize(f64::NAN).is_nan());
+        assert_eq!(scale.standardize(1e308), FAR);
         let enormous = Scale::of(&[&rows(&[-1.7e308, 1.7e308])], 0);
-        assert_eq!((enormous.place(-1.7e308), enormous.place(1.7e308)), (-1.0, 1.0));
+        assert_eq!((enormous.standardize(-1.7e308), enormous.standardize(1.7e308)), (-1.0, 1.0));
         let constant = Scale::of(&[&rows(&[2.0, 2.0])], 0);
-        assert_eq!((constant.place(2.0), constant.place(3.0), constant.place(-1e308)), (0.0, OFF, -OFF));
+        assert_eq!(
+            (constant.standardize(2.0), constant.standardize(3.0), constant.standardize(-1e308)),
+            (0.0, OFF, -OFF)
+        );
     }
 }

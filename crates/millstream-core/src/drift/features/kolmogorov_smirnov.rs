@@ -1,14 +1,14 @@
 //! The two-sample Kolmogorov-Smirnov statistic and its distribution.
 //!
-//! D is the greatest distance of two empirical distribution functions. Its chance is counted exactly where both samples
+//! D is the maximum distance of two empirical distribution functions. Its p-value is computed exactly if both samples
 //! are small: lattice paths from (0, 0) to (n, m) that stay nearer to the diagonal than D (Hodges, 1958, "The significance
-//! probability of the Smirnov two-sample test", Arkiv för Matematik 3). Else it is Kolmogorov's limit, which is up to
-//! 30 % above the exact one, and so keeps the level.
+//! probability of the Smirnov two-sample test", Arkiv för Matematik 3). Otherwise it is Kolmogorov's limit, which is up to
+//! 30 % above the exact one, and so keeps the significance level.
 
-/// Up to so many pairs of numbers the chance is counted.
+/// Maximum count of pairs of numbers for the exact p-value.
 const EXACT: usize = 1 << 14;
 
-/// The greatest distance of the distributions of two samples in ascending order, neither of them empty.
+/// The maximum distance of the distributions of two sorted samples, neither of them empty.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     let (n, m) = (a.len(), b.len());
     let (mut i, mut j) = (0, 0);
@@ -58,10 +58,10 @@ fn limit(x: f64) -> f64 {
     (2.0 * sum).clamp(0.0, 1.0)
 }
 
-/// The share of paths that reach the distance at some place. Row by row, `outside[j]` is the chance that a path through
-/// (i, j) has done so; a path comes to (i, j) from (i − 1, j) with chance i / (i + j), as among all paths there.
+/// The fraction of paths that reach the distance at some point. Row by row, `outside[j]` is the probability that a path
+/// through (i, j) has done so; a path comes to (i, j) from (i − 1, j) with probability i / (i + j).
 fn exact(distance: f64, n: usize, m: usize) -> f64 {
-    // A distance is a whole number of n m-th parts.
+    // A distance is a multiple of 1 / (n m).
     let reach = (distance * (n * m) as f64).round() as usize;
     let mut outside = [0.0f64; 1 + 128];
     let mut many = Vec::new();
@@ -76,7 +76,7 @@ fn exact(distance: f64, n: usize, m: usize) -> f64 {
             outside[j] = if (i * m).abs_diff(j * n) >= reach {
                 1.0
             } else if i == 0 || j == 0 {
-                // On an edge there is one way to come: from before.
+                // On an edge there is only one predecessor.
                 match (i, j) {
                     (0, 0) => 0.0,
                     (0, _) => outside[j - 1],

@@ -1,28 +1,30 @@
-//! Where in the current window a change began, by the feature that moved most.
+//! The estimated change point in the current window, by the feature that drifted most.
 //!
-//! Each row has a score whose mean is 0 in the reference: of a number its rank there less a half, and the distance of
-//! that from a quarter, which sees a wider or narrower spread; of a nominal value whether it is the one whose share has
-//! changed most; and whether it is missing. The change begins where the rows from there on are least likely to have
-//! mean 0: the place that maximises (Σ s)² / (rows · variance) (Hinkley, 1970), over all scores.
+//! Each row has scores whose mean is 0 in the reference: for a number, its rank less a half, and the absolute value of
+//! that less a quarter, which detects a change of spread; for a nominal value, whether it is the value whose frequency
+//! changed most; and whether it is missing. The change point is the row from which on the scores are least likely to have
+//! mean 0: it maximises (Σ s)² / (rows · variance) (Hinkley, 1970), over all scores.
 
-use crate::schema::Kind;
+use crate::schema::FeatureKind;
 
-use super::rows::Rows;
+use super::row_window::RowWindow;
 
-/// How many of the newest rows of `current` are believed to be from after the change; at least one.
-pub fn since(reference: &Rows, current: &Rows, slot: usize, kind: Kind) -> usize {
+/// Count of the newest rows of `current` since the estimated change point; at least one.
+pub fn since(reference: &RowWindow, current: &RowWindow, slot: usize, kind: FeatureKind) -> usize {
     let mut sorted = Vec::new();
     let missing = reference.column(slot, &mut sorted);
     sorted.sort_unstable_by(f64::total_cmp);
     let values: Vec<f64> = current.iter().map(|row| row.get(slot).copied().unwrap_or(f64::NAN)).collect();
     let mut best = Best::default();
     best.indicator(&values, missing as f64 / reference.len().max(1) as f64, |x| x.is_nan());
-    if kind == Kind::Nominal {
-        let share = |value: f64| share(&sorted, value);
+    if kind == FeatureKind::Nominal {
+        let frequency = |value: f64| frequency(&sorted, value);
         if let Some(value) = most_changed(&values, &sorted) {
-            best.indicator(&values, share(value) * (1.0 - missing as f64 / reference.len().max(1) as f64), |x| {
-                x == value
-            });
+            best.indicator(
+                &values,
+                frequency(value) * (1.0 - missing as f64 / reference.len().max(1) as f64),
+                |x| x == value,
+            );
         }
     } else if !sorted.is_empty() {
         let rank = |x: f64| {
@@ -37,17 +39,17 @@ pub fn since(reference: &Rows, current: &Rows, slot: usize, kind: Kind) -> usize
     best.since.max(1)
 }
 
-/// The share of a value among sorted ones.
-fn share(sorted: &[f64], value: f64) -> f64 {
+/// The frequency of a value among sorted ones.
+fn frequency(sorted: &[f64], value: f64) -> f64 {
     let count = sorted.partition_point(|&x| x <= value) - sorted.partition_point(|&x| x < value);
     count as f64 / sorted.len().max(1) as f64
 }
 
-/// The value whose share differs most from that in the reference.
+/// The value whose frequency differs most from that in the reference.
 fn most_changed(values: &[f64], reference: &[f64]) -> Option<f64> {
     let mut current: Vec<f64> = values.iter().copied().filter(|x| !x.is_nan()).collect();
     current.sort_unstable_by(f64::total_cmp);
-    let change = |value: f64| (share(&current, value) - share(reference, value)).abs();
+    let change = |value: f64| (frequency(&current, value) - frequency(reference, value)).abs();
     current.iter().chain(reference).copied().max_by(|&a, &b| change(a).total_cmp(&change(b)))
 }
 
@@ -61,19 +63,19 @@ impl Best {
     /// Scores in the order of the rows, with the variance they have in the reference.
     fn scores(&mut self, scores: impl DoubleEndedIterator<Item = f64>, variance: f64) {
         let mut sum = 0.0;
-        for (place, score) in scores.rev().enumerate() {
+        for (index, score) in scores.rev().enumerate() {
             sum += score;
-            let gain = sum * sum / ((place + 1) as f64 * variance);
+            let gain = sum * sum / ((index + 1) as f64 * variance);
             if gain > self.gain {
-                (self.gain, self.since) = (gain, place + 1);
+                (self.gain, self.since) = (gain, index + 1);
             }
         }
     }
 
-    /// Whether rows have a property, which so great a share of the reference has.
-    fn indicator(&mut self, values: &[f64], share: f64, has: impl Fn(f64) -> bool) {
-        let variance = (share * (1.0 - share)).max(0.01);
-        self.scores(values.iter().map(|&x| f64::from(u8::from(has(x))) - share), variance);
+    /// The indicator of a property that a fraction of the reference has.
+    fn indicator(&mut self, values: &[f64], fraction: f64, has: impl Fn(f64) -> bool) {
+        let variance = (fraction * (1.0 - fraction)).max(0.01);
+        self.scores(values.iter().map(|&x| f64::from(u8::from(has(x))) - fraction), variance);
     }
 }
 
@@ -81,8 +83,8 @@ impl Best {
 mod tests {
     use super::*;
 
-    fn rows(values: &[f64]) -> Rows {
-        let mut rows = Rows::default();
+    fn rows(values: &[f64]) -> RowWindow {
+        let mut rows = RowWindow::default();
         rows.widen(1);
         values.iter().for_each(|&x| rows.push(&[x], values.len()));
         rows
@@ -94,10 +96,10 @@ mod tests {
     fn worked_by_hand() {
         let reference = rows(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
         let current = rows(&[4.0, 5.0, 4.0, 5.0, 20.0, 20.0, 20.0]);
-        assert_eq!(since(&reference, &current, 0, Kind::Number), 3);
+        assert_eq!(since(&reference, &current, 0, FeatureKind::Number), 3);
         let gone = rows(&[4.0, 5.0, 4.0, f64::NAN, f64::NAN]);
-        assert_eq!(since(&reference, &gone, 0, Kind::Number), 2);
+        assert_eq!(since(&reference, &gone, 0, FeatureKind::Number), 2);
         let codes = rows(&[0.0, 1.0, 0.0, 1.0, 7.0, 7.0]);
-        assert_eq!(since(&rows(&[0.0, 1.0, 0.0, 1.0]), &codes, 0, Kind::Nominal), 2);
+        assert_eq!(since(&rows(&[0.0, 1.0, 0.0, 1.0]), &codes, 0, FeatureKind::Nominal), 2);
     }
 }

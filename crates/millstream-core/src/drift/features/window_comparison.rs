@@ -1,8 +1,8 @@
-//! What all detectors of rows share: two windows, when they are compared, and what becomes of them after a change.
+//! Code shared by the detectors for rows: two windows, the time of their comparisons, and their update after drift.
 //!
-//! The first rows, or those of a table that is given, are the reference; the newest rows are the current window. Every
-//! so many rows a `Comparison` tells the two apart. A row costs its copy, a check what its comparison costs; both
-//! windows are bounded.
+//! The first rows, or those of a given table, are the reference. The newest rows are the current window. Every
+//! `check_interval` rows a `WindowComparison` compares the two. A row costs its copy, a check costs its comparison, and
+//! the size of both windows is bounded.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,47 +15,47 @@ use crate::numeric::random::Random;
 use crate::parameter::Arguments;
 use crate::part::Part;
 use crate::row::Row;
-use crate::schema::Kind;
+use crate::schema::FeatureKind;
 
-use super::finding::{most_moved, Correction, Finding, Level, Significance};
-use super::onset;
-use super::rows::Rows;
+use super::change_point;
+use super::finding::{most_moved, Correction, Finding, Level, SignificanceLevels};
+use super::row_window::RowWindow;
 
-/// The most numbers that both windows may hold: half a gigabyte.
+/// Maximum count of numbers in both windows: half a gigabyte.
 const LARGEST: usize = 1 << 26;
 
-/// The use of seeds by which rows of a long reference are chosen.
+/// Random stream that samples the rows of a long reference.
 const RESERVOIR: u64 = 0x5245_5345;
 
-/// What the current window is compared with.
+/// The rows that the current window is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// The first rows, until a change; then those after it.
+    /// The first rows; after drift, the rows after the change point.
     Renewed,
-    /// The first rows, for ever.
+    /// The first rows, always.
     Fixed,
-    /// The rows directly before the current window; after a change those after it.
+    /// The rows directly before the current window; after drift, the rows after the change point.
     Sliding,
 }
 
 pub const REFERENCES: [&str; 3] = ["renewed", "fixed", "sliding"];
 
 #[derive(Clone, Copy, Debug)]
-pub struct Windows {
+pub struct WindowSettings {
     pub reference_size: usize,
     pub window_size: usize,
     pub check_interval: usize,
     pub reference: Reference,
 }
 
-impl Windows {
+impl WindowSettings {
     pub fn of(arguments: &Arguments<'_>) -> Result<Self> {
         let reference = match arguments.text("reference")? {
             "fixed" => Reference::Fixed,
             "sliding" => Reference::Sliding,
             _ => Reference::Renewed,
         };
-        Ok(Windows {
+        Ok(WindowSettings {
             reference_size: arguments.size("reference_size")?,
             window_size: arguments.size("window_size")?,
             check_interval: arguments.size("check_interval")?,
@@ -64,109 +64,114 @@ impl Windows {
     }
 }
 
-impl Significance {
+impl SignificanceLevels {
     pub fn of(arguments: &Arguments<'_>, correction: Correction) -> Result<Self> {
-        let (alpha, warning) = (arguments.float("alpha")?, arguments.float("alpha_warning")?);
-        if warning < alpha {
+        let (drift, warning) = (arguments.float("significance")?, arguments.float("warning_significance")?);
+        if warning < drift {
             return Err(Fault::value(format!(
-                "{}: alpha_warning must be at least alpha, which is {alpha}, got {warning}",
+                "{}: warning_significance must be at least significance ({drift}), got {warning}",
                 arguments.who
             )));
         }
-        Ok(Significance { alpha, warning, correction })
+        Ok(SignificanceLevels { drift, warning, correction })
     }
 }
 
-/// What a comparison is shown.
+/// The two windows of a comparison.
 pub struct Sample<'a> {
-    pub reference: &'a Rows,
-    pub current: &'a Rows,
-    /// By slot; one that was always missing is unknown.
-    pub kinds: &'a [Kind],
+    pub reference: &'a RowWindow,
+    pub current: &'a RowWindow,
+    /// By slot; a feature that was always missing is unknown.
+    pub kinds: &'a [FeatureKind],
 }
 
-/// What a comparison found, beside what it says of each feature.
-pub struct Found {
+/// The result of a comparison, apart from the findings by feature.
+pub struct ComparisonResult {
     pub level: Level,
     pub estimation: f64,
 }
 
-/// Tells two windows apart.
-pub trait Comparison: Clone + Send + Sync + 'static {
-    /// What was made of the reference, and room to work in. It follows from the reference, so it is not saved.
-    type Study: Clone + Default + Send + Sync;
+/// A test of two windows for drift.
+pub trait WindowComparison: Clone + Send + Sync + 'static {
+    /// Values computed from the reference, and buffers. They follow from the reference, so they are not saved.
+    type FittedReference: Clone + Default + Send + Sync;
 
     fn name(&self) -> &'static str;
-    /// Look at a new reference.
-    fn study(&self, reference: &Rows, kinds: &[Kind], study: &mut Self::Study);
-    /// Compare the windows; `findings` has one entry for each slot, to be filled.
-    fn compare(&self, study: &mut Self::Study, sample: &Sample<'_>, findings: &mut [Finding]) -> Found;
-    /// The estimate before anything was compared.
+    /// Process a new reference.
+    fn fit_reference(&self, reference: &RowWindow, kinds: &[FeatureKind], fitted: &mut Self::FittedReference);
+    /// Compare the windows, and fill `findings`, which has one entry for each slot.
+    fn compare(
+        &self,
+        fitted: &mut Self::FittedReference,
+        sample: &Sample<'_>,
+        findings: &mut [Finding],
+    ) -> ComparisonResult;
+    /// The estimate before the first comparison.
     fn start(&self) -> f64 {
         0.0
     }
-    /// Bytes that the study holds elsewhere.
-    fn memory(study: &Self::Study) -> usize;
+    /// Heap memory of the fitted reference, in bytes.
+    fn memory(fitted: &Self::FittedReference) -> usize;
 }
 
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct State {
-    reference: Rows,
-    current: Rows,
-    /// Rows that `learn` gave to the reference: then it is whole, whatever its size.
+    reference: RowWindow,
+    current: RowWindow,
+    /// Count of rows that `learn` added to the reference; if positive, the reference is complete at any size.
     given: u64,
-    /// Rows of the current window since the last check.
+    /// Count of rows since the last check.
     unchecked: usize,
-    /// What the last check found; a change is over with the next row.
+    /// The result of the last check; drift is cleared with the next row.
     level: Level,
-    /// Rows since the change that the last check found.
+    /// Count of rows since the estimated change point of the last check.
     since: u64,
-    /// Whether something was compared, and how it came out.
+    /// The estimate of the last comparison; none before the first.
     estimation: Option<f64>,
     findings: Vec<Finding>,
     drifted: Vec<Finding>,
 }
 
 #[derive(Clone)]
-struct Detector<C: Comparison> {
-    windows: Windows,
+struct ComparisonDetector<C: WindowComparison> {
+    windows: WindowSettings,
     comparison: C,
     state: State,
-    study: C::Study,
-    /// The kinds of features with which the reference was studied; none if it has not been.
-    studied: Option<Vec<Kind>>,
-    kinds: Vec<Kind>,
+    fitted: C::FittedReference,
+    /// Feature kinds with which the reference was fitted; none if it is not fitted.
+    fitted_kinds: Option<Vec<FeatureKind>>,
+    kinds: Vec<FeatureKind>,
     row: Vec<f64>,
 }
 
-pub fn build<C: Comparison>(windows: Windows, comparison: C) -> Built {
-    Built::FeatureDriftDetector(Box::new(Detector {
+pub fn build<C: WindowComparison>(windows: WindowSettings, comparison: C) -> Built {
+    Built::FeatureDriftDetector(Box::new(ComparisonDetector {
         windows,
         comparison,
         state: State::default(),
-        study: C::Study::default(),
-        studied: None,
+        fitted: C::FittedReference::default(),
+        fitted_kinds: None,
         kinds: Vec::new(),
         row: Vec::new(),
     }))
 }
 
-impl<C: Comparison> Detector<C> {
-    /// Make room for all features of a row, and write it out.
-    fn take(&mut self, x: Row<'_>) -> Result<()> {
+impl<C: WindowComparison> ComparisonDetector<C> {
+    /// Copy a row to `self.row`, and widen the windows to its features.
+    fn copy_row(&mut self, x: Row<'_>) -> Result<()> {
         let width = x.width().max(self.state.reference.width());
         if width > self.state.reference.width() {
             let rows = self.windows.reference_size.saturating_add(self.windows.window_size);
             if width.saturating_mul(rows) > LARGEST {
                 return Err(Fault::value(format!(
-                    "{}: {width} features in windows of {rows} rows are too many (up to {LARGEST} numbers): \
-                     select or hash features, or take smaller windows",
+                    "{}: {width} features in windows of {rows} rows exceed {LARGEST} numbers: select or hash features, or \
+                     use smaller windows",
                     self.comparison.name()
                 )));
             }
             self.state.reference.widen(width);
             self.state.current.widen(width);
-            self.studied = None;
+            self.fitted_kinds = None;
         }
         self.row.clear();
         match x {
@@ -190,16 +195,16 @@ impl<C: Comparison> Detector<C> {
             Row::Mixed(_, kinds) => self.kinds.extend_from_slice(kinds),
             Row::Plain(_) | Row::Sparse(_) => {}
         }
-        self.kinds.resize(width, Kind::Number);
-        if self.studied.as_ref() != Some(&self.kinds) {
-            self.comparison.study(&state.reference, &self.kinds, &mut self.study);
-            self.studied.get_or_insert_default().clone_from(&self.kinds);
+        self.kinds.resize(width, FeatureKind::Number);
+        if self.fitted_kinds.as_ref() != Some(&self.kinds) {
+            self.comparison.fit_reference(&state.reference, &self.kinds, &mut self.fitted);
+            self.fitted_kinds.get_or_insert_default().clone_from(&self.kinds);
         }
         state.unchecked = 0;
         state.findings.clear();
         state.findings.resize(width, Finding::UNTESTED);
         let sample = Sample { reference: &state.reference, current: &state.current, kinds: &self.kinds };
-        let found = self.comparison.compare(&mut self.study, &sample, &mut state.findings);
+        let found = self.comparison.compare(&mut self.fitted, &sample, &mut state.findings);
         state.level = found.level;
         state.estimation = Some(found.estimation);
         state.since = 0;
@@ -207,35 +212,35 @@ impl<C: Comparison> Detector<C> {
             return;
         }
         let top = (0..width).min_by(|&a, &b| most_moved(&state.findings[a], &state.findings[b])).unwrap_or(0);
-        let kind = self.kinds.get(top).copied().unwrap_or(Kind::Unknown);
-        let since = onset::since(&state.reference, &state.current, top, kind);
+        let kind = self.kinds.get(top).copied().unwrap_or(FeatureKind::Unknown);
+        let since = change_point::since(&state.reference, &state.current, top, kind);
         state.since = since as u64;
         if found.level == Level::Drift {
             state.drifted.clone_from(&state.findings);
             if self.windows.reference != Reference::Fixed {
-                // Rows from before the change would make the new reference a mixture, and the next check an alarm.
+                // Rows from before the change would make the new reference a mixture, and the next check a false alarm.
                 state.reference.take_newest(&state.current, since.min(self.windows.reference_size));
                 state.current.clear();
                 state.given = 0;
-                self.studied = None;
+                self.fitted_kinds = None;
             }
         }
     }
 
-    /// Whether rows still go to the reference.
+    /// Whether rows are still added to the reference.
     fn is_collecting(&self) -> bool {
         self.state.given == 0 && self.state.reference.len() < self.windows.reference_size
     }
 }
 
-impl<C: Comparison> Part for Detector<C> {
+impl<C: WindowComparison> Part for ComparisonDetector<C> {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.state)
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(self.comparison.name(), bytes)?;
-        let Windows { reference_size, window_size, check_interval, .. } = self.windows;
+        let WindowSettings { reference_size, window_size, check_interval, .. } = self.windows;
         let width = state.reference.width();
         let fits = width.saturating_mul(reference_size.saturating_add(window_size)) <= LARGEST;
         let sound = fits
@@ -249,7 +254,7 @@ impl<C: Comparison> Part for Detector<C> {
             && state.estimation.is_none_or(f64::is_finite);
         require(self.comparison.name(), sound, "its windows do not fit together")?;
         self.state = state;
-        self.studied = None;
+        self.fitted_kinds = None;
         Ok(())
     }
 
@@ -261,29 +266,29 @@ impl<C: Comparison> Part for Detector<C> {
             + state.current.memory()
             + findings * std::mem::size_of::<Finding>()
             + (self.row.capacity() + self.kinds.capacity()) * 8
-            + C::memory(&self.study)
+            + C::memory(&self.fitted)
     }
 }
 
-impl<C: Comparison> FeatureDriftDetector for Detector<C> {
+impl<C: WindowComparison> FeatureDriftDetector for ComparisonDetector<C> {
     fn update(&mut self, x: Row<'_>) -> Result<()> {
-        self.take(x)?;
-        let Windows { reference_size, window_size, check_interval, reference } = self.windows;
+        self.copy_row(x)?;
+        let WindowSettings { reference_size, window_size, check_interval, reference } = self.windows;
         let collecting = self.is_collecting();
         let state = &mut self.state;
-        // A change is news for one row; a warning holds until the next check.
+        // Drift is reported for one row; a warning lasts until the next check.
         if state.level == Level::Drift {
             state.level = Level::Nothing;
         }
         state.since = state.since.saturating_add(1);
         if collecting {
             state.reference.push(&self.row, reference_size);
-            self.studied = None;
+            self.fitted_kinds = None;
             return Ok(());
         }
         if reference == Reference::Sliding && state.current.len() == window_size {
             state.reference.push(state.current.row(0), reference_size);
-            self.studied = None;
+            self.fitted_kinds = None;
         }
         state.current.push(&self.row, window_size);
         state.unchecked += 1;
@@ -294,24 +299,24 @@ impl<C: Comparison> FeatureDriftDetector for Detector<C> {
     }
 
     fn learn(&mut self, x: Row<'_>) -> Result<()> {
-        self.take(x)?;
+        self.copy_row(x)?;
         let state = &mut self.state;
-        // Rows that were told before are no part of a reference that is given.
+        // Earlier rows of the stream are not part of a given reference.
         if state.given == 0 {
             state.reference.clear();
         }
         state.given = state.given.saturating_add(1);
-        self.studied = None;
+        self.fitted_kinds = None;
         if state.reference.len() < self.windows.reference_size {
             state.reference.push(&self.row, self.windows.reference_size);
             return Ok(());
         }
-        // Of a long table an even sample stays (Waterman's reservoir). The draw depends on nothing but the count, so that
-        // there is no generator to save.
+        // A long table is sampled uniformly (Waterman's reservoir). The draw depends on the count only, so that no
+        // generator needs to be saved.
         let bound = u32::try_from(state.given).unwrap_or(u32::MAX);
-        let place = Random::new(state.given, RESERVOIR).below(bound) as usize;
-        if place < self.windows.reference_size {
-            state.reference.put(place, &self.row);
+        let index = Random::new(state.given, RESERVOIR).below(bound) as usize;
+        if index < self.windows.reference_size {
+            state.reference.put(index, &self.row);
         }
         Ok(())
     }
@@ -339,7 +344,7 @@ impl<C: Comparison> FeatureDriftDetector for Detector<C> {
 
     fn reset(&mut self) {
         self.state = State::default();
-        self.studied = None;
+        self.fitted_kinds = None;
     }
 
     fn duplicate(&self) -> Box<dyn FeatureDriftDetector> {

@@ -1,15 +1,15 @@
-//! Where the values of a feature are counted: numbers between quantiles of the reference, nominal values by themselves.
+//! Counts of the values of a feature: numbers between quantiles of the reference, nominal values one by one.
 
-use super::cells::Cells;
+use super::contingency_table::ContingencyTable;
 
-/// Write at most `bins` − 1 edges between equal shares of a sorted reference; a number that comes often is an edge once.
-/// A number belongs to the first edge that is not below it.
+/// Write at most `bins` − 1 edges between equal fractions of a sorted reference, without duplicates. A number belongs to
+/// the first edge that is not below it.
 pub fn quantiles(sorted: &[f64], bins: usize, edges: &mut Vec<f64>) {
     edges.clear();
     for k in 1..bins {
-        // The least number with at least k / bins of all up to it.
-        let place = (k * sorted.len()).div_ceil(bins).saturating_sub(1);
-        if let Some(&edge) = sorted.get(place) {
+        // The smallest number with at least k / bins of all numbers up to it.
+        let index = (k * sorted.len()).div_ceil(bins).saturating_sub(1);
+        if let Some(&edge) = sorted.get(index) {
             if edges.last().is_none_or(|&last| last < edge) {
                 edges.push(edge);
             }
@@ -27,7 +27,7 @@ pub fn count(numbers: &[f64], edges: &[f64], counts: &mut Vec<u32>) {
 }
 
 /// Add a cell for each distinct value of two sorted columns.
-pub fn distinct(reference: &[f64], current: &[f64], cells: &mut Cells) {
+pub fn distinct(reference: &[f64], current: &[f64], cells: &mut ContingencyTable) {
     let (mut i, mut j) = (0, 0);
     loop {
         let value = match (reference.get(i), current.get(j)) {
@@ -48,7 +48,7 @@ pub fn distinct(reference: &[f64], current: &[f64], cells: &mut Cells) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cells::Divergence;
+    use super::super::contingency_table::Divergence;
     use super::*;
 
     /// Of 1, …, 8 in four bins the edges are 2, 4, 6, each of them in the bin below it; of 0, 0, 0, 1 only 0 and 1.
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn values_are_paired() {
-        let mut cells = Cells::default();
+        let mut cells = ContingencyTable::default();
         let (a, b) = ([vec![0.0; 20], vec![2.0; 20]].concat(), [vec![0.0; 20], vec![7.0; 20]].concat());
         distinct(&a, &b, &mut cells);
         // 20, 20 | 20, 0 | 0, 20: expected 20, 10, 10 on each side, so χ² = 4 · 10² / 10.

@@ -1,29 +1,29 @@
 //! The ν one-class support vector machine (Schölkopf, Platt, Shawe-Taylor, Smola and Williamson, 2001) with a Gaussian
-//! kernel: where rows lie dense.
+//! kernel: an estimate of the region where rows are dense.
 //!
-//! Minimises ½ αᵀKα with 0 ≤ α ≤ 1 and Σ α = ν n (their equation 3.13, scaled as in LIBSVM) by steps in two of the α, the
-//! pair that violates the conditions of the optimum most (Platt, 1998; Keerthi and others, 2001). f(x) = Σ α k(x, xᵢ) − ρ
-//! is negative for an outlier; about a share ν of the rows it is made from are.
+//! Minimises ½ αᵀKα with 0 ≤ α ≤ 1 and Σ α = ν n (their equation 3.13, scaled as in LIBSVM) by steps in the pair
+//! of α that violates the optimality conditions most (Platt, 1998; Keerthi and others, 2001). f(x) = Σ α k(x, xᵢ) − ρ
+//! is negative for an outlier; about a fraction ν of the training rows are outliers.
 
-use super::space::Space;
+use super::feature_space::FeatureSpace;
 
-/// How far from the optimum a pair may be.
+/// Maximum violation of the optimality conditions.
 const TOLERANCE: f64 = 1e-6;
 
 #[derive(Clone, Debug, Default)]
-pub struct OneClass {
+pub struct OneClassSvm {
     width: usize,
     gamma: f64,
-    /// Rows with α above 0, one after the other, and their α.
+    /// Rows with α above 0, concatenated, and their α.
     support: Vec<f64>,
     alphas: Vec<f64>,
     offset: f64,
     distances: Vec<f64>,
 }
 
-impl OneClass {
-    /// From rows that were placed, one after the other.
-    pub fn fit(&mut self, space: &Space, rows: &[f64], width: usize, count: usize, nu: f64) {
+impl OneClassSvm {
+    /// Fit standardized rows, concatenated.
+    pub fn fit(&mut self, space: &FeatureSpace, rows: &[f64], width: usize, count: usize, nu: f64) {
         self.width = width;
         self.gamma = 1.0 / width.max(1) as f64;
         let row = |at: usize| rows.get(at * width..(at + 1) * width).unwrap_or_default();
@@ -41,7 +41,7 @@ impl OneClass {
             *alpha = f64::min(1.0, rest);
             rest -= *alpha;
         }
-        self.offset = descend(&kernel, &mut alphas);
+        self.offset = minimize(&kernel, &mut alphas);
         self.support.clear();
         self.alphas.clear();
         for (at, &alpha) in alphas.iter().enumerate().filter(|(_, &alpha)| alpha > 0.0) {
@@ -55,8 +55,8 @@ impl OneClass {
         self.alphas.iter().enumerate().map(move |(at, &alpha)| (row(at), alpha))
     }
 
-    /// f(x); and adds to `parts` how far each feature is from the nearest row of the support.
-    pub fn score(&mut self, space: &Space, x: &[f64], parts: &mut [f64]) -> f64 {
+    /// f(x); adds to `parts` the distance of each feature to the nearest support vector.
+    pub fn score(&mut self, space: &FeatureSpace, x: &[f64], parts: &mut [f64]) -> f64 {
         let mut distances = std::mem::take(&mut self.distances);
         distances.clear();
         distances.extend(self.supports().map(|(row, _)| space.distance(row, x)));
@@ -82,14 +82,14 @@ impl OneClass {
     }
 }
 
-/// Go down to the optimum and give ρ.
-fn descend(kernel: &[f64], alphas: &mut [f64]) -> f64 {
+/// Minimise, and return ρ.
+fn minimize(kernel: &[f64], alphas: &mut [f64]) -> f64 {
     let n = alphas.len();
     let row = |i: usize| &kernel[i * n..(i + 1) * n];
     let mut gradient: Vec<f64> =
         (0..n).map(|i| row(i).iter().zip(alphas.iter()).map(|(k, alpha)| k * alpha).sum()).collect();
     for _ in 0..200 * n {
-        // The α that would best grow, and the one that would best shrink.
+        // The best α to increase, and the best to decrease.
         let (mut grow, mut shrink): (Option<usize>, Option<usize>) = (None, None);
         for (i, (&g, &alpha)) in gradient.iter().zip(alphas.iter()).enumerate() {
             if alpha < 1.0 && grow.is_none_or(|best| g < gradient[best]) {
@@ -106,14 +106,14 @@ fn descend(kernel: &[f64], alphas: &mut [f64]) -> f64 {
         }
         let curvature = (2.0 - 2.0 * row(i)[j]).max(1e-12);
         let step = (slope / curvature).min(1.0 - alphas[i]).min(alphas[j]);
-        // A bound that is reached is reached exactly.
+        // Set a bound exactly when it is reached.
         alphas[i] = if step == 1.0 - alphas[i] { 1.0 } else { alphas[i] + step };
         alphas[j] = if step == alphas[j] { 0.0 } else { alphas[j] - step };
         for (g, (&a, &b)) in gradient.iter_mut().zip(row(i).iter().zip(row(j))) {
             *g += step * (a - b);
         }
     }
-    // On the edge of the dense region f is 0; where no row lies on it, in the middle between inside and outside.
+    // f is 0 on the boundary of the dense region; if no row is on it, midway between inside and outside.
     let (mut sum, mut free) = (0.0, 0.0);
     let (mut inside, mut outside) = (f64::INFINITY, f64::NEG_INFINITY);
     for (&g, &alpha) in gradient.iter().zip(alphas.iter()) {
@@ -145,9 +145,9 @@ mod tests {
     fn worked_by_hand() {
         let kernel = [1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0];
         let mut alphas = [1.0, 1.0, 0.0];
-        let offset = descend(&kernel, &mut alphas);
+        let offset = minimize(&kernel, &mut alphas);
         assert!((alphas[0] + alphas[1] - 1.0).abs() < 1e-9 && (alphas[2] - 1.0).abs() < 1e-9, "{alphas:?}");
         assert!((offset - 1.0).abs() < 1e-9);
-        assert_eq!(descend(&[], &mut []), 0.0);
+        assert_eq!(minimize(&[], &mut []), 0.0);
     }
 }

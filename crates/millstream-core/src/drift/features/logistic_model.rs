@@ -1,11 +1,11 @@
-//! A logistic model of which window a row is from, both windows counting the same.
+//! A logistic model of the window that a row is from, with equal weight for both windows.
 //!
 //! Minimises Σ w ln(1 + e^(−y z)) + λ/2 |β|² with λ = 1 / rows by Nesterov's accelerated gradient (1983), a fixed number
-//! of steps: the ranking that it is used for settles long before the weights do.
+//! of steps: its ranking converges long before its weights.
 
 const STEPS: usize = 30;
 
-/// Rows one after the other, of `width` numbers that are about 1 in size.
+/// Concatenated rows of `width` standardized numbers.
 pub struct Examples<'a> {
     pub values: &'a [f64],
     pub width: usize,
@@ -14,19 +14,19 @@ pub struct Examples<'a> {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Logistic {
-    /// The last is the constant.
+pub struct LogisticModel {
+    /// The last weight is the intercept.
     pub weights: Vec<f64>,
     ahead: Vec<f64>,
     gradient: Vec<f64>,
 }
 
-impl Logistic {
+impl LogisticModel {
     pub fn score(&self, row: &[f64]) -> f64 {
         score(&self.weights, row)
     }
 
-    /// Learn from the rows that `take` names.
+    /// Fit the rows for which `take` is true.
     pub fn fit(&mut self, examples: &Examples<'_>, take: impl Fn(usize) -> bool + Copy) {
         let width = examples.width;
         let rows = move || {
@@ -44,7 +44,7 @@ impl Logistic {
         let share = [0.5 / count(false), 0.5 / count(true)];
         let penalty = 1.0 / rows().count().max(1) as f64;
         let bound = self.steepest(rows(), share, width);
-        // The logistic loss curves by at most a quarter; the bound is found by iteration, so a little is added to it.
+        // The curvature of the logistic loss is at most 1/4; the bound is found by iteration, so a margin is added.
         let step = 1.0 / (0.25 * 1.2 * bound + penalty);
         let mut momentum = 1.0f64;
         for _ in 0..STEPS {
@@ -69,7 +69,7 @@ impl Logistic {
         }
     }
 
-    /// The greatest eigenvalue of the weighted second moments, by power iteration.
+    /// The largest eigenvalue of the weighted second moments, by power iteration.
     fn steepest<'r>(
         &mut self,
         rows: impl Iterator<Item = (&'r [f64], &'r bool)> + Clone,
@@ -105,7 +105,7 @@ impl Logistic {
     }
 }
 
-/// The constant and Σ β x, in four sums that do not wait for each other.
+/// The intercept and Σ β x, in four independent sums.
 #[inline]
 fn score(weights: &[f64], row: &[f64]) -> f64 {
     let constant = weights.get(row.len()).copied().unwrap_or(0.0);
@@ -117,7 +117,7 @@ fn score(weights: &[f64], row: &[f64]) -> f64 {
             sums[lane] += weight[lane] * x[lane];
         }
     }
-    // The constant may fill up the last four, so that what is left is among them or after them.
+    // The intercept may complete the last four, so that the rest is among them or after them.
     let left = weights.get(row.len()).map_or(rest, |last| &last[..]);
     let rest: f64 = left.iter().zip(row_rest).map(|(weight, x)| weight * x).sum();
     constant + (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let examples = Examples { values: &[-1.0, 1.0], width: 1, new: &[false, true] };
-        let mut logistic = Logistic::default();
+        let mut logistic = LogisticModel::default();
         logistic.fit(&examples, |_| true);
         let beta = logistic.weights[0];
         assert!((1.0 / (1.0 + beta.exp()) - beta / 2.0).abs() < 1e-6, "{beta}");

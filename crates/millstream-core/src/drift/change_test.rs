@@ -1,4 +1,4 @@
-//! What all detectors share: a test is a rule for one number, and here it becomes a part with a saved state.
+//! Code shared by all detectors: a `ChangeTest` processes one number, and becomes here a component with a saved state.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::part::Part;
 use crate::schema::Schema;
 
-/// Which way the mean went.
+/// Direction of a change of the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Direction {
     #[default]
@@ -20,14 +20,14 @@ pub enum Direction {
     Down,
 }
 
-/// What the last number brought to light.
+/// The result of the last update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub drift: bool,
-    /// A change is likely and not yet sure. Never together with `drift`.
+    /// Drift is likely but not yet significant. Never set together with `drift`.
     pub warning: bool,
     pub direction: Direction,
-    /// How many of the last numbers are believed to be from after the change; 0 where there is none.
+    /// Count of numbers since the estimated change point; 0 without drift or warning.
     pub since: u64,
 }
 
@@ -40,95 +40,94 @@ impl Verdict {
         Verdict { drift: false, warning: true, direction, since }
     }
 
-    /// Of errors: whether they grew. To have become better is no reason to begin anew.
+    /// For errors: whether they increased. A decrease is no reason to replace a model.
     pub fn is_worse(self) -> bool {
         self.drift && self.direction != Direction::Down
     }
 
-    /// The same of a change that is likely.
+    /// The same for a warning.
     pub fn may_be_worse(self) -> bool {
         self.warning && self.direction != Direction::Down
     }
 }
 
-/// How many numbers were taken, or which one was refused.
+/// The count of processed numbers, or the index of the rejected one with its fault.
 pub type Many = std::result::Result<usize, (usize, Fault)>;
 
-/// A rule for a number. Whatever it remembers is in its state, the last verdict included.
-pub trait Test: Clone + Send + Sync + 'static {
+/// A test that processes one number at a time. All memory is in its state, including the last verdict.
+pub trait ChangeTest: Clone + Send + Sync + 'static {
     const NAME: &'static str;
-    /// Whether numbers must be in [0, 1], as errors of a classifier are.
-    const SHARES: bool = false;
+    /// Whether numbers must be in [0, 1], like the errors of a classifier.
+    const UNIT_INTERVAL: bool = false;
     type State: Clone + Default + Serialize + DeserializeOwned + Send + Sync;
 
-    /// Take a number, whole or nothing.
-    fn take(&self, state: &mut Self::State, x: f64) -> Result<()>;
-    /// Take numbers, at most up to the first that is a change; gives how many they were. After a fault, where it
-    /// stopped is all that is known.
-    fn take_many(&self, state: &mut Self::State, numbers: &[f64]) -> Many {
-        for (place, &x) in numbers.iter().enumerate() {
-            if let Err(fault) = self.take(state, x) {
-                return Err((place, fault));
+    /// Process a number, atomically.
+    fn update(&self, state: &mut Self::State, x: f64) -> Result<()>;
+    /// Process numbers up to the first drift; return their count. After a fault the state is unspecified.
+    fn update_many(&self, state: &mut Self::State, numbers: &[f64]) -> Many {
+        for (index, &x) in numbers.iter().enumerate() {
+            if let Err(fault) = self.update(state, x) {
+                return Err((index, fault));
             }
             if Self::verdict(state).drift {
-                return Ok(place + 1);
+                return Ok(index + 1);
             }
         }
         Ok(numbers.len())
     }
     fn verdict(state: &Self::State) -> Verdict;
     fn estimation(state: &Self::State) -> f64;
-    /// Whether a change ends all that came before the next number.
-    fn starts_again(&self) -> bool {
+    /// Whether the test restarts with the first number after drift.
+    fn restarts_after_drift(&self) -> bool {
         true
     }
-    /// Begin anew after a change, which may leave what is from after it.
-    fn clear(&self, state: &mut Self::State) {
+    /// Restart after drift; may keep the numbers after the change point.
+    fn restart(&self, state: &mut Self::State) {
         *state = Self::State::default();
     }
-    /// Whether these parameters could have left this state: the bytes may come from a stranger.
+    /// Whether this state is possible with these parameters: the bytes may come from an untrusted source.
     fn is_sound(&self, state: &Self::State) -> bool;
-    /// Give no warnings any more, if that saves work.
-    fn forgo_warnings(&mut self) {}
-    /// What is known beside the estimate, for people.
+    /// Give no more warnings, if that saves work.
+    fn disable_warnings(&mut self) {}
+    /// Further values of the state, for display.
     fn inspect(_state: &Self::State) -> Json {
         Json::Null
     }
-    /// Bytes that the state holds elsewhere.
+    /// Heap memory of the state, in bytes.
     fn memory(_state: &Self::State) -> usize {
         0
     }
 }
 
-pub fn build<T: Test>(test: T) -> Built {
-    Built::DriftDetector(Box::new(Detector { test, state: T::State::default() }))
+pub fn build<T: ChangeTest>(test: T) -> Built {
+    Built::DriftDetector(Box::new(TestDetector { test, state: T::State::default() }))
 }
 
-/// The place of the first number of which something does not hold, or their number.
+/// The index of the first number for which a condition does not hold, or their count.
 #[inline]
 pub fn first_not(numbers: &[f64], holds: impl Fn(f64) -> bool) -> usize {
-    // To the end of a stretch in any case: a loop that may stop does not run in vector registers.
-    let good = |stretch: &&[f64]| stretch.iter().fold(true, |good, &x| good & holds(x));
-    let before = STRETCH * numbers.chunks(STRETCH).take_while(good).count();
+    // Always to the end of a block: a loop with an early exit is not vectorised.
+    let good = |block: &&[f64]| block.iter().fold(true, |good, &x| good & holds(x));
+    let before = BLOCK * numbers.chunks(BLOCK).take_while(good).count();
     let rest = numbers.get(before..).unwrap_or_default();
     numbers.len().min(before) + rest.iter().position(|&x| !holds(x)).unwrap_or(rest.len())
 }
 
-const STRETCH: usize = 64;
+const BLOCK: usize = 64;
 
-/// A number that a test cannot add to its sums.
-pub fn too_large<T: Test>() -> Fault {
-    let words = format!("{}: this number would make the sums overflow; it was not counted", T::NAME);
+/// The fault for a number that a test cannot add to its sums.
+pub fn too_large<T: ChangeTest>() -> Fault {
+    let words = format!("{}: this number would make the sums overflow; it was skipped", T::NAME);
     Fault::new(FaultKind::Overflow, words)
 }
 
 #[derive(Clone)]
-struct Detector<T: Test> {
+struct TestDetector<T: ChangeTest> {
     test: T,
     state: T::State,
 }
 
-impl<T: Test> Part for Detector<T> {
+impl<T: ChangeTest> Part for TestDetector<T> {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.state)
     }
@@ -151,10 +150,10 @@ impl<T: Test> Part for Detector<T> {
     }
 }
 
-impl<T: Test> Detector<T> {
+impl<T: ChangeTest> TestDetector<T> {
     #[inline]
-    fn takes(x: f64) -> bool {
-        if T::SHARES {
+    fn accepts(x: f64) -> bool {
+        if T::UNIT_INTERVAL {
             (0.0..=1.0).contains(&x)
         } else {
             x.is_finite()
@@ -164,39 +163,39 @@ impl<T: Test> Detector<T> {
     #[cold]
     fn refusal(x: f64) -> Fault {
         let must = match x.is_finite() {
-            true => "in [0, 1] (1 an error, 0 none)",
+            true => "in [0, 1] (1 for an error, 0 for none)",
             false => "finite",
         };
         Fault::value(format!("{}: a number must be {must}, got {x}", T::NAME))
     }
 }
 
-impl<T: Test> DriftDetector for Detector<T> {
+impl<T: ChangeTest> DriftDetector for TestDetector<T> {
     #[inline]
     fn update(&mut self, x: f64) -> Result<()> {
-        if !Self::takes(x) {
+        if !Self::accepts(x) {
             return Err(Self::refusal(x));
         }
-        if !(T::verdict(&self.state).drift && self.test.starts_again()) {
-            return self.test.take(&mut self.state, x);
+        if !(T::verdict(&self.state).drift && self.test.restarts_after_drift()) {
+            return self.test.update(&mut self.state, x);
         }
-        // After a change it starts again; a number that is refused must not start it.
+        // Restart after drift, unless the number is rejected.
         let before = self.state.clone();
-        self.test.clear(&mut self.state);
-        self.test.take(&mut self.state, x).inspect_err(|_| self.state = before)
+        self.test.restart(&mut self.state);
+        self.test.update(&mut self.state, x).inspect_err(|_| self.state = before)
     }
 
     fn update_many(&mut self, numbers: &[f64], found: &mut Vec<usize>) -> Many {
-        let good = first_not(numbers, Self::takes);
+        let good = first_not(numbers, Self::accepts);
         let mut done = 0;
         while done < good {
-            if T::verdict(&self.state).drift && self.test.starts_again() {
-                self.test.clear(&mut self.state);
+            if T::verdict(&self.state).drift && self.test.restarts_after_drift() {
+                self.test.restart(&mut self.state);
             }
             done += self
                 .test
-                .take_many(&mut self.state, &numbers[done..good])
-                .map_err(|(place, fault)| (done + place, fault))?;
+                .update_many(&mut self.state, &numbers[done..good])
+                .map_err(|(index, fault)| (done + index, fault))?;
             if T::verdict(&self.state).drift {
                 found.push(done - 1);
             }
@@ -212,7 +211,7 @@ impl<T: Test> DriftDetector for Detector<T> {
     }
 
     fn reset(&mut self) {
-        // Nothing stays, not even what is from after a change.
+        // Nothing is kept, not even the numbers after a change point.
         self.state = T::State::default();
     }
 
@@ -220,8 +219,8 @@ impl<T: Test> DriftDetector for Detector<T> {
         T::estimation(&self.state)
     }
 
-    fn forgo_warnings(&mut self) {
-        self.test.forgo_warnings();
+    fn disable_warnings(&mut self) {
+        self.test.disable_warnings();
     }
 
     fn duplicate(&self) -> Box<dyn DriftDetector> {
@@ -244,15 +243,15 @@ pub mod tests {
         detector
     }
 
-    /// The places at which a detector finds a change.
+    /// The indices at which a detector finds drift.
     pub fn found(detector: &mut dyn DriftDetector, numbers: impl IntoIterator<Item = f64>) -> Vec<usize> {
-        let mut places = Vec::new();
-        for (place, x) in numbers.into_iter().enumerate() {
+        let mut indices = Vec::new();
+        for (index, x) in numbers.into_iter().enumerate() {
             detector.update(x).expect("a good number");
             if detector.verdict().drift {
-                places.push(place);
+                indices.push(index);
             }
         }
-        places
+        indices
     }
 }

@@ -1,48 +1,48 @@
-//! The window of ADWIN (Bifet and Gavaldà, 2007): as long as the mean has not changed, in logarithmic memory.
+//! The window of ADWIN (Bifet and Gavaldà, 2007): it grows while the mean is constant, in logarithmic memory.
 //!
-//! The numbers are in buckets (`buckets.rs`). At every cut between buckets, the means of the two sides, n₀ and n₁
+//! The numbers are in buckets (`exponential_histogram.rs`). At every cut between buckets, the means of the two sides, n₀ and n₁
 //! numbers, are compared (theorem 3.2 with the variance, as in section 3.1):
 //!
 //! ```text
 //! ε = √(2 m σ² ln(2 ln(n) / δ)) + ⅔ m ln(2 ln(n) / δ),   m = 1 / (n₀ − L + 1) + 1 / (n₁ − L + 1)
 //! ```
 //!
-//! where L, the least length of a side, is in m as in all programs that are used to publish results. While some cut
-//! has means further apart than ε, the oldest bucket is dropped.
+//! where L is the minimum length of a side. L is part of m as in all implementations used in publications. While the
+//! means at some cut differ by more than ε, the oldest bucket is dropped.
 //!
-//! A warning is the same with a larger δ: then nothing is dropped, and it holds until the next check.
+//! A warning is the same test with a larger δ. It drops nothing and lasts until the next check.
 //!
-//! Two things make it quick. The newest numbers wait, and enter the buckets and the sums many at once: how many they are
-//! depends on their count alone, so that the same numbers leave the same state in any portions. And most cuts are
-//! refused by products alone (`cuts.rs`), without a division and a root.
+//! Two things make it fast. The newest numbers wait, and enter the buckets and the sums in batches. The size of a batch
+//! depends on the count alone, so that the state does not depend on the portions in which numbers arrive. And most cuts
+//! are ruled out by products alone (`window_cuts.rs`), without division or square root.
 
 use serde::{Deserialize, Serialize};
 
-use super::buckets::{Bucket, Buckets, Lines, TOGETHER};
-use super::cuts::{self, Cut, Logarithm, Sums};
+use super::exponential_histogram::{Bucket, ExponentialHistogram, Lines, BATCH};
+use super::window_cuts::{self, Cut, Logarithm, WindowSums};
 use super::Direction;
 
-/// What a window is asked to do; checked where it is declared.
+/// The parameters of a window, already validated.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// The chance of a false alarm at a check.
-    pub delta: f64,
-    /// The chance of a false alarm that is a warning; `delta` for no warnings.
-    pub warning_delta: f64,
+pub struct AdwinSettings {
+    /// Significance level of drift at a check.
+    pub significance: f64,
+    /// Significance level of warnings; equal to `significance` for no warnings.
+    pub warning_significance: f64,
     /// Numbers between checks.
     pub clock: u64,
-    /// Buckets of each size.
+    /// Maximum number of buckets of each size.
     pub max_buckets: usize,
-    /// Numbers that each side of a cut must have.
+    /// Minimum count of numbers on each side of a cut.
     pub min_window_length: u64,
     /// Numbers before the first check.
     pub grace_period: u64,
 }
 
-impl Settings {
+impl AdwinSettings {
     #[inline]
     pub fn warns(&self) -> bool {
-        self.warning_delta > self.delta
+        self.warning_significance > self.significance
     }
 }
 
@@ -51,29 +51,29 @@ pub const LARGEST: f64 = 1e100;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Saved", into = "Saved")]
-pub struct Window {
-    buckets: Buckets,
+pub struct AdaptiveWindow {
+    buckets: ExponentialHistogram,
     /// Numbers in the window.
     width: u64,
-    /// Of the numbers in buckets.
+    /// Sum of the numbers in buckets.
     total: f64,
-    /// The sum of their squared deviations from their mean.
+    /// Sum of their squared deviations from their mean.
     squares: f64,
-    /// Numbers since it was begun.
+    /// Numbers since the window was started.
     ticks: u64,
     /// The newest numbers, which are not yet in buckets.
     waiting: Vec<f64>,
-    /// Their sum, one after the other.
+    /// Sum of the waiting numbers, in order.
     loose: f64,
-    /// Which way the mean may have gone, by the last check.
+    /// Direction of the warning of the last check.
     doubt: Option<Direction>,
-    /// How many ticks there were when the change began, or what may be one, by the last cut.
+    /// Tick of the estimated change point, of drift or a warning, at the last cut.
     began: u64,
-    /// There is no check before so many ticks; 0 if that is not known.
+    /// Tick of the next check; 0 if unknown.
     next: u64,
 }
 
-/// What is saved.
+/// The serialized form.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     buckets: Vec<Bucket>,
@@ -84,7 +84,7 @@ struct Saved {
     ticks: u64,
     #[serde(default)]
     waiting: Vec<f64>,
-    /// Whether the sums are of the numbers in buckets alone; else they are of those that wait too.
+    /// Whether the sums are of the numbers in buckets only; otherwise they include the waiting numbers.
     #[serde(default)]
     settled: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,14 +97,14 @@ struct Doubt {
     began: u64,
 }
 
-/// What is used again and again while many numbers come.
+/// Buffers that are reused within a batch.
 #[derive(Default)]
-struct Room {
+struct Buffers {
     lines: Lines,
     log: Logarithm,
 }
 
-impl From<Saved> for Window {
+impl From<Saved> for AdaptiveWindow {
     fn from(saved: Saved) -> Self {
         let Saved { width, mut total, mut squares, .. } = saved;
         if !saved.settled {
@@ -116,8 +116,8 @@ impl From<Saved> for Window {
                 squares = (squares - apart * apart / (before * (before + 1.0)).max(1.0)).max(0.0);
             }
         }
-        Window {
-            buckets: Buckets { places: saved.buckets, lengths: saved.lengths },
+        AdaptiveWindow {
+            buckets: ExponentialHistogram { slots: saved.buckets, lengths: saved.lengths },
             width,
             total,
             squares,
@@ -131,10 +131,10 @@ impl From<Saved> for Window {
     }
 }
 
-impl From<Window> for Saved {
-    fn from(window: Window) -> Self {
-        let Window { buckets: Buckets { places: mut buckets, lengths }, .. } = window;
-        // What is in places without a bucket depends on the portions in which numbers came.
+impl From<AdaptiveWindow> for Saved {
+    fn from(window: AdaptiveWindow) -> Self {
+        let AdaptiveWindow { buckets: ExponentialHistogram { slots: mut buckets, lengths }, .. } = window;
+        // The content of empty slots depends on the portions in which numbers arrived.
         let stride = buckets.len() / lengths.len().max(1);
         for (row, &length) in buckets.chunks_exact_mut(stride.max(1)).zip(&lengths) {
             row[length..].fill(Bucket::default());
@@ -153,14 +153,14 @@ impl From<Window> for Saved {
     }
 }
 
-impl Window {
-    /// How many numbers are believed to be from after the change that the last cut has brought to light.
+impl AdaptiveWindow {
+    /// Count of numbers since the estimated change point of the last cut.
     #[inline]
     pub fn since(&self) -> u64 {
         self.ticks.saturating_sub(self.began)
     }
 
-    /// Which way the mean may have gone, by the last check; then `since` tells where that began.
+    /// Direction of the warning of the last check; `since` then counts from its estimated change point.
     #[inline]
     pub fn doubt(&self) -> Option<Direction> {
         self.doubt
@@ -171,7 +171,7 @@ impl Window {
         self.width
     }
 
-    /// 0 while there is nothing.
+    /// The mean; 0 if the window is empty.
     #[inline]
     pub fn mean(&self) -> f64 {
         if self.width == 0 {
@@ -186,7 +186,7 @@ impl Window {
         self.total + self.loose
     }
 
-    /// Of all numbers but the newest few that wait; 0 while there is nothing.
+    /// Variance of the numbers in buckets, without the waiting ones; 0 if there are none.
     pub fn variance(&self) -> f64 {
         match self.width - self.waiting.len() as u64 {
             0 => 0.0,
@@ -194,7 +194,7 @@ impl Window {
         }
     }
 
-    /// Of all numbers; 0 while there is nothing.
+    /// Variance of all numbers; 0 if the window is empty.
     pub fn whole_variance(&self) -> f64 {
         match self.waiting.len() as f64 {
             0.0 => self.variance(),
@@ -205,7 +205,7 @@ impl Window {
         }
     }
 
-    /// Begin anew; the memory is kept.
+    /// Empty the window, keeping its memory.
     pub fn clear(&mut self) {
         self.buckets.clear();
         self.waiting.clear();
@@ -213,56 +213,56 @@ impl Window {
         (self.ticks, self.next, self.began, self.doubt) = (0, 0, 0, None);
     }
 
-    /// Add a number of at most `LARGEST` either way; where a cut was found and what is before it dropped, which way the
-    /// mean went.
+    /// Add a number of magnitude at most `LARGEST`. If a cut was found and the numbers before it were dropped, return the
+    /// direction of the change.
     #[inline]
-    pub fn add(&mut self, x: f64, settings: &Settings) -> Option<Direction> {
+    pub fn add(&mut self, x: f64, settings: &AdwinSettings) -> Option<Direction> {
         self.loose += x;
         self.width += 1;
         self.ticks += 1;
         self.waiting.push(x);
-        if self.waiting.len() == TOGETHER || self.ticks >= self.next {
-            return self.come_to(settings);
+        if self.waiting.len() == BATCH || self.ticks >= self.next {
+            return self.check_or_settle(settings);
         }
         None
     }
 
     #[inline(never)]
-    fn come_to(&mut self, settings: &Settings) -> Option<Direction> {
-        let mut room = Room::default();
-        if self.waiting.len() == TOGETHER {
-            self.settle(settings.max_buckets, &mut room);
+    fn check_or_settle(&mut self, settings: &AdwinSettings) -> Option<Direction> {
+        let mut buffers = Buffers::default();
+        if self.waiting.len() == BATCH {
+            self.settle(settings.max_buckets, &mut buffers);
         }
         if self.ticks < self.next {
             return None;
         }
-        self.check(settings, &mut room)
+        self.check(settings, &mut buffers)
     }
 
-    /// `add` with numbers up to the first that finds a cut; gives how many they were.
-    pub fn add_many(&mut self, numbers: &[f64], settings: &Settings) -> (usize, Option<Direction>) {
-        let mut room = Room::default();
+    /// `add` numbers up to the first that finds a cut; return their count.
+    pub fn add_many(&mut self, numbers: &[f64], settings: &AdwinSettings) -> (usize, Option<Direction>) {
+        let mut buffers = Buffers::default();
         let mut done = 0;
         while let Some(rest) = numbers.get(done..).filter(|rest| !rest.is_empty()) {
             let until = self.next.saturating_sub(self.ticks).max(1);
-            let space = TOGETHER - self.waiting.len();
+            let space = BATCH - self.waiting.len();
             let now = rest.len().min(space).min(usize::try_from(until).unwrap_or(usize::MAX));
             let some = &rest[..now];
             self.loose = some.iter().fold(self.loose, |sum, x| sum + x);
             self.width += now as u64;
             self.ticks += now as u64;
             done += now;
-            if now == TOGETHER {
-                // Nobody waits: they need not either.
-                self.take_in(some, settings.max_buckets, &mut room.lines);
+            if now == BATCH {
+                // A full batch enters the buckets directly.
+                self.take_in(some, settings.max_buckets, &mut buffers.lines);
             } else {
                 self.waiting.extend_from_slice(some);
-                if self.waiting.len() == TOGETHER {
-                    self.settle(settings.max_buckets, &mut room);
+                if self.waiting.len() == BATCH {
+                    self.settle(settings.max_buckets, &mut buffers);
                 }
             }
             if self.ticks >= self.next {
-                if let Some(direction) = self.check(settings, &mut room) {
+                if let Some(direction) = self.check(settings, &mut buffers) {
                     return (done, Some(direction));
                 }
             }
@@ -271,46 +271,46 @@ impl Window {
     }
 
     #[inline]
-    fn check(&mut self, settings: &Settings, room: &mut Room) -> Option<Direction> {
+    fn check(&mut self, settings: &AdwinSettings, buffers: &mut Buffers) -> Option<Direction> {
         let due = self.ticks.is_multiple_of(settings.clock);
         self.next = (self.ticks / settings.clock + 1).saturating_mul(settings.clock);
         if !due || self.width <= settings.grace_period {
             return None;
         }
-        self.settle(settings.max_buckets, room);
+        self.settle(settings.max_buckets, buffers);
         self.doubt = None;
-        match self.cut(settings, &mut room.log) {
+        match self.cut(settings, &mut buffers.log) {
             None => None,
-            Some(cut) => self.follow(cut, settings, &mut room.log),
+            Some(cut) => self.follow(cut, settings, &mut buffers.log),
         }
     }
 
-    /// A change, after which what is before cuts is dropped, or a warning.
+    /// Act on a cut: drop the numbers before it if it is drift, or set a warning.
     #[cold]
-    fn follow(&mut self, cut: Cut, settings: &Settings, log: &mut Logarithm) -> Option<Direction> {
-        self.began = self.ticks.saturating_sub(self.newer_side(settings));
-        if !cut.sure {
+    fn follow(&mut self, cut: Cut, settings: &AdwinSettings, log: &mut Logarithm) -> Option<Direction> {
+        self.began = self.ticks.saturating_sub(self.estimated_newer_side(settings));
+        if !cut.significant {
             self.doubt = Some(cut.direction);
             return None;
         }
         self.drop_oldest(settings.max_buckets);
-        while self.cut(settings, log).is_some_and(|cut| cut.sure) {
+        while self.cut(settings, log).is_some_and(|cut| cut.significant) {
             self.drop_oldest(settings.max_buckets);
         }
         Some(cut.direction)
     }
 
-    /// Put the numbers that wait into buckets and sums.
-    fn settle(&mut self, max_buckets: usize, room: &mut Room) {
+    /// Move the waiting numbers into buckets and sums.
+    fn settle(&mut self, max_buckets: usize, buffers: &mut Buffers) {
         if !self.waiting.is_empty() {
             let waiting = std::mem::take(&mut self.waiting);
-            self.take_in(&waiting, max_buckets, &mut room.lines);
+            self.take_in(&waiting, max_buckets, &mut buffers.lines);
             self.waiting = waiting;
             self.waiting.clear();
         }
     }
 
-    /// Put numbers, whose sum is `loose` and which are in the width, into buckets and sums.
+    /// Add numbers to buckets and sums; their sum is `loose`, and they are already counted in `width`.
     #[inline]
     fn take_in(&mut self, numbers: &[f64], max_buckets: usize, lines: &mut Lines) {
         let (before, sum) = (self.width as f64 - numbers.len() as f64, self.loose);
@@ -320,16 +320,16 @@ impl Window {
         self.buckets.add(numbers, max_buckets, lines);
     }
 
-    /// See `cuts::first`; nobody waits.
+    /// See `window_cuts::first`; there must be no waiting numbers.
     #[inline]
-    fn cut(&self, settings: &Settings, log: &mut Logarithm) -> Option<Cut> {
-        let sums = Sums { width: self.width, total: self.total, squares: self.squares };
-        cuts::first(&self.buckets, sums, settings, log)
+    fn cut(&self, settings: &AdwinSettings, log: &mut Logarithm) -> Option<Cut> {
+        let sums = WindowSums { width: self.width, total: self.total, squares: self.squares };
+        window_cuts::first(&self.buckets, sums, settings, log)
     }
 
-    /// How many numbers are after the cut whose sides differ most for their sizes, which of all cuts is the likeliest
-    /// place of one change. The window after a cut still begins before it: large buckets are dropped whole or not.
-    fn newer_side(&self, settings: &Settings) -> u64 {
+    /// Count of numbers after the cut whose sides differ most for their sizes, which is the most likely position of a
+    /// single change. The window after a cut still starts before it, because buckets are dropped as a whole.
+    fn estimated_newer_side(&self, settings: &AdwinSettings) -> u64 {
         let (mut old, mut old_total) = (0.0, 0.0);
         let (mut best, mut newer) = (-1.0, self.width);
         for (size, row) in self.buckets.rows(settings.max_buckets + 1) {
@@ -361,19 +361,19 @@ impl Window {
         }
     }
 
-    /// Whether a window with these settings could be so.
-    pub fn is_sound(&self, settings: &Settings) -> bool {
-        // No more than 2⁶⁴ numbers of the largest size: larger sums would overflow with the next number.
+    /// Whether a window with these settings can have this state.
+    pub fn is_sound(&self, settings: &AdwinSettings) -> bool {
+        // At most 2⁶⁴ numbers of the largest magnitude: larger sums would overflow with the next number.
         let possible = |total: f64, squares: f64| {
             total.abs() <= 1e20 * LARGEST && (0.0..=1e41 * LARGEST * LARGEST).contains(&squares)
         };
         let width = self.buckets.width(settings.max_buckets);
-        // So many would have entered the buckets; and counts that are told more must not overflow.
-        self.waiting.len() < TOGETHER
+        // A full batch would have entered the buckets, and counts must not overflow with further numbers.
+        self.waiting.len() < BATCH
             && self.width.max(self.ticks) <= u64::MAX / 2
             && width.and_then(|width| width.checked_add(self.waiting.len() as u64)) == Some(self.width)
             && self.waiting.iter().all(|x| x.abs() <= LARGEST)
-            && self.buckets.places.iter().all(|bucket| possible(bucket.total, bucket.squares))
+            && self.buckets.slots.iter().all(|bucket| possible(bucket.total, bucket.squares))
             && possible(self.total, self.squares)
             && self.began <= self.ticks
             && (self.doubt.is_none() || settings.warns())
@@ -384,17 +384,17 @@ impl Window {
     }
 }
 
-/// How much the sum of squared deviations grows when numbers with a sum come to `before` others with the sum `total`.
+/// Increase of the sum of squared deviations when numbers with sum `sum` join `before` others with sum `total`.
 #[inline]
 fn gained(numbers: &[f64], before: f64, total: f64, sum: f64) -> f64 {
     let count = numbers.len() as f64;
     let within = deviations(numbers, sum / count);
-    // (Σ' / k − Σ / n)² n k / (n + k), with one division; of whole numbers everything before it is exact.
+    // (Σ' / k − Σ / n)² n k / (n + k), with one division; for integers all terms before it are exact.
     let apart = before * sum - count * total;
     within + apart * apart / (before * count * (before + count)).max(1.0)
 }
 
-/// The sum of squared deviations from a mean, by four sums that do not wait for each other.
+/// The sum of squared deviations from a mean, in four independent sums.
 #[inline]
 fn deviations(numbers: &[f64], mean: f64) -> f64 {
     let mut sums = [0.0; 4];
@@ -412,26 +412,26 @@ fn deviations(numbers: &[f64], mean: f64) -> f64 {
 pub mod tests {
     use super::*;
 
-    const SETTINGS: Settings = Settings {
-        delta: 0.002,
-        warning_delta: 0.002,
+    const SETTINGS: AdwinSettings = AdwinSettings {
+        significance: 0.002,
+        warning_significance: 0.002,
         clock: 1,
         max_buckets: 2,
         min_window_length: 1,
         grace_period: 1,
     };
 
-    fn settled(numbers: &[f64], max_buckets: usize) -> Window {
-        let mut window = Window::default();
+    fn settled(numbers: &[f64], max_buckets: usize) -> AdaptiveWindow {
+        let mut window = AdaptiveWindow::default();
         for &x in numbers {
             (window.width, window.loose) = (window.width + 1, window.loose + x);
             window.waiting.push(x);
         }
-        window.settle(max_buckets, &mut Room::default());
+        window.settle(max_buckets, &mut Buffers::default());
         window
     }
 
-    fn cut(window: &Window, settings: &Settings) -> Option<Cut> {
+    fn cut(window: &AdaptiveWindow, settings: &AdwinSettings) -> Option<Cut> {
         window.cut(settings, &mut Logarithm::default())
     }
 
@@ -455,7 +455,7 @@ pub mod tests {
 
     #[test]
     fn sums_that_were_saved_with_those_that_wait() {
-        let mut window = Window::default();
+        let mut window = AdaptiveWindow::default();
         [4.0, 6.0, 11.0, 2.0].iter().for_each(|&x| assert!(window.add(x, &SETTINGS).is_none()));
         [9.0, 3.0].iter().for_each(|&x| {
             (window.width, window.loose, window.ticks) = (window.width + 1, window.loose + x, window.ticks + 1);
@@ -464,19 +464,19 @@ pub mod tests {
         let mut saved = Saved::from(window.clone());
         // All six: their mean is 35/6, the squared deviations Σx² − (Σx)² / 6.
         (saved.settled, saved.total, saved.squares) = (false, 35.0, 267.0 - 35.0 * 35.0 / 6.0);
-        let loaded = Window::from(saved);
+        let loaded = AdaptiveWindow::from(saved);
         assert_eq!((loaded.total, loaded.loose), (window.total, window.loose));
         assert!((loaded.squares - window.squares).abs() < 1e-12 && loaded.is_sound(&SETTINGS));
     }
 
     #[test]
     fn so_many_never_wait() {
-        // With no space left nothing more could be taken.
+        // A full batch would leave no space for more numbers.
         let crafted = |count: usize, ticks: u64| {
             let numbers = vec![0.5; count];
             let (buckets, lengths, total) = (Vec::new(), Vec::new(), 0.0);
             let width = count as u64;
-            Window::from(Saved {
+            AdaptiveWindow::from(Saved {
                 buckets,
                 lengths,
                 width,
@@ -488,19 +488,20 @@ pub mod tests {
                 doubt: None,
             })
         };
-        assert!(crafted(TOGETHER - 1, 31).is_sound(&SETTINGS));
-        assert!(!crafted(TOGETHER, 32).is_sound(&SETTINGS));
-        assert!(!crafted(TOGETHER + 1, 33).is_sound(&SETTINGS));
+        assert!(crafted(BATCH - 1, 31).is_sound(&SETTINGS));
+        assert!(!crafted(BATCH, 32).is_sound(&SETTINGS));
+        assert!(!crafted(BATCH + 1, 33).is_sound(&SETTINGS));
         assert!(!crafted(1, u64::MAX).is_sound(&SETTINGS));
-        // One that is refused in no way goes on.
-        let mut window = crafted(TOGETHER - 1, 31);
+        // A valid window continues.
+        let mut window = crafted(BATCH - 1, 31);
         assert_eq!(window.add_many(&[0.5; 100], &SETTINGS), (100, None));
     }
 
     #[test]
     fn the_rest_after_a_cut_has_no_cut() {
-        let mut window = Window::default();
-        let settings = Settings { max_buckets: 5, clock: 32, min_window_length: 5, grace_period: 10, ..SETTINGS };
+        let mut window = AdaptiveWindow::default();
+        let settings =
+            AdwinSettings { max_buckets: 5, clock: 32, min_window_length: 5, grace_period: 10, ..SETTINGS };
         let mut found = Vec::new();
         for place in 0..2000u32 {
             let x = f64::from(u8::from(place % 10 == 0 || place >= 1000));
@@ -514,7 +515,7 @@ pub mod tests {
         assert!(window.is_sound(&settings));
     }
 
-    /// Numbers that change now and then, and are the same everywhere.
+    /// Numbers with changes, the same on every platform.
     pub fn numbers(count: usize) -> Vec<f64> {
         let mut state = 7u64;
         let mut next = || {
@@ -524,10 +525,10 @@ pub mod tests {
         (0..count).map(|place| next() * (1.0 + (place / 700) as f64 % 3.0)).collect()
     }
 
-    /// Every cut computed, as the head of the file says.
-    fn plain_cut(window: &Window, settings: &Settings, delta: f64) -> bool {
+    /// Every cut computed by the formula at the top of the file.
+    fn plain_cut(window: &AdaptiveWindow, settings: &AdwinSettings, significance: f64) -> bool {
         let (width, least) = (window.width as f64, settings.min_window_length as f64);
-        let log = (2.0 * width.ln() / delta).ln();
+        let log = (2.0 * width.ln() / significance).ln();
         let (mut old, mut old_total) = (0.0, 0.0);
         window.buckets.rows(settings.max_buckets + 1).any(|(size, row)| {
             row.iter().any(|bucket| {
@@ -544,24 +545,35 @@ pub mod tests {
 
     #[test]
     fn the_filter_refuses_no_cut() {
-        for warning_delta in [0.05, 0.2] {
-            filtered(&Settings { delta: 0.05, warning_delta, max_buckets: 5, min_window_length: 5, ..SETTINGS });
+        for warning_significance in [0.05, 0.2] {
+            filtered(&AdwinSettings {
+                significance: 0.05,
+                warning_significance,
+                max_buckets: 5,
+                min_window_length: 5,
+                ..SETTINGS
+            });
         }
     }
 
-    fn filtered(settings: &Settings) {
+    fn filtered(settings: &AdwinSettings) {
         let (mut found, mut warned) = (0, 0);
-        let (mut window, mut room) = (Window::default(), Room::default());
+        let (mut window, mut buffers) = (AdaptiveWindow::default(), Buffers::default());
         for x in numbers(6000) {
             (window.width, window.loose) = (window.width + 1, x);
-            window.take_in(&[x], settings.max_buckets, &mut room.lines);
-            let cut = window.cut(settings, &mut room.log);
-            let sure = cut.is_some_and(|cut| cut.sure);
-            assert_eq!(plain_cut(&window, settings, settings.delta), sure, "{}", window.width);
-            assert_eq!(plain_cut(&window, settings, settings.warning_delta), cut.is_some(), "{}", window.width);
+            window.take_in(&[x], settings.max_buckets, &mut buffers.lines);
+            let cut = window.cut(settings, &mut buffers.log);
+            let significant = cut.is_some_and(|cut| cut.significant);
+            assert_eq!(plain_cut(&window, settings, settings.significance), significant, "{}", window.width);
+            assert_eq!(
+                plain_cut(&window, settings, settings.warning_significance),
+                cut.is_some(),
+                "{}",
+                window.width
+            );
             if let Some(cut) = cut {
-                window.follow(cut, settings, &mut room.log);
-                (found, warned) = (found + u32::from(sure), warned + u32::from(!sure));
+                window.follow(cut, settings, &mut buffers.log);
+                (found, warned) = (found + u32::from(significant), warned + u32::from(!significant));
             }
         }
         assert!(found > 8 && (warned > 20) == settings.warns(), "{found} {warned}");
@@ -569,9 +581,10 @@ pub mod tests {
 
     #[test]
     fn many_are_one_after_the_other() {
-        let settings = Settings { clock: 20, max_buckets: 5, min_window_length: 5, grace_period: 10, ..SETTINGS };
+        let settings =
+            AdwinSettings { clock: 20, max_buckets: 5, min_window_length: 5, grace_period: 10, ..SETTINGS };
         let numbers = numbers(6000);
-        let (mut one, mut many) = (Window::default(), Window::default());
+        let (mut one, mut many) = (AdaptiveWindow::default(), AdaptiveWindow::default());
         let mut found = (Vec::new(), Vec::new());
         for (place, &x) in numbers.iter().enumerate() {
             if one.add(x, &settings).is_some() {

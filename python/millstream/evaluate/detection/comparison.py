@@ -1,4 +1,4 @@
-"""The comparison itself: each detector goes through each stream, and is held against what is known."""
+"""The comparison: each detector processes each stream, and its detections are compared with the known changes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from millstream._display import held_by
 from millstream._echo import quoted
 from millstream.drift.base import takes_rows
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
+from millstream.evaluate.detection.known_streams import KnownStream, known_streams
 from millstream.evaluate.detection.result import Detection, DriftResult
-from millstream.evaluate.detection.streams import Known, known_streams
 
 __all__ = ["drift", "named_detectors"]
 
-#: Nanoseconds that the cost of a detector on a stream is measured over, at least: shorter ones are told again.
+#: Minimum measurement time in nanoseconds of a detector on a stream: shorter runs are repeated.
 _MEASURED = 5_000_000
 
 
@@ -32,52 +32,52 @@ def drift(
     model: Any = None,
     length: int = 10_000,
 ) -> DriftResult:
-    """How good drift detectors are on streams whose changes are known, and what they cost.
+    """Evaluate drift detectors on streams with known changes: accuracy and cost.
 
-    A detection answers the last change before it, if that has no answer yet; how many numbers after its beginning
-    it comes is the delay. Any other detection is a false alarm, unless a gradual change is still under way. A
-    change without an answer before the next one is missed. Where a detector says with which number the change
-    began, `off` is how far that is from where it did.
+    A detection is matched to the last change before it, if that is not yet matched; the delay is the number of
+    values since the start of the change. Any other detection is a false alarm, unless a gradual change is still in
+    progress. A change without a detection before the next change is missed. If a detector estimates the change
+    point, `off` is the error of that estimate.
 
-    Each detector is told each stream anew for every seed, all the same numbers. Detectors of rows, which need no
-    labels, are told the rows of a generator, or the user's own.
+    All detectors process the same streams, once for every seed. Detectors for rows, which need no labels, receive
+    the rows of a generator, or your own.
 
     Parameters
     ----------
     detector
-        A drift detector, its class or name, or several as a list or a dict by name; by default all that millstream
-        has for errors. Also any object with `update(x)` and `drift_detected`, such as River's.
+        A drift detector, its class or name, or several as a list or a dict by name; by default all detectors for
+        errors. Any object with `update(x)` and `drift_detected` works, such as River's detectors.
     stream
         One or several, as a list or a dict by name, by default all of the first kind:
 
-        - "abrupt", "gradual", "slight" or "stable": errors of a classifier, 5,000 with a share of 0.2 and then
-          5,000 with 0.4 (slight: 0.28; stable: 0.2 for ever); an `ErrorStream` for other shares;
-        - a generator, such as a `synth.Drift`, whose positions are the changes: detectors of rows are told its
-          rows, and those of errors what a `model` gets wrong as it learns them;
-        - `(values, change_points)`: numbers or rows of your own, and where they change: places counted from 0, or
+        - "abrupt", "gradual", "slight" or "stable": errors of a classifier, 5,000 with an error rate of 0.2 and
+          then 5,000 with 0.4 (slight: 0.28; stable: always 0.2); an `ErrorStream` for other error rates;
+        - a generator, such as a `synth.Drift`, whose positions are the changes: detectors for rows receive its
+          rows, and those for errors the errors of a `model` that learns them;
+        - `(values, change_points)`: numbers or rows of your own, and their changes: indices counted from 0, or
           pairs (begin, end) of gradual changes;
-        - a function of a seed that gives such a pair, or a generator.
+        - a function of a seed that returns such a pair, or a generator.
     seeds
-        How many seeds, or which.
+        Number of seeds, or the seeds.
     within
-        After how many numbers, at most, a detection is an answer to a change; later it is a false alarm and the
-        change is missed. None for any time before the next change.
+        Maximum delay of a detection; a later one is a false alarm, and the change is missed. None for no limit
+        before the next change.
     model
-        The classifier or regressor whose errors on a generator are told; a clone of it learns. Detectors of rows
-        need none.
+        Classifier or regressor whose errors on a generator are used; a clone of it learns. Detectors for rows need
+        none.
     length
-        How many examples are drawn from a generator.
+        Number of examples from a generator.
 
     Returns
     -------
     DriftResult
-        A table (`to_frame()`, printed), all detections, and drawings (`plot()`).
+        A table (printed, or `to_frame()`), all detections, and plots (`plot()`).
 
     Examples
     --------
     >>> from millstream import drift, evaluate
-    >>> found = evaluate.drift([drift.ADWIN(), drift.DDM()], "abrupt")
-    >>> for score in found.scores:
+    >>> result = evaluate.drift([drift.ADWIN(), drift.DDM()], "abrupt")
+    >>> for score in result.scores:
     ...     print(score.detector, score.missed, score.delay, score.false_alarms)
     ADWIN 0 173.4 0.0
     DDM 0 1323.3 0.5
@@ -99,7 +99,7 @@ def drift(
         ):
             raise InvalidValue(f"evaluate.drift: {what} must be a whole number, at least 1, got {quoted(value)}")
     if not chosen:
-        raise InvalidValue("evaluate.drift: there must be at least one seed")
+        raise InvalidValue("evaluate.drift: seeds must contain at least one seed, got none")
     found = []
     judged = [name for name, each in detectors.items() if not takes_rows(each)]
     for stream_name, (make, differs) in known_streams(stream, model, int(length), judged).items():
@@ -114,7 +114,7 @@ def drift(
 
 
 def named_detectors(given: Any) -> dict[str, Any]:
-    """Detectors by name, in all the forms that they may be given in."""
+    """Detectors by name, from all accepted forms."""
     if given is None:
         given = registry.find(role="drift_detector")
     if isinstance(given, Mapping) and "name" not in given:
@@ -124,13 +124,13 @@ def named_detectors(given: Any) -> dict[str, Any]:
     for each in several:
         built = _built(each)
         name = type(built).__name__
-        # Two of one kind are told apart by their parameters.
+        # Detectors of the same class are named by their parameters.
         for title in (name, repr(built), *(f"{name} {number}" for number in range(2, len(several) + 2))):
             if title not in detectors:
                 detectors[title] = built
                 break
     if not detectors:
-        raise InvalidValue("evaluate.drift: there is no detector")
+        raise InvalidValue("evaluate.drift: detector must contain at least one detector, got none")
     return detectors
 
 
@@ -143,37 +143,39 @@ def _built(given: Any) -> Any:
     if isinstance(given, type):
         given = given()
     if not callable(getattr(given, "update", None)) or not hasattr(given, "drift_detected"):
-        raise InvalidType(f"evaluate.drift: a detector has update(x) and drift_detected, got {quoted(given)}")
+        raise InvalidType(
+            f"evaluate.drift: a detector must have update(x) and drift_detected, got {quoted(given)}"
+        )
     return given
 
 
-def _fresh(detector: Any) -> Any:
+def _initial(detector: Any) -> Any:
     return detector.clone() if isinstance(getattr(detector, "role", None), str) else copy.deepcopy(detector)
 
 
 def _detection(
-    name: str, detector: Any, stream: str, seed: int, known: Known, within: int | None, measured: int
+    name: str, detector: Any, stream: str, seed: int, known: KnownStream, within: int | None, measured: int
 ) -> Detection:
     rows = takes_rows(detector)
-    told = known.rows if rows else known.numbers
-    if told is None:
+    values = known.rows if rows else known.numbers
+    if values is None:
         raise InvalidType(
-            f"evaluate.drift: {name} is told {'rows' if rows else 'numbers'}, which {stream} has not"
+            f"evaluate.drift: {name} needs {'rows' if rows else 'numbers'}, which {stream} does not have"
         )
     if not rows:
-        told = np.ascontiguousarray(told, dtype=np.float64)
+        values = np.ascontiguousarray(values, dtype=np.float64)
     try:
-        watch = _fresh(detector)
-        begun = time.perf_counter_ns()
-        places = _told(watch, told, rows)
-        spent, rounds = time.perf_counter_ns() - begun, 1
+        first = _initial(detector)
+        start = time.perf_counter_ns()
+        places = _detections(first, values, rows)
+        spent, rounds = time.perf_counter_ns() - start, 1
         while known.length and spent < measured:
-            again = _fresh(detector)
-            begun = time.perf_counter_ns()
-            _told(again, told, rows)
-            spent, rounds = spent + time.perf_counter_ns() - begun, rounds + 1
-        held = held_by(watch)
-        begins = _begins(_fresh(detector), told, places)
+            again = _initial(detector)
+            start = time.perf_counter_ns()
+            _detections(again, values, rows)
+            spent, rounds = spent + time.perf_counter_ns() - start, rounds + 1
+        held = held_by(first)
+        begins = _begins(_initial(detector), values, places)
     except MillstreamError as error:
         raise error.by(f"evaluate.drift, {stream}") from None
     return Detection(
@@ -181,22 +183,22 @@ def _detection(
     )
 
 
-def _told(detector: Any, values: Any, rows: bool) -> list[int]:
-    """Where it finds a change."""
+def _detections(detector: Any, values: Any, rows: bool) -> list[int]:
+    """The indices at which a detector finds drift."""
     if callable(getattr(detector, "update_many", None)):
-        return [int(place) for place in detector.update_many(values)]
+        return [int(index) for index in detector.update_many(values)]
     from millstream import _frames
 
     found = []
-    for place, x in enumerate(_frames.dicts(values) if rows else values.tolist()):
+    for index, x in enumerate(_frames.dicts(values) if rows else values.tolist()):
         detector.update(x)
         if detector.drift_detected:
-            found.append(place)
+            found.append(index)
     return found
 
 
 def _begins(detector: Any, values: Any, places: list[int]) -> tuple[int | None, ...]:
-    """With which number each change is believed to have begun; None where a detector does not say."""
+    """The estimated change point of each detection; None if a detector does not estimate it."""
     native = isinstance(detector, _core.DriftDetector) or getattr(detector, "role", None) is not None
     if not native or not hasattr(type(detector), "change_point"):
         return (None,) * len(places)

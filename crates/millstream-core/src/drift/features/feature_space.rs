@@ -1,47 +1,49 @@
-//! Distances between rows of numbers and nominal values, with gaps.
+//! Distances between rows of numbers and nominal values, with missing values.
 //!
-//! Numbers are scaled to mean 0 and variance 1 over the reference; the distance of two rows is the sum over features of
-//! the squared difference, of two different nominal values that of numbers two deviations apart (in the manner of
-//! Huang, 1998), and of a missing and a present value the same.
+//! Numbers are scaled to mean 0 and variance 1 over the reference. The distance of two rows is the sum of squared
+//! differences over features. Two different nominal values count as two standard deviations (similar to Huang, 1998), and
+//! so do a missing and a present value.
 
-use crate::schema::Kind;
+use crate::schema::FeatureKind;
 
-use super::rows::Rows;
+use super::row_window::RowWindow;
 use super::scale::Scale;
 
-/// The squared distance of what differs and has no size.
+/// Squared distance of different values without a size.
 const DIFFERENT: f64 = 4.0;
 
 #[derive(Clone, Debug, Default)]
-pub struct Space {
-    /// Of each number; none for what is nominal.
+pub struct FeatureSpace {
+    /// The scale of each number; none for nominal features.
     scales: Vec<Option<Scale>>,
     numbers_only: bool,
 }
 
-impl Space {
-    pub fn new(reference: &Rows, kinds: &[Kind]) -> Self {
-        let of = |(slot, &kind): (usize, &Kind)| (kind != Kind::Nominal).then(|| Scale::of(&[reference], slot));
+impl FeatureSpace {
+    pub fn new(reference: &RowWindow, kinds: &[FeatureKind]) -> Self {
+        let of = |(slot, &kind): (usize, &FeatureKind)| {
+            (kind != FeatureKind::Nominal).then(|| Scale::of(&[reference], slot))
+        };
         let scales: Vec<_> = kinds.iter().enumerate().map(of).collect();
-        Space { numbers_only: scales.iter().all(Option::is_some), scales }
+        FeatureSpace { numbers_only: scales.iter().all(Option::is_some), scales }
     }
 
     pub fn is_nominal(&self, slot: usize) -> bool {
         self.scales.get(slot).is_some_and(Option::is_none)
     }
 
-    /// A row with its numbers scaled; nominal codes and gaps stay.
-    pub fn place(&self, row: &[f64], out: &mut Vec<f64>) {
+    /// Standardize the numbers of a row; nominal codes and missing values are unchanged.
+    pub fn standardize(&self, row: &[f64], out: &mut Vec<f64>) {
         out.clear();
-        out.extend(row.iter().zip(&self.scales).map(|(&x, scale)| scale.map_or(x, |scale| scale.place(x))));
+        out.extend(row.iter().zip(&self.scales).map(|(&x, scale)| scale.map_or(x, |scale| scale.standardize(x))));
     }
 
-    /// The part of one feature in the distance of two rows that were placed.
+    /// The part of one feature in the distance of two standardized rows.
     #[inline]
     pub fn part(&self, slot: usize, a: f64, b: f64) -> f64 {
         let difference = a - b;
         if difference.is_nan() {
-            // One that is missing, or both.
+            // One or both are missing.
             return if a.is_nan() && b.is_nan() { 0.0 } else { DIFFERENT };
         }
         if self.is_nominal(slot) && difference != 0.0 {
@@ -54,7 +56,7 @@ impl Space {
     pub fn distance(&self, a: &[f64], b: &[f64]) -> f64 {
         if self.numbers_only {
             let sum = squared(a, b);
-            // A gap makes it NaN.
+            // NaN if a value is missing.
             if sum >= 0.0 {
                 return sum;
             }
@@ -67,7 +69,7 @@ impl Space {
     }
 }
 
-/// Σ (a − b)², in four sums that do not wait for each other.
+/// Σ (a − b)², in four independent sums.
 #[inline]
 fn squared(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0f64; 4];

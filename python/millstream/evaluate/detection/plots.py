@@ -1,4 +1,4 @@
-"""Drawings of a comparison of detectors: with matplotlib, and as a fragment for a notebook."""
+"""Plots of a comparison of drift detectors: with matplotlib, and as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from millstream._echo import quoted, visible
 from millstream._files import write_figure
 from millstream.errors import InvalidValue
 from millstream.evaluate.plot import COLOURS
-from millstream.evaluate.report.drawing import short, ticks
+from millstream.evaluate.report.charts import short, ticks
 
 if TYPE_CHECKING:
     from millstream.evaluate.detection.result import DriftResult
@@ -23,12 +23,12 @@ __all__ = ["KINDS", "fragment", "plot", "save"]
 KINDS = ("trade-off", "timeline")
 _SUFFIXES = (".png", ".svg", ".pdf")
 _CHANGE, _ALARM = "#009E73", "#D55E00"
-#: With as many colours more detectors can be told apart than anybody has.
+#: Combined with the colours, enough to distinguish all detectors.
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def plot(result: DriftResult, kind: str, ax: Any, stream: str | None) -> Any:
-    """Draw on the axes given, or on new ones."""
+    """Plot on the given axes, or on new ones."""
     streams = _checked(result, kind, stream)
     try:
         import matplotlib.pyplot as pyplot
@@ -42,7 +42,7 @@ def plot(result: DriftResult, kind: str, ax: Any, stream: str | None) -> Any:
 
 
 def save(result: DriftResult, path: str | PathLike[str], kind: str, stream: str | None) -> None:
-    """The same into a file; no window is opened and no state of pyplot is touched."""
+    """Save the plot to a file, without a window and without the state of pyplot."""
     streams = _checked(result, kind, stream)
     if Path(path).suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"a plot is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
@@ -66,7 +66,7 @@ def _checked(result: DriftResult, kind: str, stream: str | None) -> list[str]:
 
 
 def _panels(result: DriftResult, kind: str, figure: Any, streams: list[str]) -> Any:
-    """A drawing for each stream, with one legend."""
+    """A panel for each stream, with one legend."""
     columns = 1 if len(streams) == 1 or kind == "timeline" else 2
     lines = -(-len(streams) // columns)
     high = (
@@ -86,7 +86,7 @@ def _panels(result: DriftResult, kind: str, figure: Any, streams: list[str]) -> 
 
 
 def _legend(result: DriftResult, where: Any, panels: Any, at: dict[str, Any]) -> None:
-    """One for all panels with points; bars have their names beside them."""
+    """One legend for all panels with points; bars are labelled."""
     from matplotlib.lines import Line2D
 
     drawn = {name for ax in panels for name in ax.get_legend_handles_labels()[1]}
@@ -98,9 +98,9 @@ def _legend(result: DriftResult, where: Any, panels: Any, at: dict[str, Any]) ->
 
 
 def _look(result: DriftResult, detector: str) -> tuple[str, str]:
-    """Colour and form."""
-    place = result.detectors.index(detector)
-    return COLOURS[place % len(COLOURS)], _MARKERS[place // len(COLOURS) % len(_MARKERS)]
+    """Colour and marker."""
+    index = result.detectors.index(detector)
+    return COLOURS[index % len(COLOURS)], _MARKERS[index // len(COLOURS) % len(_MARKERS)]
 
 
 def _draw(result: DriftResult, kind: str, ax: Any, stream: str) -> None:
@@ -127,13 +127,13 @@ def _trade_off(result: DriftResult, ax: Any, stream: str) -> None:
             silent.append(score.detector)
             continue
         colour, marker = _look(result, score.detector)
-        # A change that was missed makes the point hollow; a point on the edge is whole.
+        # Hollow if a change was missed; not clipped at the edge.
         look = {"edgecolors": colour, "facecolors": "none" if score.missed else colour, "marker": marker}
         at = (score.delay, score.false_alarms)
         ax.scatter(*at, s=46, zorder=3, clip_on=False, label=score.detector, **look)
-    words = "mean delay, in numbers; hollow: some changes were missed"
+    words = "mean delay, in values; hollow: some changes were missed"
     if silent:
-        words += f"\nfound none: {', '.join(silent[:6])}{', …' if len(silent) > 6 else ''}"
+        words += f"\nno detection: {', '.join(silent[:6])}{', …' if len(silent) > 6 else ''}"
     ax.set_xlabel(words)
     ax.set_ylabel("false alarms in 10,000")
     ax.set_xlim(0, ax.get_xlim()[1])
@@ -142,7 +142,7 @@ def _trade_off(result: DriftResult, ax: Any, stream: str) -> None:
 
 
 def _false_alarms(result: DriftResult, ax: Any, stream: str) -> None:
-    """Where nothing changes there is no delay."""
+    """A stream without changes has no delays."""
     scores = [score for score in result.scores if score.stream == stream]
     ax.barh(range(len(scores)), [score.false_alarms for score in scores], color=COLOURS[0], height=0.6)
     ax.set_yticks(range(len(scores)), [score.detector[:28] for score in scores], fontsize=8)
@@ -170,7 +170,7 @@ def _timeline(result: DriftResult, ax: Any, stream: str) -> None:
     ax.set_xlim(0, max(run.length for run in runs))
     seeds = len(runs) // len(names)
     of_all = f", of all {seeds:,} seeds" if seeds > 1 else ""
-    ax.set_xlabel(f"numbers; green: changes and their detections, orange: false alarms{of_all}")
+    ax.set_xlabel(f"value; green: changes and their detections, orange: false alarms{of_all}")
 
 
 def fragment(result: DriftResult) -> str:
@@ -184,15 +184,15 @@ def fragment(result: DriftResult) -> str:
 
 
 def timeline(result: DriftResult, stream: str) -> str:
-    """Where each detector found a change, as SVG."""
+    """The detections of each detector, as SVG."""
     runs = [run for run in result.detections if run.stream == stream]
     names = list(dict.fromkeys(run.detector for run in runs))
     length = max(run.length for run in runs) or 1
     left, width, row = 130.0, 620.0, 18.0
     height = row * len(names)
 
-    def across(place: float) -> float:
-        return left + width * place / length
+    def across(index: float) -> float:
+        return left + width * index / length
 
     parts = []
     for change in runs[0].changes:

@@ -1,20 +1,20 @@
-//! The last numbers of a stream, as many as a window holds.
+//! A window of the last numbers of a stream.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Recent {
+pub struct RingBuffer {
     values: Vec<f64>,
-    /// Where the next number goes once the window is full: the place of the oldest.
+    /// Index of the next write once the window is full, which is the index of the oldest number.
     next: usize,
 }
 
-impl Recent {
+impl RingBuffer {
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Add a number; gives the one that falls out of a window of `size`.
+    /// Add a number; return the one that leaves a window of `size`.
     pub fn push(&mut self, x: f64, size: usize) -> Option<f64> {
         if self.values.len() < size {
             self.values.push(x);
@@ -26,15 +26,15 @@ impl Recent {
         Some(oldest)
     }
 
-    /// From the oldest to the newest, in a window that may not be full.
+    /// All numbers, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = f64> + '_ {
         let (late, early) = self.values.split_at(self.next.min(self.values.len()));
         early.iter().chain(late).copied()
     }
 
-    /// The number so many places after the oldest.
-    pub fn get(&self, place: usize) -> f64 {
-        let at = self.next + place;
+    /// The number at an index counted from the oldest.
+    pub fn get(&self, index: usize) -> f64 {
+        let at = self.next + index;
         let at = if at < self.values.len() { at } else { at - self.values.len().min(at) };
         self.values.get(at).copied().unwrap_or_default()
     }
@@ -44,7 +44,7 @@ impl Recent {
         self.next = 0;
     }
 
-    /// Whether it can be a window of `size` numbers from `low` to `high`.
+    /// Whether this can be a window of `size` numbers in [`low`, `high`].
     pub fn is_sound(&self, size: usize, low: f64, high: f64) -> bool {
         let full = self.values.len() == size;
         self.values.len() <= size
@@ -62,8 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_falls_out() {
-        let mut recent = Recent::default();
+    fn the_oldest_number_leaves() {
+        let mut recent = RingBuffer::default();
         let out: Vec<_> = (1..=5).map(|x| recent.push(f64::from(x), 3)).collect();
         assert_eq!(out, [None, None, None, Some(1.0), Some(2.0)]);
         assert_eq!(recent.iter().collect::<Vec<_>>(), [3.0, 4.0, 5.0]);

@@ -1,4 +1,4 @@
-"""Streams whose changes are known: made-up errors, a model's errors on a generator, and the user's own."""
+"""Streams with known changes: simulated errors, errors of a model on a generator, and the user's own."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from millstream.errors import InvalidType, InvalidValue
 from millstream.roles import REGRESSOR
 from millstream.synth.base import Generator
 
-__all__ = ["STREAMS", "Change", "ErrorStream", "Known", "known_streams"]
+__all__ = ["STREAMS", "Change", "ErrorStream", "KnownStream", "known_streams"]
 
 
 @dataclass(frozen=True)
 class Change:
-    """Where a change begins, counted from 0, and where it is over; an abrupt one begins and ends at one place."""
+    """The indices at which a change begins and ends, counted from 0; equal for an abrupt change."""
 
     begin: int
     end: int
 
 
 @dataclass(frozen=True)
-class Known:
-    """What detectors are told, and the changes in it."""
+class KnownStream:
+    """The input of detectors, and the changes in it."""
 
-    #: A column of numbers for detectors of numbers; None if there are only rows.
+    #: Numbers for the detectors for numbers; None if there are only rows.
     numbers: Any
-    #: Rows of features for detectors that need no labels; None if there are only numbers.
+    #: Rows of features for the detectors for rows; None if there are only numbers.
     rows: Any
     changes: tuple[Change, ...]
 
     @property
     def length(self) -> int:
-        """How many numbers or rows there are."""
-        told = self.rows if self.numbers is None else self.numbers
-        return int(told.shape[0]) if hasattr(told, "shape") else len(told)
+        """Number of values or rows."""
+        values = self.rows if self.numbers is None else self.numbers
+        return int(values.shape[0]) if hasattr(values, "shape") else len(values)
 
 
 @dataclass(frozen=True)
 class ErrorStream:
-    """Errors of a classifier, 1 for an error and 0 for none, whose share changes at known places.
+    """Errors of a classifier, 1 for an error and 0 for none, with known changes of the error rate.
 
     Parameters
     ----------
     shares
-        The share of errors in each concept, one after the other; one share alone never changes.
+        Error rates of the consecutive concepts; with a single one there is no change.
     length
-        How many numbers each concept has.
+        Number of values in each concept.
     width
-        How many numbers a change takes. The chance of a number of the new concept rises along the sigmoid of
+        Number of values that a change takes. The probability of the new concept rises along the sigmoid of
         `synth.Drift`, whose middle is at the end of the old concept; 0 for an abrupt change.
 
     Examples
@@ -85,25 +85,25 @@ class ErrorStream:
         object.__setattr__(self, "shares", shares)
 
     def __call__(self, seed: int) -> tuple[Any, list[Any]]:
-        """The errors, and where the changes are."""
+        """The errors and their change points."""
         random = np.random.default_rng(seed)
-        places = np.arange(self.length * len(self.shares))
-        concept = places // self.length
+        indices = np.arange(self.length * len(self.shares))
+        concept = indices // self.length
         if self.width:
-            middle = (places + self.length // 2) // self.length * self.length
-            chance = 1.0 / (1.0 + np.exp(-4.0 * (places - middle) / self.width))
-            new = random.random(len(places)) < chance
+            middle = (indices + self.length // 2) // self.length * self.length
+            probability = 1.0 / (1.0 + np.exp(-4.0 * (indices - middle) / self.width))
+            new = random.random(len(indices)) < probability
             near = np.clip(middle // self.length, 0, len(self.shares) - 1)
             old = np.clip(middle // self.length - 1, 0, None)
             concept = np.where(new, near, old)
-        errors = random.random(len(places)) < np.asarray(self.shares)[concept]
-        changes = [place * self.length for place in range(1, len(self.shares))]
+        errors = random.random(len(indices)) < np.asarray(self.shares)[concept]
+        changes = [concept * self.length for concept in range(1, len(self.shares))]
         half = self.width // 2
-        spans = [(place - half, place + half) for place in changes] if self.width else changes
+        spans = [(middle - half, middle + half) for middle in changes] if self.width else changes
         return errors.astype(np.float64), spans
 
 
-#: What detectors are tried on by default.
+#: The default streams.
 STREAMS: dict[str, ErrorStream] = {
     "abrupt": ErrorStream((0.2, 0.4)),
     "gradual": ErrorStream((0.2, 0.4), width=1000),
@@ -111,21 +111,21 @@ STREAMS: dict[str, ErrorStream] = {
     "stable": ErrorStream((0.2,), length=10_000),
 }
 
-#: From a seed to what is known.
-Make = Callable[[int], Known]
+#: Makes the stream of a seed.
+Make = Callable[[int], KnownStream]
 
 
 def known_streams(given: Any, model: Any, length: int, judged: Sequence[str]) -> dict[str, tuple[Make, bool]]:
-    """Streams by name, each with whether it differs from seed to seed; `judged` are the detectors of errors."""
+    """Streams by name, each with whether it depends on the seed; `judged` are the detectors for errors."""
     if given is None:
         given = list(STREAMS)
     if _is_own(given) or isinstance(given, (str, Generator, ErrorStream)) or callable(given):
         given = [given]
     if not isinstance(given, (Mapping, list, tuple)) or not given:
         raise InvalidType(
-            "evaluate.drift: a stream is one of "
+            "evaluate.drift: stream must be one of "
             f"{', '.join(STREAMS)}, an ErrorStream, a generator, (values, change_points), or a function of a seed "
-            f"that gives such a pair, got {quoted(given)}"
+            f"that returns such a pair, got {quoted(given)}"
         )
     if isinstance(given, Mapping):
         return {str(name): _made(each, model, length, judged) for name, each in given.items()}
@@ -139,7 +139,7 @@ def known_streams(given: Any, model: Any, length: int, judged: Sequence[str]) ->
 
 
 def _is_own(given: Any) -> bool:
-    """Whether it is `(values, change_points)`, not a list of streams."""
+    """Whether the value is `(values, change_points)`, not a list of streams."""
     if not isinstance(given, tuple) or len(given) != 2:
         return False
     values = given[0]
@@ -170,16 +170,16 @@ def _made(given: Any, model: Any, length: int, judged: Sequence[str]) -> tuple[M
         known = _known(*given)
         return lambda seed: known, False
     if not callable(given):
-        raise InvalidType(f"evaluate.drift: not a stream with known changes: {quoted(given)}")
+        raise InvalidType(f"evaluate.drift: stream must have known changes, got {quoted(given)}")
     takes = inspect.signature(given).parameters
 
-    def make(seed: int) -> Known:
+    def make(seed: int) -> KnownStream:
         made = given(seed) if takes else given()
         if isinstance(made, Generator):
             return _drawn(made, change_points_of(made.describe(), length), model, length, judged)
         if not _is_own(made):
             raise InvalidType(
-                f"evaluate.drift: {_name_of(given)} must give (values, change_points) or a generator, "
+                f"evaluate.drift: {_name_of(given)} must return (values, change_points) or a generator, "
                 f"got {quoted(made)}"
             )
         return _known(*made)
@@ -187,29 +187,31 @@ def _made(given: Any, model: Any, length: int, judged: Sequence[str]) -> tuple[M
     return make, bool(takes)
 
 
-def _known(values: Any, change_points: Iterable[Any]) -> Known:
+def _known(values: Any, change_points: Iterable[Any]) -> KnownStream:
     length = values.shape[0] if hasattr(values, "shape") else len(values)
     changes = []
     one = isinstance(change_points, (str, bytes)) or getattr(change_points, "ndim", 1) == 0
     if one or not isinstance(change_points, Iterable):
         hint = f": write [{change_points}]" if hasattr(change_points, "__index__") else ""
         raise InvalidType(
-            f"evaluate.drift: change points must be a list of places, got {quoted(change_points)}{hint}"
+            f"evaluate.drift: change points must be a list of indices, got {quoted(change_points)}{hint}"
         )
     for point in change_points:
         begin, end = point if isinstance(point, (tuple, list)) and len(point) == 2 else (point, point)
         numbers = (int, float, np.integer, np.floating)
-        if not all(isinstance(place, numbers) and math.isfinite(place) for place in (begin, end)):
-            raise InvalidType(f"evaluate.drift: a change point is a place, or (begin, end), got {quoted(point)}")
+        if not all(isinstance(index, numbers) and math.isfinite(index) for index in (begin, end)):
+            raise InvalidType(
+                f"evaluate.drift: a change point must be an index, or (begin, end), got {quoted(point)}"
+            )
         if not 0 <= int(begin) <= int(end) or int(begin) >= max(length, 1):
             raise InvalidValue(
-                f"evaluate.drift: a change point is a place in the stream of {length:,} values, or (begin, end), "
-                f"got {quoted(point)}"
+                f"evaluate.drift: a change point must be an index in the stream of {length:,} values, "
+                f"or (begin, end), got {quoted(point)}"
             )
         changes.append(Change(int(begin), int(end)))
     changes.sort(key=lambda change: change.begin)
     wide = getattr(values, "ndim", 1) == 2 or (length > 0 and not hasattr(values, "ndim") and _is_row(values))
-    return Known(None if wide else values, values if wide else None, tuple(changes))
+    return KnownStream(None if wide else values, values if wide else None, tuple(changes))
 
 
 def _is_row(values: Any) -> bool:
@@ -217,7 +219,7 @@ def _is_row(values: Any) -> bool:
 
 
 def change_points_of(description: Mapping[str, Any], length: int) -> list[Any]:
-    """Where the first so many examples of a generator change, by the `synth.Drift`s in it."""
+    """The changes in the first `length` examples of a generator, by the `synth.Drift`s in it."""
     parameters = description.get("parameters", {})
     if description.get("name") != "synth.Drift":
         inner = parameters.get("stream")
@@ -225,16 +227,16 @@ def change_points_of(description: Mapping[str, Any], length: int) -> list[Any]:
     alpha = parameters["alpha"]
     width = parameters["width"] if alpha is None else int(1.0 / math.tan(math.radians(alpha)))
     position, period = parameters["position"], parameters["period"]
-    # What the first stream does is seen until the second has taken its place.
+    # Changes of the first stream count until the second replaces it.
     found = change_points_of(parameters["stream"], min(length, position))
-    for place in [position] if period is None else range(position, length, period):
-        if place < length:
-            found.append((max(place - width // 2, 0), place + width // 2) if width else place)
+    for middle in [position] if period is None else range(position, length, period):
+        if middle < length:
+            found.append((max(middle - width // 2, 0), middle + width // 2) if width else middle)
     return found
 
 
 def _reseeded(generator: Generator, seed: int) -> Generator:
-    """The same generator with other random numbers; the first seed changes none."""
+    """The same generator with other random numbers; seed 0 changes nothing."""
 
     def reseeded(value: Any) -> Any:
         if not isinstance(value, Mapping) or "name" not in value:
@@ -249,12 +251,14 @@ def _reseeded(generator: Generator, seed: int) -> Generator:
     return built
 
 
-def _drawn(generator: Generator, spans: Sequence[Any], model: Any, length: int, judged: Sequence[str]) -> Known:
-    """The errors that a model makes on a generator, if a detector is told them, and its rows."""
-    from millstream.evaluate.contest import prequential
+def _drawn(
+    generator: Generator, spans: Sequence[Any], model: Any, length: int, judged: Sequence[str]
+) -> KnownStream:
+    """The rows of a generator, and the errors of a model on them if a detector needs errors."""
+    from millstream.evaluate.prequential import prequential
 
     if judged and model is None:
-        raise InvalidValue(f"evaluate.drift: a generator needs a model, whose errors {judged[0]} is told")
+        raise InvalidValue(f"evaluate.drift: a generator needs a model, whose errors {judged[0]} receives")
     chunk = next(generator.chunks(length))
     if not judged:
         return _known(chunk.X, spans)
@@ -270,4 +274,4 @@ def _drawn(generator: Generator, spans: Sequence[Any], model: Any, length: int, 
 
     prequential(model.clone(), (chunk.X, chunk.y), predictions=keep, progress=False)
     known = _known(np.concatenate(errors), spans)
-    return Known(known.numbers, chunk.X, known.changes)
+    return KnownStream(known.numbers, chunk.X, known.changes)

@@ -1,36 +1,38 @@
-//! The population stability index, Hellinger's distance and the chi-square test of each feature.
+//! The population stability index, the Hellinger distance and the chi-square test of each feature.
 //!
-//! Numbers are counted between quantiles of the reference, nominal values by themselves, missing values in a cell of
-//! their own. A feature has moved if the chi-square test of its counts is significant, corrected for the number of
-//! features, and its distance reaches the threshold: windows of thousands of rows find differences that do not matter.
-//! `cells` has the measures.
+//! Numbers are binned by quantiles of the reference; each nominal value has a cell, and so have missing values. A feature
+//! has drifted if the chi-square test of its counts is significant, corrected for the number of features, and its effect
+//! size reaches `min_effect`: in windows of thousands of rows irrelevant differences are significant too. The measures are
+//! in `contingency_table`.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
-use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind as ParameterKind, Parameter};
-use crate::schema::Kind;
+use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
+use crate::schema::FeatureKind;
 
-use super::bins::{count, distinct, quantiles};
-use super::cells::{Cells, Divergence};
-use super::detector::{build, Comparison, Found, Sample, Windows};
-use super::finding::{greatest, Finding, Significance};
-use super::parameters::{significance, ALPHA, ALPHA_WARNING, CHECK_INTERVAL, CORRECTION, REFERENCE};
+use super::binning::{count, distinct, quantiles};
+use super::contingency_table::{ContingencyTable, Divergence};
+use super::finding::{greatest, Finding, SignificanceLevels};
+use super::parameters::{
+    significance_levels, CHECK_INTERVAL, CORRECTION, REFERENCE, SIGNIFICANCE, WARNING_SIGNIFICANCE,
+};
 use super::parameters::{REFERENCE_SIZE, WINDOW_SIZE};
-use super::rows::Rows;
+use super::row_window::RowWindow;
+use super::window_comparison::{build, ComparisonResult, Sample, WindowComparison, WindowSettings};
 
 pub static PSI: Declaration = Declaration {
     name: "drift.PSI",
     role: Role::FeatureDriftDetector,
-    words: "population stability index of each feature, without labels",
+    words: "Population stability index of each feature, without labels",
     parameters: &[
         REFERENCE_SIZE,
         WINDOW_SIZE,
         CHECK_INTERVAL,
         REFERENCE,
-        BINS,
-        threshold(0.2, "the least index that counts as moved, however significant"),
-        ALPHA,
-        ALPHA_WARNING,
+        N_BINS,
+        min_effect(0.2, "smallest index that counts as drift, however significant"),
+        SIGNIFICANCE,
+        WARNING_SIGNIFICANCE,
         CORRECTION,
     ],
     build: |arguments| binned(arguments, Divergence::Psi),
@@ -45,10 +47,10 @@ pub static HELLINGER_DISTANCE: Declaration = Declaration {
         WINDOW_SIZE,
         CHECK_INTERVAL,
         REFERENCE,
-        BINS,
-        threshold(0.1, "the least distance that counts as moved, however significant"),
-        ALPHA,
-        ALPHA_WARNING,
+        N_BINS,
+        min_effect(0.1, "smallest distance that counts as drift, however significant"),
+        SIGNIFICANCE,
+        WARNING_SIGNIFICANCE,
         CORRECTION,
     ],
     build: |arguments| binned(arguments, Divergence::Hellinger),
@@ -57,43 +59,58 @@ pub static HELLINGER_DISTANCE: Declaration = Declaration {
 pub static CHI_SQUARE_TEST: Declaration = Declaration {
     name: "drift.ChiSquareTest",
     role: Role::FeatureDriftDetector,
-    words: "chi-square test of each feature, without labels",
-    parameters: &[REFERENCE_SIZE, WINDOW_SIZE, CHECK_INTERVAL, REFERENCE, BINS, ALPHA, ALPHA_WARNING, CORRECTION],
+    words: "Chi-square test of each feature, without labels",
+    parameters: &[
+        REFERENCE_SIZE,
+        WINDOW_SIZE,
+        CHECK_INTERVAL,
+        REFERENCE,
+        N_BINS,
+        SIGNIFICANCE,
+        WARNING_SIGNIFICANCE,
+        CORRECTION,
+    ],
     build: |arguments| binned(arguments, Divergence::ChiSquare),
 };
 
-const BINS: Parameter = Parameter::new(
-    "bins",
-    ParameterKind::Integer { low: 2, high: 1000 },
+const N_BINS: Parameter = Parameter::new(
+    "n_bins",
+    Kind::Integer { low: 2, high: 1000 },
     DefaultValue::Integer(10),
-    "between how many quantiles of the reference numbers are counted",
-);
+    "number of bins of a numeric feature, between quantiles of the reference",
+)
+.formerly(&["bins"]);
 
-const fn threshold(default: f64, words: &'static str) -> Parameter {
-    Parameter::new("threshold", ParameterKind::Float(Bounds::NOT_NEGATIVE), DefaultValue::Float(default), words)
+const fn min_effect(default: f64, words: &'static str) -> Parameter {
+    Parameter::new("min_effect", Kind::Float(Bounds::NOT_NEGATIVE), DefaultValue::Float(default), words)
+        .formerly(&["threshold"])
 }
 
 fn binned(arguments: &Arguments<'_>, divergence: Divergence) -> Result<Built> {
-    let threshold = match divergence {
+    let min_effect = match divergence {
         Divergence::ChiSquare => 0.0,
-        _ => arguments.float("threshold")?,
+        _ => arguments.float("min_effect")?,
     };
-    let comparison =
-        Binned { divergence, bins: arguments.size("bins")?, threshold, significance: significance(arguments)? };
-    Ok(build(Windows::of(arguments)?, comparison))
+    let comparison = Binned {
+        divergence,
+        bins: arguments.size("n_bins")?,
+        min_effect,
+        significance: significance_levels(arguments)?,
+    };
+    Ok(build(WindowSettings::of(arguments)?, comparison))
 }
 
 #[derive(Clone)]
 struct Binned {
     divergence: Divergence,
     bins: usize,
-    threshold: f64,
-    significance: Significance,
+    min_effect: f64,
+    significance: SignificanceLevels,
 }
 
 /// One feature of the reference.
 #[derive(Clone, Default)]
-struct Old {
+struct ReferenceFeature {
     /// Codes of a nominal feature, in ascending order.
     values: Vec<f64>,
     edges: Vec<f64>,
@@ -102,16 +119,16 @@ struct Old {
 }
 
 #[derive(Clone, Default)]
-struct Study {
-    features: Vec<Old>,
-    cells: Cells,
+struct FittedReference {
+    features: Vec<ReferenceFeature>,
+    cells: ContingencyTable,
     column: Vec<f64>,
     counts: Vec<u32>,
     order: Vec<u32>,
 }
 
-impl Comparison for Binned {
-    type Study = Study;
+impl WindowComparison for Binned {
+    type FittedReference = FittedReference;
 
     fn name(&self) -> &'static str {
         match self.divergence {
@@ -121,25 +138,30 @@ impl Comparison for Binned {
         }
     }
 
-    fn study(&self, reference: &Rows, kinds: &[Kind], study: &mut Study) {
-        study.features.resize_with(kinds.len(), Old::default);
-        for (slot, (old, &kind)) in study.features.iter_mut().zip(kinds).enumerate() {
+    fn fit_reference(&self, reference: &RowWindow, kinds: &[FeatureKind], fitted: &mut FittedReference) {
+        fitted.features.resize_with(kinds.len(), ReferenceFeature::default);
+        for (slot, (old, &kind)) in fitted.features.iter_mut().zip(kinds).enumerate() {
             old.missing = reference.column(slot, &mut old.values);
             old.values.sort_unstable_by(f64::total_cmp);
-            if kind != Kind::Nominal {
+            if kind != FeatureKind::Nominal {
                 quantiles(&old.values, self.bins, &mut old.edges);
                 count(&old.values, &old.edges, &mut old.counts);
             }
         }
     }
 
-    fn compare(&self, study: &mut Study, sample: &Sample<'_>, findings: &mut [Finding]) -> Found {
-        let Study { features, cells, column, counts, order } = study;
+    fn compare(
+        &self,
+        fitted: &mut FittedReference,
+        sample: &Sample<'_>,
+        findings: &mut [Finding],
+    ) -> ComparisonResult {
+        let FittedReference { features, cells, column, counts, order } = fitted;
         for (slot, (finding, old)) in findings.iter_mut().zip(features.iter()).enumerate() {
             let missing = sample.current.column(slot, column);
             cells.clear();
             cells.missing = (old.missing as f64, missing as f64);
-            if sample.kinds.get(slot) == Some(&Kind::Nominal) {
+            if sample.kinds.get(slot) == Some(&FeatureKind::Nominal) {
                 column.sort_unstable_by(f64::total_cmp);
                 distinct(&old.values, column, cells);
             } else {
@@ -152,16 +174,17 @@ impl Comparison for Binned {
                 *finding = Finding::new(statistic, p_value);
             }
         }
-        let level = self.significance.judge(findings, self.threshold, order);
-        Found { level, estimation: greatest(findings) }
+        let level = self.significance.judge(findings, self.min_effect, order);
+        ComparisonResult { level, estimation: greatest(findings) }
     }
 
-    fn memory(study: &Study) -> usize {
-        let of = |old: &Old| (old.values.capacity() + old.edges.capacity() + old.counts.capacity()) * 8;
-        let features: usize = study.features.iter().map(of).sum();
+    fn memory(fitted: &FittedReference) -> usize {
+        let of =
+            |old: &ReferenceFeature| (old.values.capacity() + old.edges.capacity() + old.counts.capacity()) * 8;
+        let features: usize = fitted.features.iter().map(of).sum();
         features
-            + study.cells.memory()
-            + (study.column.capacity() + study.counts.capacity() + study.order.capacity()) * 8
+            + fitted.cells.memory()
+            + (fitted.column.capacity() + fitted.counts.capacity() + fitted.order.capacity()) * 8
     }
 }
 
@@ -177,7 +200,7 @@ mod tests {
     fn worked_by_hand() {
         let numbers: Vec<f64> = (1..=20).chain(std::iter::repeat_n(5, 15)).chain([15; 5]).map(f64::from).collect();
         let rows: Vec<&[f64]> = numbers.iter().map(std::slice::from_ref).collect();
-        let parameters = json!({ "reference_size": 20, "window_size": 20, "check_interval": 1, "bins": 2 });
+        let parameters = json!({ "reference_size": 20, "window_size": 20, "check_interval": 1, "n_bins": 2 });
         let overlap = 0.375f64.sqrt() + 0.125f64.sqrt();
         for (name, statistic) in [
             ("drift.ChiSquareTest", 8.0 / 3.0),

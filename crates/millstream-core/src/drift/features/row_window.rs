@@ -1,30 +1,30 @@
-//! A window of rows, from the oldest to the newest: what a detector compares.
+//! A window of rows, oldest first.
 
 use serde::{Deserialize, Serialize};
 
 use crate::numeric::random::Random;
 
-/// The use of seeds by which rows are parted.
+/// Random stream of the partition of rows.
 const PARTS: u64 = 0x5041_5254;
 
-/// Which of some parts a row belongs to, at random and yet the same each time. Every other row would not do: in a stream
-/// that alternates, the parts would differ.
-pub fn part_of(place: usize, parts: u32) -> u32 {
-    Random::new(place as u64, PARTS).below(parts)
+/// The part that a row belongs to in a random but deterministic partition. Alternating rows would not work: in an
+/// alternating stream the parts would differ.
+pub fn part_of(index: usize, parts: u32) -> u32 {
+    Random::new(index as u64, PARTS).below(parts)
 }
 
-/// Rows of one width, one after the other; a ring once it is full. NaN is missing, a nominal value is its code.
+/// Concatenated rows of one width; a ring buffer once it is full. NaN is missing, a nominal value is its code.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Rows {
+pub struct RowWindow {
     width: usize,
-    /// How many rows there are, which the numbers do not tell where rows are empty.
+    /// Number of rows; with a width of 0 it does not follow from the values.
     count: usize,
-    /// Where the next row goes once the window is full: the place of the oldest.
+    /// Index of the next write once the window is full, which is the index of the oldest row.
     next: usize,
     values: Vec<f64>,
 }
 
-impl Rows {
+impl RowWindow {
     pub fn len(&self) -> usize {
         self.count
     }
@@ -33,9 +33,9 @@ impl Rows {
         self.width
     }
 
-    /// The row so many places after the oldest.
-    pub fn row(&self, place: usize) -> &[f64] {
-        let at = self.next + place;
+    /// The row at an index counted from the oldest.
+    pub fn row(&self, index: usize) -> &[f64] {
+        let at = self.next + index;
         let at = if at < self.count { at } else { at - self.count.min(at) };
         self.at(at)
     }
@@ -44,12 +44,12 @@ impl Rows {
         self.values.get(at * self.width..(at + 1) * self.width).unwrap_or_default()
     }
 
-    /// From the oldest to the newest.
+    /// All rows, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &[f64]> {
-        (0..self.count).map(|place| self.row(place))
+        (0..self.count).map(|index| self.row(index))
     }
 
-    /// Add a row of this width to a window of `size` rows, of which the oldest falls out.
+    /// Add a row to a window of `size` rows; the oldest leaves a full window.
     pub fn push(&mut self, row: &[f64], size: usize) {
         debug_assert_eq!(row.len(), self.width);
         if self.count < size {
@@ -61,14 +61,14 @@ impl Rows {
         self.next = (self.next + 1) % size.max(1);
     }
 
-    /// Put a row where another is, in the order in which they lie.
+    /// Overwrite the row at a storage index.
     pub fn put(&mut self, at: usize, row: &[f64]) {
-        if let Some(place) = self.values.get_mut(at * self.width..(at + 1) * self.width) {
-            place.copy_from_slice(row);
+        if let Some(stored) = self.values.get_mut(at * self.width..(at + 1) * self.width) {
+            stored.copy_from_slice(row);
         }
     }
 
-    /// Become rows of `width`, the new features missing in all that are here.
+    /// Widen all rows to `width`; new features are missing in them.
     pub fn widen(&mut self, width: usize) {
         if width <= self.width {
             return;
@@ -82,13 +82,13 @@ impl Rows {
         self.width = width;
     }
 
-    /// Become the newest rows of another window, at most `most` of them.
-    pub fn take_newest(&mut self, other: &Rows, most: usize) {
+    /// Copy the newest rows of another window, at most `most` of them.
+    pub fn take_newest(&mut self, other: &RowWindow, most: usize) {
         self.clear();
         self.width = other.width;
         let most = most.min(other.count);
-        for place in other.count - most..other.count {
-            self.push(other.row(place), most);
+        for index in other.count - most..other.count {
+            self.push(other.row(index), most);
         }
     }
 
@@ -97,7 +97,7 @@ impl Rows {
         (self.count, self.next) = (0, 0);
     }
 
-    /// Write what is not missing of a feature, in no order, and give how many are missing.
+    /// Write the present values of a feature, in no particular order; return the count of missing ones.
     pub fn column(&self, slot: usize, out: &mut Vec<f64>) -> usize {
         out.clear();
         if slot >= self.width {
@@ -107,7 +107,7 @@ impl Rows {
         self.count - out.len()
     }
 
-    /// Whether it can be a window of `size` rows.
+    /// Whether this can be a window of `size` rows.
     pub fn is_sound(&self, size: usize) -> bool {
         let full = self.count == size;
         self.count <= size
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_falls_out_and_features_appear() {
-        let mut rows = Rows::default();
+    fn the_oldest_row_leaves_and_features_appear() {
+        let mut rows = RowWindow::default();
         rows.widen(1);
         for x in 1..=5 {
             rows.push(&[f64::from(x)], 3);
@@ -139,7 +139,7 @@ mod tests {
         let mut column = Vec::new();
         assert_eq!((rows.column(1, &mut column), column.as_slice()), (2, &[7.0][..]));
         assert_eq!(rows.column(9, &mut column), 3);
-        let mut newest = Rows::default();
+        let mut newest = RowWindow::default();
         newest.take_newest(&rows, 2);
         assert_eq!(newest.iter().map(|row| row[0]).collect::<Vec<_>>(), [5.0, 6.0]);
         assert!(rows.is_sound(3) && !rows.is_sound(2) && newest.is_sound(3));
