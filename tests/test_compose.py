@@ -72,7 +72,7 @@ def test_ways_to_write_a_pipeline() -> None:
     ("wrong", "error", "words"),
     [
         (lambda: Pipeline(), InvalidValue, "needs at least one step"),
-        (lambda: Pipeline(3), InvalidType, "a part is a model, a function or a description, got 3"),
+        (lambda: Pipeline(3), InvalidType, "a component must be a model, a function or a description, got 3"),
         (lambda: Pipeline(preprocessing.StandardScaler), InvalidType, r"write StandardScaler\(\)"),
         (lambda: linear_model.LogisticRegression() | preprocessing.StandardScaler(), InvalidType, "only the last"),
         (lambda: linear_model.LogisticRegression() | double, InvalidType, "only the last step may be a learner"),
@@ -85,7 +85,7 @@ def test_ways_to_write_a_pipeline() -> None:
         (lambda: Pipeline(Halver(), names=["a", "b"]), InvalidValue, "one for each of 1 steps"),
         (lambda: Pipeline(preprocessing.StandardScaler(), names=["a", "b"]), InvalidValue, "one for each of 1"),
         (lambda: Union(), InvalidValue, "needs at least one part"),
-        (lambda: Halver() + linear_model.LogisticRegression(), InvalidType, "parts are transformers"),
+        (lambda: Halver() + linear_model.LogisticRegression(), InvalidType, "parts must be transformers"),
         (lambda: preprocessing.StandardScaler() + linear_model.LogisticRegression(), InvalidValue, "transformer"),
         (lambda: Select(), InvalidValue, "needs names, a kind or a pattern"),
         (lambda: Select(kind="colour"), InvalidValue, "kind must be one of number, nominal"),

@@ -44,7 +44,7 @@ CLASSIFIERS: dict[str, dict[str, Any]] = {
     "Voting": {"models": [BAYES, "linear_model.SoftmaxRegression"], "weights": [2, 1]},
     "Voting, hard": {"models": [BAYES, "baseline.NoChange", BAYES], "use_probabilities": False},
     "WeightedMajority": {"models": [BAYES, "linear_model.SoftmaxRegression", "baseline.Prior"]},
-    "WeightedMajority, fading": {"models": [BAYES, "baseline.NoChange"], "beta": 0, "forgetting": 0.9},
+    "WeightedMajority, fading": {"models": [BAYES, "baseline.NoChange"], "mistake_factor": 0, "forgetting": 0.9},
     "Stacking": {"models": [BAYES, "linear_model.SoftmaxRegression"]},
     "Stacking, words alone": {"models": [BAYES, BAYES], "meta_model": BAYES, "include_features": False},
 }
@@ -241,7 +241,7 @@ def test_output_codes_let_a_learner_of_two_classes_learn_many() -> None:
 def test_parameters_are_checked() -> None:
     bayes = naive_bayes.GaussianNB()
     for threads in (0, 1000, -1, 2.5):
-        with pytest.raises(ValueError, match=r"n_threads must be a whole number in \[1, 256\], got"):
+        with pytest.raises(ValueError, match=r"n_threads must be an integer in \[1, 256\], got"):
             ensemble.Bagging(bayes, n_threads=threads)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="n_models must be"):
         ensemble.Bagging(bayes, n_models=0)
@@ -251,8 +251,8 @@ def test_parameters_are_checked() -> None:
         ensemble.BaggingRegressor(bayes)
     with pytest.raises(ValueError, match="poisson_rate must be"):
         ensemble.LeveragingBagging(bayes, poisson_rate=0)
-    with pytest.raises(ValueError, match="delta must be"):
-        ensemble.LeveragingBagging(bayes, delta=2)
+    with pytest.raises(ValueError, match="significance must be"):
+        ensemble.LeveragingBagging(bayes, significance=2)
     with pytest.raises(ValueError, match="bagging_method must be one of"):
         ensemble.LeveragingBagging(bayes, bagging_method="bags")
     assert ensemble.Bagging(bayes, n_threads=None).n_threads is None
@@ -412,7 +412,7 @@ def test_a_number_that_is_none_is_refused_in_one_line(answer: Any, kind: Any) ->
         ensemble.StackingRegressor([OddNumber(answer), OddNumber(answer)]),
     ):
         model.learn_one({"a": 1.0}, 1.0)
-        words = r"ensemble\.\w+: member 0: OddNumber: predict_one must give a finite number, got"
+        words = r"ensemble\.\w+: member 0: OddNumber: predict_one must return a finite number, got"
         with pytest.raises(kind, match=words):
             model.learn_one({"a": 9.0}, 1.0)
         with pytest.raises(kind, match=words):
@@ -428,8 +428,12 @@ def test_a_number_that_is_none_is_refused_in_one_line(answer: Any, kind: Any) ->
     [
         (math.nan, 1.0, r"the (target must be finite, got nan|label is missing \(NaN\))"),
         (None, 1.0, r"the target (is missing|must be a class label \(bool, int or str\))"),
-        ([1], 1.0, r"(the target must be a number|a class label is a bool, int or str), got list \[1\]"),
-        (pandas.NA, 1.0, "(the target must be a number|a class label is a bool, int or str), got NAType <NA>"),
+        ([1], 1.0, r"(the target must be a number|a class label must be a bool, int or str), got list \[1\]"),
+        (
+            pandas.NA,
+            1.0,
+            "(the target must be a number|a class label must be a bool, int or str), got NAType <NA>",
+        ),
         (math.nan, 0.0, r"the (target must be finite, got nan|label is missing \(NaN\))"),
         (1, -1.0, "the weight must be finite and not negative, got -1"),
         (1, math.nan, "the weight must be finite and not negative, got nan"),
@@ -459,11 +463,14 @@ def test_a_target_or_weight_that_is_none_does_not_reach_learners_of_ones_own(y: 
     ("make", "words"),
     [
         (lambda: ensemble.Bagging(Odd(), poisson_rate=-1.0), "ensemble.Bagging: poisson_rate must be"),
-        (lambda: ensemble.Bagging(Odd(), n_models=0), "ensemble.Bagging: n_models must be a whole number"),
-        (lambda: ensemble.Bagging(Odd(), seed="x"), "ensemble.Bagging: seed must be a whole number"),
-        (lambda: ensemble.AdaBoost(Odd(), n_models=2.5), "ensemble.AdaBoost: n_models must be a whole number"),
+        (lambda: ensemble.Bagging(Odd(), n_models=0), "ensemble.Bagging: n_models must be an integer"),
+        (lambda: ensemble.Bagging(Odd(), seed="x"), "ensemble.Bagging: seed must be an integer"),
+        (lambda: ensemble.AdaBoost(Odd(), n_models=2.5), "ensemble.AdaBoost: n_models must be an integer"),
         (lambda: ensemble.BaggingRegressor(OddNumber(), aggregation="mode"), "aggregation must be one of"),
-        (lambda: ensemble.LeveragingBagging(Odd(), delta=2), "ensemble.LeveragingBagging: delta must be in"),
+        (
+            lambda: ensemble.LeveragingBagging(Odd(), significance=2),
+            "ensemble.LeveragingBagging: significance must be in",
+        ),
         (lambda: ensemble.LeveragingBagging(Odd(), bagging_method="x"), "bagging_method must be one of"),
         (
             lambda: ensemble.SRPClassifier(Odd(), subspace_size=-1.0),
@@ -474,7 +481,10 @@ def test_a_target_or_weight_that_is_none_does_not_reach_learners_of_ones_own(y: 
         (lambda: ensemble.Stacking([Odd()], n_threads=1000), "ensemble.Stacking: n_threads must be"),
         (lambda: ensemble.Voting([Odd()], weights=[1.0, 2.0]), "weights must be one for each of 1 models"),
         (lambda: ensemble.Voting(Odd()), "ensemble.Voting: models must be a list of classifiers, got Odd"),
-        (lambda: ensemble.WeightedMajority([Odd()], beta=7), "ensemble.WeightedMajority: beta must be in"),
+        (
+            lambda: ensemble.WeightedMajority([Odd()], mistake_factor=7),
+            "ensemble.WeightedMajority: mistake_factor must be in",
+        ),
     ],
 )
 def test_parameters_are_checked_with_learners_of_ones_own_too(make: Any, words: str) -> None:
@@ -511,7 +521,9 @@ def test_the_answers_of_a_class_that_extends_a_native_one_are_checked_too() -> N
             return None
 
     model = ensemble.Voting([Silent()])
-    with pytest.raises(TypeError, match=r"ensemble\.Voting: member 0: Silent: predict_proba_one must give a dict"):
+    with pytest.raises(
+        TypeError, match=r"ensemble\.Voting: member 0: Silent: predict_proba_one must return a dict"
+    ):
         model.predict_proba_one({"a": 1.0})
 
 
@@ -656,5 +668,5 @@ def test_pairs_of_names_and_models_are_models() -> None:
     assert len(ensemble.VotingClassifier(estimators=pairs)) == 2
     with pytest.raises(ValueError, match="weights must be one for each of 2 models"):
         ensemble.Voting(pairs, weights=[1.0])
-    with pytest.raises(ValueError, match="models must name one model at least"):
+    with pytest.raises(ValueError, match="models must have at least one model"):
         ensemble.Voting([])

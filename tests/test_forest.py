@@ -156,7 +156,7 @@ def test_to_become_better_is_no_drift() -> None:
     assert model.n_drifts_detected() == 0
 
 
-@pytest.mark.parametrize("detector", [drift.DDM(), drift.ADWIN(0.001, warning_delta=0.3)], ids=repr)
+@pytest.mark.parametrize("detector", [drift.DDM(), drift.ADWIN(0.001, warning_significance=0.3)], ids=repr)
 def test_the_warnings_of_a_detector_itself_are_heard(detector: Any) -> None:
     X, y = turning()
     model = small(drift_detector=detector, warning_detector=None)
@@ -168,12 +168,12 @@ def test_the_warnings_of_a_detector_itself_are_heard(detector: Any) -> None:
 
 def test_an_adwin_that_gives_no_warnings_is_none_to_a_forest() -> None:
     X, y = turning()
-    silent = small(drift_detector=drift.ADWIN(0.001, warning_delta=0.001), warning_detector=None)
+    silent = small(drift_detector=drift.ADWIN(0.001, warning_significance=0.001), warning_detector=None)
     silent.learn_many(X, y)
     assert silent.n_warnings_detected() == 0
     assert silent.n_drifts_detected() > 0
     # With a detector of warnings, the other's own are not heard.
-    forests = [small(drift_detector=drift.ADWIN(0.001, warning_delta=delta)) for delta in (0.001, 0.5)]
+    forests = [small(drift_detector=drift.ADWIN(0.001, warning_significance=delta)) for delta in (0.001, 0.5)]
     said = [forest.step_many(X, y) for forest in forests]
     assert (said[0] == said[1]).all()
     assert forests[0].inspect() == forests[1].inspect()

@@ -90,7 +90,7 @@ def test_an_alternate_is_grown_and_swapped_in_after_a_drift() -> None:
 
 def test_without_drift_it_is_a_hoeffding_tree() -> None:
     """As long as no error rises nothing is grown beside the tree."""
-    ours = tree.HoeffdingAdaptiveTreeClassifier(bootstrap_sampling=False, adwin_delta=1e-12)
+    ours = tree.HoeffdingAdaptiveTreeClassifier(bootstrap_sampling=False, adwin_significance=1e-12)
     plain = tree.HoeffdingTreeClassifier()
     for x, y in synth.RandomRBF(seed=4).take(5000):
         assert ours.step_one(x, y) == plain.step_one(x, y)
@@ -184,7 +184,7 @@ def test_a_class_that_is_forgotten_is_forgotten_in_files_too() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_whole_or_nothing_in_several_places(learner: Any) -> None:
     """The root's statistics can refuse what a leaf below could learn, and the other way round."""
-    model = learner(grace_period=50, **({"adwin_delta": 0.9} if "Adaptive" in learner.__name__ else {}))
+    model = learner(grace_period=50, **({"adwin_significance": 0.9} if "Adaptive" in learner.__name__ else {}))
     for x, y in agrawal(4, 3000):
         model.learn_one(x, y)
     assert len(model.inspect()["nodes"]) > 1
@@ -229,7 +229,7 @@ def test_bad_input(learner: Any) -> None:
 
 
 def test_parameters_of_the_adaptive_tree_are_checked() -> None:
-    for wrong in ({"adwin_delta": 1.0}, {"switch_significance": 0.0}, {"drift_window_threshold": 0}):
+    for wrong in ({"adwin_significance": 1.0}, {"switch_significance": 0.0}, {"drift_window_threshold": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             tree.HoeffdingAdaptiveTreeClassifier(**wrong)
     with pytest.raises(ValueError, match="min_samples_reevaluate"):

@@ -11,7 +11,7 @@ import pytest
 
 import millstream
 from millstream import drift, ensemble, forest, synth, tree
-from millstream.tree.grown import Grown
+from millstream.tree.structure import TreeStructure
 
 EAGER: dict[str, Any] = {"grace_period": 25, "delta": 0.05, "tau": 0.2}
 CLASSIFIERS: dict[str, tuple[type, dict[str, Any]]] = {
@@ -19,14 +19,14 @@ CLASSIFIERS: dict[str, tuple[type, dict[str, Any]]] = {
     "HoeffdingTree, majority class": (tree.HoeffdingTreeClassifier, {"leaf_prediction": "mc"}),
     "HoeffdingTree, histogram": (tree.HoeffdingTreeClassifier, {"splitter": "histogram"}),
     "HoeffdingTree, bounded": (tree.HoeffdingTreeClassifier, {"max_bytes": 40_000}),
-    "HAT": (tree.HoeffdingAdaptiveTreeClassifier, {"drift_window_threshold": 30, "adwin_delta": 0.2}),
+    "HAT": (tree.HoeffdingAdaptiveTreeClassifier, {"drift_window_threshold": 30, "adwin_significance": 0.2}),
     "HAT, no bootstrap": (
         tree.HoeffdingAdaptiveTreeClassifier,
-        {"drift_window_threshold": 30, "adwin_delta": 0.2, "bootstrap_sampling": False},
+        {"drift_window_threshold": 30, "adwin_significance": 0.2, "bootstrap_sampling": False},
     ),
     "HAT, bounded": (
         tree.HoeffdingAdaptiveTreeClassifier,
-        {"drift_window_threshold": 30, "adwin_delta": 0.2, "max_bytes": 150_000},
+        {"drift_window_threshold": 30, "adwin_significance": 0.2, "max_bytes": 150_000},
     ),
     "EFDT": (tree.ExtremelyFastDecisionTreeClassifier, {}),
     "EFDT, bounded": (tree.ExtremelyFastDecisionTreeClassifier, {"max_bytes": 60_000}),
@@ -34,7 +34,7 @@ CLASSIFIERS: dict[str, tuple[type, dict[str, Any]]] = {
 REGRESSORS: dict[str, tuple[type, dict[str, Any]]] = {
     "HoeffdingTree": (tree.HoeffdingTreeRegressor, {}),
     "HoeffdingTree, bounded": (tree.HoeffdingTreeRegressor, {"max_bytes": 60_000}),
-    "HAT": (tree.HoeffdingAdaptiveTreeRegressor, {"drift_window_threshold": 30, "adwin_delta": 0.2}),
+    "HAT": (tree.HoeffdingAdaptiveTreeRegressor, {"drift_window_threshold": 30, "adwin_significance": 0.2}),
 }
 
 
@@ -142,7 +142,7 @@ def test_every_node_counts_what_passed_through_it(parameters: dict[str, Any]) ->
     expected: dict[int, dict[Any, float]] = {}
     told: dict[str, Any] = {"learned": 0, "nodes": [{"node": 0, "leaf": True}]}
     for x, y in rows(1500):
-        grown = Grown(told)
+        grown = TreeStructure(told)
         node = grown.root
         way = [0]
         while not node.leaf:
@@ -157,7 +157,7 @@ def test_every_node_counts_what_passed_through_it(parameters: dict[str, Any]) ->
                     break
                 branch = found[0]
             node = grown.nodes[branch.child]
-            way.append(node.place)
+            way.append(node.index)
         before = len(told["nodes"])
         model.learn_one(x, y)
         told = model.inspect()
@@ -279,7 +279,7 @@ def test_sizes_are_those_of_the_nodes() -> None:
         for x, y in rows(1500, numbers=kind in [kind for kind, _ in REGRESSORS.values()]):
             model.learn_one(x, y)
         told = model.inspect()
-        grown = Grown(told)
+        grown = TreeStructure(told)
         leaves = sum(1 for _ in grown.leaves())
         assert model.n_nodes == len(grown.nodes) == model.n_branches + model.n_leaves
         assert (model.n_leaves, model.height) == (leaves, grown.depth)
@@ -289,9 +289,9 @@ def test_sizes_are_those_of_the_nodes() -> None:
 
 def test_counters_are_read_without_the_model() -> None:
     """Counters are those of `inspect()`, from a report that does not grow with what was learned."""
-    adwin = drift.ADWIN(delta=0.2)
+    adwin = drift.ADWIN(significance=0.2)
     models: list[Any] = [
-        forest.ARFClassifier(n_models=3, drift_detector=adwin, warning_detector=drift.ADWIN(delta=0.5)),
+        forest.ARFClassifier(n_models=3, drift_detector=adwin, warning_detector=drift.ADWIN(significance=0.5)),
         ensemble.SRPClassifier(n_models=3, drift_detector=adwin),
         ensemble.ADWINBagging(tree.HoeffdingTreeClassifier(), n_models=3),
         drift.Retrain(tree.HoeffdingTreeClassifier(**EAGER), adwin),

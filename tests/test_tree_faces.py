@@ -13,11 +13,11 @@ import millstream
 from millstream import evaluate, preprocessing, synth, tree
 from millstream.cli.main import main
 from millstream.errors import InvalidType, InvalidValue, UnknownName
-from millstream.tree.drawing import Drawing
-from millstream.tree.explaining import explain
-from millstream.tree.grown import Grown
+from millstream.tree.explanation import explain
 from millstream.tree.rules import rules_of
+from millstream.tree.structure import TreeStructure
 from millstream.tree.tables import importances, nodes_frame
+from millstream.tree.tree_plot import Drawing
 
 pandas = pytest.importorskip("pandas")
 
@@ -90,7 +90,7 @@ def test_the_whole_tree_is_in_the_text(model):
 
 
 def test_a_tree_by_hand_as_text_rules_and_importances():
-    own = Grown(numbers(), title="numbers")
+    own = TreeStructure(numbers(), title="numbers")
     assert str(Drawing(own)) == (
         "numbers: 40 examples learned, 3 leaves, depth 2\n"
         "40: 12\n"
@@ -117,7 +117,7 @@ def test_inactive_leaves_and_alternates_are_marked():
     # Beside node 1 a subtree grows that does not hang from the root.
     data["nodes"][1]["alternate"] = 5
     data["nodes"].append({"node": 5, "leaf": True, "parent": None, "depth": 0, "mean": 1.0, "weight": 100.0})
-    own = Grown(data)
+    own = TreeStructure(data)
     text = Drawing(own).text
     assert "10 ± 1, inactive\n" in text
     assert "carrier = UA: 20, 20, an alternate grows\n" in text
@@ -125,7 +125,7 @@ def test_inactive_leaves_and_alternates_are_marked():
 
 
 def test_a_tree_of_numbers_is_explained():
-    why = explain(Grown(numbers()), {"carrier": "UA", "hour": 20}, None, 31.0, None)
+    why = explain(TreeStructure(numbers()), {"carrier": "UA", "hour": 20}, None, 31.0, None)
     assert why.base == 12.0
     assert why.contributions == {"hour": 10.0, "carrier": 8.0}
     assert why.share == 30.0

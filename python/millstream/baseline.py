@@ -1,4 +1,4 @@
-"""The simplest predictors, which any other must beat."""
+"""Baselines: the simplest predictors, to compare others with."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["MajorityClass", "NoChange", "Prior", "TargetMean"]
 
 
 class NoChange(Native, Classifier):
-    """The class of the last example, whatever the features.
+    """The class of the last example, regardless of the features.
 
-    Where labels come in runs (electricity, weather, most of what has a clock) it is hard to beat, and a model
-    that does not beat it has learned nothing of use. `metrics.KappaTemporal` compares with it.
+    If labels come in runs (electricity prices, weather, most time series) it is hard to beat, and a model that
+    does not beat it is of no use. `metrics.KappaTemporal` compares with it.
 
     Examples
     --------
@@ -37,9 +37,9 @@ class NoChange(Native, Classifier):
 
 
 class MajorityClass(Native, Classifier):
-    """The most frequent class so far, with probability 1, whatever the features.
+    """The most frequent class so far, with probability 1, regardless of the features.
 
-    Its accuracy is what imbalance alone gives. Choose `Prior` to compare probabilities.
+    Its accuracy is that of class imbalance alone. Choose `Prior` to compare probabilities.
 
     Examples
     --------
@@ -58,9 +58,9 @@ class MajorityClass(Native, Classifier):
 
 
 class Prior(Native, Classifier):
-    """Class probabilities equal to the class frequencies so far, whatever the features.
+    """Class probabilities equal to the class frequencies so far, regardless of the features.
 
-    Its log loss is what knowing the frequencies alone gives.
+    Its log loss is that of the class frequencies alone.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Prior(Native, Classifier):
 
 
 class TargetMean(Native, Regressor):
-    """The mean of the targets so far, whatever the features; 0 before the first.
+    """The mean of the targets so far, regardless of the features; 0 before the first.
 
     A regressor that does not beat it has an R2 below 0.
 

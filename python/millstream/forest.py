@@ -1,4 +1,4 @@
-"""Forests: trees that look at random features, learn random examples, and are replaced when they grow old."""
+"""Forests: trees on random features and randomly weighted examples, replaced when their errors grow."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from millstream.base import Classifier, Regressor
 from millstream.compose.members import find_member
 from millstream.drift import ADWIN
 from millstream.drift.base import DriftDetector
-from millstream.tree.readable import UNSUPPORTED, UNSUPPORTED_OF_NUMBERS, as_here
+from millstream.tree.readable import UNSUPPORTED, UNSUPPORTED_REGRESSION, native_leaf_prediction
 from millstream.tree.tables import mean_importances
 
 __all__ = ["ARFClassifier", "ARFRegressor"]
 
-_DRIFT = ADWIN(delta=0.001)
-_WARNING = ADWIN(delta=0.01)
+_DRIFT = ADWIN(significance=0.001)
+_WARNING = ADWIN(significance=0.01)
 _UNSUPPORTED_METRIC = {
-    "metric": "votes weigh the accuracy of their tree, numbers one over its mean absolute error"
+    "metric": "trees are weighted by their accuracy, in regression by the inverse of their mean absolute error"
 }
 
 
 class Forest(Native):
-    """What forests have in common: their trees, and how often these were replaced."""
+    """The methods that forests share: access to trees, and counts of replacements."""
 
     def __len__(self) -> int:
         return int(self.n_models)
@@ -33,7 +33,7 @@ class Forest(Native):
         return True
 
     def __getitem__(self, place: int) -> Any:
-        """The tree at a place, as a copy that goes on by itself with all features."""
+        """The tree at an index, as a copy that continues on its own with all features."""
         return self._member(find_member(self.name, len(self), place, "tree"))
 
     def __iter__(self) -> Iterator[Any]:
@@ -46,15 +46,15 @@ class Forest(Native):
 
     @property
     def feature_importances(self) -> dict[Any, float]:
-        """How much each feature matters, as shares, the greatest first: the mean over the trees."""
+        """Feature importances as fractions, in descending order: the mean over the trees."""
         return mean_importances(self)
 
     def n_drifts_detected(self, place: int | None = None) -> int:
-        """How often trees were replaced, or the one at a place."""
+        """Number of replaced trees, in total or at one index."""
         return self._count("drifts", place)
 
     def n_warnings_detected(self, place: int | None = None) -> int:
-        """How often a tree was begun in the background, or for the one at a place."""
+        """Number of background trees that were started, in total or at one index."""
         return self._count("warnings", place)
 
     def _count(self, what: str, place: int | None) -> int:
@@ -65,75 +65,76 @@ class Forest(Native):
 
 
 class ARFClassifier(Forest, Classifier):
-    """Adaptive random forest: trees of random features and examples, replaced when their errors grow.
+    """Adaptive random forest: trees on random features and examples, replaced when their errors grow.
 
-    A good first choice where accuracy matters and the world may change: it needs no tuning and no scaling, takes
-    numbers, text and missing values as they come, and recovers from drift by itself.
+    A good first choice if accuracy matters and drift is possible: it needs no tuning and no scaling, accepts
+    numbers, strings and missing values, and recovers from drift.
 
-    Each leaf of a tree looks at a random part of the features, and each tree learns each example k times, where k
-    is drawn from the Poisson distribution of mean 6, so that trees differ. Two detectors watch the errors of each
-    tree. When the more nervous one warns, another tree begins to learn in the background; when the other finds
-    drift, that tree takes the place of the first. Votes weigh as much as their tree was right since it began.
+    Each leaf considers a random subset of the features, and each tree learns each example k times, where k is
+    drawn from the Poisson distribution of mean 6, so that trees differ. Two detectors monitor the errors of each
+    tree. When the more sensitive one warns, a background tree starts training; when the other detects drift, that
+    tree replaces the first. Votes are weighted by the accuracy of their tree since it started.
 
-    Trees are spread over `n_threads` threads when rows come many at a time. The result is bit for bit that of
-    learning them one by one, whatever the number of threads.
+    In batches, trees are distributed over `n_threads` threads. The result is bit-identical to learning the
+    examples one by one, whatever the number of threads.
 
-    Time and memory grow with the number of columns, zeros as well: see `tree.HoeffdingTreeClassifier`.
+    Time and memory grow with the number of columns, zeros included: see `tree.HoeffdingTreeClassifier`.
 
-    `len(model)` is the number of trees and `model[3]` is one of them; `inspect()` tells how each has done.
+    `len(model)` is the number of trees and `model[3]` is one of them; `inspect()` reports the performance of each.
 
     Parameters
     ----------
     n_models
-        The number of trees. More are better, and cost as much more.
+        Number of trees. More trees are more accurate and proportionally slower.
     max_features
-        How many features each leaf looks at: a share of them such as 0.6, their number, `"sqrt"`, `"log2"`, or
-        None for all. Fewer are faster and make trees differ more.
+        Number of features that each leaf considers: a fraction such as 0.6, a number, `"sqrt"`, `"log2"`, or None
+        for all. Fewer features are faster and make trees differ more.
     poisson_rate
-        How often a tree learns an example on average.
+        Mean number of times a tree learns each example.
     drift_detector
-        Finds when a tree is replaced: any detector of `millstream.drift` for numbers, which is told 1 for an error
-        and 0 for none; None for never. That errors became fewer is not a reason.
+        Drift detector that triggers the replacement of a tree: any detector of `millstream.drift` for numbers, or
+        None for none. It receives 1 for an error and 0 otherwise. A decrease of errors does not trigger.
     warning_detector
-        Finds when a tree begins in the background. With None, the warnings of `drift_detector` itself are heard;
-        a tree that is replaced without one begins with nothing.
+        Drift detector that starts a background tree; None to use the warnings of `drift_detector`. A tree that is
+        replaced without a background tree restarts empty.
     disable_weighted_vote
-        Whether all votes weigh the same, however well a tree has done.
+        Weight all trees equally instead of by their accuracy.
     grace_period
-        The weight of examples between attempts to split a leaf.
+        Weight of examples that a leaf receives between attempts to split it.
     delta
-        The chance that a split is not the best one.
+        Probability that the chosen split is not the best one, in Hoeffding's bound.
     tau
-        Below this value of the bound the best split is taken even if another is as good.
+        Split on the best feature despite a tie once Hoeffding's bound falls below this value.
     max_depth
-        Leaves this deep are not split; None for no limit.
+        Maximum depth of the tree; None for no limit.
     split_criterion
-        `"info_gain"`, `"gini"` or `"hellinger"`.
+        Measure of the quality of a split: `"info_gain"`, `"gini"`, or `"hellinger"`, which suits rare classes.
     leaf_prediction
-        `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for whichever was right more often.
+        Prediction of a leaf: `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for the one with more
+        correct predictions so far.
     n_splits
-        The number of thresholds that are tried for each numeric feature.
+        Number of candidate thresholds for each numeric feature.
     splitter
-        What is kept of a numeric feature to split it: `"gaussian"`, or `"histogram"` for those that are far from
-        normal within a class.
+        Statistics kept of a numeric feature: `"gaussian"`, a normal distribution for each class, or `"histogram"`,
+        for features that are far from normal within a class.
     n_bins
-        The most bins of a histogram.
+        Maximum number of bins in the histogram of a numeric feature.
     binary_split
-        Split a nominal feature only into one value and the rest. Where there are many, a branch for each looks
-        good by chance, because examples that are learned six times count as six.
+        Split a nominal feature into one value and the rest only. With many values, a branch for each looks good by
+        chance, because an example that is learned six times counts as six.
     min_branch_fraction
-        At least two branches of a split must have more than this share of the examples.
+        At least two branches of a split must receive more than this fraction of the examples.
     max_share_to_split
-        A leaf whose largest class has more than this share is not split.
+        Do not split a leaf whose majority class exceeds this fraction.
     merit_preprune
-        Whether not to split competes with the splits.
+        Compare each candidate split with not splitting.
     max_bytes
-        The most memory each tree may take, and each that grows in the background, None for no limit; see
-        `tree.HoeffdingTreeClassifier`. What the forest has to work with comes on top: `memory` counts that too.
+        Maximum memory of each tree in bytes, background trees included, None for no limit; see
+        `tree.HoeffdingTreeClassifier`. The forest uses additional buffers, which `memory` counts too.
     seed
-        Of the random numbers; each tree has its own.
+        Seed of the random numbers. Each tree has its own generator.
     n_threads
-        Threads that share the trees, None for one on each core.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -189,71 +190,71 @@ class ARFClassifier(Forest, Classifier):
 
 
 class ARFRegressor(Forest, Regressor):
-    """Adaptive random forest for numbers: regression trees of random features and examples, replaced with time.
+    """Adaptive random forest regressor: trees on random features and examples, replaced when their errors grow.
 
-    A good first choice where a number is to be predicted, errors matter and the world may change: it needs no
-    scaling, takes numbers, text and missing values as they come, and recovers from drift by itself.
+    A good first choice for regression if accuracy matters and drift is possible: it needs no scaling, accepts
+    numbers, strings and missing values, and recovers from drift.
 
-    The trees are those of `tree.HoeffdingTreeRegressor`. Each leaf can be split on a random part of the features,
-    while its linear model has all of them, and each tree learns each example k times, where k is drawn from the
-    Poisson distribution of mean 6, so that trees differ. Two detectors watch the errors of each tree. When the
-    more nervous one warns, another tree begins to learn in the background; when the other finds drift, that tree
-    takes the place of the first. The answer is the mean of what the trees say, each weighed by one over its mean
-    absolute error since it began, or their median.
+    The trees are those of `tree.HoeffdingTreeRegressor`. Each leaf can be split on a random subset of the
+    features, while its linear model uses all of them, and each tree learns each example k times, where k is drawn
+    from the Poisson distribution of mean 6, so that trees differ. Two detectors monitor the errors of each tree.
+    When the more sensitive one warns, a background tree starts training; when the other detects drift, that tree
+    replaces the first. The prediction is the mean over the trees, weighted by the inverse of their mean absolute
+    error since they started, or their median.
 
-    Trees are spread over `n_threads` threads when rows come many at a time. The result is bit for bit that of
-    learning them one by one, whatever the number of threads.
+    In batches, trees are distributed over `n_threads` threads. The result is bit-identical to learning the
+    examples one by one, whatever the number of threads.
 
-    Time and memory grow with the number of columns, zeros as well: see `tree.HoeffdingTreeClassifier`.
+    Time and memory grow with the number of columns, zeros included: see `tree.HoeffdingTreeClassifier`.
 
-    `len(model)` is the number of trees and `model[3]` is one of them; `inspect()` tells how each has done.
+    `len(model)` is the number of trees and `model[3]` is one of them; `inspect()` reports the performance of each.
 
     Parameters
     ----------
     n_models
-        The number of trees. More are better, and cost as much more.
+        Number of trees. More trees are more accurate and proportionally slower.
     max_features
-        How many features each leaf can be split on: a share of them such as 0.6, their number, `"sqrt"`,
-        `"log2"`, or None for all.
+        Number of features that each leaf can be split on: a fraction such as 0.6, a number, `"sqrt"`, `"log2"`, or
+        None for all.
     aggregation
-        What the numbers of trees become: `"mean"`, or `"median"`, which no single tree can lead astray.
+        How the predictions of the trees are combined: `"mean"`, or `"median"`, which is robust to single trees.
     poisson_rate
-        How often a tree learns an example on average.
+        Mean number of times a tree learns each example.
     drift_detector
-        Finds when a tree is replaced: any detector of `millstream.drift` for numbers; None for never. It is told
-        where an absolute error lies among those before: 0.5 at their mean, 0 and 1 three deviations from it and
-        beyond. That errors became smaller is not a reason.
+        Drift detector that triggers the replacement of a tree: any detector of `millstream.drift` for numbers, or
+        None for none. It receives the position of an absolute error among the previous ones: 0.5 at their mean, 0
+        and 1 at three standard deviations from it and beyond. A decrease of errors does not trigger.
     warning_detector
-        Finds when a tree begins in the background. With None, the warnings of `drift_detector` itself are heard;
-        a tree that is replaced without one begins with nothing.
+        Drift detector that starts a background tree; None to use the warnings of `drift_detector`. A tree that is
+        replaced without a background tree restarts empty.
     disable_weighted_vote
-        Whether all trees weigh the same in the mean, however well they have done.
+        Weight all trees equally instead of by their errors.
     grace_period
-        The weight of examples between attempts to split a leaf.
+        Weight of examples that a leaf receives between attempts to split it.
     delta
-        The chance that a split is not the best one.
+        Probability that the chosen split is not the best one, in Hoeffding's bound.
     tau
-        Below this value of the bound the best split is taken even if another is as good.
+        Split on the best feature despite a tie once Hoeffding's bound falls below this value.
     max_depth
-        Leaves this deep are not split; None for no limit.
+        Maximum depth of the tree; None for no limit.
     leaf_prediction
-        `"mean"`, `"linear"`, or `"adaptive"` for whichever had smaller errors of late.
+        Prediction of a leaf: `"mean"`, `"linear"`, or `"adaptive"` for the one with the smaller recent errors.
     n_bins
-        The most bins of the histogram of a numeric feature, between which it can be split.
+        Maximum number of bins in the histogram of a numeric feature. Splits lie between bins.
     learning_rate
-        The share of an error that one example takes away from a leaf's linear model.
+        Fraction of its error that a leaf's linear model corrects with one example.
     binary_split
-        Split a nominal feature only into one value and the rest. Where there are many, a branch for each looks
-        good by chance, because examples that are learned six times count as six.
+        Split a nominal feature into one value and the rest only. With many values, a branch for each looks good by
+        chance, because an example that is learned six times counts as six.
     min_samples_split
-        At least two branches of a split must have this weight of examples.
+        Minimum weight of examples in at least two branches of a split.
     max_bytes
-        The most memory each tree may take, and each that grows in the background, None for no limit; see
-        `tree.HoeffdingTreeRegressor`. What the forest has to work with comes on top: `memory` counts that too.
+        Maximum memory of each tree in bytes, background trees included, None for no limit; see
+        `tree.HoeffdingTreeRegressor`. The forest uses additional buffers, which `memory` counts too.
     seed
-        Of the random numbers; each tree has its own.
+        Seed of the random numbers. Each tree has its own generator.
     n_threads
-        Threads that share the trees, None for one on each core.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -277,7 +278,7 @@ class ARFRegressor(Forest, Regressor):
         "lambda_value": "poisson_rate",
         "aggregation_method": "aggregation",
     }
-    unsupported = {**UNSUPPORTED_OF_NUMBERS, **_UNSUPPORTED_METRIC}
+    unsupported = {**UNSUPPORTED_REGRESSION, **_UNSUPPORTED_METRIC}
 
     def __init__(
         self,
@@ -313,7 +314,7 @@ class ARFRegressor(Forest, Regressor):
             delta=delta,
             tau=tau,
             max_depth=max_depth,
-            leaf_prediction=as_here(leaf_prediction),
+            leaf_prediction=native_leaf_prediction(leaf_prediction),
             n_bins=n_bins,
             learning_rate=learning_rate,
             binary_split=binary_split,

@@ -1,4 +1,4 @@
-"""Learners of many classes made of learners of two."""
+"""Multiclass classifiers composed of binary classifiers."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["OneVsRest", "OneVsRestClassifier"]
 
 
 class OneVsRest(Classifier):
-    """Many classes by one learner of two classes for each.
+    """One-vs-rest: multiclass classification with one binary classifier per class.
 
-    Choose it to give more than two classes to a learner of two, such as `LogisticRegression`. A member for
-    each class learns whether an example is of that class; the probability of a class is what its member
-    says, divided by the sum over members. Learning and predicting cost as many times one member as there are
-    classes; `linear_model.SoftmaxRegression` is cheaper for linear models.
+    Choose it to use a binary classifier, such as `LogisticRegression`, for more than two classes. One member per
+    class learns whether an example has that class; the probability of a class is that of its member, divided by
+    the sum over members. The cost is proportional to the number of classes; `linear_model.SoftmaxRegression` is
+    cheaper for linear models.
 
-    A class that comes late starts with a fresh member, which sees the examples from then on: its member
-    believes for a while that the class is more frequent than it is.
+    A class that appears late starts with a new member, which learns the examples from then on. It therefore
+    overestimates the frequency of the class for a while.
 
     Parameters
     ----------
     model
-        The classifier that tells one class from the rest: any native model or pipeline, or a classifier of
-        your own in Python, which is cloned for each class. An example that a member refuses leaves all
-        members as they were before; for those written in Python, see `compose.Pipeline`.
+        Classifier that separates one class from the rest: any native model or pipeline, or your own classifier in
+        Python, which is cloned for each class. An example that a member refuses leaves all members unchanged; for
+        members written in Python, see `compose.Pipeline`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class OneVsRest(Classifier):
 
     @property
     def classes(self) -> list[Label]:
-        """The classes that have come."""
+        """The classes so far."""
         return list(self.members)
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
@@ -117,7 +117,7 @@ class OneVsRest(Classifier):
 
 
 def _vote(member: Any, x: Features) -> float:
-    """The probability that a member gives to its class; 0 or 1 if it knows no probabilities."""
+    """The probability of a member's class; 0 or 1 if it predicts no probabilities."""
     if type(member).predict_proba_one is Classifier.predict_proba_one:
         return float(member.predict_one(x) is True)
     return float(probabilities_of(member, x).get(True, 0.0))
@@ -136,5 +136,5 @@ class _NativeOneVsRest(Native, OneVsRest):
 
 _NativeOneVsRest.__name__ = "OneVsRest"
 
-#: As River and scikit-learn call it.
+#: The name in River and scikit-learn.
 OneVsRestClassifier = OneVsRest

@@ -1,4 +1,5 @@
-"""Models made of models: `a | b` makes a pipeline, `a + b` a union; `Select`, `Drop`, `Func` fit in between."""
+"""Composition of models: `a | b` makes a pipeline, `a + b` a union; `Select`, `Drop` and `Func` are transformers
+for them."""
 
 from __future__ import annotations
 

@@ -13,16 +13,16 @@ __all__ = ["Func", "FuncTransformer"]
 
 
 class Func(Transformer):
-    """A Python function of the features, as a step of a pipeline or a part of a union.
+    """A Python function of the features, as a step of a pipeline or a component of a union.
 
-    A plain function in `a | b` or `a + b` becomes one by itself. A pipeline with a function in it runs in
-    Python up to the function and natively from there on.
+    A plain function in `a | b` or `a + b` is converted automatically. A pipeline with a function in it runs in
+    Python up to the function and natively after it.
 
     Parameters
     ----------
     function
-        Takes a dict of features and returns a dict of features, or a single value, which is then named after
-        the function. It should leave the dict that it is given as it is.
+        Function from a dict of features to a dict of features, or to a single value, which is then named after the
+        function. It must not modify its argument.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Func(Transformer):
         self.function = function
 
     def transform_one(self, x: Features) -> dict[Any, Any]:
-        """Give the features to the function."""
+        """Apply the function to the features."""
         made = self.function(x)
         return dict(made) if isinstance(made, Mapping) else {self._called: made}
 

@@ -1,4 +1,4 @@
-"""Steps and parts as people write them, put in a row."""
+"""Converts the arguments of pipelines and unions to lists of components."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["called", "find", "find_member", "gather", "is_native", "refuse_learn
 
 
 def gather(who: str, what: str, given: Sequence[Any], names: Any = None) -> tuple[list[Any], list[str] | None]:
-    """Members in a row, and their names if any was given: parts one by one, in a list, or as (name, part).
+    """The members, and their names if any was given: components one by one, in a list, or as (name, component).
 
     `what` is the word for them in messages.
     """
@@ -57,11 +57,11 @@ def _member(who: str, part: Any) -> Any:
         from millstream.compose.func import Func
 
         return Func(part)
-    raise InvalidType(f"{who}: a part is a model, a function or a description, got {quoted(part)}")
+    raise InvalidType(f"{who}: a component must be a model, a function or a description, got {quoted(part)}")
 
 
 def unique(names: list[str]) -> list[str]:
-    """Names of which each is there once: those that repeat are numbered."""
+    """Unique names: repeated ones are numbered."""
     seen: dict[str, int] = {}
     result = []
     for name in names:
@@ -71,7 +71,7 @@ def unique(names: list[str]) -> list[str]:
 
 
 def called(part: Any) -> str:
-    """What a part is called if it was given no name; a pipeline is called after its last step."""
+    """The name of a component without a given name; a pipeline has that of its last step."""
     from millstream.compose.func import Func
     from millstream.compose.pipeline import Pipeline
 
@@ -84,24 +84,25 @@ def called(part: Any) -> str:
 
 
 def is_native(part: Any) -> bool:
-    """Whether a part can be compiled together with others: not one whose class a user has extended."""
+    """Whether a component can be compiled together with others: not if a user has extended its class."""
     if isinstance(part, Native):
         return type(part).__module__.partition(".")[0] == "millstream"
     return isinstance(part, Part) and part.name is not None and getattr(part, "role", None) is None
 
 
 def refuse_learned(who: str, parts: Iterable[Any]) -> None:
-    """Parts are built anew inside a compiled model, so what they have learned would be lost."""
+    """Refuse learned components: they are rebuilt inside a compiled model, and would lose what they have
+    learned."""
     for part in parts:
         if isinstance(part, Native) and part.learned:
             raise InvalidValue(
                 f"{who}: {part!r} has already learned {part.learned} examples, which would be lost; "
-                "compose parts before they learn, or begin anew with clone()"
+                "compose components before they learn, or pass a clone()"
             )
 
 
 def find(who: str, names: list[str], key: Any) -> int:
-    """The place of a member by its name or number."""
+    """The index of a member, by its name or index."""
     if isinstance(key, str):
         if key in names:
             return names.index(key)
@@ -110,7 +111,7 @@ def find(who: str, names: list[str], key: Any) -> int:
 
 
 def find_member(who: str, count: int, key: Any, what: str = "member") -> int:
-    """The place of one of so many members, which have no names."""
+    """The index of one of `count` members, which have no names."""
     return _place(who, what, "number", count, key)
 
 

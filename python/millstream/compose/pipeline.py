@@ -1,4 +1,4 @@
-"""Steps one after the other."""
+"""A sequence of steps."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ _WHO = "compose.Pipeline"
 
 
 class Pipeline(Model):
-    """Steps one after the other: transformers, then perhaps a learner. `a | b | c` makes one.
+    """A sequence of steps: transformers, optionally followed by a learner. `a | b | c` makes one.
 
-    To learn, each transformer first learns the row and then transforms it for the next step. A pipeline of
-    native steps is one compiled object: a row crosses to it once. Steps written in Python, and plain
-    functions, may stand anywhere; native steps between them are still compiled together.
+    To learn, each transformer first learns the row and then transforms it for the next step. A pipeline of native
+    steps is one compiled object: a row crosses to it once. Steps written in Python, and plain functions, may stand
+    anywhere; native steps between them are still compiled together.
 
     An anomaly filter (`anomaly.QuantileFilter`) may stand in the middle: it passes rows on unchanged, and the
     steps after it do not learn the rows that it calls anomalies. They still predict them.
 
-    An example that a step refuses leaves all steps as they were before. Native transformers undo it. Steps
-    written in Python that learn are copied every 64 examples or more, as often as this costs less than
-    learning; a rollback returns to the copy and repeats the examples since then. Such a step must therefore
-    learn the same from the same examples: draw random numbers from a generator that is an attribute. A step
-    that `copy.deepcopy` cannot copy keeps the example.
+    An example that a step refuses leaves all steps unchanged. Native transformers undo it. Steps written in Python
+    that learn are copied every 64 examples or more, as often as this costs less than learning; a rollback returns
+    to the copy and repeats the examples since then. Such a step must therefore learn the same from the same
+    examples: draw random numbers from a generator that is an attribute. A step that `copy.deepcopy` cannot copy
+    keeps the example.
 
     Parameters
     ----------
     steps
-        The steps in order; all but the last are transformers or anomaly filters. Each is a model, a plain
-        function, a description, or a pair of a name and one of these. A list is taken for the steps in it.
+        Steps in order; all but the last are transformers or anomaly filters. Each is a model, a plain function, a
+        description, or a pair of a name and one of these. A list is expanded to its steps.
     names
-        A name for each step. Without, a step is called after its class.
+        Name of each step; by default the name of its class.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Pipeline(Model):
     >>> model.predict_one({"x": 4.0})
     True
 
-    A step can be looked at: it comes as a copy that has learned what it has learned in the pipeline.
+    `model[name]` returns a copy of a step with its state:
 
     >>> model["StandardScaler"].inspect()
     {'features': {'x': {'count': 2.0, 'mean': 2.0, 'variance': 1.0}}}
@@ -78,7 +78,7 @@ class Pipeline(Model):
 
         def __init__(self, *steps: Any, names: Any = None) -> None: ...
 
-        # An object has the verbs of its last step.
+        # A pipeline has the verbs of its last step.
         def __getattr__(self, name: str) -> Any: ...
 
         @property
@@ -92,7 +92,7 @@ class Pipeline(Model):
         rest = {name: value for name, value in parameters.items() if name != "steps"}
         steps = parameters.get("steps", ())
         if not isinstance(steps, (list, tuple)):
-            raise InvalidType(f"{_WHO}: steps must be a list of parts, got {quoted(steps)}")
+            raise InvalidType(f"{_WHO}: steps must be a list of components, got {quoted(steps)}")
         return Pipeline(list(steps), **rest)
 
     @classmethod
@@ -134,7 +134,8 @@ class Pipeline(Model):
 
 
 def _flatten(members: list[Any], names: list[str] | None, live: bool) -> tuple[list[Any], list[str] | None]:
-    """The steps of pipelines among the members, in a row; a live compiled one that has learned stays whole."""
+    """Flatten pipelines among the members to their steps; a live compiled one that has learned is kept as one
+    step."""
     flat: list[Any] = []
     flat_names: list[str] = []
     for place, member in enumerate(members):
@@ -157,12 +158,12 @@ class _NativePipeline(NativeWrapper, Pipeline):
 
     @property
     def steps(self) -> list[Any]:
-        """Copies of the steps, each a model of its own that has learned what it has learned here."""
+        """Copies of the steps with their state."""
         return [self._member(place) for place in range(len(self))]
 
     @property
     def names(self) -> list[str]:
-        """What the steps are called."""
+        """The names of the steps."""
         parameters = self._description_dict["parameters"]
         if parameters["names"] is not None:
             return list(parameters["names"])
@@ -183,17 +184,17 @@ class _PythonPipeline(Wrapper, Pipeline):
             if role_of(step) is not TRANSFORMER and not _is_filter(step):
                 raise InvalidType(f"{_WHO}: only the last step may be a learner, {step!r} is not the last")
         if role_of(flat[-1]) not in STEPS:
-            raise InvalidType(f"{_WHO}: steps are transformers and learners, got {flat[-1]!r}")
+            raise InvalidType(f"{_WHO}: steps must be transformers or learners, got {flat[-1]!r}")
         self._segments = _segments(flat)
         self._lock = threading.RLock()
         self._rollback = Rollback()
-        #: How many examples it has learned.
+        #: Number of examples learned.
         self.learned = 0
         self._wrap(self._segments[-1])
 
     @property
     def steps(self) -> list[Any]:
-        """The steps: those in Python themselves, native ones as copies that have learned the same."""
+        """The steps: those in Python themselves, native ones as copies with their state."""
         steps: list[Any] = []
         for segment in self._segments:
             steps.extend(segment.steps if isinstance(segment, Pipeline) else [segment])
@@ -201,7 +202,7 @@ class _PythonPipeline(Wrapper, Pipeline):
 
     @property
     def names(self) -> list[str]:
-        """What the steps are called."""
+        """The names of the steps."""
         return list(self._names) if self._names is not None else unique([called(step) for step in self.steps])
 
     @property
@@ -211,11 +212,11 @@ class _PythonPipeline(Wrapper, Pipeline):
     def describe(self) -> dict[str, Any]:
         raise InvalidType(
             f"{_WHO}: a pipeline with steps in Python has no description; "
-            "describe() and save() are for parts of millstream, pickle works for all"
+            "describe() and save() work for native components only, pickle for all"
         )
 
     def clone(self, **changes: Any) -> Any:
-        """A new pipeline of the same steps that has learned nothing."""
+        """A new, unlearned pipeline of the same steps."""
         from millstream._part import clone_value
 
         parameters = {name: clone_value(value) for name, value in self.parameters.items()}
@@ -254,7 +255,7 @@ class _PythonPipeline(Wrapper, Pipeline):
             rollback.begin(filter(learns, self._segments))
             try:
                 for step in self._segments[:-1]:
-                    # Judged as it was before the row is learned, as in a native pipeline.
+                    # Scored before the row is learned, as in a native pipeline.
                     stops = _is_filter(step) and step.predict_one(x)
                     rollback.teach(step, x, y, w)
                     done.append(step)
@@ -287,7 +288,7 @@ class _PythonPipeline(Wrapper, Pipeline):
             return float(lower), float(upper)
 
     def _score_one(self, x: Features) -> float:
-        """The score that the last step gives to one example."""
+        """The anomaly score of one example, by the last step."""
         with self._lock:
             return float(self._segments[-1].score_one(self._before_last(x)))
 
@@ -303,14 +304,14 @@ class _PythonPipeline(Wrapper, Pipeline):
 
 
 def _is_filter(step: Any) -> bool:
-    """Whether a step in the middle keeps the later ones from learning some rows."""
+    """Whether a step keeps the later ones from learning some rows."""
     return isinstance(step, AnomalyFilter)
 
 
 def _segments(steps: list[Any]) -> list[Any]:
-    """Native steps that follow each other and have learned nothing become one.
+    """Compile consecutive unlearned native steps into one.
 
-    Filters stay alone, unless the pipeline is native from there to its end: the loop in Python must know which
+    Filters stay separate, unless the pipeline is native from there to its end: the Python loop must know which
     rows they stop.
     """
     segments: list[Any] = []

@@ -1,4 +1,4 @@
-"""Rollback of members written in Python: after a refused example they are as they were before it.
+"""Rollback of members written in Python: a refused example leaves them unchanged.
 
 Native transformers can undo an example; a class written in Python cannot. A copy of a large member for each
 example would cost more than learning. Therefore members are copied once in a while, and the examples since then
@@ -31,7 +31,7 @@ def learns(member: Any) -> bool:
 
 
 def undo_native(members: list[Any]) -> None:
-    """Take back the last example of native transformers, the last first."""
+    """Undo the last example of native transformers, in reverse order."""
     for member in reversed(members):
         if isinstance(member, Native) and is_native(member):
             member._undo()
@@ -68,7 +68,8 @@ class Rollback:
             self._copies = copies
 
     def _is_current(self, members: list[Any]) -> bool:
-        """Whether copy and examples still lead to where the members are, and the examples are not too many."""
+        """Whether copy and examples still lead to the current state of the members, and the examples are not too
+        many."""
         if self._rows >= _FEWEST and (self._learning >= self._copying or self._rows >= _MOST):
             return False
         if len(self._copies) != len({id(member) for member in members}):
@@ -79,7 +80,7 @@ class Rollback:
         )
 
     def teach(self, member: Any, x: Features, y: Any, w: float) -> None:
-        """`learn_one` of a member, which can be taken back until the next `begin`."""
+        """`learn_one` of a member, which can be reverted until the next `begin`."""
         if id(member) in self._copies:
             self._row.append((member, dict(x), y, w))
         teach(member, x, y, w)
@@ -95,7 +96,7 @@ class Rollback:
         self._learning += time.perf_counter() - self._started
 
     def undo(self) -> None:
-        """Return all members to where they were at `begin`."""
+        """Return all members to their state at `begin`."""
         touched = {id(lesson[0]) for lesson in self._row}
         copies, since = self._copies, self._since
         self._forget()
@@ -110,7 +111,7 @@ class Rollback:
 
 
 def _copy(member: Any) -> Any:
-    """A copy; None of what cannot be copied, such as an open connection."""
+    """A copy; None for objects that cannot be copied, such as an open connection."""
     try:
         return copy.deepcopy(member)
     except Exception:
@@ -118,7 +119,8 @@ def _copy(member: Any) -> Any:
 
 
 def _mark(member: Any) -> tuple[Any, ...]:
-    """Changes if the member learns, or an attribute is set, without this module: then a new copy is due."""
+    """A value that changes if the member learns, or an attribute is set, without this module: then a new copy is
+    required."""
     learned = getattr(member, "learned", None)
     return (*getattr(member, "__dict__", {}).values(), learned if isinstance(learned, int) else None)
 

@@ -1,4 +1,4 @@
-"""Some features and not others."""
+"""Feature selection."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class _Selection(Native, Transformer):
 
 
 class Select(_Selection):
-    """Keeps some features: those that are named, those of a kind, those whose name fits a pattern.
+    """Selects features by name, kind or pattern.
 
-    A feature that any of the three names is kept. Features come out in the order in which they are learned.
+    A feature is kept if it matches one of the three. Features keep the order in which they are learned.
 
     Parameters
     ----------
     names
-        Features by name, one by one or in a list.
+        Names of features, one by one or in a list.
     kind
-        All features of a kind: "number" or "nominal".
+        Features of this kind: "number" or "nominal".
     pattern
-        All features whose name fits: `*` stands for any text, `?` for any one character.
+        Features whose name matches this pattern: `*` matches any string, `?` any single character.
 
     Examples
     --------
@@ -67,18 +67,18 @@ class Select(_Selection):
 
 
 class Drop(_Selection):
-    """Leaves some features out: those that are named, those of a kind, those whose name fits a pattern.
+    """Discards features by name, kind or pattern.
 
-    A feature that any of the three names is left out. Features come out in the order in which they are learned.
+    A feature is discarded if it matches one of the three. Features keep the order in which they are learned.
 
     Parameters
     ----------
     names
-        Features by name, one by one or in a list.
+        Names of features, one by one or in a list.
     kind
-        All features of a kind: "number" or "nominal".
+        Features of this kind: "number" or "nominal".
     pattern
-        All features whose name fits: `*` stands for any text, `?` for any one character.
+        Features whose name matches this pattern: `*` matches any string, `?` any single character.
 
     Examples
     --------

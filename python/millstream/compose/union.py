@@ -22,19 +22,19 @@ _WHO = "compose.Union"
 
 
 class Union(Transformer):
-    """Transformers side by side: the features of all of them. `a + b + c` makes one.
+    """Transformers side by side, whose features are concatenated. `a + b + c` makes one.
 
-    Each part is given the same row. Where two parts give a feature of the same name, the one that is learned
-    first keeps it, and the other gets the part's name in front. An example that a part refuses leaves all
-    parts as they were before; for those written in Python, see `Pipeline`.
+    All components receive the same row. If two components produce a feature of the same name, the one that is
+    learned first keeps it, and the other is prefixed with the name of its component. An example that a component
+    refuses leaves all of them unchanged; for those written in Python, see `Pipeline`.
 
     Parameters
     ----------
     parts
-        The transformers. Each is a model, a plain function, a description, or a pair of a name and one of
-        these. A list is taken for the parts in it.
+        Transformers. Each is a model, a plain function, a description, or a pair of a name and one of these. A
+        list is expanded to its elements.
     names
-        A name for each part. Without, a part is called after its class, a pipeline after its last step.
+        Name of each component; by default the name of its class, for a pipeline that of its last step.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Union(Transformer):
         rest = {name: value for name, value in parameters.items() if name != "parts"}
         parts = parameters.get("parts", ())
         if not isinstance(parts, (list, tuple)):
-            raise InvalidType(f"{_WHO}: parts must be a list of parts, got {quoted(parts)}")
+            raise InvalidType(f"{_WHO}: parts must be a list of components, got {quoted(parts)}")
         return Union(list(parts), **rest)
 
     @classmethod
@@ -101,7 +101,7 @@ class Union(Transformer):
 
 
 def _flatten(members: list[Any], names: list[str] | None, live: bool) -> tuple[list[Any], list[str] | None]:
-    """The parts of unions among the members, in a row, unless that would lose or change something."""
+    """Flatten unions among the members to their components, unless that would lose or change something."""
     if names is not None or not all(
         _can_dissolve(member, live) for member in members if isinstance(member, Union)
     ):
@@ -126,12 +126,12 @@ class _NativeUnion(Native, Union):
 
     @property
     def parts(self) -> list[Any]:
-        """Copies of the parts, each a model of its own that has learned what it has learned here."""
+        """Copies of the components with their state."""
         return [self._member(place) for place in range(len(self))]
 
     @property
     def names(self) -> list[str]:
-        """What the parts are called."""
+        """The names of the components."""
         parameters = self.parameters
         return list(parameters["names"] or unique([called(part) for part in parameters["parts"]]))
 
@@ -146,22 +146,22 @@ class _PythonUnion(Union):
         self._parts, self._names = _flatten(members, own, live=True)
         for part in self._parts:
             if role_of(part) is not TRANSFORMER:
-                raise InvalidType(f"{_WHO}: parts are transformers, {part!r} is none")
-        #: Which part a feature's bare name belongs to.
+                raise InvalidType(f"{_WHO}: parts must be transformers, got {part!r}")
+        #: The component that owns each unprefixed feature name.
         self._owners: dict[Any, int] = {}
         self._lock = threading.RLock()
         self._rollback = Rollback()
-        #: How many examples it has learned.
+        #: Number of examples learned.
         self.learned = 0
 
     @property
     def parts(self) -> list[Any]:
-        """The parts."""
+        """The components."""
         return list(self._parts)
 
     @property
     def names(self) -> list[str]:
-        """What the parts are called."""
+        """The names of the components."""
         return list(self._names or unique([called(part) for part in self._parts]))
 
     @property
@@ -170,12 +170,12 @@ class _PythonUnion(Union):
 
     def describe(self) -> dict[str, Any]:
         raise InvalidType(
-            f"{_WHO}: a union with parts in Python has no description; "
-            "describe() and save() are for parts of millstream, pickle works for all"
+            f"{_WHO}: a union with components in Python has no description; "
+            "describe() and save() work for native components only, pickle for all"
         )
 
     def clone(self, **changes: Any) -> Any:
-        """A new union of the same parts that has learned nothing."""
+        """A new, unlearned union of the same components."""
         parameters = {name: clone_value(value) for name, value in self.parameters.items()}
         return self._from_parameters({**parameters, **changes})
 
@@ -198,7 +198,7 @@ class _PythonUnion(Union):
             self._rollback = Rollback()
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
-        """Learn one example with every part."""
+        """Learn one example with every component."""
         if w == 0.0:
             return
         with self._lock:
@@ -221,7 +221,7 @@ class _PythonUnion(Union):
             self.learned += 1
 
     def transform_one(self, x: Features) -> dict[Any, Any]:
-        """The features that all the parts give."""
+        """The features of all components."""
         made: dict[Any, Any] = {}
         with self._lock:
             names = self.names

@@ -1,7 +1,7 @@
-"""Ensembles: members that learn the same examples each in its own way, and answer together.
+"""Ensembles: members that learn the same examples, each in its own way, and predict together.
 
-Over any learner: a native one, a pipeline, or a class of your own in Python. Members of native learners are spread
-over threads, with results that are bit for bit those of one thread and of one example at a time.
+Members may be native learners, pipelines, or your own classes in Python. Native members are distributed over
+threads, with results that are bit-identical to those of one thread and one example at a time.
 """
 
 from __future__ import annotations

@@ -5,37 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.base import Features
-from millstream.ensemble.own import ClassEnsemble, NumberEnsemble, compiled, poisson, wrong
+from millstream.ensemble.python_members import ClassEnsemble, NumberEnsemble, compiled, poisson, wrong
 
 __all__ = ["Bagging", "BaggingClassifier", "BaggingRegressor"]
 
 
 @compiled
 class Bagging(ClassEnsemble):
-    """Online bagging: members that learn each example a random number of times, and vote.
+    """Online bagging: classifiers that learn each example a random number of times, and vote.
 
-    Choose it to make an unstable learner (a tree, a linear model with large steps) steadier, at as many times its
-    cost. Each member learns each example k times, where k is drawn from the Poisson distribution of mean 1: what
-    drawing with replacement does to a large data set. Where the world changes, choose `LeveragingBagging` or
-    `ADWINBagging`.
+    Choose it to stabilise an unstable learner (a tree, a linear model with large steps), at a multiple of its
+    cost. Each member learns each example k times, where k is drawn from the Poisson distribution of mean 1, which
+    approximates drawing with replacement. Under drift, choose `LeveragingBagging` or `ADWINBagging`.
 
-    The members of native learners are spread over `n_threads` threads when rows come many at a time. The result is
-    bit for bit that of learning them one by one, whatever the number of threads. `len(model)` is the number of
-    members, `model[3]` is one of them; `inspect()` tells how each has done.
+    In batches, native members are distributed over `n_threads` threads. The result is bit-identical to learning
+    the examples one by one, whatever the number of threads. `len(model)` is the number of members, `model[3]` is
+    one of them; `inspect()` reports the performance of each.
 
     Parameters
     ----------
     model
-        The classifier that each member is: a native one or a pipeline of them, or one of your own in Python.
-        Where its `learn_one` takes no weight `w`, it is called k times, else once with k times the weight.
+        Classifier to copy for each member: a native one, a native pipeline, or your own class in Python.
+        If its `learn_one` takes no weight `w`, it is called k times, otherwise once with k times the weight.
     n_models
-        The number of members.
+        Number of models in the ensemble.
     poisson_rate
-        How often a member learns an example on average.
+        Mean number of times a model learns each example.
     seed
-        Of the random numbers; each member has its own.
+        Seed of the random numbers. Each model has its own generator.
     n_threads
-        Threads that share the members, None for one on each core.
+        Number of threads, None for one per core.
 
     Examples
     --------
@@ -68,38 +67,38 @@ class Bagging(ClassEnsemble):
         self._begin(self.seed, self._copies(self.model, self.n_models))
 
     def _step(self, x: Features, y: Any, w: float) -> None:
-        for place, member in enumerate(self._state.members):
-            error = wrong(self._votes(place, x), y)
+        for index, member in enumerate(self._state.members):
+            error = wrong(self._votes(index, x), y)
             if error is not None:
-                member.hear(error, w)
-            self._teach(place, x, y, w, poisson(self.poisson_rate, member.random.random()))
+                member.record_error(error, w)
+            self._teach(index, x, y, w, poisson(self.poisson_rate, member.random.random()))
 
 
-#: As River and scikit-learn call it.
+#: The name in River and scikit-learn.
 BaggingClassifier = Bagging
 
 
 @compiled
 class BaggingRegressor(NumberEnsemble):
-    """Online bagging: members that learn each example a random number of times, averaged.
+    """Online bagging: the average of regressors that learn each example a random number of times.
 
-    `Bagging` for numbers. The mean of the members is steadier than one of them; with `aggregation="median"` a few
-    that have gone astray do not matter.
+    `Bagging` for regression. The mean of the members is more stable than a single one; `aggregation="median"` is
+    robust to a few bad members.
 
     Parameters
     ----------
     model
-        The regressor that each member is: a native one or a pipeline of them, or one of your own in Python.
+        Regressor to copy for each member: a native one, a native pipeline, or your own class in Python.
     n_models
-        The number of members.
+        Number of models in the ensemble.
     poisson_rate
-        How often a member learns an example on average.
+        Mean number of times a model learns each example.
     aggregation
-        What the numbers of members become: "mean" or "median".
+        How the predictions of the models are combined: "mean" or "median".
     seed
-        Of the random numbers; each member has its own.
+        Seed of the random numbers. Each model has its own generator.
     n_threads
-        Threads that share the members, None for one on each core.
+        Number of threads, None for one per core.
 
     Examples
     --------
@@ -141,6 +140,6 @@ class BaggingRegressor(NumberEnsemble):
         self._begin(self.seed, self._copies(self.model, self.n_models))
 
     def _step(self, x: Features, y: Any, w: float) -> None:
-        for place, member in enumerate(self._state.members):
-            member.hear(abs(self._number(place, x) - y), w)
-            self._teach(place, x, y, w, poisson(self.poisson_rate, member.random.random()))
+        for index, member in enumerate(self._state.members):
+            member.record_error(abs(self._number(index, x) - y), w)
+            self._teach(index, x, y, w, poisson(self.poisson_rate, member.random.random()))

@@ -1,4 +1,4 @@
-"""Boosting: what a member gets wrong counts more for the next."""
+"""Boosting: examples that a member misclassifies weigh more for the next."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ import math
 from typing import Any
 
 from millstream.base import Features
-from millstream.ensemble.own import ClassEnsemble, compiled, poisson, wrong
+from millstream.ensemble.python_members import ClassEnsemble, compiled, poisson, wrong
 
 __all__ = ["AdaBoost", "AdaBoostClassifier"]
 
-#: The largest mean of a draw, and the least error of a member, as in the compiled form.
+#: The largest mean of a draw, and the smallest error of a member, as in the compiled form.
 _LARGEST_MEAN, _LEAST = 100.0, 1e-10
 
 
 @compiled
 class AdaBoost(ClassEnsemble):
-    """Online boosting: examples that a member gets wrong count more for the next.
+    """Online boosting: examples that a member misclassifies weigh more for the next.
 
-    Choose it to make many weak learners, small trees or naive Bayes, into a strong one, where labels are clean:
-    members come to be about the examples that the others get wrong, and mislabelled ones are always among these.
-    Each member learns an example k times, where k is from a Poisson distribution whose mean is 1 for the first
-    member, and then grows where a member is wrong and shrinks where it is right. Votes weigh log((1 - e) / e)
-    for a share of errors e, and nothing where e is above one half.
+    Choose it to combine many weak learners, such as small trees or naive Bayes, if labels are clean: later members
+    focus on the examples that earlier ones misclassify, and mislabelled examples are always among these. Each
+    member learns an example k times, where k is drawn from a Poisson distribution; its mean is 1 for the first
+    member, then grows after a mistake and shrinks after a correct prediction. Votes have the weight log((1 - e) /
+    e) for an error rate e, and 0 for e above one half.
 
-    Members are a chain, so threads work in stages: a member is some rows behind the one before it. The result is
+    Members form a chain, so threads work in stages: a member is some rows behind the previous one. The result is
     the same as with one thread.
 
     Parameters
     ----------
     model
-        The classifier that each member is: a native one or a pipeline of them, or one of your own in Python.
+        Classifier to copy for each member: a native one, a native pipeline, or your own class in Python.
     n_models
-        The number of members.
+        Number of models in the ensemble.
     seed
-        Of the random numbers; each member has its own.
+        Seed of the random numbers. Each model has its own generator.
     n_threads
-        Threads that share the members, None for one on each core.
+        Number of threads, None for one per core.
 
     Examples
     --------
@@ -68,13 +68,13 @@ class AdaBoost(ClassEnsemble):
 
     def _step(self, x: Features, y: Any, w: float) -> None:
         passed = 1.0
-        for place, member in enumerate(self._state.members):
-            error = wrong(self._votes(place, x), y)
+        for index, member in enumerate(self._state.members):
+            error = wrong(self._votes(index, x), y)
             if error is not None:
-                member.hear(error, w)
-            self._teach(place, x, y, w, poisson(min(passed, _LARGEST_MEAN), member.random.random()))
-            right = wrong(self._votes(place, x), y) == 0.0
-            sums = self._state.memory["sums"][place]
+                member.record_error(error, w)
+            self._teach(index, x, y, w, poisson(min(passed, _LARGEST_MEAN), member.random.random()))
+            right = wrong(self._votes(index, x), y) == 0.0
+            sums = self._state.memory["sums"][index]
             sums[right] += passed * w
             passed = min(passed * sum(sums) / (2.0 * sums[right]), 1e15)
 
@@ -86,5 +86,5 @@ class AdaBoost(ClassEnsemble):
         return trust
 
 
-#: As River and scikit-learn call it.
+#: The name in River and scikit-learn.
 AdaBoostClassifier = AdaBoost

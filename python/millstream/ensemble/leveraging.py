@@ -1,4 +1,4 @@
-"""Bagging with detectors of change: the worst member is replaced when a member's errors grow."""
+"""Bagging with drift detection: the worst member is replaced when the errors of a member grow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream._part import unlearned_copy
 from millstream.base import Features, Label
-from millstream.ensemble.own import ClassEnsemble, Member, compiled, poisson, wrong
+from millstream.ensemble.python_members import ClassEnsemble, Member, compiled, poisson, wrong
 
 __all__ = ["ADWINBagging", "ADWINBaggingClassifier", "LeveragingBagging", "LeveragingBaggingClassifier"]
 
@@ -17,32 +17,36 @@ _ALIASES = {
     "random_state": "seed",
     "n_jobs": "n_threads",
     "w": "poisson_rate",
-    "adwin_delta": "delta",
+    "adwin_delta": "significance",
 }
 
 
-class _Watched(ClassEnsemble):
-    """Members whose errors are watched."""
+class _Monitored(ClassEnsemble):
+    """Members whose errors are monitored."""
 
-    delta: float
+    significance: float
 
     def _ready(self) -> None:
         from millstream.drift import ADWIN
 
-        self._begin(self.seed, self._copies(self.model, self.n_models), ADWIN(delta=self.delta, restart=False))
+        self._begin(
+            self.seed,
+            self._copies(self.model, self.n_models),
+            ADWIN(significance=self.significance, restart=False),
+        )
 
     def _times(self, member: Member, error: float | None) -> float:
-        """How often a member learns an example at which it made this error."""
+        """The number of times a member learns an example on which it made this error."""
         return poisson(self.poisson_rate, member.random.random())
 
     def _step(self, x: Features, y: Any, w: float) -> None:
         changed = False
-        for place, member in enumerate(self._state.members):
-            error = self._error(place, x, y)
-            self._teach(place, x, self._target(place, y), w, self._times(member, error))
+        for index, member in enumerate(self._state.members):
+            error = self._error(index, x, y)
+            self._teach(index, x, self._target(index, y), w, self._times(member, error))
             if error is None:
                 continue
-            member.hear(error, w)
+            member.record_error(error, w)
             before = member.detector.estimation
             member.detector.update(error)
             changed |= member.detector.drift_detected and member.detector.estimation > before
@@ -53,45 +57,45 @@ class _Watched(ClassEnsemble):
             worst.weight = worst.error = 0.0
             worst.replaced += 1
 
-    def _error(self, place: int, x: Features, y: Any) -> float | None:
-        return wrong(self._votes(place, x), y)
+    def _error(self, index: int, x: Features, y: Any) -> float | None:
+        return wrong(self._votes(index, x), y)
 
     def _target(self, _place: int, y: Any) -> Any:
         return y
 
     @property
     def n_detected_changes(self) -> int:
-        """How often a member was replaced."""
+        """Number of replaced members."""
         return sum(member["replaced"] for member in self._numbers()["members"])
 
 
 @compiled
-class ADWINBagging(_Watched):
-    """Online bagging whose worst member is replaced when a member's errors grow.
+class ADWINBagging(_Monitored):
+    """Online bagging that replaces its worst member when the errors of a member grow.
 
-    `Bagging` for a world that changes: the errors of each member go to an ADWIN, and when one of them finds that
-    an error has grown, the member whose estimated error is the largest begins anew. `LeveragingBagging`
-    resamples more, which is mostly better, and costs more.
+    `Bagging` under drift: an ADWIN monitors the errors of each member. When one of them detects an increase, the
+    member with the largest estimated error restarts. `LeveragingBagging` resamples more, which is mostly more
+    accurate, and costs more.
 
     Parameters
     ----------
     model
-        The classifier that each member is: a native one or a pipeline of them, or one of your own in Python.
+        Classifier to copy for each member: a native one, a native pipeline, or your own class in Python.
     n_models
-        The number of members.
+        Number of models in the ensemble.
     poisson_rate
-        How often a member learns an example on average.
-    delta
-        The chance of a false alarm of a member's ADWIN.
+        Mean number of times a model learns each example.
+    significance
+        Significance level of the ADWIN of each member.
     seed
-        Of the random numbers; each member has its own.
+        Seed of the random numbers. Each model has its own generator.
     n_threads
-        Threads that share the members, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Notes
     -----
-    River's class of this name tells its detectors 1 for a right answer and looks for the largest estimate: it
-    replaces the best member when the members improve. Here, as in the paper, they are told errors.
+    River's class of this name passes 1 to its detectors for a correct prediction and looks for the largest
+    estimate: it replaces the best member when the members improve. Here, as in the paper, they receive errors.
 
     Examples
     --------
@@ -115,48 +119,54 @@ class ADWINBagging(_Watched):
         model: Any = "tree.HoeffdingTreeClassifier",
         n_models: int = 10,
         poisson_rate: float = 1.0,
-        delta: float = 0.002,
+        significance: float = 0.002,
         seed: int = 1,
         n_threads: int | None = 1,
     ) -> None:
         self._make(
-            model=model, n_models=n_models, poisson_rate=poisson_rate, delta=delta, seed=seed, n_threads=n_threads
+            model=model,
+            n_models=n_models,
+            poisson_rate=poisson_rate,
+            significance=significance,
+            seed=seed,
+            n_threads=n_threads,
         )
 
 
 @compiled
-class LeveragingBagging(_Watched):
-    """Online bagging with more resampling, whose worst member is replaced when a member's errors grow.
+class LeveragingBagging(_Monitored):
+    """Online bagging with more resampling, which replaces its worst member when the errors of a member grow.
 
-    Choose it over `Bagging` where the world changes, and where accuracy matters more than time: each member
-    learns each example k times, where k is drawn from the Poisson distribution of mean 6, so that members differ
-    more. The errors of each member go to an ADWIN, and when one of them finds that an error has grown, the
-    member whose estimated error is the largest begins anew.
+    Choose it over `Bagging` under drift, and if accuracy matters more than time: each member learns each example k
+    times, where k is drawn from the Poisson distribution of mean 6, so that members differ more. An ADWIN monitors
+    the errors of each member. When one of them detects an increase, the member with the largest estimated error
+    restarts.
 
-    Members are spread over `n_threads` threads when rows come many at a time. A member that is replaced goes
-    through the rows after that again, so that results are bit for bit those of one row at a time.
+    In batches, members are distributed over `n_threads` threads. A replaced member processes the later rows again,
+    so that results are bit-identical to those of one row at a time.
 
     Parameters
     ----------
     model
-        The classifier that each member is: a native one or a pipeline of them, or one of your own in Python.
+        Classifier to copy for each member: a native one, a native pipeline, or your own class in Python.
     n_models
-        The number of members.
+        Number of models in the ensemble.
     poisson_rate
-        How often a member learns an example on average; only `bagging_method="bag"` looks at it.
-    delta
-        The chance of a false alarm of a member's ADWIN.
+        Mean number of times a member learns each example; used only with `bagging_method="bag"`.
+    significance
+        Significance level of the ADWIN of each member.
     bagging_method
-        How often a member learns an example: "bag", as the Poisson distribution says; "me", once if it is wrong,
-        else with probability e / (1 - e) where e is its estimated error; "half", once for one in two examples;
-        "wt", once more than the Poisson distribution of mean 1 says; "subag", once unless that says 0.
+        How the number of times a member learns an example is drawn: "bag", from the Poisson distribution; "me",
+        once if the member is wrong, otherwise with probability e / (1 - e) where e is its estimated error; "half",
+        once with probability 1/2; "wt", one more than a draw from the Poisson distribution of mean 1; "subag",
+        once unless that draw is 0.
     output_codes
-        Whether each member tells apart two random halves of the classes. Members differ more, and a learner of two
-        classes can learn many.
+        Train each member on two random halves of the classes. Members differ more, and a binary classifier can
+        learn many classes.
     seed
-        Of the random numbers; each member has its own.
+        Seed of the random numbers. Each model has its own generator.
     n_threads
-        Threads that share the members, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -184,7 +194,7 @@ class LeveragingBagging(_Watched):
         model: Any = "tree.HoeffdingTreeClassifier",
         n_models: int = 10,
         poisson_rate: float = 6.0,
-        delta: float = 0.002,
+        significance: float = 0.002,
         bagging_method: str = "bag",
         output_codes: bool = False,
         seed: int = 1,
@@ -194,7 +204,7 @@ class LeveragingBagging(_Watched):
             model=model,
             n_models=n_models,
             poisson_rate=poisson_rate,
-            delta=delta,
+            significance=significance,
             bagging_method=bagging_method,
             output_codes=output_codes,
             seed=seed,
@@ -213,28 +223,29 @@ class LeveragingBagging(_Watched):
         once = poisson(1.0, unit)
         return 1.0 + once if self.bagging_method == "wt" else min(once, 1.0)
 
-    def _bit(self, place: int, label: Label) -> bool:
-        """The half of a class: of each two in the order of arrival, one is random and the other the opposite."""
+    def _bit(self, index: int, label: Label) -> bool:
+        """The half of a class: of each two in the order of appearance, one is random and the other the
+        opposite."""
         codes = self._state.memory.setdefault("codes", {})
         number = codes.setdefault(label, len(codes))
-        random_bit = random.Random(f"{self.seed} {place} {number // 2}").random() < 0.5
+        random_bit = random.Random(f"{self.seed} {index} {number // 2}").random() < 0.5
         return random_bit != bool(number % 2)
 
-    def _target(self, place: int, y: Any) -> Any:
-        return self._bit(place, y) if self.output_codes else y
+    def _target(self, index: int, y: Any) -> Any:
+        return self._bit(index, y) if self.output_codes else y
 
-    def _error(self, place: int, x: Features, y: Any) -> float | None:
+    def _error(self, index: int, x: Features, y: Any) -> float | None:
         if not self.output_codes:
-            return super()._error(place, x, y)
-        return wrong(super()._votes(place, x), self._bit(place, y))
+            return super()._error(index, x, y)
+        return wrong(super()._votes(index, x), self._bit(index, y))
 
-    def _votes(self, place: int, x: Features) -> dict[Label, float]:
-        votes = super()._votes(place, x)
+    def _votes(self, index: int, x: Features) -> dict[Label, float]:
+        votes = super()._votes(index, x)
         if not self.output_codes:
             return votes
-        return {label: votes.get(self._bit(place, label), 0.0) for label in self._state.classes}
+        return {label: votes.get(self._bit(index, label), 0.0) for label in self._state.classes}
 
 
-#: As River calls them.
+#: The names in River.
 ADWINBaggingClassifier = ADWINBagging
 LeveragingBaggingClassifier = LeveragingBagging

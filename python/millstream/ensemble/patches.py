@@ -1,4 +1,4 @@
-"""Streaming random patches: members with some of the features and some of the examples, that renew themselves."""
+"""Streaming random patches: classifiers on random features and examples, replaced when their errors grow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream._part import unlearned_copy
 from millstream.base import Features, Label
 from millstream.drift.base import checked_detector
 from millstream.drift.mean_change import ADWIN
-from millstream.ensemble.own import (
+from millstream.ensemble.python_members import (
     ClassEnsemble,
     Ensemble,
     Member,
@@ -30,16 +30,16 @@ _ALIASES = {"lam": "poisson_rate", "n_estimators": "n_models", "random_state": "
 
 
 def _is_worse(detector: Any) -> bool:
-    """Whether errors grew: to have become better is no reason to begin anew."""
+    """Whether errors grew: a decrease does not trigger."""
     return bool(detector.drift_detected and getattr(detector, "direction", None) != "down")
 
 
 @dataclass
 class _Patch(Member):
-    """A member with its features, and a learner in the background if one has begun."""
+    """A member with its features, and its background learner if there is one."""
 
     features: list[Any] = field(default_factory=list)
-    #: How many features there were to choose from.
+    #: Number of features that were available.
     known: int = 0
     draws: random.Random = field(default_factory=random.Random)
     warning: Any = None
@@ -51,7 +51,7 @@ class _Patch(Member):
 
 
 class _Patches(Ensemble):
-    """What classifiers and regressors share."""
+    """The methods that the classifier and the regressor share."""
 
     subspace_size: float
     training_method: str
@@ -65,18 +65,18 @@ class _Patches(Ensemble):
             if getattr(self, name) is not None:
                 setattr(self, name, checked_detector(self.name, name, getattr(self, name)))
         self._begin(self.seed, self._copies(self.model, self.n_models))
-        for place, member in enumerate(self._state.members):
-            self._state.members[place] = _Patch(
-                member.model, member.random, draws=random.Random(f"{self.seed} {place} features")
+        for index, member in enumerate(self._state.members):
+            self._state.members[index] = _Patch(
+                member.model, member.random, draws=random.Random(f"{self.seed} {index} features")
             )
-            self._watch(self._state.members[place])
+            self._reset_detectors(self._state.members[index])
         self._state.memory["features"] = {}
 
-    def _watch(self, member: _Patch) -> None:
+    def _reset_detectors(self, member: _Patch) -> None:
         """Give a member new detectors."""
 
-        def detector(given: Any, delta: float) -> Any:
-            return unlearned_copy(given) if given is not None else ADWIN(delta=delta, restart=False)
+        def detector(given: Any, significance: float) -> Any:
+            return unlearned_copy(given) if given is not None else ADWIN(significance=significance, restart=False)
 
         off = self.disable_detector
         member.detector = None if off == "drift" else detector(self.drift_detector, 1e-5)
@@ -84,10 +84,10 @@ class _Patches(Ensemble):
         member.spread = [0.0, 0.0, 0.0]
 
     def _grow(self, member: _Patch) -> None:
-        """Choose among features that are new to a member."""
+        """Draw from features that are new to a member."""
         features = list(self._state.memory["features"])
-        share, count = self.subspace_size, len(features)
-        due = min(max(round(count * share), 2), count) if share <= 1 else min(int(share), count)
+        size, count = self.subspace_size, len(features)
+        due = min(max(round(count * size), 2), count) if size <= 1 else min(int(size), count)
         new = features[member.known :]
         due = min(max(due - len(member.features), 0), len(new))
         member.features += [new[at] for at in sorted(member.draws.sample(range(len(new)), due))]
@@ -98,52 +98,52 @@ class _Patches(Ensemble):
             return x
         return {name: x[name] for name in member.features if name in x}
 
-    def _judge(self, member: _Patch, place: int, x: Features, y: Any) -> float | None:
-        """How wrong a member's learner is."""
+    def _error_of(self, member: _Patch, index: int, x: Features, y: Any) -> float | None:
+        """The error of a member's learner."""
         raise NotImplementedError
 
-    def _place(self, member: _Patch, error: float) -> float:
-        """What detectors are told of an error."""
+    def _position(self, member: _Patch, error: float) -> float:
+        """The input of the detectors for an error."""
         return error
 
     def _step(self, x: Features, y: Any, w: float) -> None:
         known = self._state.memory["features"]
         known.update(dict.fromkeys(x))
-        for place, member in enumerate(self._state.members):
+        for index, member in enumerate(self._state.members):
             unit = member.random.random()
             times = 1.0 if self.training_method == "subspaces" else poisson(self.poisson_rate, unit)
-            told = None
+            value = None
             for side in (member, member.back):
                 if side is None:
                     continue
                 if side.known < len(known):
                     self._grow(side)
-                error = self._judge(side, place, x, y)
+                error = self._error_of(side, index, x, y)
                 if error is not None:
-                    side.hear(error, w)
-                self._teach_side(side, place, x, y, w, times)
+                    side.record_error(error, w)
+                self._teach_side(side, index, x, y, w, times)
                 if side is member and error is not None:
-                    told = self._place(member, error)
-            if told is not None:
-                self._detect(member, told)
+                    value = self._position(member, error)
+            if value is not None:
+                self._detect(member, value)
 
-    def _teach_side(self, side: _Patch, place: int, x: Features, y: Any, w: float, times: float) -> None:
-        # The member's place in the list is for messages; a learner in the background is taught by its own object.
-        members, kept = self._state.members, self._state.members[place]
-        members[place] = side
+    def _teach_side(self, side: _Patch, index: int, x: Features, y: Any, w: float, times: float) -> None:
+        # The index of the member is for messages; a background learner is taught through its own object.
+        members, kept = self._state.members, self._state.members[index]
+        members[index] = side
         try:
-            self._teach(place, self._cut(side, x), y, w, times)
+            self._teach(index, self._cut(side, x), y, w, times)
         finally:
-            members[place] = kept
+            members[index] = kept
 
-    def _detect(self, member: _Patch, told: float) -> None:
+    def _detect(self, member: _Patch, value: float) -> None:
         warned = False
         if member.warning is not None:
-            member.warning.update(told)
+            member.warning.update(value)
             warned = _is_worse(member.warning)
         changed = False
         if member.detector is not None:
-            member.detector.update(told)
+            member.detector.update(value)
             changed = _is_worse(member.detector)
         if warned and not changed:
             member.warnings += 1
@@ -154,7 +154,7 @@ class _Patches(Ensemble):
             new = member.back or self._fresh(member)
             member.model, member.features, member.known = new.model, new.features, new.known
             member.weight, member.error, member.back = new.weight, new.error, None
-            self._watch(member)
+            self._reset_detectors(member)
 
     def _fresh(self, member: _Patch) -> _Patch:
         side = _Patch(unlearned_copy(self.model), member.random, draws=member.draws)
@@ -174,41 +174,42 @@ class _Patches(Ensemble):
 
 @compiled
 class SRPClassifier(_Patches, ClassEnsemble):
-    """Streaming random patches: members with some of the features and some of the examples, that renew themselves.
+    """Streaming random patches: classifiers on random features and examples, replaced when their errors grow.
 
-    Choose it where accuracy matters more than time, in a world that changes: with trees it is among the best,
-    and unlike a forest it takes any learner. Each member is given a random subset of the features and learns
-    each example k times, k from the Poisson distribution of mean 6. Its errors go to two detectors: at a warning
-    a learner with other features begins in the background, at a change it takes the member's place. Votes weigh
-    the accuracy of each member since it began.
+    Choose it if accuracy matters more than time, under drift: with trees it is among the most accurate ensembles,
+    and unlike a forest it accepts any learner. Each member uses a random subset of the features and learns each
+    example k times, k from the Poisson distribution of mean 6. Two detectors monitor its errors: a warning starts
+    a background learner with other features, and a drift replaces the member by it. Votes are weighted by the
+    accuracy of each member since it started.
 
     Parameters
     ----------
     model
-        The classifier that each member is: a native one or a pipeline of them, or one of your own in Python. By
+        Classifier to copy for each member: a native one, a native pipeline, or your own class in Python. By
         default `tree.HoeffdingTreeClassifier` with a grace period of 50 and a delta of 0.01.
     n_models
-        The number of members.
+        Number of models in the ensemble.
     subspace_size
-        The features of a member: up to 1 a share of them (at least two), above 1 their number. Where features come
-        later, subsets grow.
+        Number of features of each member: a fraction (at least two features) up to 1, or a number above 1. When
+        new features appear, subsets grow.
     training_method
-        "patches" for subsets of features and examples, "resampling" for examples alone, "subspaces" for features
-        alone.
+        How members differ: by features and example weights ("patches"), by example weights only ("resampling"), or
+        by features only ("subspaces").
     poisson_rate
-        How often a member learns an example on average.
+        Mean number of times a model learns each example.
     drift_detector
-        Finds when a member is replaced; None for `drift.ADWIN` with a delta of 0.00001.
+        Drift detector that triggers the replacement of a member; None for `drift.ADWIN` with a significance of
+        0.00001.
     warning_detector
-        Finds when a learner begins in the background; None for `drift.ADWIN` with a delta of 0.0001.
+        Drift detector that starts a background learner; None for `drift.ADWIN` with a significance of 0.0001.
     disable_detector
-        "off" for both detectors, "drift" for neither, "warning" for no learners in the background.
+        "off" to use both detectors, "drift" to use none, "warning" to train no background learners.
     disable_weighted_vote
-        Whether all votes weigh the same, however well a member has done.
+        Weight all members equally instead of by their accuracy.
     seed
-        Of the random numbers; each member has its own.
+        Seed of the random numbers. Each model has its own generator.
     n_threads
-        Threads that share the members, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -256,12 +257,12 @@ class SRPClassifier(_Patches, ClassEnsemble):
             n_threads=n_threads,
         )
 
-    def _judge(self, member: _Patch, place: int, x: Features, y: Any) -> float | None:
-        return wrong(self._votes_of(member.model, place, self._cut(member, x)), y)
+    def _error_of(self, member: _Patch, index: int, x: Features, y: Any) -> float | None:
+        return wrong(self._votes_of(member.model, index, self._cut(member, x)), y)
 
-    def _votes(self, place: int, x: Features) -> dict[Label, float]:
-        member = self._state.members[place]
-        return self._votes_of(member.model, place, self._cut(member, x))
+    def _votes(self, index: int, x: Features) -> dict[Label, float]:
+        member = self._state.members[index]
+        return self._votes_of(member.model, index, self._cut(member, x))
 
     def _trust(self) -> list[float]:
         if self.disable_weighted_vote:
@@ -271,39 +272,41 @@ class SRPClassifier(_Patches, ClassEnsemble):
 
 @compiled
 class SRPRegressor(_Patches, NumberEnsemble):
-    """Streaming random patches of regressors, averaged.
+    """Streaming random patches: regressors on random features and examples, replaced when their errors grow.
 
-    `SRPClassifier` for numbers. Detectors are told where an error lies among those before, whatever the unit of
-    the target; a number weighs one over the mean absolute error of its member since it began.
+    `SRPClassifier` for regression. The detectors receive the position of an error among the previous ones, so the
+    unit of the target does not matter. Predictions are weighted by the inverse of the mean absolute error of each
+    member since it started.
 
     Parameters
     ----------
     model
-        The regressor that each member is: a native one or a pipeline of them, or one of your own in Python. By
+        Regressor to copy for each member: a native one, a native pipeline, or your own class in Python. By
         default `tree.HoeffdingTreeRegressor` with a grace period of 50 and a delta of 0.01.
     n_models
-        The number of members.
+        Number of models in the ensemble.
     subspace_size
-        The features of a member: up to 1 a share of them (at least two), above 1 their number.
+        Number of features of each member: a fraction (at least two features) up to 1, or a number above 1.
     training_method
-        "patches" for subsets of features and examples, "resampling" for examples alone, "subspaces" for features
-        alone.
+        How members differ: by features and example weights ("patches"), by example weights only ("resampling"), or
+        by features only ("subspaces").
     poisson_rate
-        How often a member learns an example on average.
+        Mean number of times a model learns each example.
     drift_detector
-        Finds when a member is replaced; None for `drift.ADWIN` with a delta of 0.00001.
+        Drift detector that triggers the replacement of a member; None for `drift.ADWIN` with a significance of
+        0.00001.
     warning_detector
-        Finds when a learner begins in the background; None for `drift.ADWIN` with a delta of 0.0001.
+        Drift detector that starts a background learner; None for `drift.ADWIN` with a significance of 0.0001.
     disable_detector
-        "off" for both detectors, "drift" for neither, "warning" for no learners in the background.
+        "off" to use both detectors, "drift" to use none, "warning" to train no background learners.
     disable_weighted_vote
-        Whether all numbers weigh the same, however well a member has done.
+        Weight all members equally instead of by their errors.
     aggregation
-        What the numbers of members become: "mean" or "median".
+        How the predictions of the models are combined: "mean" or "median".
     seed
-        Of the random numbers; each member has its own.
+        Seed of the random numbers. Each model has its own generator.
     n_threads
-        Threads that share the members, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -351,10 +354,10 @@ class SRPRegressor(_Patches, NumberEnsemble):
             n_threads=n_threads,
         )
 
-    def _judge(self, member: _Patch, place: int, x: Features, y: Any) -> float | None:
-        return abs(self._number_of(member.model, place, self._cut(member, x)) - float(y))
+    def _error_of(self, member: _Patch, index: int, x: Features, y: Any) -> float | None:
+        return abs(self._number_of(member.model, index, self._cut(member, x)) - float(y))
 
-    def _place(self, member: _Patch, error: float) -> float:
+    def _position(self, member: _Patch, error: float) -> float:
         spread = member.spread
         spread[0] += 1.0
         off = error - spread[1]
@@ -363,8 +366,8 @@ class SRPRegressor(_Patches, NumberEnsemble):
         deviation = math.sqrt(spread[2] / spread[0])
         return min(max(0.5 + (error - spread[1]) / (6.0 * deviation), 0.0), 1.0) if deviation > 0 else 0.5
 
-    def _number(self, place: int, x: Features) -> float:
-        return super()._number(place, self._cut(self._state.members[place], x))
+    def _number(self, index: int, x: Features) -> float:
+        return super()._number(index, self._cut(self._state.members[index], x))
 
     def _trust(self) -> list[float]:
         if self.disable_weighted_vote:

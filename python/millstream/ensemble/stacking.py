@@ -1,4 +1,4 @@
-"""Stacking: a learner of what other learners say."""
+"""Stacking: a learner of the predictions of other learners."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from millstream._answers import number_of, probabilities_of
 from millstream._native import Native
 from millstream._python_loop import teach
 from millstream.base import Features, Label, Model
-from millstream.ensemble.own import ClassEnsemble, NumberEnsemble, compiled, unnamed, wrong
-from millstream.ensemble.voting import _Several
+from millstream.ensemble.python_members import ClassEnsemble, NumberEnsemble, compiled, unnamed, wrong
+from millstream.ensemble.voting import _Heterogeneous
 from millstream.errors import MillstreamError
 from millstream.registry import build
 
 __all__ = ["Stacking", "StackingClassifier", "StackingRegressor"]
 
-_Answer = TypeVar("_Answer")
+_Prediction = TypeVar("_Prediction")
 
 
-class _Stack(_Several):
-    """What stacks of classifiers and of regressors share."""
+class _Stack(_Heterogeneous):
+    """The methods that stacks of classifiers and of regressors share."""
 
     include_features: bool
     weights = None
@@ -37,59 +37,60 @@ class _Stack(_Several):
 
     @property
     def meta_model(self) -> Any:
-        """The last learner, as it is now; a native one as a copy that has learned the same."""
+        """The meta model in its current state; a native one as a copy."""
         return self._member(len(self)) if isinstance(self, Native) else self._meta
 
     @property
     def _meta(self) -> Any:
         return self._state.memory["meta"]
 
-    def _said(self, x: Features) -> dict[Any, Any]:
-        """What the models say of an example, and its features if they are included."""
-        said: dict[Any, Any] = dict(x) if self.include_features else {}
-        for place in range(len(self)):
-            said.update(self._word(place, x))
-        return said
+    def _predictions(self, x: Features) -> dict[Any, Any]:
+        """The predictions of the models for an example, and its features if they are included."""
+        predictions: dict[Any, Any] = dict(x) if self.include_features else {}
+        for index in range(len(self)):
+            predictions.update(self._prediction(index, x))
+        return predictions
 
-    def _last(self, answer: Callable[..., _Answer], x: Features) -> _Answer:
-        """What the last learner answers; if it raises, the error says so."""
-        said = self._said(x)
+    def _meta_prediction(self, predict: Callable[..., _Prediction], x: Features) -> _Prediction:
+        """The prediction of the meta model; an error names it."""
+        predictions = self._predictions(x)
         try:
-            return answer(self._meta, said)
+            return predict(self._meta, predictions)
         except MillstreamError as error:
             raise error.by(f"{self.name}: meta_model") from None
 
-    def _word(self, place: int, x: Features) -> dict[str, float]:
+    def _prediction(self, index: int, x: Features) -> dict[str, float]:
         raise NotImplementedError
 
-    def _note(self, place: int, x: Features, y: Any, w: float) -> None:
+    def _record(self, index: int, x: Features, y: Any, w: float) -> None:
         raise NotImplementedError
 
     def _step(self, x: Features, y: Any, w: float) -> None:
-        said = self._said(x)
-        for place in range(len(self)):
-            self._note(place, x, y, w)
-            self._teach(place, x, y, w)
-        teach(self._meta, said, y, w)
+        predictions = self._predictions(x)
+        for index in range(len(self)):
+            self._record(index, x, y, w)
+            self._teach(index, x, y, w)
+        teach(self._meta, predictions, y, w)
 
 
 @compiled
 class Stacking(_Stack, ClassEnsemble):
-    """A classifier of what other classifiers say.
+    """Stacking: a classifier of the predictions of other classifiers.
 
-    Choose it where models are good at different parts of the examples: the last learner is given the probabilities
-    that each of them gives, before they learn the example, and the features if that is wanted.
+    Choose it if models are good at different examples: the meta model receives the probabilities that each of them
+    predicts before it learns the example, and optionally the features.
 
     Parameters
     ----------
     models
-        The classifiers: native ones and pipelines, or your own in Python.
+        Classifiers: native ones, pipelines, or your own classes in Python.
     meta_model
-        The classifier that is given what the models say.
+        Classifier that combines the predictions of the models.
     include_features
-        Whether it is given the features too, as in River by default. A linear one then wants them scaled.
+        Pass the features to the meta model, too, as River does by default. A linear one then needs scaled
+        features.
     n_threads
-        Threads that share the models, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -125,33 +126,34 @@ class Stacking(_Stack, ClassEnsemble):
             models=unnamed(models), meta_model=meta_model, include_features=include_features, n_threads=n_threads
         )
 
-    def _word(self, place: int, x: Features) -> dict[str, float]:
-        return {f"model {place} class {label}": vote for label, vote in self._votes(place, x).items()}
+    def _prediction(self, index: int, x: Features) -> dict[str, float]:
+        return {f"model {index} class {label}": vote for label, vote in self._votes(index, x).items()}
 
-    def _note(self, place: int, x: Features, y: Any, w: float) -> None:
-        error = wrong(self._votes(place, x), y)
+    def _record(self, index: int, x: Features, y: Any, w: float) -> None:
+        error = wrong(self._votes(index, x), y)
         if error is not None:
-            self._state.members[place].hear(error, w)
+            self._state.members[index].record_error(error, w)
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
         """The probability of each class for one example."""
-        return self._last(probabilities_of, x)
+        return self._meta_prediction(probabilities_of, x)
 
 
 @compiled
 class StackingRegressor(_Stack, NumberEnsemble):
-    """A regressor of what other regressors say.
+    """Stacking: a regressor on the predictions of other regressors.
 
     Parameters
     ----------
     models
-        The regressors: native ones and pipelines, or your own in Python.
+        Regressors: native ones, pipelines, or your own classes in Python.
     meta_model
-        The regressor that is given what the models say.
+        Regressor that combines the predictions of the models.
     include_features
-        Whether it is given the features too, as in River by default. A linear one then wants them scaled.
+        Pass the features to the meta model, too, as River does by default. A linear one then needs scaled
+        features.
     n_threads
-        Threads that share the models, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -186,16 +188,16 @@ class StackingRegressor(_Stack, NumberEnsemble):
             models=unnamed(models), meta_model=meta_model, include_features=include_features, n_threads=n_threads
         )
 
-    def _word(self, place: int, x: Features) -> dict[str, float]:
-        return {f"model {place}": self._number(place, x)}
+    def _prediction(self, index: int, x: Features) -> dict[str, float]:
+        return {f"model {index}": self._number(index, x)}
 
-    def _note(self, place: int, x: Features, y: Any, w: float) -> None:
-        self._state.members[place].hear(abs(self._number(place, x) - y), w)
+    def _record(self, index: int, x: Features, y: Any, w: float) -> None:
+        self._state.members[index].record_error(abs(self._number(index, x) - y), w)
 
     def predict_one(self, x: Features) -> float:
-        """What the last learner makes of what the models say."""
-        return self._last(number_of, x)
+        """Predict one example with the meta model."""
+        return self._meta_prediction(number_of, x)
 
 
-#: As River and scikit-learn call it.
+#: The name in River and scikit-learn.
 StackingClassifier = Stacking

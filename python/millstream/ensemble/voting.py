@@ -1,4 +1,4 @@
-"""Different learners that answer together."""
+"""Combinations of different learners."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream.base import Features, Label
-from millstream.ensemble.own import ClassEnsemble, Ensemble, NumberEnsemble, compiled, unnamed, wrong
+from millstream.ensemble.python_members import ClassEnsemble, Ensemble, NumberEnsemble, compiled, unnamed, wrong
 
 __all__ = ["Voting", "VotingClassifier", "VotingRegressor", "WeightedMajority"]
 
 
-class _Several(Ensemble):
-    """Members that are each of its own kind."""
+class _Heterogeneous(Ensemble):
+    """Members of different kinds."""
 
     models: Any
     weights: Sequence[float] | None
@@ -32,28 +32,28 @@ class _Several(Ensemble):
         return [1.0] * len(self) if self.weights is None else list(self.weights)
 
 
-def _hard(votes: dict[Label, float]) -> dict[Label, float]:
-    """All for the class with most votes."""
+def _majority_vote(votes: dict[Label, float]) -> dict[Label, float]:
+    """One vote for the class with most votes."""
     return {max(votes, key=votes.__getitem__): 1.0} if any(votes.values()) else {}
 
 
 @compiled
-class Voting(_Several, ClassEnsemble):
-    """Different classifiers that vote.
+class Voting(_Heterogeneous, ClassEnsemble):
+    """Voting of different classifiers.
 
-    Choose it to have several models answer together without learning which of them is good; `WeightedMajority` and
-    `Stacking` learn that. Members of native learners are spread over threads.
+    Choose it to combine several models without learning which of them is good; `WeightedMajority` and `Stacking`
+    learn that. Native members are distributed over threads.
 
     Parameters
     ----------
     models
-        The classifiers: native ones and pipelines, or your own in Python.
+        Classifiers: native ones, pipelines, or your own classes in Python.
     use_probabilities
-        Whether a vote is divided by probabilities, or all for the most probable class.
+        Average predicted probabilities instead of counting votes for the most probable class.
     weights
-        What the vote of each model weighs; None if all weigh the same.
+        Weight of each model; None for equal weights.
     n_threads
-        Threads that share the models, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -86,34 +86,34 @@ class Voting(_Several, ClassEnsemble):
         )
 
     def _step(self, x: Features, y: Any, w: float) -> None:
-        for place, member in enumerate(self._state.members):
-            error = wrong(self._votes(place, x), y)
+        for index, member in enumerate(self._state.members):
+            error = wrong(self._votes(index, x), y)
             if error is not None:
-                member.hear(error, w)
-            self._teach(place, x, y, w)
+                member.record_error(error, w)
+            self._teach(index, x, y, w)
 
-    def _votes(self, place: int, x: Features) -> dict[Label, float]:
-        votes = super()._votes(place, x)
-        return votes if self.use_probabilities else _hard(votes)
+    def _votes(self, index: int, x: Features) -> dict[Label, float]:
+        votes = super()._votes(index, x)
+        return votes if self.use_probabilities else _majority_vote(votes)
 
     def _trust(self) -> list[float]:
         return self._weights()
 
 
 @compiled
-class VotingRegressor(_Several, NumberEnsemble):
-    """Different regressors, averaged.
+class VotingRegressor(_Heterogeneous, NumberEnsemble):
+    """The average of different regressors.
 
     Parameters
     ----------
     models
-        The regressors: native ones and pipelines, or your own in Python.
+        Regressors: native ones, pipelines, or your own classes in Python.
     weights
-        What the number of each model weighs in a mean; None if all weigh the same.
+        Weight of each model in the mean; None for equal weights.
     aggregation
-        What the numbers of models become: "mean" or "median".
+        How the predictions of the models are combined: "mean" or "median".
     n_threads
-        Threads that share the models, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -142,33 +142,34 @@ class VotingRegressor(_Several, NumberEnsemble):
         self._make(models=unnamed(models), weights=weights, aggregation=aggregation, n_threads=n_threads)
 
     def _step(self, x: Features, y: Any, w: float) -> None:
-        for place, member in enumerate(self._state.members):
-            member.hear(abs(self._number(place, x) - y), w)
-            self._teach(place, x, y, w)
+        for index, member in enumerate(self._state.members):
+            member.record_error(abs(self._number(index, x) - y), w)
+            self._teach(index, x, y, w)
 
     def _trust(self) -> list[float]:
         return self._weights()
 
 
 @compiled
-class WeightedMajority(_Several, ClassEnsemble):
-    """Different classifiers whose votes weigh less with each mistake.
+class WeightedMajority(_Heterogeneous, ClassEnsemble):
+    """Voting of different classifiers, whose weights decrease with each mistake.
 
-    Choose it where one of several models is good and it is not known which: the number of its mistakes is never
-    more than a constant times those of the best model, plus a constant times the logarithm of the number of
-    models. Each model votes for one class, and its weight is multiplied by `beta` at each of its mistakes. With
-    `forgetting` below 1, old mistakes fade, and a model that has become good is heard again.
+    Choose it if one of several models is good and it is unknown which: the number of mistakes is at most a
+    constant times that of the best model, plus a constant times the logarithm of the number of models. Each model
+    votes for one class, and its weight is multiplied by `mistake_factor` at each of its mistakes. With
+    `forgetting` below 1, old mistakes fade, and a model that improves regains its weight.
 
     Parameters
     ----------
     models
-        The classifiers: native ones and pipelines, or your own in Python.
-    beta
-        What the weight of a model is multiplied by at each mistake; 0 leaves the word to those with the fewest.
+        Classifiers: native ones, pipelines, or your own classes in Python.
+    mistake_factor
+        Factor that multiplies the weight of a model at each mistake. With 0, the models with the fewest mistakes
+        decide.
     forgetting
-        What the number of mistakes is multiplied by at each example.
+        Factor that multiplies the number of mistakes at each example.
     n_threads
-        Threads that share the models, None for one on each core. The result is the same.
+        Number of threads, None for one per core. The result does not depend on it.
 
     Examples
     --------
@@ -189,34 +190,36 @@ class WeightedMajority(_Several, ClassEnsemble):
     name = "ensemble.WeightedMajority"
     aliases = {"estimators": "models", "n_jobs": "n_threads"}
 
-    beta: float
+    mistake_factor: float
     forgetting: float
 
     def __init__(
         self,
         models: Sequence[Any],
-        beta: float = 0.5,
+        mistake_factor: float = 0.5,
         forgetting: float = 1.0,
         n_threads: int | None = 1,
     ) -> None:
-        self._make(models=unnamed(models), beta=beta, forgetting=forgetting, n_threads=n_threads)
+        self._make(
+            models=unnamed(models), mistake_factor=mistake_factor, forgetting=forgetting, n_threads=n_threads
+        )
 
     def _step(self, x: Features, y: Any, w: float) -> None:
         mistakes = self._state.memory.setdefault("mistakes", [0.0] * len(self))
-        for place, member in enumerate(self._state.members):
-            error = wrong(self._votes(place, x), y)
+        for index, member in enumerate(self._state.members):
+            error = wrong(self._votes(index, x), y)
             if error is not None:
-                member.hear(error, w)
-            mistakes[place] = mistakes[place] * self.forgetting + (1.0 if error is None else error) * w
-            self._teach(place, x, y, w)
+                member.record_error(error, w)
+            mistakes[index] = mistakes[index] * self.forgetting + (1.0 if error is None else error) * w
+            self._teach(index, x, y, w)
 
-    def _votes(self, place: int, x: Features) -> dict[Label, float]:
-        return _hard(super()._votes(place, x))
+    def _votes(self, index: int, x: Features) -> dict[Label, float]:
+        return _majority_vote(super()._votes(index, x))
 
     def _trust(self) -> list[float]:
         mistakes = self._state.memory.get("mistakes", [0.0] * len(self))
-        return [self.beta ** (count - min(mistakes)) for count in mistakes]
+        return [self.mistake_factor ** (count - min(mistakes)) for count in mistakes]
 
 
-#: As River and scikit-learn call it.
+#: The name in River and scikit-learn.
 VotingClassifier = Voting

@@ -1,4 +1,4 @@
-"""Hoeffding trees that mend themselves: the adaptive tree and the extremely fast decision tree."""
+"""Hoeffding trees that revise themselves: the adaptive tree and the extremely fast decision tree."""
 
 from __future__ import annotations
 
@@ -10,67 +10,68 @@ __all__ = ["ExtremelyFastDecisionTreeClassifier", "HoeffdingAdaptiveTreeClassifi
 
 
 class HoeffdingAdaptiveTreeClassifier(ReadableTree, Classifier):
-    """A Hoeffding tree that watches its errors and replaces subtrees that have become wrong (HAT).
+    """A Hoeffding tree that monitors the errors of its subtrees and replaces them when they grow (HAT).
 
-    Choose it where the world drifts and one tree is to be read or to be fast; `tree.HoeffdingTreeClassifier`
-    where it does not drift, a forest where accuracy is all.
+    Choose it under drift if a single, readable or fast tree is required; `tree.HoeffdingTreeClassifier` without
+    drift; a forest for the highest accuracy.
 
-    Every node has an ADWIN of the errors of the subtree below it. When errors rise, an alternate subtree begins to
-    grow from the examples that come there. It takes the node's place when it is better, and is given up when it is
-    worse, or no better after ten times `drift_window_threshold`. Until then it votes as well, with more weight the
-    less it errs, so that predictions follow a drift before anything is swapped.
+    Every node has an ADWIN of the errors of its subtree. When errors rise, an alternate subtree starts to grow
+    from the examples that reach the node. It replaces the subtree when it is significantly better, and is dropped
+    when it is worse, or no better after ten times `drift_window_threshold`. Until then it also votes, with a
+    weight that grows as its error falls, so that predictions follow a drift before a replacement.
 
-    `inspect()` gives the nodes, with the error, the length of its window and the alternate of each; how many
-    alternates have begun, were swapped in and dropped; and the latest 100 of these `"changes"`, each with the
-    errors and the bound that decided it.
+    `inspect()` returns the nodes, with the error, window length and alternate of each; the numbers of alternates
+    that were started, swapped in and dropped; and the latest 100 of these `"changes"`, each with the errors and
+    the bound that decided it.
 
     Parameters
     ----------
     grace_period
-        The weight of examples between attempts to split a leaf.
+        Weight of examples that a leaf receives between attempts to split it.
     delta
-        The chance that a split is not the best one; smaller means more caution.
+        Probability that the chosen split is not the best one, in Hoeffding's bound. Smaller values delay splits.
     tau
-        Below this value of the bound the best split is taken even if another is as good.
+        Split on the best feature despite a tie once Hoeffding's bound falls below this value.
     max_depth
-        Leaves this deep are not split; None for no limit.
+        Maximum depth of the tree; None for no limit.
     split_criterion
-        `"info_gain"`, `"gini"`, or `"hellinger"`, which is for rare classes.
+        Measure of the quality of a split: `"info_gain"`, `"gini"`, or `"hellinger"`, which suits rare classes.
     leaf_prediction
-        `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for whichever was right more often.
+        Prediction of a leaf: `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for the one with more
+        correct predictions so far.
     n_splits
-        The number of thresholds that are tried for each numeric feature.
+        Number of candidate thresholds for each numeric feature.
     splitter
-        What is kept of a numeric feature to split it: `"gaussian"`, a normal distribution for each class, which is
-        quick and small; `"histogram"`, for features that are far from normal within a class.
+        Statistics kept of a numeric feature: `"gaussian"`, a normal distribution for each class, which is fast and
+        small, or `"histogram"`, for features that are far from normal within a class.
     n_bins
-        The most bins of a histogram, between which a feature can be split.
+        Maximum number of bins in the histogram of a numeric feature. Splits lie between bins.
     bootstrap_sampling
-        Leaves learn each example with a weight drawn from the Poisson distribution of mean 1, or 1 where that is
-        0.
+        Learn each example with a random weight from the Poisson distribution of mean 1; a weight of 0 is replaced
+        by 1.
     drift_window_threshold
-        Both windows of errors must have more examples than this before an alternate subtree is judged.
-    adwin_delta
-        The chance of a false alarm of a node's ADWIN; larger means that alternates begin sooner.
+        Minimum number of examples in the error windows of a subtree and its alternate before they are compared.
+    adwin_significance
+        Significance level of the ADWIN of each node. Larger values start alternate subtrees sooner.
     switch_significance
-        The chance that an alternate subtree that is swapped in, or given up, is no better, or worse.
+        Significance level of the test that replaces a subtree by its alternate, or drops the alternate.
     binary_split
-        Split a nominal feature only into one value and the rest.
+        Split a nominal feature into one value and the rest only.
     min_branch_fraction
-        At least two branches of a split must have more than this share of the examples.
+        At least two branches of a split must receive more than this fraction of the examples.
     max_share_to_split
-        A leaf whose largest class has more than this share is not split.
+        Do not split a leaf whose majority class exceeds this fraction.
     merit_preprune
-        Whether not to split competes with the splits.
+        Compare each candidate split with not splitting.
     max_bytes
-        The most memory the tree may take, None for no limit. Leaves that promise least give up their statistics
-        and count classes only; without room no alternate begins.
+        Maximum memory of the tree in bytes, None for no limit. The least promising leaves discard their statistics
+        and count classes only; without memory, no alternate starts.
     seed
-        Of the random numbers of `bootstrap_sampling`.
+        Seed of the random weights of `bootstrap_sampling`.
 
     Examples
     --------
-    A concept that turns into another after 10,000 examples:
+    A concept that changes into another after 10,000 examples:
 
     >>> from millstream import evaluate, synth, tree
     >>> before, after = synth.Sine(seed=1), synth.Sine(classification_function=1, seed=2)
@@ -105,7 +106,7 @@ class HoeffdingAdaptiveTreeClassifier(ReadableTree, Classifier):
         n_bins: int = 64,
         bootstrap_sampling: bool = True,
         drift_window_threshold: int = 300,
-        adwin_delta: float = 0.002,
+        adwin_significance: float = 0.002,
         switch_significance: float = 0.05,
         binary_split: bool = False,
         min_branch_fraction: float = 0.01,
@@ -117,56 +118,58 @@ class HoeffdingAdaptiveTreeClassifier(ReadableTree, Classifier):
 
 
 class ExtremelyFastDecisionTreeClassifier(ReadableTree, Classifier):
-    """A decision tree that splits as soon as that is better than not to, and reconsiders its splits (EFDT).
+    """A decision tree that splits as soon as a split is better than none, and reevaluates its splits (EFDT).
 
-    Choose it where a Hoeffding tree is too slow to grow: it needs fewer examples until its first splits, and
-    comes to the tree that all the data would give. The price is time and memory: inner nodes go on gathering
-    statistics, and every split is reconsidered all the time. Where the world drifts choose
-    `tree.HoeffdingAdaptiveTreeClassifier`, which forgets; this tree's statistics are of the whole stream.
+    Choose it if a Hoeffding tree grows too slowly: it needs fewer examples until its first splits, and converges
+    to the tree that all the data would give. It takes more time and memory: inner nodes continue to gather
+    statistics, and every split is reevaluated regularly. Under drift choose
+    `tree.HoeffdingAdaptiveTreeClassifier`, which forgets; the statistics of this tree cover the whole stream.
 
-    A node on whose feature another has proved better is split anew, and its subtree begins again. A better
-    threshold of the same feature moves, and the branches stay. Where no split is as good as none, the node
+    When another feature becomes significantly better, the node is split on it and its subtree restarts. A better
+    threshold of the same feature is moved, and the branches stay. If no split is better than none, the node
     becomes a leaf again.
 
-    `inspect()` gives the nodes, with how often the split of each was reevaluated and changed; how many splits were
-    replaced, moved and killed; and the latest 100 of these `"changes"`, each with the merits and the bound that
-    decided it.
+    `inspect()` returns the nodes, with the number of reevaluations and changes of each split; the numbers of
+    splits that were replaced, moved and killed; and the latest 100 of these `"changes"`, each with the merits and
+    the bound that decided it.
 
     Parameters
     ----------
     grace_period
-        The weight of examples between attempts to split a leaf.
+        Weight of examples that a leaf receives between attempts to split it.
     delta
-        The chance that a split is no better than none, or than the one it replaces; smaller means more caution.
+        Probability that a split is not better than none, or than the one it replaces, in Hoeffding's bound.
+        Smaller values delay splits.
     tau
-        Below this value of the bound a leaf is split even if that has not proved better than not to, and a split
-        is replaced by one that is better by a fifth, and by a twentieth of this value.
+        Once Hoeffding's bound falls below this value, split a leaf on its best feature, and replace a split by one
+        that is better by a fifth and by a twentieth of this value.
     max_depth
-        Leaves this deep are not split; None for no limit.
+        Maximum depth of the tree; None for no limit.
     min_samples_reevaluate
-        The weight of examples between reconsiderations of a split. Larger is faster.
+        Weight of examples between reevaluations of a split. Larger values are faster.
     split_criterion
-        `"info_gain"`, `"gini"`, or `"hellinger"`, which is for rare classes.
+        Measure of the quality of a split: `"info_gain"`, `"gini"`, or `"hellinger"`, which suits rare classes.
     leaf_prediction
-        `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for whichever was right more often.
+        Prediction of a leaf: `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for the one with more
+        correct predictions so far.
     n_splits
-        The number of thresholds that are tried for each numeric feature.
+        Number of candidate thresholds for each numeric feature.
     splitter
-        What is kept of a numeric feature to split it: `"gaussian"`, a normal distribution for each class, which is
-        quick and small; `"histogram"`, for features that are far from normal within a class.
+        Statistics kept of a numeric feature: `"gaussian"`, a normal distribution for each class, which is fast and
+        small, or `"histogram"`, for features that are far from normal within a class.
     n_bins
-        The most bins of a histogram, between which a feature can be split.
+        Maximum number of bins in the histogram of a numeric feature. Splits lie between bins.
     binary_split
-        Split a nominal feature only into one value and the rest.
+        Split a nominal feature into one value and the rest only.
     min_branch_fraction
-        At least two branches of a split must have more than this share of the examples.
+        At least two branches of a split must receive more than this fraction of the examples.
     max_share_to_split
-        A leaf whose largest class has more than this share is not split.
+        Do not split a leaf whose majority class exceeds this fraction.
     merit_preprune
-        Whether a leaf is split only if that is better than not to, be it by little.
+        Split a leaf only if the split is better than none, however slightly.
     max_bytes
-        The most memory the tree may take, None for no limit. Leaves that promise least give up their statistics
-        and count classes only; where that is not enough, splits are not reconsidered any more.
+        Maximum memory of the tree in bytes, None for no limit. The least promising leaves discard their statistics
+        and count classes only; if that does not suffice, splits are no longer reevaluated.
 
     Examples
     --------

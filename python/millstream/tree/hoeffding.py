@@ -10,56 +10,58 @@ __all__ = ["HoeffdingTreeClassifier"]
 
 
 class HoeffdingTreeClassifier(ReadableTree, Classifier):
-    """A decision tree that grows from a stream and splits a leaf when Hoeffding's bound allows (VFDT).
+    """A decision tree that grows from a stream and splits a leaf when Hoeffding's bound is met (VFDT).
 
     Choose it for long streams in which classes are boxes of feature values rather than half-spaces: it needs no
-    scaling, takes numbers, text and missing values as they come, and what it has learned can be read. A leaf
-    predicts by naive Bayes where that has been right more often than the majority class, so it is good from the
-    first examples. If the world drifts, choose an adaptive tree or a forest.
+    scaling, accepts numbers, strings and missing values, and can be read. A leaf predicts by naive Bayes if that
+    has been right more often than the majority class, so predictions are good from the first examples. Under
+    drift, choose an adaptive tree or a forest.
 
-    Numbers are split at a threshold, nominal values into a branch for each (or one against the rest). A row whose
-    value is missing goes where most examples went when the split was made; a nominal value that a split has not
-    met gets a branch of its own when it is learned.
+    Numbers are split at a threshold, nominal values into one branch per value (or one against the rest). A row
+    with a missing value follows the majority of the examples at the time of the split. A nominal value that is new
+    to a split gets its own branch when it is learned.
 
-    Each leaf keeps statistics of every column and goes through all of them with each example, zeros as well, so
-    time and memory grow with the width of rows. Hashed text of 2**18 columns is for linear models; for a tree hash
-    it to fewer, such as `stream.read_vw(path, bits=10)`.
+    Each leaf keeps statistics of every column and updates all of them with each example, zeros included, so time
+    and memory grow with the width of rows. Hashed text with 2**18 columns is for linear models; for a tree, hash
+    it to fewer columns, such as `stream.read_vw(path, bits=10)`.
 
-    What it has learned can be seen: `draw()`, `rules()`, `to_frame()`, `splits()`, which says when and why each
-    split was made, `explain_one(x)` and `feature_importances`.
+    Inspect it with `draw()`, `rules()`, `to_frame()`, `splits()`, which lists when and why each split was made,
+    `explain_one(x)` and `feature_importances`.
 
     Parameters
     ----------
     grace_period
-        The weight of examples between attempts to split a leaf.
+        Weight of examples that a leaf receives between attempts to split it.
     delta
-        The chance that a split is not the best one; smaller means more caution.
+        Probability that the chosen split is not the best one, in Hoeffding's bound. Smaller values delay splits.
     tau
-        Below this value of the bound the best split is taken even if another is as good.
+        Split on the best feature despite a tie once Hoeffding's bound falls below this value.
     max_depth
-        Leaves this deep are not split; None for no limit.
+        Maximum depth of the tree; None for no limit.
     split_criterion
-        `"info_gain"`, `"gini"`, or `"hellinger"`, which is for rare classes.
+        Measure of the quality of a split: `"info_gain"`, `"gini"`, or `"hellinger"`, which suits rare classes.
     leaf_prediction
-        `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for whichever was right more often.
+        Prediction of a leaf: `"mc"` for the majority class, `"nb"` for naive Bayes, `"nba"` for the one with more
+        correct predictions so far.
     n_splits
-        The number of thresholds that are tried for each numeric feature.
+        Number of candidate thresholds for each numeric feature.
     splitter
-        What is kept of a numeric feature to split it: `"gaussian"`, a normal distribution for each class, which is
-        quick and small; `"histogram"`, for features that are far from normal within a class.
+        Statistics kept of a numeric feature: `"gaussian"`, a normal distribution for each class, which is fast and
+        small, or `"histogram"`, for features that are far from normal within a class.
     n_bins
-        The most bins of a histogram, between which a feature can be split.
+        Maximum number of bins in the histogram of a numeric feature. Splits lie between bins.
     binary_split
-        Split a nominal feature only into one value and the rest.
+        Split a nominal feature into one value and the rest only.
     min_branch_fraction
-        At least two branches of a split must have more than this share of the examples.
+        At least two branches of a split must receive more than this fraction of the examples.
     max_share_to_split
-        A leaf whose largest class has more than this share is not split.
+        Do not split a leaf whose majority class exceeds this fraction.
     merit_preprune
-        Whether not to split competes with the splits.
+        Compare each candidate split with not splitting.
     max_bytes
-        The most memory the tree may take, None for no limit. Leaves that promise least give up their statistics
-        and count classes only; they come back when they promise more than others. `inspect()` tells how many rest.
+        Maximum memory of the tree in bytes, None for no limit. The least promising leaves discard their statistics
+        and count classes only, until they become more promising than others. `inspect()` reports how many are
+        inactive.
 
     Examples
     --------

@@ -1,56 +1,62 @@
-"""Hoeffding trees for numbers: the plain one and the one that adapts."""
+"""Hoeffding trees for regression: the basic and the adaptive one."""
 
 from __future__ import annotations
 
 from millstream.base import Regressor
-from millstream.tree.readable import UNSUPPORTED_DETECTOR, UNSUPPORTED_OF_NUMBERS, ReadableTree, as_here
+from millstream.tree.readable import (
+    UNSUPPORTED_DETECTOR,
+    UNSUPPORTED_REGRESSION,
+    ReadableTree,
+    native_leaf_prediction,
+)
 
 __all__ = ["HoeffdingAdaptiveTreeRegressor", "HoeffdingTreeRegressor"]
 
 
 class HoeffdingTreeRegressor(ReadableTree, Regressor):
-    """A regression tree that grows from a stream, with means or linear models in its leaves (FIMT-DD).
+    """A regression tree that grows from a stream, with a mean or a linear model in each leaf (FIMT-DD).
 
-    Choose it where a number depends on features by steps and bends that no single line follows: it needs no
-    scaling, takes numbers, text and missing values as they come, and what it has learned can be read.
+    Choose it if the target is a piecewise function of the features: it needs no scaling, accepts numbers, strings
+    and missing values, and can be read.
 
-    A leaf is split where that reduces the variance of the target most, once Hoeffding's bound says that this is no
-    accident. A leaf predicts the mean of its targets, or by a linear model of the numeric features, or by
-    whichever of the two has had the smaller errors of late. Before anything was learned it predicts 0. What it has
-    learned can be seen: `draw()`, `rules()`, `to_frame()`, `splits()`, `explain_one(x)`, `feature_importances`.
+    A leaf is split on the feature that reduces the variance of the target most, once this is significant by
+    Hoeffding's bound. A leaf predicts the mean of its targets, or by a linear model of the numeric features, or by
+    the one of the two with the smaller recent errors. Without examples it predicts 0. Inspect it with `draw()`,
+    `rules()`, `to_frame()`, `splits()`, `explain_one(x)` and `feature_importances`.
 
-    Time and memory grow with the number of columns, zeros as well: see `tree.HoeffdingTreeClassifier`.
+    Time and memory grow with the number of columns, zeros included: see `tree.HoeffdingTreeClassifier`.
 
     Parameters
     ----------
     grace_period
-        The weight of examples between attempts to split a leaf.
+        Weight of examples that a leaf receives between attempts to split it.
     delta
-        The chance that a split is not the best one; smaller means more caution.
+        Probability that the chosen split is not the best one, in Hoeffding's bound. Smaller values delay splits.
     tau
-        Below this value of the bound the best split is taken even if another is as good.
+        Split on the best feature despite a tie once Hoeffding's bound falls below this value.
     max_depth
-        Leaves this deep are not split; None for no limit.
+        Maximum depth of the tree; None for no limit.
     leaf_prediction
-        `"mean"`, `"linear"` (River's `"model"`), or `"adaptive"` for whichever had smaller errors of late.
+        Prediction of a leaf: `"mean"`, `"linear"` (River's `"model"`), or `"adaptive"` for the one with the
+        smaller recent errors.
     n_bins
-        The most bins of the histogram of a numeric feature, between which it can be split.
+        Maximum number of bins in the histogram of a numeric feature. Splits lie between bins.
     learning_rate
-        The share of an error that one example takes away from a leaf's linear model.
+        Fraction of its error that a leaf's linear model corrects with one example.
     binary_split
-        Split a nominal feature only into one value and the rest.
+        Split a nominal feature into one value and the rest only.
     min_samples_split
-        At least two branches of a split must have this weight of examples.
+        Minimum weight of examples in at least two branches of a split.
     max_bytes
-        The most memory the tree may take, None for no limit. When it would be more, the leaves whose splits
-        promise least give up the statistics of features, and go on predicting and learning that; one that comes to
-        promise more takes the place of another. `inspect()` tells "bytes", "active_leaves" and "inactive_leaves".
+        Maximum memory of the tree in bytes, None for no limit. Beyond it, the least promising leaves discard the
+        statistics of features and only update their predictions, until they become more promising than others.
+        `inspect()` reports "bytes", "active_leaves" and "inactive_leaves".
 
     Notes
     -----
-    Where the paper keeps every value of a feature in a binary search tree, a histogram of bounded size stands here
-    (Ben-Haim and Tom-Tov), so that a leaf's memory does not grow with the stream. The linear model takes
-    normalised steps, and features as far as five deviations out.
+    The paper keeps every value of a feature in a binary search tree; here a histogram of bounded size (Ben-Haim
+    and Tom-Tov) is used, so that the memory of a leaf does not grow with the stream. The linear model uses
+    normalised steps, and features clipped at five standard deviations.
 
     Examples
     --------
@@ -67,7 +73,7 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
     """
 
     name = "tree.HoeffdingTreeRegressor"
-    unsupported = UNSUPPORTED_OF_NUMBERS
+    unsupported = UNSUPPORTED_REGRESSION
 
     def __init__(
         self,
@@ -87,7 +93,7 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
             delta=delta,
             tau=tau,
             max_depth=max_depth,
-            leaf_prediction=as_here(leaf_prediction),
+            leaf_prediction=native_leaf_prediction(leaf_prediction),
             n_bins=n_bins,
             learning_rate=learning_rate,
             binary_split=binary_split,
@@ -97,61 +103,63 @@ class HoeffdingTreeRegressor(ReadableTree, Regressor):
 
 
 class HoeffdingAdaptiveTreeRegressor(ReadableTree, Regressor):
-    """A regression tree that watches its errors and replaces subtrees that have become wrong.
+    """A regression tree that monitors the errors of its subtrees and replaces them when they grow.
 
-    Choose it where the world drifts and one tree is to be read or to be fast; `tree.HoeffdingTreeRegressor` where
-    it does not drift, `forest.ARFRegressor` where errors are all that matters.
+    Choose it under drift if a single, readable or fast tree is required; `tree.HoeffdingTreeRegressor` without
+    drift; `forest.ARFRegressor` for the smallest errors.
 
-    Every node has an ADWIN of the errors of the subtree below it. When errors rise, an alternate subtree begins to
-    grow from the examples that come there. It takes the node's place when it is better, and is given up when it is
-    worse, or no better after ten times `drift_window_threshold`. Until then it has a say as well, with more weight
-    the less it errs, so that predictions follow a drift before anything is swapped. What the windows are told is
-    where an absolute error lies among all those of the tree before: 0.5 at their mean, 0 and 1 three deviations
-    from it and beyond, so that the unit of the target does not matter.
+    Every node has an ADWIN of the errors of its subtree. When errors rise, an alternate subtree starts to grow
+    from the examples that reach the node. It replaces the subtree when it is significantly better, and is dropped
+    when it is worse, or no better after ten times `drift_window_threshold`. Until then it contributes to the
+    prediction, with a weight that grows as its error falls, so that predictions follow a drift before a
+    replacement. The windows receive the position of an absolute error among all previous errors of the tree: 0.5
+    at their mean, 0 and 1 at three standard deviations from it and beyond. The unit of the target therefore does
+    not matter.
 
-    `inspect()` gives the nodes, with the error, the length of its window and the alternate of each; how many
-    alternates have begun, were swapped in and dropped; and the latest 100 of these `"changes"`, each with the
-    errors and the bound that decided it. `draw()`, `rules()`, `to_frame()`, `splits()`, `explain_one(x)` and
-    `feature_importances` are as of every tree.
+    `inspect()` returns the nodes, with the error, window length and alternate of each; the numbers of alternates
+    that were started, swapped in and dropped; and the latest 100 of these `"changes"`, each with the errors and
+    the bound that decided it. `draw()`, `rules()`, `to_frame()`, `splits()`, `explain_one(x)` and
+    `feature_importances` work as for every tree.
 
     Parameters
     ----------
     grace_period
-        The weight of examples between attempts to split a leaf.
+        Weight of examples that a leaf receives between attempts to split it.
     delta
-        The chance that a split is not the best one; smaller means more caution.
+        Probability that the chosen split is not the best one, in Hoeffding's bound. Smaller values delay splits.
     tau
-        Below this value of the bound the best split is taken even if another is as good.
+        Split on the best feature despite a tie once Hoeffding's bound falls below this value.
     max_depth
-        Leaves this deep are not split; None for no limit.
+        Maximum depth of the tree; None for no limit.
     leaf_prediction
-        `"mean"`, `"linear"` (River's `"model"`), or `"adaptive"` for whichever had smaller errors of late.
+        Prediction of a leaf: `"mean"`, `"linear"` (River's `"model"`), or `"adaptive"` for the one with the
+        smaller recent errors.
     n_bins
-        The most bins of the histogram of a numeric feature, between which it can be split.
+        Maximum number of bins in the histogram of a numeric feature. Splits lie between bins.
     learning_rate
-        The share of an error that one example takes away from a leaf's linear model.
+        Fraction of its error that a leaf's linear model corrects with one example.
     bootstrap_sampling
-        Leaves learn each example with a weight drawn from the Poisson distribution of mean 1, or 1 where that is
-        0.
+        Learn each example with a random weight from the Poisson distribution of mean 1; a weight of 0 is replaced
+        by 1.
     drift_window_threshold
-        Both windows of errors must have more examples than this before an alternate subtree is judged.
-    adwin_delta
-        The chance of a false alarm of a node's ADWIN; larger means that alternates begin sooner.
+        Minimum number of examples in the error windows of a subtree and its alternate before they are compared.
+    adwin_significance
+        Significance level of the ADWIN of each node. Larger values start alternate subtrees sooner.
     switch_significance
-        The chance that an alternate subtree that is swapped in, or given up, is no better, or worse.
+        Significance level of the test that replaces a subtree by its alternate, or drops the alternate.
     binary_split
-        Split a nominal feature only into one value and the rest.
+        Split a nominal feature into one value and the rest only.
     min_samples_split
-        At least two branches of a split must have this weight of examples.
+        Minimum weight of examples in at least two branches of a split.
     max_bytes
-        The most memory the tree may take, None for no limit; see `tree.HoeffdingTreeRegressor`. Without room no
-        alternate begins.
+        Maximum memory of the tree in bytes, None for no limit; see `tree.HoeffdingTreeRegressor`. Without memory,
+        no alternate starts.
     seed
-        Of the random numbers of `bootstrap_sampling`.
+        Seed of the random weights of `bootstrap_sampling`.
 
     Examples
     --------
-    A function that turns into another after 10,000 examples:
+    A function that changes into another after 10,000 examples:
 
     >>> from millstream import evaluate, synth, tree
     >>> stream = synth.Friedman(drift_type="gra", position=(10_000, 15_000), seed=1)
@@ -168,7 +176,7 @@ class HoeffdingAdaptiveTreeRegressor(ReadableTree, Regressor):
     """
 
     name = "tree.HoeffdingAdaptiveTreeRegressor"
-    unsupported = {**UNSUPPORTED_OF_NUMBERS, **UNSUPPORTED_DETECTOR}
+    unsupported = {**UNSUPPORTED_REGRESSION, **UNSUPPORTED_DETECTOR}
 
     def __init__(
         self,
@@ -181,7 +189,7 @@ class HoeffdingAdaptiveTreeRegressor(ReadableTree, Regressor):
         learning_rate: float = 0.1,
         bootstrap_sampling: bool = True,
         drift_window_threshold: int = 300,
-        adwin_delta: float = 0.002,
+        adwin_significance: float = 0.002,
         switch_significance: float = 0.05,
         binary_split: bool = False,
         min_samples_split: float = 5.0,
@@ -193,12 +201,12 @@ class HoeffdingAdaptiveTreeRegressor(ReadableTree, Regressor):
             delta=delta,
             tau=tau,
             max_depth=max_depth,
-            leaf_prediction=as_here(leaf_prediction),
+            leaf_prediction=native_leaf_prediction(leaf_prediction),
             n_bins=n_bins,
             learning_rate=learning_rate,
             bootstrap_sampling=bootstrap_sampling,
             drift_window_threshold=drift_window_threshold,
-            adwin_delta=adwin_delta,
+            adwin_significance=adwin_significance,
             switch_significance=switch_significance,
             binary_split=binary_split,
             min_samples_split=min_samples_split,

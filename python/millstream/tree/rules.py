@@ -1,4 +1,4 @@
-"""A tree as rules: one for each leaf, with the conditions on a feature drawn together."""
+"""A tree as rules: one per leaf, with the conditions on a feature combined."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.tree.grown import Branch, Grown, Node, amount, class_name, feature_name, percent, plain, short
+from millstream.tree.structure import (
+    Branch,
+    Node,
+    TreeStructure,
+    amount,
+    class_name,
+    feature_name,
+    percent,
+    plain,
+    short,
+)
 
 __all__ = ["Condition", "Rule", "Rules", "rules_of"]
 
@@ -16,20 +26,20 @@ _MOST = 30
 
 @dataclass(frozen=True)
 class Condition:
-    """What a rule asks of one feature: bounds of a number, or nominal values."""
+    """The condition of a rule on one feature: bounds of a number, or nominal values."""
 
     feature: Any
     #: Numbers must be above the first and at most the second.
     above: float = -math.inf
     most: float = math.inf
-    #: The value a nominal feature must have, if any, and those that it must not have.
+    #: The required value of a nominal feature, if any, and excluded values.
     value: str | None = None
     other_than: tuple[str, ...] = ()
-    #: Whether a row without the feature comes here too.
+    #: Whether a missing value satisfies the condition.
     missing: bool = False
 
     def narrowed(self, branch: Branch) -> Condition:
-        """The same and one branch more."""
+        """The condition combined with one more branch."""
         above, most, value, other_than = self.above, self.most, self.value, self.other_than
         if branch.sign == "≤":
             most = min(most, branch.value)
@@ -61,17 +71,17 @@ class Condition:
 
 @dataclass(frozen=True)
 class Rule:
-    """One leaf: what leads to it, what it predicts, and how many examples it has received."""
+    """One leaf: its conditions, its prediction, and the weight of its examples."""
 
     conditions: tuple[Condition, ...]
-    #: The class of the largest weight in the leaf, or the mean; None where nothing has been learned.
+    #: The class with the largest weight in the leaf, or the mean; None without examples.
     prediction: Any
-    #: The share of that class, by the leaf's examples and by what its parent's split estimated for it; None for a
-    #: tree of numbers.
+    #: The fraction of that class among the leaf's examples and the estimates of its parent's split; None for a
+    #: regression tree.
     share: float | None
     #: The weight of the examples that the leaf has received.
     weight: float
-    #: The leaf's place in `to_frame()`.
+    #: The index of the leaf in `to_frame()`.
     node: int
 
     def __str__(self) -> str:
@@ -86,7 +96,7 @@ class Rule:
 
 
 class Rules(list[Rule]):
-    """The rules of a tree, those of most examples first. Printed, there is one to a line."""
+    """The rules of a tree, in descending order of examples; printed one per line."""
 
     def __repr__(self) -> str:
         more = len(self) - _MOST
@@ -96,14 +106,14 @@ class Rules(list[Rule]):
     __str__ = __repr__
 
 
-def rules_of(grown: Grown) -> Rules:
-    """A rule for each leaf."""
-    found = [_rule(grown, leaf, conditions) for leaf, conditions in _leaves(grown)]
+def rules_of(structure: TreeStructure) -> Rules:
+    """One rule per leaf."""
+    found = [_rule(structure, leaf, conditions) for leaf, conditions in _leaves(structure)]
     return Rules(sorted(found, key=lambda rule: -rule.weight))
 
 
-def _leaves(grown: Grown) -> Iterator[tuple[Node, dict[Any, Condition]]]:
-    waiting: list[tuple[Node, dict[Any, Condition]]] = [(grown.root, {})]
+def _leaves(structure: TreeStructure) -> Iterator[tuple[Node, dict[Any, Condition]]]:
+    waiting: list[tuple[Node, dict[Any, Condition]]] = [(structure.root, {})]
     while waiting:
         node, conditions = waiting.pop()
         if node.leaf:
@@ -111,10 +121,10 @@ def _leaves(grown: Grown) -> Iterator[tuple[Node, dict[Any, Condition]]]:
         for branch in reversed(node.branches):
             before = conditions.get(branch.feature) or Condition(branch.feature, missing=True)
             after = {**conditions, branch.feature: before.narrowed(branch)}
-            waiting.append((grown.nodes[branch.child], after))
+            waiting.append((structure.nodes[branch.child], after))
 
 
-def _rule(grown: Grown, leaf: Node, conditions: dict[Any, Condition]) -> Rule:
-    code = grown.code(leaf)
-    share = grown.share(leaf, code) if grown.of_classes and code is not None else None
-    return Rule(tuple(conditions.values()), grown.answer(leaf), share, leaf.weight, leaf.place)
+def _rule(structure: TreeStructure, leaf: Node, conditions: dict[Any, Condition]) -> Rule:
+    code = structure.code(leaf)
+    share = structure.share(leaf, code) if structure.of_classes and code is not None else None
+    return Rule(tuple(conditions.values()), structure.prediction(leaf), share, leaf.weight, leaf.index)

@@ -29,7 +29,7 @@ impl ClassCounts {
         Ok(())
     }
 
-    /// The most frequent class, the lowest code among equals.
+    /// The most frequent class; the lowest code in case of a tie.
     #[inline]
     pub fn majority(&self) -> Option<u32> {
         most(&self.counts)
@@ -51,7 +51,7 @@ impl ClassCounts {
         // Rounding is monotonic: a sum of some of the weights never exceeds the sum of all of them.
         let fit = loaded.counts.iter().all(|&count| count <= loaded.total);
         let sum: f64 = loaded.counts.iter().sum();
-        // Both sums are rounded at each example, in another order.
+        // Both sums are rounded at each example, in a different order.
         let fit = fit && (sum.is_infinite() || (sum - loaded.total).abs() <= 1e-3 * loaded.total);
         require(who, fit, "the counts do not add up to the total")?;
         Ok(loaded)

@@ -1,6 +1,6 @@
-//! The class that was most frequent so far, whatever the features.
+//! The most frequent class so far, regardless of the features.
 //!
-//! It is certain of it: probability 1 for that class. `baseline.Prior` gives the frequencies instead.
+//! It predicts probability 1 for that class; `baseline.Prior` predicts the frequencies instead.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;

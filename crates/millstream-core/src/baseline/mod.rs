@@ -1,4 +1,4 @@
-//! The simplest predictors, which any other must beat.
+//! Baselines: the simplest predictors, to compare others with.
 
 mod class_counts;
 pub mod majority_class;

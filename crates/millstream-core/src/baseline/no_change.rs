@@ -1,4 +1,4 @@
-//! The class of the last example: persistence, which is hard to beat where labels come in runs.
+//! The class of the last example: persistence, which is hard to beat if labels come in runs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -25,7 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct NoChange {
     last: Option<u32>,
-    /// Whether a class has come, by code.
+    /// Whether a class has appeared, by code.
     come: Vec<bool>,
 }
 
@@ -37,7 +37,7 @@ impl Part for NoChange {
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let loaded: Self = unpack(NAME, bytes)?;
         let known = |last: u32| loaded.come.get(last as usize).is_some_and(|&come| come);
-        require(NAME, loaded.last.map_or(loaded.come.is_empty(), known), "the last class never came")?;
+        require(NAME, loaded.last.map_or(loaded.come.is_empty(), known), "the last class is unknown")?;
         *self = loaded;
         Ok(())
     }

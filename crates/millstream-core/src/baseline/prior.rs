@@ -1,4 +1,4 @@
-//! Each class with the share it had so far, whatever the features.
+//! The class frequencies so far as probabilities, regardless of the features.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;

@@ -1,4 +1,4 @@
-//! The mean of the targets so far, whatever the features: n ← n + w, m ← m + (y − m) w/n.
+//! The mean of the targets so far, regardless of the features: n ← n + w, m ← m + (y − m) w/n.
 //!
 //! Before the first example it predicts 0.
 

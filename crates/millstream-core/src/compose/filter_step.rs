@@ -11,7 +11,7 @@ use crate::transformer::Transformer;
 #[derive(Clone)]
 pub struct FilterStep {
     filter: Box<dyn Learner<Anomalies>>,
-    /// Whether the last row that was learned is an anomaly.
+    /// Whether the last learned row is an anomaly.
     stops: bool,
 }
 
@@ -42,7 +42,7 @@ impl Part for FilterStep {
 
     fn abilities(&self) -> Abilities {
         let filter = self.filter.abilities();
-        // For the later steps alone, what is missing would stay so; but the detector may tell it from 0.
+        // For the later steps alone, missing values would stay missing; but the detector may distinguish them from 0.
         Abilities { missing_is_zero: false, keeps_missing: filter.missing_is_zero, ..filter }
     }
 

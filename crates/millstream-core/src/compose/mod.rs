@@ -11,7 +11,7 @@ use crate::fault::{Fault, Result};
 use crate::parameter::Arguments;
 use crate::schema::Name;
 
-/// The names of steps or parts: those that were given, else the last word of each one's own.
+/// The names of steps or components: the given ones, or the last word of each one's registry name.
 fn member_names(arguments: &Arguments<'_>, members: &str, count: usize) -> Result<Vec<String>> {
     if arguments.value("names")?.is_null() {
         let described = arguments.value(members)?.as_array().map_or(&[][..], Vec::as_slice);

@@ -1,9 +1,9 @@
-//! Steps one after the other: transformers, and perhaps a learner at the end.
+//! A sequence of steps: transformers, optionally followed by a learner.
 //!
-//! To predict, the row goes through each step as it is. To learn, each step first learns the row and then
-//! transforms it for the next, as in River: the learner sees the row scaled by moments that include it. If
-//! a later step refuses the example, the earlier ones take it back. An anomaly filter among the steps hands rows on as they
-//! are, and keeps the later steps from learning those that it calls anomalies.
+//! To predict, the row passes through each step without changing it. To learn, each step first learns the row and then
+//! transforms it for the next, as in River: the learner receives the row scaled by moments that include it. If a later
+//! step refuses the example, the earlier ones revert it. An anomaly filter among the steps passes rows on unchanged,
+//! and keeps the later steps from learning anomalies.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -28,15 +28,15 @@ const NAME: &str = "compose.Pipeline";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Wrapper,
-    words: "Steps one after the other: transformers, then perhaps a learner",
+    words: "A sequence of steps: transformers, optionally followed by a learner",
     parameters: &[
         Parameter::new(
             "steps",
             Kind::Parts(&Role::STEPS),
             Default::Required,
-            "the steps in order; all but the last are transformers or anomaly filters",
+            "steps in order; all but the last are transformers or anomaly filters",
         ),
-        Parameter::new("names", Kind::Optional(&Kind::Names), Default::Null, "a name for each step"),
+        Parameter::new("names", Kind::Optional(&Kind::Names), Default::Null, "name of each step"),
     ],
     build,
 };
@@ -46,11 +46,12 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     super::member_names(arguments, "steps", parts.len())?;
     let last = parts.pop().ok_or_else(|| Fault::value(format!("{NAME}: needs at least one step")))?;
     let mut steps = Vec::new();
-    for (place, part) in parts.into_iter().enumerate() {
+    for (index, part) in parts.into_iter().enumerate() {
         let step = match part {
             Built::Transformer(step) => Some(step),
-            // A pipeline that ends with a filter is none: it would hand on rows as they came to it, not as it judged them.
-            Built::AnomalyDetector(step) if arguments.value("steps")?[place]["name"] != NAME => {
+            // A pipeline that ends with a filter is not a filter itself: it would pass on the original rows, not the
+            // transformed ones that it scored.
+            Built::AnomalyDetector(step) if arguments.value("steps")?[index]["name"] != NAME => {
                 FilterStep::new(step).map(|step| Box::new(step) as Box<dyn Transformer>)
             }
             _ => None,
@@ -73,7 +74,7 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
         Built::Regressor(last) => Built::Regressor(Box::new(Pipeline::new(chain, last))),
         Built::AnomalyDetector(last) => Built::AnomalyDetector(Box::new(Pipeline::new(chain, last))),
         Built::Transformer(last) => Built::Transformer(Box::new(Pipeline::new(chain, last))),
-        _ => return Err(Fault::wrong_type(format!("{NAME}: steps are transformers and learners"))),
+        _ => return Err(Fault::wrong_type(format!("{NAME}: steps must be transformers or learners"))),
     })
 }
 
@@ -81,13 +82,13 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
 #[derive(Default)]
 struct Chain {
     steps: Vec<Box<dyn Transformer>>,
-    /// For steps that find features by name: what the pipeline's input was called at the last `bind`, and
-    /// the width of each step's output then.
+    /// For steps that select features by name: the names of the pipeline's input at the last `bind`, and the width of
+    /// each step's output then.
     input: Schema,
     widths: Vec<usize>,
-    /// Whether steps may stop a row: anomaly filters do.
+    /// Whether steps may stop a row, as anomaly filters do.
     filters: bool,
-    /// How many steps have learned the last row, where a filter stopped it.
+    /// The number of steps that learned the last row, if a filter stopped it.
     stopped: Option<usize>,
 }
 
@@ -102,16 +103,16 @@ impl Clone for Chain {
     }
 }
 
-/// What leads back to the transformers at a savepoint.
+/// The state of the transformers at a savepoint.
 #[derive(Clone)]
 struct ChainSavepoint {
-    /// Of each step a copy; none if the step records what it overwrites.
+    /// A copy of each step; none if the step records what it overwrites.
     copies: Vec<Option<Box<dyn Transformer>>>,
     input: Schema,
     widths: Vec<usize>,
 }
 
-/// Carry a row through `steps` and hand the result to `last`.
+/// Pass a row through `steps` and its result to `last`.
 fn through<R>(
     steps: &[Box<dyn Transformer>],
     x: Row<'_>,
@@ -141,19 +142,19 @@ fn check_through(steps: &[Box<dyn Transformer>], x: Row<'_>, scratch: &mut Scrat
 
 type Last<'a> = dyn FnMut(Row<'_>, Option<&Schema>, &mut Scratch) -> Result<()> + 'a;
 
-/// What `learn_through` needs beside the row.
+/// The arguments of `learn_through` besides the row.
 struct Example<'a> {
     y: Truth,
     w: f64,
     scratch: &'a mut Scratch,
-    /// Learn with the last step; a schema is given if its features have new names to bind.
+    /// Learn with the last step; with a schema if its features have new names to bind.
     last: &'a mut Last<'a>,
-    /// How many steps are left where a filter stopped the row.
+    /// The number of remaining steps, if a filter stopped the row.
     left: Option<usize>,
 }
 
-/// Let each of `steps` learn and transform, then the last; all or nothing. `widths` is empty unless some
-/// step finds features by name: then a step that has begun to write new features makes the next one bind.
+/// Let each of `steps` learn and transform, then the last, atomically. `widths` is empty unless some step selects
+/// features by name: then a step that writes new features for the first time makes the next one bind.
 fn learn_through(
     steps: &mut [Box<dyn Transformer>],
     widths: &mut [usize],
@@ -195,7 +196,7 @@ fn learn_through(
 }
 
 impl Chain {
-    /// The one transformer, if there is just one, which is no filter, and no step goes by names.
+    /// The single transformer, if there is just one, it is no filter, and no step uses names.
     #[inline]
     fn alone(&mut self) -> Option<&mut dyn Transformer> {
         match self.steps.as_mut_slice() {
@@ -204,12 +205,12 @@ impl Chain {
         }
     }
 
-    /// Whether learning changes nothing about what the steps write.
+    /// Whether learning does not change the output of the steps.
     fn is_frozen(&self) -> bool {
         self.steps.iter().all(|step| step.is_frozen())
     }
 
-    /// The schema behind the steps.
+    /// The schema after the steps.
     fn output(&self, input: &Schema) -> Schema {
         self.steps.iter().fold(input.clone(), |schema, step| step.output(&schema))
     }
@@ -243,7 +244,7 @@ impl Chain {
     }
 }
 
-/// Fewer rows than this go one by one: a batch keeps a copy of the transformers.
+/// Batches shorter than this are processed row by row: a batch keeps a copy of the transformers.
 const FEWEST_ROWS: usize = 16;
 
 #[derive(Clone)]
@@ -259,7 +260,7 @@ struct State {
     steps: Vec<ByteBuf>,
 }
 
-/// What the kinds of pipelines share: the last step, whatever its role, as a component.
+/// What all kinds of pipelines share: the last step, of any role, as a component.
 trait AsPart {
     fn as_part(&self) -> &dyn Part;
     fn as_part_mut(&mut self) -> &mut dyn Part;
@@ -283,7 +284,7 @@ impl AsPart for Box<dyn Transformer> {
     }
 }
 
-/// What a pipeline can do: what its last step can, as far as the steps before it let that through.
+/// The abilities of a pipeline: those of its last step, as far as the steps before preserve them.
 fn abilities(chain: &Chain, last: Abilities) -> Abilities {
     let mut all = last;
     for step in chain.steps.iter().rev().map(|step| step.abilities()) {
@@ -364,7 +365,7 @@ impl<Last: AsPart> Pipeline<Last> {
 }
 
 impl<Last: AsPart + Clone> Pipeline<Last> {
-    /// The last step for the features that the step before it names, where it was given others that are orthonormal.
+    /// The last step in terms of the features of the step before, if it received an orthonormal basis instead.
     fn last_in_named_features(&self) -> Result<Last> {
         let mut last = self.last.clone();
         let basis = self.chain.steps.last().and_then(|step| step.basis());
@@ -446,7 +447,7 @@ impl<Last: AsPart + Boxed + Clone + Send + Sync> Part for Pipeline<Last> {
             twin.load(bytes)?;
             twin.bind(&theirs);
             step.bind(&ours);
-            // What a basis writes depends on which inputs it was given first, and in which order.
+            // The output of a basis depends on the order of its first inputs.
             let fixed = twin.is_frozen() && theirs.names().eq(ours.names());
             match (step.is_stateless(), fixed && step.is_frozen()) {
                 (true, _) => step.merge_state(bytes, &theirs, &ours)?,
@@ -521,16 +522,16 @@ impl Boxed for Box<dyn Transformer> {
     }
 }
 
-/// What became of a row in front of the last step.
+/// The result of the steps before the last one for a row.
 enum Passed {
     Through,
-    /// A step has begun to write other features, so the next ones must be bound first: nothing was learned.
+    /// A step writes new features, so the next ones must be bound first: nothing was learned.
     Grown,
 }
 
 impl Chain {
     /// Let every step learn a row and transform it to `after`, and before that transform the asked row to `before`, if
-    /// that is wanted. After a fault nothing is learned.
+    /// requested. After a fault nothing is learned.
     #[allow(clippy::too_many_arguments)]
     fn step(
         &mut self,
@@ -602,8 +603,8 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
         done
     }
 
-    /// Transform the rows of a batch, then let the last step take them together. Returns how many were done before one
-    /// was refused or has features that steps must be bound to.
+    /// Transform the rows of a batch, then pass them to the last step together. Returns the number of rows before one
+    /// that was refused or has features that steps must be bound to.
     fn step_together(
         &mut self,
         batch: &Batch<'_, T>,
@@ -612,7 +613,7 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
         scratch: &mut Scratch,
     ) -> usize {
         let n = batch.len();
-        // Where learning does not change what the steps write, a row is predicted as it is learned.
+        // If learning does not change the output of the steps, a row is predicted as it is learned.
         let frozen = self.chain.is_frozen() && batch.asked.is_none();
         let stateless = self.chain.steps.iter().all(|step| step.is_stateless());
         let start = (!stateless).then(|| self.chain.clone());
@@ -640,7 +641,7 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
             false => self.last.step_batch(&together, want, out, scratch),
         };
         if let (true, Some(start)) = (done < reached, start) {
-            // The transformers have learned rows that the last step has not: back, and again up to there.
+            // The transformers have learned rows that the last step has not: revert, and learn again up to there.
             self.chain = start;
             for (row, out) in after.iter_mut().enumerate().take(done) {
                 let example = (T::truth(batch.truths[row]), batch.weight(row));
@@ -672,7 +673,7 @@ impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
         self.learn_all(x, T::truth(y), w, scratch, |last, z, scratch| last.learn(z, y, w, scratch))
     }
 
-    /// The last step's own `step` where a row is transformed the same before and after it is learned.
+    /// The `step` of the last step, if a row is transformed the same before and after learning.
     fn step(
         &mut self,
         x: Row<'_>,
@@ -725,7 +726,7 @@ impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
         while done < batch.len() {
             done += self.step_together(&batch.slice(done, batch.len()), want, out, scratch);
             if done < batch.len() {
-                // The row that stopped it goes by itself.
+                // The row that stopped the batch is processed on its own.
                 let one = self.step_each(&batch.slice(done, done + 1), want, out, scratch);
                 if one == 0 {
                     break;

@@ -1,7 +1,7 @@
-//! Some features and not others: `Select` keeps what it names, `Drop` leaves it out.
+//! Feature selection: `Select` keeps the matching features, `Drop` discards them.
 //!
-//! Features are named one by one, by a pattern, or by kind; one of them is enough. The features that are kept
-//! come out in the order in which they were first learned, each in its place for good.
+//! A feature matches by name, by pattern or by kind; one of these suffices. The kept features keep the order in which
+//! they were first learned, and an index that never changes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,33 +12,33 @@ use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch};
-use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
-/// No place was given out.
+/// A feature without an index.
 const NONE: u32 = u32::MAX;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("names", Kind::Optional(&Kind::Names), DefaultValue::Null, "features by name"),
+    Parameter::new("names", Kind::Optional(&Kind::Names), DefaultValue::Null, "names of features"),
     Parameter::new(
         "kind",
         Kind::Optional(&Kind::Choice(&["number", "nominal"])),
         DefaultValue::Null,
-        "all features of a kind",
+        "features of this kind",
     ),
     Parameter::new(
         "pattern",
         Kind::Optional(&Kind::Text),
         DefaultValue::Null,
-        "all features whose name fits; * stands for any text, ? for any one character",
+        "features whose name matches this pattern; * matches any string, ? any single character",
     ),
 ];
 
 pub static SELECT: Declaration = Declaration {
     name: "compose.Select",
     role: Role::Transformer,
-    words: "Keeps some features: by name, by kind, by pattern",
+    words: "Selects features by name, kind or pattern",
     parameters: PARAMETERS,
     build: |arguments| build(arguments, "compose.Select", true),
 };
@@ -46,7 +46,7 @@ pub static SELECT: Declaration = Declaration {
 pub static DROP: Declaration = Declaration {
     name: "compose.Drop",
     role: Role::Transformer,
-    words: "Leaves some features out: by name, by kind, by pattern",
+    words: "Discards features by name, kind or pattern",
     parameters: PARAMETERS,
     build: |arguments| build(arguments, "compose.Drop", false),
 };
@@ -84,10 +84,10 @@ struct Selection {
     names: Vec<Name>,
     kind: Option<FeatureKind>,
     pattern: Option<Vec<char>>,
-    /// By slot: whether the name or the pattern names it.
+    /// By slot: whether the name or the pattern matches.
     named: Vec<bool>,
     state: State,
-    /// The slot behind each place; derived from the state.
+    /// The slot at each output index; derived from the state.
     chosen: Vec<u32>,
     undo: Undo,
     at_savepoint: Option<Undo>,
@@ -95,11 +95,12 @@ struct Selection {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
-    /// By slot: the place in the output.
-    places: Vec<u32>,
+    /// By slot: the index in the output.
+    #[serde(rename = "places")]
+    indices: Vec<u32>,
 }
 
-/// What it takes to revert the last `learn`, or to return to a savepoint.
+/// What is needed to revert the last `learn`, or to return to a savepoint.
 #[derive(Clone, Copy, Debug, Default)]
 struct Undo {
     width: usize,
@@ -109,9 +110,9 @@ struct Undo {
 impl Selection {
     fn revert(&mut self, undo: Undo) {
         for slot in self.chosen.drain(undo.chosen..) {
-            self.state.places[slot as usize] = NONE;
+            self.state.indices[slot as usize] = NONE;
         }
-        self.state.places.truncate(undo.width);
+        self.state.indices.truncate(undo.width);
     }
 
     fn wanted(&self, slot: usize, kind: FeatureKind) -> bool {
@@ -120,30 +121,30 @@ impl Selection {
             (true, None) => named,
             (true, Some(wanted)) => named || kind == wanted,
             (false, None) => !named,
-            // While its kind is not known, it cannot be said whether a feature stays.
+            // A feature of unknown kind cannot be selected yet.
             (false, Some(unwanted)) => !named && kind != unwanted && kind != FeatureKind::Unknown,
         }
     }
 
-    /// Slots that are wanted and have no place yet.
+    /// Matching slots without an output index.
     fn fresh<'a>(
         &'a self,
         width: usize,
         kind: impl Fn(usize) -> FeatureKind + 'a,
     ) -> impl Iterator<Item = u32> + 'a {
-        // By name alone, a slot that was looked at once is decided.
-        let from = if self.kind.is_none() { self.state.places.len() } else { 0 };
+        // By name alone, a slot is decided once.
+        let from = if self.kind.is_none() { self.state.indices.len() } else { 0 };
         (from..width)
             .filter(move |&slot| {
-                self.state.places.get(slot).is_none_or(|&place| place == NONE) && self.wanted(slot, kind(slot))
+                self.state.indices.get(slot).is_none_or(|&index| index == NONE) && self.wanted(slot, kind(slot))
             })
             .map(|slot| slot as u32)
     }
 
-    fn chosen_from(places: &[u32]) -> Vec<u32> {
-        let mut pairs: Vec<(u32, u32)> = (0..places.len() as u32)
-            .map(|slot| (places[slot as usize], slot))
-            .filter(|(place, _)| *place != NONE)
+    fn chosen_from(indices: &[u32]) -> Vec<u32> {
+        let mut pairs: Vec<(u32, u32)> = (0..indices.len() as u32)
+            .map(|slot| (indices[slot as usize], slot))
+            .filter(|(index, _)| *index != NONE)
             .collect();
         pairs.sort_unstable();
         pairs.into_iter().map(|(_, slot)| slot).collect()
@@ -157,7 +158,7 @@ fn kind_in(x: Row<'_>) -> impl Fn(usize) -> FeatureKind + '_ {
     }
 }
 
-/// Whether `text` fits a pattern of `*` and `?`: on a mismatch, the last star takes one character more.
+/// Whether `text` matches a pattern of `*` and `?`: after a mismatch, the last star takes one character more.
 fn fits(pattern: &[char], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);
@@ -190,9 +191,10 @@ impl Part for Selection {
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(self.who, bytes)?;
-        let chosen = Self::chosen_from(&state.places);
-        let in_order = chosen.iter().enumerate().all(|(place, &slot)| state.places[slot as usize] == place as u32);
-        require(self.who, in_order, "a place is out of order")?;
+        let chosen = Self::chosen_from(&state.indices);
+        let in_order =
+            chosen.iter().enumerate().all(|(index, &slot)| state.indices[slot as usize] == index as u32);
+        require(self.who, in_order, "an index is out of order")?;
         self.state = state;
         self.chosen = chosen;
         self.undo = Undo::default();
@@ -204,7 +206,7 @@ impl Part for Selection {
     }
 
     fn savepoint(&mut self) -> bool {
-        self.at_savepoint = Some(Undo { width: self.state.places.len(), chosen: self.chosen.len() });
+        self.at_savepoint = Some(Undo { width: self.state.indices.len(), chosen: self.chosen.len() });
         true
     }
 
@@ -220,7 +222,7 @@ impl Part for Selection {
 
     fn memory(&self) -> usize {
         std::mem::size_of::<Self>()
-            + (self.state.places.capacity() + self.chosen.capacity()) * 4
+            + (self.state.indices.capacity() + self.chosen.capacity()) * 4
             + self.named.capacity()
             + self.names.len() * 64
     }
@@ -241,16 +243,16 @@ impl Part for Selection {
         self.named = schema.names().map(named).collect();
     }
 
-    /// What it keeps goes by name and kind alone: there is nothing to fold in but places for features that are new.
+    /// The selection depends on names and kinds only: merging adds output indices for new features.
     fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, ours: &Schema) -> Result<()> {
         self.bind(ours);
         let fresh: Vec<u32> = self.fresh(ours.len(), |slot| ours.kinds()[slot]).collect();
-        self.state.places.resize(self.state.places.len().max(ours.len()), NONE);
+        self.state.indices.resize(self.state.indices.len().max(ours.len()), NONE);
         for slot in fresh {
-            self.state.places[slot as usize] = self.chosen.len() as u32;
+            self.state.indices[slot as usize] = self.chosen.len() as u32;
             self.chosen.push(slot);
         }
-        self.undo = Undo { width: self.state.places.len(), chosen: self.chosen.len() };
+        self.undo = Undo { width: self.state.indices.len(), chosen: self.chosen.len() };
         Ok(())
     }
 
@@ -268,8 +270,8 @@ impl Transformer for Selection {
                 let fresh = self.fresh(width, kind_in(x)).count();
                 out.sparse(self.chosen.len() + fresh);
                 for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
-                    match self.state.places.get(slot as usize) {
-                        Some(&place) if place != NONE => out.push(place, value),
+                    match self.state.indices.get(slot as usize) {
+                        Some(&index) if index != NONE => out.push(index, value),
                         _ => {
                             if let Some(at) = self.fresh(width, kind_in(x)).position(|fresh| fresh == slot) {
                                 out.push((self.chosen.len() + at) as u32, value);
@@ -292,9 +294,9 @@ impl Transformer for Selection {
                     out.iter_mut().zip(slots()).for_each(|(out, slot)| *out = values[slot as usize]);
                 } else {
                     let (numbers, kinds) = out.mixed(count);
-                    for (place, slot) in slots().enumerate().filter(|(_, slot)| (*slot as usize) < width) {
-                        numbers[place] = values[slot as usize];
-                        kinds[place] = kind(slot as usize);
+                    for (index, slot) in slots().enumerate().filter(|(_, slot)| (*slot as usize) < width) {
+                        numbers[index] = values[slot as usize];
+                        kinds[index] = kind(slot as usize);
                     }
                 }
             }
@@ -302,14 +304,14 @@ impl Transformer for Selection {
     }
 
     fn learn(&mut self, x: Row<'_>, _y: Truth, _w: f64, scratch: &mut Scratch) -> Result<()> {
-        self.undo = Undo { width: self.state.places.len(), chosen: self.chosen.len() };
+        self.undo = Undo { width: self.state.indices.len(), chosen: self.chosen.len() };
         let mut fresh = scratch.take_indices();
         fresh.extend(self.fresh(x.width(), kind_in(x)));
-        if x.width() > self.state.places.len() {
-            self.state.places.resize(x.width(), NONE);
+        if x.width() > self.state.indices.len() {
+            self.state.indices.resize(x.width(), NONE);
         }
         for &slot in &fresh {
-            self.state.places[slot as usize] = self.chosen.len() as u32;
+            self.state.indices[slot as usize] = self.chosen.len() as u32;
             self.chosen.push(slot);
         }
         scratch.give_indices(fresh);
@@ -367,7 +369,7 @@ mod tests {
         let before = select.save().unwrap();
         let kinds = [Number, Number, Nominal];
         select.learn(Row::Mixed(&[5.0, 2.0, 0.0], &kinds), Truth::None, 1.0, &mut scratch).unwrap();
-        // Slot 1 was known first and has place 0, slot 0 has place 1.
+        // Slot 1 was learned first and has index 0, slot 0 has index 1.
         let mut out = RowBuffer::default();
         select.transform(Row::Mixed(&[5.0, 2.0, 0.0], &kinds), &mut out, &mut scratch);
         let Row::Plain(z) = out.row() else { panic!() };

@@ -1,8 +1,8 @@
-//! Several transformers side by side: the features of all of them.
+//! Several transformers side by side, whose features are concatenated.
 //!
-//! Each part learns and transforms the same row. A feature of a part gets its place in the union when it is
-//! first learned, and keeps it; places are given out part by part. A name that is taken gets the part's name
-//! in front. If one part refuses an example, those before it take it back.
+//! Each component learns and transforms the same row. A feature gets its index in the union when it is first learned,
+//! component by component, and keeps it. A name that is taken already is prefixed with the name of the component. If
+//! one component refuses an example, the previous ones revert it.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -14,30 +14,30 @@ use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Extracted, Part};
 use crate::row::{Row, RowBuffer, Scratch};
-use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
 const NAME: &str = "compose.Union";
-/// Unions narrower than this are written out in full, then seen to be plain; wider ones may become sparse.
+/// Unions narrower than this are written densely; wider ones may become sparse.
 const SPARSE_FROM: usize = 64;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Transformers side by side: the features of all of them",
+    words: "Transformers side by side, whose features are concatenated",
     parameters: &[
         Parameter::new(
             "parts",
             Kind::Parts(&[Role::Transformer]),
             DefaultValue::Required,
-            "the transformers, each given the same row",
+            "transformers, which all receive the same row",
         ),
         Parameter::new(
             "names",
             Kind::Optional(&Kind::Names),
             DefaultValue::Null,
-            "a name for each part, put before a feature's name that is taken",
+            "name of each transformer, the prefix of feature names that are taken already",
         ),
     ],
     build,
@@ -48,26 +48,26 @@ fn build(arguments: &Arguments<'_>) -> Result<Built> {
     for part in arguments.parts("parts")? {
         match part {
             Built::Transformer(part) => parts.push(part),
-            _ => return Err(Fault::wrong_type(format!("{NAME}: parts are transformers"))),
+            _ => return Err(Fault::wrong_type(format!("{NAME}: parts must be transformers"))),
         }
     }
     if parts.is_empty() {
         return Err(Fault::value(format!("{NAME}: needs at least one part")));
     }
     let names = super::member_names(arguments, "parts", parts.len())?;
-    let places = vec![Vec::new(); parts.len()];
+    let indices = vec![Vec::new(); parts.len()];
     let undo = Vec::with_capacity(parts.len());
-    Ok(Built::Transformer(Box::new(Union { parts, names, places, width: 0, undo })))
+    Ok(Built::Transformer(Box::new(Union { parts, names, indices, width: 0, undo })))
 }
 
 struct Union {
     parts: Vec<Box<dyn Transformer>>,
     names: Vec<String>,
-    /// Of each part: the place of each of its features.
-    places: Vec<Vec<u32>>,
-    /// How many places were given out.
+    /// For each component: the index of each of its features.
+    indices: Vec<Vec<u32>>,
+    /// The number of features so far.
     width: u32,
-    /// How many features each part had before the last `learn`.
+    /// The number of features of each component before the last `learn`.
     undo: Vec<usize>,
 }
 
@@ -76,7 +76,7 @@ impl Clone for Union {
         Union {
             parts: self.parts.iter().map(|part| part.duplicate()).collect(),
             names: self.names.clone(),
-            places: self.places.clone(),
+            indices: self.indices.clone(),
             width: self.width,
             undo: self.undo.clone(),
         }
@@ -86,18 +86,19 @@ impl Clone for Union {
 #[derive(Serialize, Deserialize)]
 struct State {
     parts: Vec<ByteBuf>,
-    places: Vec<Vec<u32>>,
+    #[serde(rename = "places")]
+    indices: Vec<Vec<u32>>,
 }
 
-/// Where the features of a part go that have no place yet: behind all that have one.
+/// Assigns indices to features that have none yet: after all existing ones.
 #[derive(Clone, Copy)]
 struct Beyond(usize);
 
 impl Beyond {
-    /// The place of feature `at` of a part with these places.
-    fn place(&mut self, places: &[u32], at: usize) -> usize {
-        match places.get(at) {
-            Some(&place) => place as usize,
+    /// The index of feature `at` of a component with these indices.
+    fn index(&mut self, indices: &[u32], at: usize) -> usize {
+        match indices.get(at) {
+            Some(&index) => index as usize,
             None => {
                 self.0 += 1;
                 self.0 - 1
@@ -106,17 +107,17 @@ impl Beyond {
     }
 }
 
-/// A row on its way to being whole.
-struct Whole {
+/// Collects the features of all components in a row.
+struct OutputBuilder {
     beyond: Beyond,
     plain: bool,
     written: usize,
 }
 
-impl Whole {
-    fn add(&mut self, row: Row<'_>, places: &[u32], out: &mut RowBuffer) {
+impl OutputBuilder {
+    fn add(&mut self, row: Row<'_>, indices: &[u32], out: &mut RowBuffer) {
         let mut put = |at: usize, value: f64, kind: FeatureKind| {
-            out.put(self.beyond.place(places, at), value, kind);
+            out.put(self.beyond.index(indices, at), value, kind);
             self.written += 1;
             self.plain &= kind == FeatureKind::Number && !value.is_nan();
         };
@@ -145,35 +146,36 @@ impl Whole {
 }
 
 impl Union {
-    /// Write every part's row into a mixed one; see that it is plain if it is.
+    /// Write the features of all components to a mixed row, and make it plain if possible.
     fn transform_in_full(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) {
         let mut buffer = scratch.take_row();
-        let mut whole = Whole { beyond: Beyond(self.width as usize), plain: true, written: 0 };
+        let mut output = OutputBuilder { beyond: Beyond(self.width as usize), plain: true, written: 0 };
         out.mixed(self.width as usize);
-        for (part, places) in self.parts.iter().zip(&self.places) {
+        for (part, indices) in self.parts.iter().zip(&self.indices) {
             part.transform(x, &mut buffer, scratch);
-            whole.add(buffer.row(), places, out);
+            output.add(buffer.row(), indices, out);
         }
         scratch.give_row(buffer);
-        whole.finish(out);
+        output.finish(out);
     }
 
-    /// List what the parts give, if some part is sparse and all is numbers; false if it is not so.
+    /// Write the features of all components to a sparse row; false if no component is sparse, or if not all features
+    /// are numbers.
     fn transform_sparse(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch) -> bool {
         let mut buffer = scratch.take_row();
         let mut beyond = Beyond(self.width as usize);
         let (mut fits, mut sparse_parts, mut written) = (true, 0, 0);
         out.sparse(self.width as usize);
-        for (part, places) in self.parts.iter().zip(&self.places) {
+        for (part, indices) in self.parts.iter().zip(&self.indices) {
             part.transform(x, &mut buffer, scratch);
             match buffer.row() {
-                Row::Plain(values) if values.len() <= places.len() => {
-                    values.iter().zip(places).for_each(|(&value, &place)| out.push(place, value));
+                Row::Plain(values) if values.len() <= indices.len() => {
+                    values.iter().zip(indices).for_each(|(&value, &index)| out.push(index, value));
                     written += values.len();
                 }
-                Row::Sparse(sparse) if sparse.width <= places.len() => {
+                Row::Sparse(sparse) if sparse.width <= indices.len() => {
                     for (&at, &value) in sparse.indices.iter().zip(sparse.values) {
-                        out.push(beyond.place(places, at as usize) as u32, value);
+                        out.push(beyond.index(indices, at as usize) as u32, value);
                     }
                     written += sparse.width;
                     sparse_parts += 1;
@@ -193,17 +195,17 @@ impl Union {
     }
 
     fn give_places(&mut self, part: usize, width: usize) {
-        let places = &mut self.places[part];
-        while places.len() < width {
-            places.push(self.width);
+        let indices = &mut self.indices[part];
+        while indices.len() < width {
+            indices.push(self.width);
             self.width += 1;
         }
     }
 
     fn take_back_places(&mut self) {
-        for (places, &before) in self.places.iter_mut().zip(&self.undo) {
-            self.width -= (places.len() - before) as u32;
-            places.truncate(before);
+        for (indices, &before) in self.indices.iter_mut().zip(&self.undo) {
+            self.width -= (indices.len() - before) as u32;
+            indices.truncate(before);
         }
         self.undo.clear();
     }
@@ -212,23 +214,23 @@ impl Union {
 impl Part for Union {
     fn save(&self) -> Result<Vec<u8>> {
         let parts = self.parts.iter().map(|part| part.save().map(ByteBuf::from)).collect::<Result<_>>()?;
-        pack(&State { parts, places: self.places.clone() })
+        pack(&State { parts, indices: self.indices.clone() })
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let state: State = unpack(NAME, bytes)?;
         let count = self.parts.len();
-        require(NAME, state.parts.len() == count && state.places.len() == count, "parts are missing")?;
-        let mut seen = vec![false; state.places.iter().map(Vec::len).sum()];
-        for &place in state.places.iter().flatten() {
-            let fresh = seen.get_mut(place as usize).is_some_and(|seen| !std::mem::replace(seen, true));
-            require(NAME, fresh, "a place is out of order")?;
+        require(NAME, state.parts.len() == count && state.indices.len() == count, "parts are missing")?;
+        let mut seen = vec![false; state.indices.iter().map(Vec::len).sum()];
+        for &index in state.indices.iter().flatten() {
+            let fresh = seen.get_mut(index as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+            require(NAME, fresh, "an index is out of order")?;
         }
         for (part, bytes) in self.parts.iter_mut().zip(&state.parts) {
             part.load(bytes)?;
         }
         self.width = seen.len() as u32;
-        self.places = state.places;
+        self.indices = state.indices;
         self.undo.clear();
         Ok(())
     }
@@ -243,7 +245,7 @@ impl Part for Union {
 
     fn abilities(&self) -> Abilities {
         let all = self.parts.iter().map(|part| part.abilities()).reduce(Abilities::and).unwrap_or_default();
-        // Several components write what is missing to slots of their own, in an order that depends on what came first.
+        // Several components write missing values to slots of their own, in an order that depends on the first rows.
         Abilities { keeps_missing: false, ..all }
     }
 
@@ -252,8 +254,8 @@ impl Part for Union {
     }
 
     fn memory(&self) -> usize {
-        let places: usize = self.places.iter().map(|places| 24 + places.capacity() * 4).sum();
-        std::mem::size_of::<Self>() + places + self.parts.iter().map(|part| part.memory()).sum::<usize>()
+        let indices: usize = self.indices.iter().map(|indices| 24 + indices.capacity() * 4).sum();
+        std::mem::size_of::<Self>() + indices + self.parts.iter().map(|part| part.memory()).sum::<usize>()
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
@@ -290,7 +292,7 @@ impl Transformer for Union {
         let mut buffer = scratch.take_row();
         for at in 0..self.parts.len() {
             self.parts[at].transform(x, &mut buffer, scratch);
-            self.undo.push(self.places[at].len());
+            self.undo.push(self.indices[at].len());
             self.give_places(at, buffer.row().width());
         }
         scratch.give_row(buffer);
@@ -311,7 +313,7 @@ impl Transformer for Union {
             return Ok(());
         }
         let mut buffer = scratch.take_row();
-        let mut whole = Whole { beyond: Beyond(self.width as usize), plain: true, written: 0 };
+        let mut output = OutputBuilder { beyond: Beyond(self.width as usize), plain: true, written: 0 };
         out.mixed(self.width as usize);
         self.undo.clear();
         for at in 0..self.parts.len() {
@@ -321,13 +323,13 @@ impl Transformer for Union {
                 self.take_back_places();
                 return Err(fault);
             }
-            self.undo.push(self.places[at].len());
+            self.undo.push(self.indices[at].len());
             self.give_places(at, buffer.row().width());
-            whole.beyond = Beyond(self.width as usize);
-            whole.add(buffer.row(), &self.places[at], out);
+            output.beyond = Beyond(self.width as usize);
+            output.add(buffer.row(), &self.indices[at], out);
         }
         scratch.give_row(buffer);
-        whole.finish(out);
+        output.finish(out);
         Ok(())
     }
 
@@ -336,10 +338,10 @@ impl Transformer for Union {
         self.take_back_places();
     }
 
-    /// Once the last row has brought no new features.
+    /// If the last row has added no features.
     fn is_frozen(&self) -> bool {
         let settled = self.undo.len() == self.parts.len()
-            && self.undo.iter().zip(&self.places).all(|(&before, places)| before == places.len());
+            && self.undo.iter().zip(&self.indices).all(|(&before, indices)| before == indices.len());
         settled && self.parts.iter().all(|part| part.is_frozen())
     }
 
@@ -347,19 +349,19 @@ impl Transformer for Union {
         let outputs: Vec<Schema> = self.parts.iter().map(|part| part.output(input)).collect();
         let mut features: Vec<Option<(usize, usize)>> = vec![None; self.width as usize];
         let mut beyond = Beyond(self.width as usize);
-        for (number, (output, places)) in outputs.iter().zip(&self.places).enumerate() {
+        for (number, (output, indices)) in outputs.iter().zip(&self.indices).enumerate() {
             for at in 0..output.len() {
-                let place = beyond.place(places, at);
-                if place >= features.len() {
-                    features.resize(place + 1, None);
+                let index = beyond.index(indices, at);
+                if index >= features.len() {
+                    features.resize(index + 1, None);
                 }
-                features[place] = Some((number, at));
+                features[index] = Some((number, at));
             }
         }
         let mut schema = Schema::default();
-        for (place, feature) in features.into_iter().enumerate() {
+        for (index, feature) in features.into_iter().enumerate() {
             let Some((number, at)) = feature else {
-                schema.push_unique(Name::Text(format!("feature_{place}").into()), FeatureKind::Number);
+                schema.push_unique(Name::Text(format!("feature_{index}").into()), FeatureKind::Number);
                 continue;
             };
             let name = outputs[number].name(at);
@@ -405,7 +407,7 @@ mod tests {
         schema.push(&"x".into(), FeatureKind::Number);
         let names: Vec<String> = union.output(&schema).names().map(|name| name.text()).collect();
         assert_eq!(names, ["x", "MaxAbsScaler_x"]);
-        // Learning and transforming at once is the same.
+        // Learning and transforming in one call gives the same.
         let mut fused = union.duplicate();
         let (mut at_once, row) = (RowBuffer::default(), Row::Plain(&[7.0, 1.0]));
         fused.learn_and_transform(row, Truth::None, 1.0, &mut at_once, &mut scratch).unwrap();
@@ -415,7 +417,7 @@ mod tests {
         assert_eq!((a, fused.save().unwrap()), (b, union.save().unwrap()));
         fused.undo();
         assert_eq!(fused.save().unwrap(), before);
-        // The first part overflows nothing, the range of the second example does.
+        // The first component does not overflow; the range of the second example does.
         union.learn(Row::Plain(&[f64::MAX]), Truth::None, 1.0, &mut scratch).unwrap();
         let before = union.save().unwrap();
         assert!(union.learn(Row::Plain(&[f64::MIN]), Truth::None, 1.0, &mut scratch).is_err());

@@ -1,14 +1,14 @@
-//! Online boosting: what a member gets wrong counts more for the next.
+//! Online boosting: rows that a member misclassifies weigh more for the next member.
 //!
 //! Oza, N. C. and Russell, S. (2001), "Online bagging and boosting", Artificial Intelligence and Statistics, figure 2. A
-//! row comes with λ = 1. Each member learns it k times, k from the Poisson distribution of mean λ, and is asked then: if
+//! row comes with λ = 1. Each member learns it k times, k from the Poisson distribution of mean λ, and predicts it then: if
 //! it is right, λ is added to its λˢᶜ and λ ← λ N / (2 λˢᶜ), else to its λˢʷ and λ ← λ N / (2 λˢʷ), where N = λˢᶜ + λˢʷ.
-//! Votes weigh log((1 - ε) / ε), ε = λˢʷ / N, and nothing for ε above one half. As in `bagging`, a row is learned once
+//! Votes have the weight log((1 - ε) / ε), ε = λˢʷ / N, and 0 for ε above one half. As in `bagging`, a row is learned once
 //! with k times its weight. k is drawn for a λ of 100 at most: after a million rows, λ may be half a million.
 //!
-//! Members are a chain: each needs what the one before it makes of λ, at the same row. But not more than that: so a member
-//! still goes through a whole chunk, with the λ of each row that the one before has written. Several threads work on a
-//! chunk in stages: in each, a member is one part of the chunk behind the one before it.
+//! Members form a chain: each needs the λ that the previous one computed for the same row, and nothing else. A member
+//! therefore still processes a whole batch, with the λ of each row as written by the previous member. Several threads work
+//! in stages: in each stage, a member is one section of the batch behind the previous one.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -26,7 +26,7 @@ use crate::schema::Schema;
 use crate::task::{Classes, Task};
 
 use super::bagging::{CLASSIFIER, N_MODELS, SEED};
-use super::combined::{Ensemble, Rule};
+use super::combined::{Ensemble, EnsembleRule};
 use super::engine::{Coupling, Member, MemberOutput};
 use super::learner::MemberLearner;
 use super::poisson::{count, LARGEST_MEAN};
@@ -36,22 +36,22 @@ use super::vote_shares::VoteShares;
 
 const NAME: &str = "ensemble.AdaBoost";
 const PURPOSE: u64 = 0x626f_6f73_7400;
-/// The least error, so that a member that was never wrong has a weight that can be written down.
+/// The smallest error, so that a member without mistakes has a finite weight.
 const LEAST: f64 = 1e-10;
-/// Beyond it a λ is taken for this: only sums with weights near the largest numbers get there.
+/// The largest λ; only weights near the largest numbers exceed it.
 const LARGEST: f64 = 1e15;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "Online boosting: rows that a member gets wrong count more for the next",
+    words: "Online boosting: rows that a model misclassifies weigh more for the next model",
     parameters: &[CLASSIFIER, N_MODELS, SEED, N_THREADS],
     build: |arguments| {
         let model = arguments.learner::<Classes>("model")?;
         let seed = arguments.integer("seed")? as u64;
-        let member = |place: usize| Boosted {
+        let member = |index: usize| Boosted {
             learner: model.clone(),
-            random: Random::new(seed, PURPOSE + place as u64),
+            random: Random::new(seed, PURPOSE + index as u64),
             right: 0.0,
             wrong: 0.0,
             record: Record::default(),
@@ -94,7 +94,7 @@ impl Boosted {
         ((1.0 - error) / error).ln().max(0.0)
     }
 
-    /// What λ becomes, once it is known whether the member is right.
+    /// The λ for the next member, given whether this one is right.
     fn pass_on(&mut self, lambda: f64, right: bool, w: f64) -> f64 {
         let sum = if right { &mut self.right } else { &mut self.wrong };
         *sum = (*sum + lambda * w).min(f64::MAX / 4.0);
@@ -244,7 +244,7 @@ impl Coupling<Boosted> for Chain {
     }
 }
 
-impl Rule<Boosted> for Chain {
+impl EnsembleRule<Boosted> for Chain {
     fn name(&self) -> &'static str {
         NAME
     }

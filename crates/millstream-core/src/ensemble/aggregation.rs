@@ -1,4 +1,4 @@
-//! How the numbers of members become one: their mean, weighted by the trust in each, or the median of those that have any
+//! Combines the numbers that members predict: their mean, weighted by trust, or the median of those with a positive
 //! weight.
 
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
@@ -11,7 +11,7 @@ pub const AGGREGATION: Parameter = Parameter::new(
     "aggregation",
     Kind::Choice(&["mean", "median"]),
     DefaultValue::Text("mean"),
-    "how the numbers of members are combined",
+    "how the predictions of the models are combined",
 );
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Aggregation {
         }
     }
 
-    /// Combine numbers, whose order is lost; finite if they are. Weights are not negative, some are positive.
+    /// Combine numbers, and reorder them; finite if they are. Weights are not negative, and some are positive.
     pub fn of(self, numbers: &mut [f64], weights: &[f64]) -> f64 {
         match self {
             Aggregation::Mean => {
@@ -40,9 +40,9 @@ impl Aggregation {
             }
             Aggregation::Median => {
                 let mut count = 0;
-                for place in 0..numbers.len() {
-                    if weights[place] > 0.0 {
-                        numbers[count] = numbers[place];
+                for index in 0..numbers.len() {
+                    if weights[index] > 0.0 {
+                        numbers[count] = numbers[index];
                         count += 1;
                     }
                 }

@@ -1,12 +1,12 @@
-//! A member of a bagged ensemble, and how a member is replaced.
+//! A member of a bagged ensemble, and its replacement.
 //!
-//! How often a member learns each row is drawn ahead, one uniform number for each row, whatever becomes of it.
+//! The number of times a member learns each row is drawn ahead, from one uniform number per row in any case.
 //!
-//! Where each member has a detector of change (Bifet et al., 2009 and 2010), the member whose estimated error is the
-//! largest is replaced by a new one after a row at which any detector finds that an error has grown. That couples the
-//! members, but only the one that is replaced, and only from that row on: the others go on as they would. So a chunk is
-//! gone through as if nothing were found, and if something was, the replaced member goes through the rows after it again,
-//! as the new one that it is by then. Nothing is restored, and what a row says is what the loop over rows says.
+//! With a drift detector per member (Bifet et al., 2009 and 2010), the member with the largest estimated error is
+//! replaced after a row at which any detector finds that an error has grown. That couples the members, but only affects
+//! the replaced one, and only from that row on. So a batch is processed as if nothing were found; if something was, the
+//! replaced member processes the later rows again, as the new one that it is then. Nothing is restored, and the result
+//! equals that of a loop over rows.
 
 use std::sync::Arc;
 
@@ -26,27 +26,27 @@ use crate::part::{Abilities, Part};
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 
-use super::combined::Rule;
-use super::engine::{Coupling, Member, MemberOutput, Slot};
+use super::combined::EnsembleRule;
+use super::engine::{Coupling, Member, MemberOutput, MemberSlot};
 use super::learner::{MemberLearner, Truth};
 use super::poisson::Poisson;
 use super::record::Record;
 
-/// Tells the members' numbers from others of the same seed.
+/// Separates the members' random numbers from others of the same seed.
 pub const PURPOSE: u64 = 0x6261_6700;
 
-/// How often a member learns a row.
+/// The number of times a member learns a row.
 #[derive(Clone, Debug)]
 pub enum Resampling {
-    /// As often as the distribution says.
+    /// A draw from the distribution.
     Poisson(Poisson),
-    /// Once more than that.
+    /// One more than a draw.
     AtLeastOnce(Poisson),
-    /// Once, unless that is 0.
+    /// Once, unless the draw is 0.
     AtMostOnce(Poisson),
     /// Once with probability 1/2.
     Half,
-    /// Once where the member is wrong; else with probability e / (1 - e), where e is its estimated error.
+    /// Once if the member is wrong; otherwise with probability e / (1 - e), where e is its estimated error.
     Mistakes,
 }
 
@@ -65,7 +65,7 @@ impl Resampling {
 pub struct Detector(pub Box<dyn DriftDetector>);
 
 impl Detector {
-    /// That of a parameter; none for null.
+    /// The detector in a parameter; none for null.
     pub fn given(arguments: &Arguments<'_>, name: &str) -> Result<Option<Self>> {
         if arguments.value(name)?.is_null() {
             return Ok(None);
@@ -76,9 +76,9 @@ impl Detector {
         }
     }
 
-    /// The same for those who look at changes alone.
+    /// The same detector without warnings.
     pub fn without_warnings(mut self) -> Self {
-        self.0.forgo_warnings();
+        self.0.disable_warnings();
         self
     }
 }
@@ -124,7 +124,7 @@ struct State {
 #[derive(Clone)]
 pub struct Bag<L> {
     name: &'static str,
-    /// A learner that has learned nothing, and its detector if there is one, for those who are replaced.
+    /// An unlearned learner, and its detector if there is one, for replacements.
     learner: L,
     detector: Option<Detector>,
     max_classes: usize,
@@ -140,9 +140,9 @@ pub fn members<L: MemberLearner>(
     max_classes: usize,
 ) -> Result<(Vec<Bagged<L>>, Bag<L>)> {
     let (seed, resampling) = (arguments.integer("seed")? as u64, Arc::new(resampling));
-    let member = |place: usize| Bagged {
-        learner: learner.placed(seed, place),
-        random: Random::new(seed, PURPOSE + place as u64),
+    let member = |index: usize| Bagged {
+        learner: learner.placed(seed, index),
+        random: Random::new(seed, PURPOSE + index as u64),
         resampling: resampling.clone(),
         detector: detector.clone(),
         record: Record::default(),
@@ -154,7 +154,7 @@ pub fn members<L: MemberLearner>(
 }
 
 impl<L: MemberLearner> Bagged<L> {
-    /// Begin anew, with the same random numbers to come.
+    /// Restart, and continue the random numbers.
     fn renew(&mut self, bag: &Bag<L>) {
         match self.at_savepoint.as_deref_mut() {
             Some(AtSavepoint { learner: at_savepoint @ None, .. }) => {
@@ -188,7 +188,7 @@ impl<L: MemberLearner> Bagged<L> {
         output.errors[row] = detector.estimation();
     }
 
-    /// Row by row, where a vote decides whether a row is learned.
+    /// Row by row, for members whose vote decides whether a row is learned.
     fn process_by_mistakes(
         &mut self,
         batch: &Batch<'_, L::Task>,
@@ -198,8 +198,8 @@ impl<L: MemberLearner> Bagged<L> {
     ) -> Option<(usize, Fault)> {
         let stride = output.stride;
         for row in from..batch.len() {
-            let (place, w) = (row * stride..(row + 1) * stride, batch.weight(row));
-            self.learner.vote(batch.rows.at(row), &mut output.votes[place], scratch);
+            let (index, w) = (row * stride..(row + 1) * stride, batch.weight(row));
+            self.learner.vote(batch.rows.at(row), &mut output.votes[index], scratch);
             let wrong = L::error(output.votes(row), batch.truths[row]).is_none_or(|error| error > 0.0);
             let error = self.detector.as_ref().map_or(0.0, |detector| detector.0.estimation());
             let learned = wrong || output.draws[row] * (1.0 - error) < error;
@@ -353,7 +353,7 @@ impl<L: MemberLearner> Part for Bagged<L> {
 }
 
 impl<L: MemberLearner> Coupling<Bagged<L>> for Bag<L> {
-    fn couple(&self, slots: &mut [Slot<Bagged<L>>], batch: &Batch<'_, L::Task>, scratch: &mut Scratch) {
+    fn couple(&self, slots: &mut [MemberSlot<Bagged<L>>], batch: &Batch<'_, L::Task>, scratch: &mut Scratch) {
         if self.detector.is_none() {
             return;
         }
@@ -363,9 +363,9 @@ impl<L: MemberLearner> Coupling<Bagged<L>> for Bag<L> {
             let reached = slots.iter().map(|slot| slot.reached(batch)).min().unwrap_or(0);
             let Some(row) = calls.min().filter(|&row| row < reached) else { return };
             let mut worst = 0;
-            for (place, slot) in slots.iter().enumerate() {
+            for (index, slot) in slots.iter().enumerate() {
                 if slot.output.errors[row] > slots[worst].output.errors[row] {
-                    worst = place;
+                    worst = index;
                 }
             }
             let slot = &mut slots[worst];
@@ -377,7 +377,7 @@ impl<L: MemberLearner> Coupling<Bagged<L>> for Bag<L> {
     }
 }
 
-impl<L: MemberLearner> Rule<Bagged<L>> for Bag<L> {
+impl<L: MemberLearner> EnsembleRule<Bagged<L>> for Bag<L> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -453,7 +453,7 @@ mod tests {
         learner
     }
 
-    /// Two members that learn every row once: one says the last class, the other the most frequent one.
+    /// Two members that learn every row once: one predicts the last class, the other the most frequent one.
     fn team() -> (Members<Bagged<Box<dyn Learner<Classes>>>>, Bag<Box<dyn Learner<Classes>>>) {
         let detector = Some(Detector(Box::new(Third::default())));
         let member = |name: &str| Bagged {
@@ -472,9 +472,10 @@ mod tests {
 
     #[test]
     fn the_worst_is_replaced_by_hand_and_in_any_chunks() {
-        // The first says nothing of row 0, then 0, 0, 1, 0: errors 0, 1, 1, at rows 1 to 3. The second says 0 of all:
-        // errors 0, 1, 0. Both are told their third number at row 3, where the first's mean has grown from 1/2 to 2/3 and
-        // the second's fell. So the first, with 2/3 against 1/3, begins anew: it says nothing of row 4, then 1.
+        // The first predicts nothing for row 0, then 0, 0, 1, 0: errors 0, 1, 1, at rows 1 to 3. The second always
+        // predicts 0: errors 0, 1, 0. Both detectors receive their third number at row 3, where the first mean has
+        // grown from 1/2 to 2/3 and the second has fallen. So the first, with 2/3 against 1/3, restarts: it predicts
+        // nothing for row 4, then 1.
         let truths = [0, 0, 1, 0, 1, 1];
         let weights = [1.0; 6];
         let (mut whole, bag) = team();

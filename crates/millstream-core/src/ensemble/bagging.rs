@@ -1,8 +1,8 @@
 //! Online bagging: each member learns each row k times, where k is from the Poisson distribution of mean 1.
 //!
 //! Oza, N. C. and Russell, S. (2001), "Online bagging and boosting", Artificial Intelligence and Statistics, figure 1.
-//! Where the paper learns a row k times, here it is learned once with k times its weight: for learners of sums that is
-//! the same, and a member costs no more than it does alone.
+//! The paper learns a row k times; here it is learned once with k times its weight. For learners of sums both are equal,
+//! and a member costs no more than it does alone.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
@@ -20,14 +20,14 @@ pub const N_MODELS: Parameter = Parameter::new(
     "n_models",
     Kind::Integer { low: 1, high: 10_000 },
     DefaultValue::Integer(10),
-    "the number of members",
+    "number of models in the ensemble",
 );
 
 pub const SEED: Parameter = Parameter::new(
     "seed",
     Kind::Integer { low: 0, high: i64::MAX },
     DefaultValue::Integer(1),
-    "of the random numbers; each member has its own",
+    "seed of the random numbers; each model has its own generator",
 );
 
 pub const fn poisson_rate(default: f64) -> Parameter {
@@ -35,7 +35,7 @@ pub const fn poisson_rate(default: f64) -> Parameter {
         "poisson_rate",
         Kind::Float(Bounds::new(0.0, false, LARGEST_MEAN, true)),
         DefaultValue::Float(default),
-        "how often a member learns a row on average",
+        "mean number of times a model learns each row",
     )
 }
 
@@ -43,20 +43,20 @@ pub const CLASSIFIER: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::Classifier]),
     DefaultValue::Part("tree.HoeffdingTreeClassifier"),
-    "the classifier that each member is",
+    "classifier to copy for each member",
 );
 
 pub const REGRESSOR: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::Regressor]),
     DefaultValue::Part("tree.HoeffdingTreeRegressor"),
-    "the regressor that each member is",
+    "regressor to copy for each member",
 );
 
 pub static BAGGING: Declaration = Declaration {
     name: "ensemble.Bagging",
     role: Role::Classifier,
-    words: "Online bagging: members that learn each row a random number of times, and vote",
+    words: "Online bagging: classifiers that learn each row a random number of times, and vote",
     parameters: &[CLASSIFIER, N_MODELS, poisson_rate(1.0), SEED, N_THREADS],
     build: |arguments| {
         let model = arguments.learner::<Classes>("model")?;
@@ -70,7 +70,7 @@ pub static BAGGING: Declaration = Declaration {
 pub static BAGGING_REGRESSOR: Declaration = Declaration {
     name: "ensemble.BaggingRegressor",
     role: Role::Regressor,
-    words: "Online bagging: members that learn each row a random number of times, averaged",
+    words: "Online bagging: the average of regressors that learn each row a random number of times",
     parameters: &[REGRESSOR, N_MODELS, poisson_rate(1.0), AGGREGATION, SEED, N_THREADS],
     build: |arguments| {
         let model = arguments.learner::<Numbers>("model")?;
@@ -105,11 +105,11 @@ mod tests {
         for y in classes {
             model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
         }
-        // A member that learned class 1 with weights of sum b, and class 0 with those of sum a, says b / (a + b); the
+        // A member that learned class 1 with weights of sum b, and class 0 with those of sum a, predicts b / (a + b); the
         // two are averaged. The weights are the counts at the uniform numbers of each member's own generator.
         let poisson = Poisson::new(1.0);
-        let share = |place: u64| {
-            let mut random = Random::new(5, super::super::bagged::PURPOSE + place);
+        let share = |index: u64| {
+            let mut random = Random::new(5, super::super::bagged::PURPOSE + index);
             let mut sums = [0.0; 2];
             classes.iter().for_each(|&y| sums[y as usize] += poisson.at(random.unit()));
             sums[1] / (sums[0] + sums[1])

@@ -16,15 +16,15 @@ use crate::task::Task;
 use super::engine::{Coupling, Member, Members};
 use super::threads;
 
-/// The most votes in the outputs of a batch: with many members or classes, batches are cut.
+/// The largest number of votes in the outputs of a batch: with many members or classes, batches are shorter.
 const MOST_VOTES: usize = 1 << 21;
 /// Rows that a thread predicts at a time.
 const PIECE: usize = 64;
 
 /// What the members of an ensemble have in common.
-pub trait Rule<M: Member>: Coupling<M> + Clone + Send + Sync + 'static {
+pub trait EnsembleRule<M: Member>: Coupling<M> + Clone + Send + Sync + 'static {
     fn name(&self) -> &'static str;
-    /// The weights of votes, given the trust that each member reports. If none has any weight, all have the same.
+    /// The weights of votes, given the trust that each member reports. If no member has any weight, all weigh the same.
     fn balance(&self, trust: &mut [f64]) {
         if trust.iter().all(|&trust| trust == 0.0) {
             trust.fill(1.0);
@@ -37,21 +37,21 @@ pub trait Rule<M: Member>: Coupling<M> + Clone + Send + Sync + 'static {
     fn unlearned_mut(&mut self) -> Option<&mut dyn Part> {
         None
     }
-    /// What the ensemble can do, given what its members can do.
+    /// The abilities of the ensemble, given those of its members.
     fn abilities(&self, members: Abilities) -> Abilities {
         members
     }
-    /// The description of the members' learner, where the ensemble's own has none.
+    /// The description of the members' learner, if the ensemble's own description has none.
     fn member_description(&self) -> Option<Json> {
         None
     }
-    /// Where the members differ in what they are made of: the index of each in the description.
+    /// If the members have different descriptions: the index of each in the ensemble's.
     fn inspect(&self, _report: &mut serde_json::Map<String, Json>) {}
 }
 
 /// How the votes of members become a prediction.
 pub trait Combine<T: Task>: Clone + Send + Sync + 'static {
-    /// How many votes a row has, when these truths come next.
+    /// Number of votes per row, when these truths come next.
     fn stride(&self, truths: &[T::Truth]) -> usize;
     /// Combine the votes of members, each with its weight. `numbers` is a buffer.
     fn combine<'v>(
@@ -75,7 +75,7 @@ pub trait Combine<T: Task>: Clone + Send + Sync + 'static {
     }
 }
 
-/// The rows of a batch, given how many votes there are for each.
+/// Number of rows of a batch, given the number of votes per row.
 pub fn batch_rows(members: usize, stride: usize) -> usize {
     (MOST_VOTES / (members * stride).max(1)).max(1)
 }
@@ -114,12 +114,12 @@ impl Buffers {
     }
 }
 
-impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
+impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
     pub fn new(members: Vec<M>, rule: R, combination: C, threads: usize) -> Self {
         Ensemble { members: Members::new(members, threads), rule, combination, at_savepoint: None }
     }
 
-    /// Combine the outputs of members for a row of the last batch, as it was asked for.
+    /// Combine the outputs of the members for a row of the last batch, as it was asked.
     fn combine_outputs(
         &self,
         row: usize,
@@ -151,7 +151,7 @@ impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
         self.rule.balance(trust);
     }
 
-    /// Learn one row, and predict it first if that is wanted.
+    /// Learn one row, and predict it first if requested.
     fn one(
         &mut self,
         x: Row<'_>,
@@ -210,7 +210,7 @@ impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Ensemble<M, R, C> {
     }
 }
 
-impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Part for Ensemble<M, R, C> {
+impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Part for Ensemble<M, R, C> {
     fn save(&self) -> Result<Vec<u8>> {
         let members = self.members.iter().map(|member| member.save().map(ByteBuf::from));
         pack(&State { classes: self.combination.save(), members: members.collect::<Result<_>>()? })
@@ -304,7 +304,7 @@ impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Part for Ensemble<M, R, C> {
     }
 }
 
-impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Learner<M::Task> for Ensemble<M, R, C> {
+impl<M: Member, R: EnsembleRule<M>, C: Combine<M::Task>> Learner<M::Task> for Ensemble<M, R, C> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut <M::Task as Task>::Prediction, scratch: &mut Scratch) {
         let (mut buffers, stride) = (Buffers::take(scratch), self.combination.stride(&[]));
         self.poll(&Rows::One(x), stride, &mut buffers, scratch);
@@ -357,7 +357,7 @@ impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Learner<M::Task> for Ensemble<M
         from
     }
 
-    /// As a member of another ensemble it takes rows together too, and so uses its threads.
+    /// As a member of another ensemble it also takes whole batches, and so uses its threads.
     fn vote_batch(
         &mut self,
         batch: &Batch<'_, M::Task>,
@@ -369,7 +369,7 @@ impl<M: Member, R: Rule<M>, C: Combine<M::Task>> Learner<M::Task> for Ensemble<M
         let (mut prediction, mut buffers) = (M::Task::take(scratch), Buffers::take(scratch));
         let (mut from, mut refused) = (0, None);
         while from < batch.len() && refused.is_none() {
-            // A row of weight 0 is predicted and not learned, so it goes by itself.
+            // A row of weight 0 is predicted and not learned, so it is processed on its own.
             let weightless = |row: usize| batch.weight(row) == 0.0;
             let end = (from + most).min(batch.len());
             let to = (from..end).find(|&row| weightless(row)).unwrap_or(end).max(from + 1);

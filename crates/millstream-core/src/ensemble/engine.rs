@@ -1,16 +1,15 @@
-//! Takes members through rows: each by itself through a whole batch, on as many threads as are asked for.
+//! Passes rows to members: each member processes a whole batch, on the requested number of threads.
 //!
-//! A member depends on the rows, on its own random generator and on its own detectors, and on no other member. So a
-//! batch is processed member by member and not row by row, which keeps a member in the caches, and threads take the
-//! next member when they are free. The votes of each member at each row are kept in its `MemberOutput` and combined
-//! afterwards, row by row, in the order of members: bit for bit what the loop over rows gives, for any number of threads
-//! and any batches.
+//! A member depends on the rows, its own random generator and its own detectors, and on no other member. So a batch is
+//! processed member by member and not row by row, which keeps a member in the caches, and a free thread takes the next
+//! member. The votes of each member at each row are kept in its `MemberOutput` and combined afterwards, row by row, in
+//! the order of members. The result is bit-identical to a loop over rows, for any number of threads and any batches.
 //!
 //! An algorithm that couples its members does so in a `Coupling`, which sees all outputs after the batch and sends
 //! single members through some of its rows again.
 //!
-//! A row that one member refuses must leave none of them changed, and members cannot undo. Infallible members
-//! (`Part::infallible`) need no care. Of others copies are kept, with the rows since: see `journal`.
+//! A row that one member refuses must leave all of them unchanged, and members cannot undo. Infallible members
+//! (`Part::infallible`) need nothing. Others are copied, and the rows since are kept: see `journal`.
 
 use crate::batch::Batch;
 use crate::fault::Fault;
@@ -23,20 +22,20 @@ use crate::task::Task;
 use super::journal::Journal;
 use super::threads;
 
-/// From so many rows on it pays to wake threads.
+/// The number of rows from which threads pay off.
 const FEWEST_ROWS: usize = 16;
-/// Rows of an output that is kept from one call to the next.
+/// Rows of an output that is kept between calls.
 const KEPT_ROWS: usize = 64;
-/// Parts of a chunk that members of a chain work on at the same time.
+/// Sections of a batch that members of a chain process at the same time.
 const STAGES: usize = 8;
 
-/// One of the learners of an ensemble, with all that is its own: generator, detectors, a background learner.
+/// One of the learners of an ensemble, with its own generator, detectors and background learner.
 pub trait Member: Part + Clone + 'static {
     type Task: Task;
     /// Draw the random numbers for the rows of a batch and keep them, so that rows can be processed again.
     fn draw(&mut self, _batch: &Batch<'_, Self::Task>, _output: &mut MemberOutput) {}
-    /// Process the rows from `from` on: write the votes for each to the output, and learn it. Stops at a row that is
-    /// refused, and returns which and why.
+    /// Process the rows from `from` on: write the votes for each row to the output, and learn it. Stops at a refused
+    /// row, and returns its index and the fault.
     fn process(
         &mut self,
         batch: &Batch<'_, Self::Task>,
@@ -65,38 +64,38 @@ pub trait Member: Part + Clone + 'static {
     fn learner(&self) -> Box<dyn Learner<Self::Task>>;
 }
 
-/// What a member voted at each row of a batch.
+/// The votes of a member at each row of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct MemberOutput {
-    /// How many votes a row has.
+    /// Number of votes per row.
     pub stride: usize,
     /// Random numbers in [0, 1), one for each row, for members that use them.
     pub draws: Vec<f64>,
-    /// How much the member learns of each row, for members that choose.
+    /// The weight with which the member learns each row, for members that draw it.
     pub weights: Vec<f64>,
-    /// By row and class, or one number for each row, as they were when the row was learned.
+    /// By row and class, or one number per row, as they were when the row was learned.
     pub votes: Vec<f64>,
-    /// Votes on the rows as they were asked for, where these differ from what is learned (`Batch::asked`).
+    /// Votes on the asked rows, where these differ from the learned ones (`Batch::asked`).
     pub asked: Vec<f64>,
     /// The weight of the votes at each row.
     pub trust: Vec<f64>,
     /// The member's estimate of its error after each row, for couplings.
     pub errors: Vec<f64>,
-    /// Rows after which the member wants someone replaced, ascending.
+    /// Rows after which the member requests a replacement, ascending.
     pub calls: Vec<usize>,
-    /// What the member before has left at each row, and then what this one leaves, for members of a chain.
+    /// The output of the previous member of a chain at each row, then that of this one.
     pub passed: Vec<f64>,
-    /// Votes of a learner in the background, which nobody counts.
+    /// Votes of a background learner, which do not count.
     pub others: Vec<f64>,
-    /// Buffers for rows of which a member sees some features.
-    pub room: (Vec<f64>, Vec<RowBuffer>),
-    pub asked_room: (Vec<f64>, Vec<RowBuffer>),
+    /// Buffers for rows of which a member receives some features.
+    pub buffers: (Vec<f64>, Vec<RowBuffer>),
+    pub asked_buffers: (Vec<f64>, Vec<RowBuffer>),
     refused: Option<(usize, Fault)>,
 }
 
 impl MemberOutput {
     fn begin(&mut self, rows: usize, stride: usize, asked: bool) {
-        // Everything is overwritten but for rows behind one that is refused.
+        // Everything is overwritten, except rows after a refused one.
         self.stride = stride;
         self.votes.resize(rows * stride, 0.0);
         self.asked.resize(if asked { rows * stride } else { 0 }, 0.0);
@@ -105,7 +104,7 @@ impl MemberOutput {
         self.refused = None;
     }
 
-    /// An output for so many rows, for members that are processed by themselves.
+    /// An output for members that are processed on their own.
     pub fn for_rows(rows: usize, stride: usize) -> Self {
         let mut output = MemberOutput::default();
         output.begin(rows, stride, false);
@@ -125,7 +124,7 @@ impl MemberOutput {
         &votes[row * self.stride..(row + 1) * self.stride]
     }
 
-    /// Where the votes on an asked row go; none if it is asked as it is learned.
+    /// The votes on an asked row; none if it is the learned row.
     #[inline]
     pub fn asked(&mut self, row: usize) -> Option<&mut [f64]> {
         self.asked.get_mut(row * self.stride..(row + 1) * self.stride)
@@ -141,10 +140,10 @@ impl MemberOutput {
             &self.errors,
             &self.passed,
             &self.others,
-            &self.room.0,
-            &self.asked_room.0,
+            &self.buffers.0,
+            &self.asked_buffers.0,
         ];
-        let rows = self.room.1.iter().chain(&self.asked_room.1);
+        let rows = self.buffers.1.iter().chain(&self.asked_buffers.1);
         let rows = rows.map(|row| std::mem::size_of::<RowBuffer>() + row.memory());
         8 * (numbers.iter().map(|numbers| numbers.capacity()).sum::<usize>() + self.calls.capacity())
             + rows.sum::<usize>()
@@ -152,41 +151,41 @@ impl MemberOutput {
 }
 
 #[derive(Clone)]
-pub struct Slot<M> {
+pub struct MemberSlot<M> {
     pub member: M,
     pub output: MemberOutput,
 }
 
-impl<M: Member> Slot<M> {
+impl<M: Member> MemberSlot<M> {
     pub fn process(&mut self, batch: &Batch<'_, M::Task>, from: usize, scratch: &mut Scratch) {
         self.output.refused = self.member.process(batch, from, &mut self.output, scratch);
     }
 
-    /// How many rows were gone through.
+    /// The number of processed rows.
     pub fn reached(&self, batch: &Batch<'_, M::Task>) -> usize {
         self.output.refused.as_ref().map_or(batch.len(), |(row, _)| *row)
     }
 }
 
-/// How members of an ensemble act on each other, if they do.
+/// How members of an ensemble affect each other.
 pub trait Coupling<M: Member> {
-    /// Whether a member needs what the one before it has left at the same row (`MemberOutput::passed`).
+    /// Whether a member needs the output of the previous one at the same row (`MemberOutput::passed`).
     fn is_chain(&self) -> bool {
         false
     }
-    /// Called when each member has gone through the batch: let some of them go through some rows again.
-    fn couple(&self, _slots: &mut [Slot<M>], _batch: &Batch<'_, M::Task>, _scratch: &mut Scratch) {}
+    /// Called when each member has processed the batch: let some of them process some rows again.
+    fn couple(&self, _slots: &mut [MemberSlot<M>], _batch: &Batch<'_, M::Task>, _scratch: &mut Scratch) {}
 }
 
-/// The members, and the way back for those that may refuse a row.
+/// The members, and the means to revert them if one refuses a row.
 pub struct Members<M: Member> {
-    slots: Vec<Slot<M>>,
+    slots: Vec<MemberSlot<M>>,
     threads: usize,
     journal: Journal<M>,
-    /// Whether nobody could refuse a row of the last attempt.
-    sure: bool,
+    /// Whether no row of the last attempt could be refused.
+    attempt_infallible: bool,
     /// Whether all members were found infallible, with only moderate rows since.
-    steady: bool,
+    members_infallible: bool,
     savepoint: Savepoint<M>,
 }
 
@@ -212,13 +211,14 @@ impl<M: Member> Clone for Members<M> {
 
 impl<M: Member> Members<M> {
     pub fn new(members: Vec<M>, threads: usize) -> Self {
-        let slots = members.into_iter().map(|member| Slot { member, output: MemberOutput::default() }).collect();
+        let slots =
+            members.into_iter().map(|member| MemberSlot { member, output: MemberOutput::default() }).collect();
         Members {
             slots,
             threads,
             journal: Journal::default(),
-            sure: false,
-            steady: false,
+            attempt_infallible: false,
+            members_infallible: false,
             savepoint: Savepoint::None,
         }
     }
@@ -239,18 +239,18 @@ impl<M: Member> Members<M> {
         self.slots.iter().map(|slot| &slot.member)
     }
 
-    /// For changes other than learning: the copies are made anew before the next rows.
+    /// For changes other than learning: the copies are renewed before the next rows.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut M> {
         self.journal = Journal::default();
-        self.steady = false;
+        self.members_infallible = false;
         self.slots.iter_mut().map(|slot| &mut slot.member)
     }
 
-    /// Add a member at an index; the copies are made anew before the next rows.
+    /// Add a member at an index; the copies are renewed before the next rows.
     pub fn insert(&mut self, index: usize, member: M) {
         self.journal = Journal::default();
-        self.steady = false;
-        self.slots.insert(index, Slot { member, output: MemberOutput::default() });
+        self.members_infallible = false;
+        self.slots.insert(index, MemberSlot { member, output: MemberOutput::default() });
     }
 
     pub fn remove(&mut self, index: usize) {
@@ -271,7 +271,7 @@ impl<M: Member> Members<M> {
     /// Members that were added since stay: the caller removes them.
     pub fn rollback(&mut self) {
         self.journal = Journal::default();
-        self.steady = false;
+        self.members_infallible = false;
         match std::mem::take(&mut self.savepoint) {
             Savepoint::None => {}
             Savepoint::Recorded => self.slots.iter_mut().for_each(|slot| slot.member.rollback()),
@@ -293,12 +293,12 @@ impl<M: Member> Members<M> {
         self.slots.iter().map(|slot| &slot.output)
     }
 
-    pub fn output(&self, place: usize) -> &MemberOutput {
-        &self.slots[place].output
+    pub fn output(&self, index: usize) -> &MemberOutput {
+        &self.slots[index].output
     }
 
-    /// Let all members go through some rows; gives how many were done before one of them refused one, and why. Then
-    /// all are as after the rows before it.
+    /// Let all members process a batch. Returns the number of rows before the first refused one, and its fault; then
+    /// all members are in the state after the rows before it.
     pub fn process(
         &mut self,
         batch: &Batch<'_, M::Task>,
@@ -318,23 +318,24 @@ impl<M: Member> Members<M> {
         }
     }
 
-    /// Let all members go through some rows, to be followed by `accept` or `retreat`; gives the first row that one of
-    /// them refused, and why. `sure` if nobody else can refuse a row of numbers that are not extreme.
+    /// Let all members process a batch, to be followed by `accept` or `retreat`. Returns the first refused row and its
+    /// fault. `infallible` if nothing outside the members can refuse a row of moderate numbers.
     pub fn attempt(
         &mut self,
         batch: &Batch<'_, M::Task>,
         stride: usize,
         coupling: &impl Coupling<M>,
-        sure: bool,
+        infallible: bool,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
         if batch.is_empty() {
             return None;
         }
         let moderate = batch.is_moderate();
-        self.steady = moderate && (self.steady || self.slots.iter().all(|slot| slot.member.infallible()));
-        self.sure = sure && self.steady;
-        if self.sure {
+        self.members_infallible =
+            moderate && (self.members_infallible || self.slots.iter().all(|slot| slot.member.infallible()));
+        self.attempt_infallible = infallible && self.members_infallible;
+        if self.attempt_infallible {
             self.journal = Journal::default();
         } else if self.journal.is_full(batch.len()) {
             let mut members: Vec<M> = self.slots.iter().map(|slot| slot.member.clone()).collect();
@@ -345,30 +346,31 @@ impl<M: Member> Members<M> {
         self.refused()
     }
 
-    /// Free the outputs of a long batch, which may take more memory than the members. Short ones stay, so that rows
-    /// that come a few at a time allocate nothing.
+    /// Free the outputs of a long batch, which may take more memory than the members. Short ones are kept, so that
+    /// small batches allocate nothing.
     pub fn release_buffers(&mut self) {
         for slot in &mut self.slots {
             if slot.output.trust.capacity() > KEPT_ROWS {
-                let MemberOutput { room, asked_room, .. } = std::mem::take(&mut slot.output);
-                let taken = [&room, &asked_room].map(|(matrix, rows)| {
+                let MemberOutput { buffers, asked_buffers, .. } = std::mem::take(&mut slot.output);
+                let taken = [&buffers, &asked_buffers].map(|(matrix, rows)| {
                     rows.iter().map(RowBuffer::memory).sum::<usize>() + 8 * matrix.capacity()
                 });
                 if taken[0] > 0 && taken[0] + taken[1] <= slot.member.memory() {
-                    (slot.output.room, slot.output.asked_room) = (room, asked_room);
+                    (slot.output.buffers, slot.output.asked_buffers) = (buffers, asked_buffers);
                 }
             }
         }
     }
 
-    /// Stay after the rows of the last attempt.
+    /// Keep the state after the last attempt.
     pub fn accept(&mut self, batch: &Batch<'_, M::Task>) {
-        if !self.sure && !batch.is_empty() {
+        if !self.attempt_infallible && !batch.is_empty() {
             self.journal.add(batch);
         }
     }
 
-    /// Be as after the first `rows` rows of the last attempt: from the copies, through the rows since and those.
+    /// Restore the state after the first `rows` rows of the last attempt: from the copies, through the rows since and
+    /// those.
     pub fn retreat(
         &mut self,
         batch: &Batch<'_, M::Task>,
@@ -416,13 +418,13 @@ impl<M: Member> Members<M> {
         coupling.couple(&mut self.slots, batch, scratch);
     }
 
-    /// One thread takes the members one after the other through all rows. Several work in stages: in each, a member goes
-    /// through the part of the rows that the one before has left.
+    /// A single thread processes the members one after the other. Several threads work in stages: in each, a member
+    /// processes the section of the rows that the previous member has finished.
     fn pass_chain(&mut self, batch: &Batch<'_, M::Task>, threads: usize, scratch: &mut Scratch) {
         if threads == 1 {
-            for place in 0..self.slots.len() {
-                self.hand_over(place, 0, batch.len());
-                self.slots[place].process(batch, 0, scratch);
+            for index in 0..self.slots.len() {
+                self.hand_over(index, 0, batch.len());
+                self.slots[index].process(batch, 0, scratch);
             }
             return;
         }
@@ -430,11 +432,12 @@ impl<M: Member> Members<M> {
         for stage in 0..STAGES + self.slots.len() - 1 {
             let first = (stage + 1).saturating_sub(STAGES);
             let last = stage.min(self.slots.len() - 1);
-            (first..=last).for_each(|place| self.hand_over(place, ends[stage - place], ends[stage - place + 1]));
+            (first..=last).for_each(|index| self.hand_over(index, ends[stage - index], ends[stage - index + 1]));
             let working = self.slots[first..=last].iter_mut().enumerate();
-            let mut working: Vec<(usize, &mut Slot<M>)> = working.map(|(at, slot)| (first + at, slot)).collect();
-            threads::each(threads, &mut working, scratch, |(place, slot), scratch| {
-                let (from, to) = (ends[stage - *place], ends[stage - *place + 1]);
+            let mut working: Vec<(usize, &mut MemberSlot<M>)> =
+                working.map(|(at, slot)| (first + at, slot)).collect();
+            threads::each(threads, &mut working, scratch, |(index, slot), scratch| {
+                let (from, to) = (ends[stage - *index], ends[stage - *index + 1]);
                 if slot.output.refused.is_none() {
                     slot.output.refused = slot.member.process_to(batch, from, to, &mut slot.output, scratch);
                 }
@@ -442,21 +445,21 @@ impl<M: Member> Members<M> {
         }
     }
 
-    /// Give a member of a chain what the one before it has left at some rows.
-    fn hand_over(&mut self, place: usize, from: usize, to: usize) {
-        let (before, rest) = self.slots.split_at_mut(place);
+    /// Pass the output of the previous member of a chain to a member, for some rows.
+    fn hand_over(&mut self, index: usize, from: usize, to: usize) {
+        let (before, rest) = self.slots.split_at_mut(index);
         if let (Some(before), Some(slot)) = (before.last(), rest.first_mut()) {
             slot.output.passed[from..to].copy_from_slice(&before.output.passed[from..to]);
         }
     }
 
-    /// The first row that was refused, by the first member that refused it.
+    /// The first refused row, by the first member that refused it.
     fn refused(&mut self) -> Option<(usize, Fault)> {
         let rows = self.slots.iter().enumerate();
-        let refused = rows.filter_map(|(place, slot)| Some((slot.output.refused.as_ref()?.0, place))).min();
-        let (row, place) = refused?;
-        let (_, fault) = self.slots[place].output.refused.take()?;
-        Some((row, fault.by(&format!("member {place}"))))
+        let refused = rows.filter_map(|(index, slot)| Some((slot.output.refused.as_ref()?.0, index))).min();
+        let (row, index) = refused?;
+        let (_, fault) = self.slots[index].output.refused.take()?;
+        Some((row, fault.by(&format!("member {index}"))))
     }
 
     pub fn memory(&self) -> usize {

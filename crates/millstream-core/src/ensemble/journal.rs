@@ -1,8 +1,8 @@
-//! The way back for members that may refuse a row: copies of them, and the rows since.
+//! Reverts members that may refuse a row: copies of them, and the rows since.
 //!
-//! When a row is refused, the copies go through these rows again and take the members' place. Copies are renewed when
-//! the rows since weigh as much as the members do, so that on the whole they cost no more than copying the rows, and
-//! hold no more memory than twice the members'.
+//! When a row is refused, the copies learn these rows again and replace the members. Copies are renewed when the rows
+//! take as much memory as the members. So in total they cost no more than copying the rows, and hold at most twice the
+//! memory of the members.
 
 use crate::batch::{Batch, Rows};
 use crate::row::{Row, RowBuffer};
@@ -17,53 +17,53 @@ pub struct Journal<M: Member> {
     rows: Vec<RowBuffer>,
     truths: Vec<<M::Task as Task>::Truth>,
     weights: Vec<f64>,
-    /// How many rows to keep.
-    room: usize,
+    /// The number of rows to keep.
+    capacity: usize,
 }
 
 impl<M: Member> Default for Journal<M> {
     fn default() -> Self {
-        Journal { members: Vec::new(), rows: Vec::new(), truths: Vec::new(), weights: Vec::new(), room: 0 }
+        Journal { members: Vec::new(), rows: Vec::new(), truths: Vec::new(), weights: Vec::new(), capacity: 0 }
     }
 }
 
 impl<M: Member> Journal<M> {
-    /// Begin anew at these members; the buffers of the rows before are used again.
+    /// Restart from these members; the row buffers are reused.
     pub fn renew(&mut self, members: Vec<M>, batch: &Batch<'_, M::Task>) {
         let listed = match batch.rows.at(0) {
             Row::Plain(values) | Row::Mixed(values, _) => values.len(),
             Row::Sparse(sparse) => sparse.values.len(),
         };
         let weight: usize = members.iter().map(|member| member.memory()).sum();
-        self.room = (weight / (16 * (listed + 1))).max(FEWEST);
+        self.capacity = (weight / (16 * (listed + 1))).max(FEWEST);
         self.members = members;
         self.truths.clear();
         self.weights.clear();
     }
 
-    /// Whether there is no room for so many rows more. The first rows always have room.
+    /// Whether this many rows more exceed the capacity. The first rows always fit.
     pub fn is_full(&self, rows: usize) -> bool {
-        self.room == 0 || (!self.truths.is_empty() && self.truths.len() + rows > self.room)
+        self.capacity == 0 || (!self.truths.is_empty() && self.truths.len() + rows > self.capacity)
     }
 
     pub fn add(&mut self, batch: &Batch<'_, M::Task>) {
-        if batch.len() >= self.room {
-            // The next rows begin with new copies anyway.
+        if batch.len() >= self.capacity {
+            // The next rows start with new copies anyway.
             *self = Journal::default();
             return;
         }
         for row in 0..batch.len() {
-            let place = self.truths.len() + row;
-            if place == self.rows.len() {
+            let index = self.truths.len() + row;
+            if index == self.rows.len() {
                 self.rows.push(RowBuffer::default());
             }
-            self.rows[place].copy_from(batch.rows.at(row));
+            self.rows[index].copy_from(batch.rows.at(row));
         }
         self.truths.extend_from_slice(batch.truths);
         self.weights.extend((0..batch.len()).map(|row| batch.weight(row)));
     }
 
-    /// The members as they were before these rows.
+    /// The members before these rows.
     pub fn members(&self) -> &[M] {
         &self.members
     }

@@ -1,11 +1,11 @@
-//! The row that the last learner of a stack is given: what the models said, and perhaps the features themselves.
+//! The input row of the meta model of a stack: the predictions of the models, and optionally the features.
 //!
-//! A feature and a vote keep their slots for life, though features and classes may come at any time.
+//! A feature and a vote keep their slots for life, though features and classes may appear at any time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::row::{Row, RowBuffer};
-use crate::schema::{Kind, Name, Schema};
+use crate::schema::{FeatureKind, Name, Schema};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
@@ -24,12 +24,12 @@ impl Layout {
         self.votes.len()
     }
 
-    /// Whether there is no room for so many features and votes.
+    /// Whether there are no slots for this many features and votes.
     pub fn lacks(&self, features: usize, votes: usize) -> bool {
         self.features.len() < features || self.votes.len() < votes
     }
 
-    /// Make room for them.
+    /// Add slots for them.
     pub fn grow(&mut self, features: usize, votes: usize) {
         while self.features.len() < features {
             self.features.push(self.width() as u32);
@@ -39,46 +39,46 @@ impl Layout {
         }
     }
 
-    /// Whether it could have been saved, by a stack that is given features or is not.
+    /// Whether it could have been saved, by a stack with or without features.
     pub fn is_sound(&self, models: usize, with_features: bool) -> bool {
         let mut slots: Vec<u32> = self.features.iter().chain(&self.votes).copied().collect();
         slots.sort_unstable();
-        slots.iter().enumerate().all(|(place, &slot)| place == slot as usize)
+        slots.iter().enumerate().all(|(index, &slot)| index == slot as usize)
             && self.votes.len().is_multiple_of(models)
             && (with_features || self.features.is_empty())
     }
 
-    /// The row; `vote` gives what was said by class and model.
+    /// The row; `vote` gives the predictions by class and model.
     pub fn write(&self, x: Row<'_>, vote: impl Fn(usize) -> f64, out: &mut RowBuffer) {
         let votes = self.votes.iter().enumerate();
         match x {
             _ if self.features.is_empty() => {
                 let out = out.plain(self.width());
-                votes.for_each(|(place, &slot)| out[slot as usize] = vote(place));
+                votes.for_each(|(index, &slot)| out[slot as usize] = vote(index));
             }
             Row::Plain(values) if values.len() >= self.features.len() => {
                 let out = out.plain(self.width());
                 self.features.iter().zip(values).for_each(|(&slot, value)| out[slot as usize] = *value);
-                votes.for_each(|(place, &slot)| out[slot as usize] = vote(place));
+                votes.for_each(|(index, &slot)| out[slot as usize] = vote(index));
             }
             Row::Plain(values) | Row::Mixed(values, _) => {
                 let (numbers, kinds) = out.mixed(self.width());
-                for (place, (&slot, value)) in self.features.iter().zip(values).enumerate() {
+                for (index, (&slot, value)) in self.features.iter().zip(values).enumerate() {
                     numbers[slot as usize] = *value;
                     if let Row::Mixed(_, all) = x {
-                        kinds[slot as usize] = all[place];
+                        kinds[slot as usize] = all[index];
                     }
                 }
-                votes.for_each(|(place, &slot)| numbers[slot as usize] = vote(place));
+                votes.for_each(|(index, &slot)| numbers[slot as usize] = vote(index));
             }
             Row::Sparse(sparse) => {
                 out.sparse(self.width());
-                for (&place, &value) in sparse.indices.iter().zip(sparse.values) {
-                    if let Some(&slot) = self.features.get(place as usize) {
+                for (&index, &value) in sparse.indices.iter().zip(sparse.values) {
+                    if let Some(&slot) = self.features.get(index as usize) {
                         out.push(slot, value);
                     }
                 }
-                votes.for_each(|(place, &slot)| out.push(slot, vote(place)));
+                votes.for_each(|(index, &slot)| out.push(slot, vote(index)));
                 out.sort();
             }
         }
@@ -87,8 +87,8 @@ impl Layout {
     /// Names, kinds and values of its slots.
     pub fn schema(&self, features: &Schema, models: usize) -> Schema {
         let mut names: Vec<Result<usize, usize>> = vec![Err(0); self.width()];
-        self.features.iter().enumerate().for_each(|(place, &slot)| names[slot as usize] = Ok(place));
-        self.votes.iter().enumerate().for_each(|(place, &slot)| names[slot as usize] = Err(place));
+        self.features.iter().enumerate().for_each(|(index, &slot)| names[slot as usize] = Ok(index));
+        self.votes.iter().enumerate().for_each(|(index, &slot)| names[slot as usize] = Err(index));
         let mut schema = Schema::default();
         for name in names {
             match name {
@@ -96,14 +96,14 @@ impl Layout {
                     schema.push_from(features, feature, None);
                 }
                 Ok(feature) => {
-                    schema.push_unique(Name::Number(feature as i64), Kind::Unknown);
+                    schema.push_unique(Name::Number(feature as i64), FeatureKind::Unknown);
                 }
                 Err(vote) => {
                     let text = match self.votes.len() > models {
                         true => format!("model {} class {}", vote % models, vote / models),
                         false => format!("model {vote}"),
                     };
-                    schema.push_unique(Name::Text(text.into()), Kind::Number);
+                    schema.push_unique(Name::Text(text.into()), FeatureKind::Number);
                 }
             }
         }
@@ -130,15 +130,21 @@ mod tests {
         // Features 0, 1, then votes, then feature 2, then the votes of the second class.
         assert_eq!((&layout.features[..], &layout.votes[..]), (&[0, 1, 4][..], &[2, 3, 5, 6][..]));
         assert!(layout.is_sound(2, true) && !layout.is_sound(2, false) && !layout.is_sound(3, true));
-        let (mut out, vote) = (RowBuffer::default(), |place: usize| 0.1 * place as f64);
+        let (mut out, vote) = (RowBuffer::default(), |index: usize| 0.1 * index as f64);
         layout.write(Row::Plain(&[7.0, 8.0, 9.0]), vote, &mut out);
         let wanted = [7.0, 8.0, 0.0, 0.1, 9.0, 0.2, 0.1 * 3.0];
         assert!(matches!(out.row(), Row::Plain(row) if row == wanted));
         layout.write(Row::Sparse(Sparse { indices: &[2], values: &[9.0], width: 3 }), vote, &mut out);
         assert!(matches!(out.row(), Row::Sparse(row) if row.indices == [2, 3, 4, 5, 6] && row.values[2] == 9.0));
-        let kinds = [Kind::Number, Kind::Nominal];
+        let kinds = [FeatureKind::Number, FeatureKind::Nominal];
         layout.write(Row::Mixed(&[f64::NAN, 1.0], &kinds), vote, &mut out);
         let Row::Mixed(row, kinds) = out.row() else { panic!() };
-        assert!(row[0].is_nan() && row[1] == 1.0 && kinds[1] == Kind::Nominal && row[4].is_nan() && row[6] > 0.29);
+        assert!(
+            row[0].is_nan()
+                && row[1] == 1.0
+                && kinds[1] == FeatureKind::Nominal
+                && row[4].is_nan()
+                && row[6] > 0.29
+        );
     }
 }

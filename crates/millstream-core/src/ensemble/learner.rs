@@ -7,16 +7,16 @@ use crate::part::Part;
 use crate::row::{Row, Scratch};
 use crate::task::Task;
 
-/// A learner that is one of many.
+/// A learner that is a member of an ensemble.
 pub trait MemberLearner: Clone + Send + Sync + 'static {
     type Task: Task;
     fn part(&self) -> &dyn Part;
     fn part_mut(&mut self) -> &mut dyn Part;
-    /// A copy for an index in an ensemble of a seed.
+    /// A copy for an index in an ensemble with a seed.
     fn placed(&self, _seed: u64, _index: usize) -> Self {
         self.clone()
     }
-    /// Forget everything, and be what `unlearned` is.
+    /// Restart as a copy of `unlearned`.
     fn restart(&mut self, unlearned: &Self) {
         *self = unlearned.clone();
     }
@@ -29,7 +29,7 @@ pub trait MemberLearner: Clone + Send + Sync + 'static {
     ) -> Option<(usize, Fault)>;
     /// The votes for a row, by class code, or the number.
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch);
-    /// How wrong the votes for a row are; none if there are none.
+    /// The error of the votes for a row; none without votes.
     #[inline]
     fn error(votes: &[f64], truth: Truth<Self>) -> Option<f64> {
         Self::Task::vote_error(votes, truth)
@@ -38,7 +38,7 @@ pub trait MemberLearner: Clone + Send + Sync + 'static {
     fn alone(&self) -> Box<dyn Learner<Self::Task>>;
 }
 
-/// What a member is told of a row.
+/// The truth that a member learns.
 pub type Truth<L> = <<L as MemberLearner>::Task as Task>::Truth;
 
 impl<T: Task> MemberLearner for Box<dyn Learner<T>> {

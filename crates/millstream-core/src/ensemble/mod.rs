@@ -1,7 +1,7 @@
 //! Ensembles: members that learn the same rows, each in its own way, and predict together.
 //!
-//! `engine` takes members through rows on many threads, exactly; `combined` makes a learner of them, whose votes
-//! `vote_shares` and `aggregation` combine. What a member is, is in the file of each ensemble.
+//! `engine` passes rows to members on several threads, with exact results; `combined` turns members into a learner,
+//! whose votes `vote_shares` and `aggregation` combine. Each ensemble defines its member in its own file.
 
 pub mod adaboost;
 pub mod aggregation;

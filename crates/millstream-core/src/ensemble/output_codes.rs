@@ -1,9 +1,9 @@
-//! Random output codes: a classifier of two classes for each member, which tells apart two random halves of the classes.
+//! Random output codes: each member is a binary classifier of two random halves of the classes.
 //!
 //! Schapire, R. E. (1997), "Using output codes to boost multiclass learning problems"; in leveraging bagging, Bifet et
-//! al. (2010), section 3.2. A class gets a bit when it first comes: of each two classes in the order of their codes, one
-//! has a random bit and the other the opposite one. So the halves differ by one class at most, and both are there from
-//! the second class on. A member's vote for a bit is a vote for every class that has it.
+//! al. (2010), section 3.2. A class gets a bit when it first appears: of each two classes in the order of their codes,
+//! one has a random bit and the other the opposite one. So the halves differ by one class at most, and both are
+//! non-empty from the second class on. A member's vote for a bit is a vote for every class with that bit.
 
 use crate::batch::{Batch, Votes};
 use crate::fault::Fault;
@@ -15,13 +15,13 @@ use crate::task::Classes;
 
 use super::learner::MemberLearner;
 
-/// Tells these bits from other random numbers of the same seed.
+/// Separates these bits from other random numbers of the same seed.
 const PURPOSE: u64 = 0x636f_6465_0000_0000;
 
 #[derive(Clone)]
 pub struct Coded {
     learner: Box<dyn Learner<Classes>>,
-    /// What the bits of this member come from.
+    /// The key of this member's bits.
     key: u64,
 }
 
@@ -94,7 +94,7 @@ impl MemberLearner for Coded {
         }
     }
 
-    /// A class of the right half is right: the member can tell no more.
+    /// Any class of the correct half counts as correct: the member cannot distinguish them.
     fn error(votes: &[f64], truth: u32) -> Option<f64> {
         let largest = votes.iter().fold(0.0, |a: f64, &b| a.max(b));
         let own = votes.get(truth as usize).copied().unwrap_or(0.0);
@@ -119,7 +119,7 @@ mod tests {
         let Built::Classifier(prior) = registry::build_resolved(&description).unwrap() else { panic!() };
         let coded = Coded::new(prior);
         let codes: Vec<Vec<u32>> =
-            (0..20).map(|place| (0..8).map(|class| coded.placed(3, place).bit(class)).collect()).collect();
+            (0..20).map(|index| (0..8).map(|class| coded.placed(3, index).bit(class)).collect()).collect();
         assert!(codes.iter().all(|bits| bits.iter().sum::<u32>() == 4));
         assert!(codes.iter().any(|bits| bits != &codes[0]));
         // The prior of classes 0, 0, 3: a member gives 2/3 to the half of class 0 if class 3 is in the other, else 1.

@@ -1,16 +1,18 @@
-//! Streaming random patches: members that each see some of the features and some of the rows, and renew themselves.
+//! Streaming random patches: members on random features and rows, which are replaced when their errors grow.
 //!
 //! Gomes, H. M., Read, J. and Bifet, A. (2019), "Streaming random patches for evolving data stream classification",
 //! ICDM, algorithm 1; Gomes, Montiel, Mastelini, Pfahringer and Bifet (2020), "On ensemble techniques for data stream
-//! regression". A member's errors go to two detectors. When the one for warnings finds a change, a learner with a subset
-//! of features of its own begins in the background; when the other does, it takes the member's place, or a new one if
-//! there is none. Votes weigh what the member's accuracy since it began is (of a regressor, one over its mean error).
+//! regression". Two detectors receive a member's errors. When the warning detector finds a change, a background learner
+//! starts with its own random features; when the drift detector does, it replaces the member, or a new one does if
+//! there is none. Votes are weighted by the member's accuracy since it started (for a regressor, by the inverse of its
+//! mean error).
 //!
-//! Two steps away from the libraries: a learner's record counts from its first row, also in the background, so that it
-//! does not come to the front with a weight of 0; and errors are those before a row is learned.
+//! Departures from MOA and River: the record of a learner counts from its first row, also in the background, so that it
+//! does not start with a weight of 0; and errors are those before a row is learned.
 //!
-//! Members are independent. Within a chunk, a learner goes through the rows as if it were to stay; the detectors follow
-//! its errors; what it did after the row at which it is replaced is forgotten with it. So nothing is restored here either.
+//! Members are independent. Within a batch, a learner processes the rows as if it were to stay, and the detectors
+//! follow its errors; what it learned after the row at which it is replaced is discarded with it. So nothing is
+//! restored here either.
 
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ use crate::schema::Schema;
 use crate::task::Task;
 
 use super::bagged::{Detector, Resampling};
-use super::combined::Rule;
+use super::combined::EnsembleRule;
 use super::engine::{Coupling, Member, MemberOutput};
 use super::learner::MemberLearner;
 use super::record::{Record, Spread};
@@ -37,12 +39,12 @@ use super::subspace::{Size, Subspace};
 
 const PURPOSE: u64 = 0x7061_7463_6800;
 
-/// What all members are made of.
-pub struct Plan<L> {
+/// The settings that all members share.
+pub struct PatchSettings<L> {
     pub name: &'static str,
     pub learner: L,
     pub size: Size,
-    /// None: every row is learned once.
+    /// None if every row is learned once.
     pub resampling: Option<Resampling>,
     pub drift: Option<Detector>,
     pub warning: Option<Detector>,
@@ -54,15 +56,15 @@ pub struct Plan<L> {
 struct Side<L> {
     learner: L,
     subspace: Subspace,
-    /// What the subset is drawn from.
+    /// The key from which the subset is drawn.
     key: u64,
     record: Record,
 }
 
 #[derive(Clone)]
 pub struct Patch<L> {
-    plan: Arc<Plan<L>>,
-    /// Whose subsets these are: the seed and the place.
+    settings: Arc<PatchSettings<L>>,
+    /// The key of its subsets: seed and index.
     identity: u64,
     front: Side<L>,
     back: Option<Side<L>>,
@@ -70,11 +72,11 @@ pub struct Patch<L> {
     drift: Option<Detector>,
     warning: Option<Detector>,
     spread: Spread,
-    /// How many learners there were.
+    /// The number of learners so far.
     generation: u64,
     drifts: u64,
     warnings: u64,
-    /// Names of all features, for learners that want them.
+    /// Names of all features, for learners that need them.
     names: Schema,
     at_savepoint: Option<Box<AtSavepoint<L>>>,
 }
@@ -82,8 +84,8 @@ pub struct Patch<L> {
 /// The state at a savepoint.
 #[derive(Clone)]
 struct AtSavepoint<L> {
-    /// The learners at the savepoint, if one has come, gone or been given other features since; else they record what
-    /// they overwrite.
+    /// The learners at the savepoint, if one was added, removed or given other features since; otherwise they record
+    /// what they overwrite.
     sides: Option<(Side<L>, Option<Side<L>>)>,
     records: (Record, Option<Record>),
     random: Random,
@@ -135,7 +137,7 @@ impl<L: MemberLearner> Side<L> {
         Ok(Side { learner, subspace: saved.subspace, key: saved.key, record: saved.record })
     }
 
-    /// Choose among features that are new.
+    /// Draw from new features.
     fn grow(&mut self, width: usize, size: Size, names: &Schema) {
         if size != Size::All && self.subspace.grow(width, size, self.key) {
             self.bind(size, names);
@@ -151,13 +153,13 @@ impl<L: MemberLearner> Side<L> {
         }
     }
 
-    /// Process the rows of a batch with its own features; `rooms` are buffers for them.
+    /// Process the rows of a batch with its own features; `buffers` are buffers for them.
     fn process(
         &mut self,
         batch: &Batch<'_, L::Task>,
         size: Size,
         votes: Votes<'_>,
-        rooms: [&mut (Vec<f64>, Vec<RowBuffer>); 2],
+        buffers: [&mut (Vec<f64>, Vec<RowBuffer>); 2],
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
         if batch.is_empty() {
@@ -166,9 +168,9 @@ impl<L: MemberLearner> Side<L> {
         if size == Size::All {
             return self.learner.vote_batch(batch, votes, scratch);
         }
-        let [room, asked_room] = rooms;
-        let rows = self.subspace.of(&batch.rows, &mut room.0, &mut room.1);
-        let asked = batch.asked.map(|asked| self.subspace.of(&asked, &mut asked_room.0, &mut asked_room.1));
+        let [buffers, asked_buffers] = buffers;
+        let rows = self.subspace.of(&batch.rows, &mut buffers.0, &mut buffers.1);
+        let asked = batch.asked.map(|asked| self.subspace.of(&asked, &mut asked_buffers.0, &mut asked_buffers.1));
         self.learner.vote_batch(&Batch { rows, asked, ..*batch }, votes, scratch)
     }
 
@@ -178,10 +180,10 @@ impl<L: MemberLearner> Side<L> {
 }
 
 impl<L: MemberLearner> Patch<L> {
-    pub fn new(plan: Arc<Plan<L>>, seed: u64, place: usize) -> Self {
-        let identity = Random::new(seed, PURPOSE + 1 + 2 * place as u64).bits();
+    pub fn new(settings: Arc<PatchSettings<L>>, seed: u64, index: usize) -> Self {
+        let identity = Random::new(seed, PURPOSE + 1 + 2 * index as u64).bits();
         let front = Side {
-            learner: plan.learner.clone(),
+            learner: settings.learner.clone(),
             subspace: Subspace::default(),
             key: identity,
             record: Record::default(),
@@ -190,20 +192,20 @@ impl<L: MemberLearner> Patch<L> {
             identity,
             front,
             back: None,
-            random: Random::new(seed, PURPOSE + 2 * place as u64),
-            drift: plan.drift.clone(),
-            warning: plan.warning.clone(),
+            random: Random::new(seed, PURPOSE + 2 * index as u64),
+            drift: settings.drift.clone(),
+            warning: settings.warning.clone(),
             spread: Spread::default(),
             generation: 1,
             drifts: 0,
             warnings: 0,
             names: Schema::default(),
             at_savepoint: None,
-            plan,
+            settings,
         }
     }
 
-    /// Keep the learners of the last savepoint, before one comes, goes or is given other features.
+    /// Keep the learners of the last savepoint, before one is added, removed or given other features.
     fn keep_sides(&mut self) {
         if let Some(AtSavepoint { sides: sides @ None, .. }) = self.at_savepoint.as_deref_mut() {
             let mut copies = (self.front.clone(), self.back.clone());
@@ -217,33 +219,33 @@ impl<L: MemberLearner> Patch<L> {
         }
     }
 
-    /// A learner that has learned nothing, with features of its own.
+    /// An unlearned learner with its own features.
     fn begin(&mut self, width: usize) -> Side<L> {
         let key = Random::new(self.identity, self.generation).bits();
         self.generation = self.generation.wrapping_add(1);
         let mut side = Side {
-            learner: self.plan.learner.clone(),
+            learner: self.settings.learner.clone(),
             subspace: Subspace::default(),
             key,
             record: Record::default(),
         };
-        side.grow(width, self.plan.size, &self.names);
-        if self.plan.size == Size::All {
+        side.grow(width, self.settings.size, &self.names);
+        if self.settings.size == Size::All {
             side.bind(Size::All, &self.names);
         }
         side
     }
 
     fn trust(&self) -> f64 {
-        match self.plan.weighted {
+        match self.settings.weighted {
             true => self.front.record.trust::<L::Task>(),
             false => 1.0,
         }
     }
 
-    /// Tell the detectors of an error: whether there is a warning, and whether there is a change.
+    /// Pass an error to the detectors; returns whether there is a warning, and whether there is a change.
     fn detect(&mut self, error: f64) -> (bool, bool) {
-        let told = if L::Task::ERROR_RATE { error } else { self.spread.place(error) };
+        let told = if L::Task::ERROR_RATE { error } else { self.spread.add(error) };
         let tell = |detector: &mut Option<Detector>| {
             let found = detector.as_mut().map(|Detector(it)| it.update(told).is_ok() && it.verdict().is_worse());
             found.unwrap_or(false)
@@ -263,11 +265,11 @@ impl<L: MemberLearner> Patch<L> {
         let back = self.back.as_mut()?;
         let stride = output.stride;
         output.others.resize(batch.len() * stride, 0.0);
-        // Nobody counts its votes yet, so it is not asked.
+        // Its votes do not count yet, so it does not predict asked rows.
         let part = Batch { asked: None, ..batch.slice(from, to) }.weighted(&output.weights[from..to]);
         let votes = Votes::between(&mut output.others, &mut [], stride, from, to);
-        let rooms = [&mut output.room, &mut output.asked_room];
-        let refused = back.process(&part, self.plan.size, votes, rooms, scratch);
+        let buffers = [&mut output.buffers, &mut output.asked_buffers];
+        let refused = back.process(&part, self.settings.size, votes, buffers, scratch);
         let refused = refused.map(|(row, fault)| (from + row, fault));
         let done = refused.as_ref().map_or(to, |(row, _)| *row);
         for row in from..done {
@@ -279,7 +281,7 @@ impl<L: MemberLearner> Patch<L> {
         refused
     }
 
-    /// Go through the rows `from` to `n`, which are of one width.
+    /// Process the rows `from` to `n`, which have the same width.
     fn through(
         &mut self,
         batch: &Batch<'_, L::Task>,
@@ -288,7 +290,7 @@ impl<L: MemberLearner> Patch<L> {
         output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        let (stride, size) = (output.stride, self.plan.size);
+        let (stride, size) = (output.stride, self.settings.size);
         let width = batch.rows.at(from).width();
         if size != Size::All && self.front.subspace.lacks(width) {
             self.keep_sides();
@@ -297,13 +299,13 @@ impl<L: MemberLearner> Patch<L> {
         if let Some(back) = &mut self.back {
             back.grow(width, size, &self.names);
         }
-        // Where the learner at the front began, and the one in the back goes on.
+        // The rows at which the front learner started, and at which the background learner continues.
         let (mut begun, mut behind) = (from, from);
         loop {
             let part = batch.slice(begun, n).weighted(&output.weights[begun..n]);
             let votes = Votes::between(&mut output.votes, &mut output.asked, stride, begun, n);
-            let rooms = [&mut output.room, &mut output.asked_room];
-            let refused = self.front.process(&part, size, votes, rooms, scratch);
+            let buffers = [&mut output.buffers, &mut output.asked_buffers];
+            let refused = self.front.process(&part, size, votes, buffers, scratch);
             let refused = refused.map(|(row, fault)| (begun + row, fault));
             let reached = refused.as_ref().map_or(n, |(row, _)| *row);
             let mut changed = None;
@@ -316,7 +318,7 @@ impl<L: MemberLearner> Patch<L> {
                     self.keep_sides();
                     self.warnings = self.warnings.saturating_add(1);
                     self.back = Some(self.begin(width));
-                    self.warning = self.plan.warning.clone();
+                    self.warning = self.settings.warning.clone();
                     behind = row + 1;
                 }
                 if drift {
@@ -336,8 +338,8 @@ impl<L: MemberLearner> Patch<L> {
                 Some(back) => back,
                 None => self.begin(width),
             };
-            self.drift = self.plan.drift.clone();
-            self.warning = self.plan.warning.clone();
+            self.drift = self.settings.drift.clone();
+            self.warning = self.settings.warning.clone();
             self.spread = Spread::default();
             begun = row + 1;
             if begun == n {
@@ -353,7 +355,7 @@ impl<L: MemberLearner> Member for Patch<L> {
     fn draw(&mut self, batch: &Batch<'_, L::Task>, output: &mut MemberOutput) {
         output.weights.clear();
         let weights = (0..batch.len()).map(|row| batch.weight(row));
-        match &self.plan.resampling {
+        match &self.settings.resampling {
             None => output.weights.extend(weights),
             Some(resampling) => output.weights.extend(weights.map(|w| {
                 let times = resampling.times(self.random.unit());
@@ -373,7 +375,7 @@ impl<L: MemberLearner> Member for Patch<L> {
         output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        // Rows of a batch are of one width; those that are processed again may be of several.
+        // Rows of a batch have the same width; those that are processed again may differ.
         let mut from = from;
         while from < batch.len() {
             let width = batch.rows.at(from).width();
@@ -392,7 +394,7 @@ impl<L: MemberLearner> Member for Patch<L> {
     }
 
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
-        if self.plan.size == Size::All {
+        if self.settings.size == Size::All {
             self.front.learner.vote(x, votes, scratch);
         } else {
             let mut row = scratch.take_row();
@@ -404,7 +406,7 @@ impl<L: MemberLearner> Member for Patch<L> {
     }
 
     fn input(&self, schema: &Schema) -> Schema {
-        match self.plan.size {
+        match self.settings.size {
             Size::All => schema.clone(),
             Size::Some(_) => self.front.subspace.schema(schema),
         }
@@ -418,8 +420,8 @@ impl<L: MemberLearner> Member for Patch<L> {
 impl<L: MemberLearner> Part for Patch<L> {
     fn infallible(&self) -> bool {
         let back = self.back.as_ref().is_none_or(|back| back.learner.part().infallible());
-        // A learner that is yet to begin has learned nothing large.
-        back && self.front.learner.part().infallible() && self.plan.learner.part().infallible()
+        // A new learner has learned nothing large.
+        back && self.front.learner.part().infallible() && self.settings.learner.part().infallible()
     }
 
     fn savepoint(&mut self) -> bool {
@@ -484,9 +486,9 @@ impl<L: MemberLearner> Part for Patch<L> {
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let who = self.plan.name;
+        let who = self.settings.name;
         let state: State = unpack(who, bytes)?;
-        let (fresh, size) = (&self.plan.learner, self.plan.size);
+        let (fresh, size) = (&self.settings.learner, self.settings.size);
         require(who, state.drift.is_some() == self.drift.is_some(), "a detector is missing")?;
         require(who, state.warning.is_some() == self.warning.is_some(), "a detector is missing")?;
         require(who, state.back.is_none() || self.warning.is_some(), "a learner is in the background")?;
@@ -510,19 +512,19 @@ impl<L: MemberLearner> Part for Patch<L> {
     }
 
     fn abilities(&self) -> Abilities {
-        self.plan.learner.part().abilities()
+        self.settings.learner.part().abilities()
     }
 
     fn bind(&mut self, schema: &Schema) {
         self.names = schema.clone();
-        self.front.bind(self.plan.size, &self.names);
+        self.front.bind(self.settings.size, &self.names);
         if let Some(back) = &mut self.back {
-            back.bind(self.plan.size, &self.names);
+            back.bind(self.settings.size, &self.names);
         }
     }
 
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
-        if self.plan.size == Size::All {
+        if self.settings.size == Size::All {
             return self.front.learner.part().check(x, scratch);
         }
         let mut row = scratch.take_row();
@@ -552,7 +554,7 @@ impl<L: MemberLearner> Part for Patch<L> {
 }
 
 /// What the members have in common.
-pub struct Patches<L>(pub Arc<Plan<L>>);
+pub struct Patches<L>(pub Arc<PatchSettings<L>>);
 
 impl<L> Clone for Patches<L> {
     fn clone(&self) -> Self {
@@ -562,7 +564,7 @@ impl<L> Clone for Patches<L> {
 
 impl<L: MemberLearner> Coupling<Patch<L>> for Patches<L> {}
 
-impl<L: MemberLearner> Rule<Patch<L>> for Patches<L> {
+impl<L: MemberLearner> EnsembleRule<Patch<L>> for Patches<L> {
     fn name(&self) -> &'static str {
         self.0.name
     }
@@ -585,7 +587,7 @@ mod tests {
     fn member(delta: f64) -> Patch<Box<dyn Learner<Classes>>> {
         let description = registry::resolve(&json!({ "name": "baseline.MajorityClass" })).unwrap();
         let Built::Classifier(learner) = registry::build_resolved(&description).unwrap() else { panic!() };
-        let plan = Plan {
+        let settings = PatchSettings {
             name: "patches",
             learner,
             size: Size::All,
@@ -594,13 +596,13 @@ mod tests {
             warning: Some(adwin(0.9).unwrap()),
             weighted: true,
         };
-        Patch::new(Arc::new(plan), 1, 0)
+        Patch::new(Arc::new(settings), 1, 0)
     }
 
     #[test]
     fn the_learner_in_the_background_takes_over_with_its_record() {
-        // 200 rows of class 0, then 200 of class 1. The majority stays 0 for all of them, so that every row from 200 on is
-        // an error, until a warning begins a learner that knows only what comes then, and a change puts it in front.
+        // 200 rows of class 0, then 200 of class 1. The majority stays 0 for all of them, so that every row from 200 on
+        // is an error, until a warning starts a background learner and a change promotes it.
         let targets: Vec<u32> = (0..400).map(|row| u32::from(row >= 200)).collect();
         let (weights, rows) = (vec![1.0; 400], vec![crate::row::RowBuffer::default(); 400]);
         let batch = Batch::new(Rows::Owned(&rows), &targets, Some(&weights));
@@ -611,7 +613,7 @@ mod tests {
         assert_eq!(whole.drifts, 1);
         assert!(whole.warnings >= 1 && whole.front.record.weight < 200.0 && whole.front.record.error == 0.0);
         assert_eq!(output.votes(399), [0.0, 1.0]);
-        // Its votes weigh its own accuracy, 1, and not that of the one before.
+        // Its votes are weighted by its own accuracy, 1, and not by that of its predecessor.
         assert_eq!(output.trust[399], 1.0);
         // Row by row it is the same.
         let mut single = member(1e-12);

@@ -1,19 +1,19 @@
 //! Counts from Poisson distributions, each from one uniform number, by the inverse of the distribution.
 //!
-//! One number a draw, whatever comes of it: so the numbers of many rows can be drawn ahead, and a row that is gone
-//! through again has the same.
+//! Every draw uses one number, so the numbers of many rows can be drawn ahead, and a row that is processed again has
+//! the same.
 
 use crate::numeric::elementary::exp;
 
 /// The largest mean of a table.
 pub const LARGEST_MEAN: f64 = 100.0;
 
-/// Counts of one mean.
+/// The distribution with one mean.
 #[derive(Clone, Debug)]
 pub struct Poisson {
-    /// P(count <= k), up to where it is 1 for a float.
+    /// P(count <= k), up to the k where it rounds to 1.
     cumulative: Vec<f64>,
-    /// Where the search begins, for each 64th of the unit interval.
+    /// The start of the search, for each 64th of the unit interval.
     first: [u32; 64],
 }
 
@@ -26,7 +26,7 @@ impl Poisson {
             sum += probability;
             cumulative.push(sum);
             probability *= mean / f64::from(k);
-            // Beyond the mean the terms only shrink.
+            // Beyond the mean the terms decrease.
             if f64::from(k) > mean && sum + probability == sum {
                 break;
             }
@@ -48,7 +48,7 @@ impl Poisson {
     }
 }
 
-/// The count at a number in [0, 1) for a mean of the moment, at most `LARGEST_MEAN`; 0 for a mean of 0.
+/// The count at a number in [0, 1) for a varying mean, at most `LARGEST_MEAN`; 0 for a mean of 0.
 pub fn count(mean: f64, unit: f64) -> f64 {
     let (mut probability, mut k) = (exp(-mean), 0.0);
     let mut sum = probability;

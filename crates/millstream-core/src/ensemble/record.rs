@@ -1,10 +1,10 @@
-//! How well a member has done so far: the mean of its errors, each before the row was learned.
+//! The performance of a member so far: the mean of its errors before each row was learned.
 
 use serde::{Deserialize, Serialize};
 
 use crate::task::Task;
 
-/// Of a classifier the share of wrong classes, of a regressor the mean absolute error.
+/// For a classifier, the error rate; for a regressor, the mean absolute error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The sum of weights.
@@ -16,10 +16,10 @@ impl Record {
     #[inline]
     pub fn add(&mut self, error: f64, w: f64) {
         let weight = self.weight + w;
-        // A sum that would overflow stays where it is, and so does the mean.
+        // A sum that would overflow stays unchanged, and so does the mean.
         if weight < f64::INFINITY {
             self.weight = weight;
-            // By parts: the difference of two large errors may be larger than any number.
+            // As two products: the difference of two large errors may overflow.
             self.error += error * (w / weight) - self.error * (w / weight);
         }
     }
@@ -32,7 +32,7 @@ impl Record {
         }
     }
 
-    /// Of a regressor, what its numbers weigh: one over its mean error.
+    /// For a regressor, the weight of its predictions: the inverse of its mean error.
     pub fn closeness(&self) -> f64 {
         if self.weight > 0.0 {
             1.0 / self.error.max(f64::MIN_POSITIVE)
@@ -54,9 +54,9 @@ impl Record {
     }
 }
 
-/// Where an error lies among those before: 1/2 at their mean, 0 and 1 at three deviations from it and beyond. What
-/// detectors of a regressor are told, whatever the unit of its target (Gomes et al., 2018, "Adaptive random forests for
-/// data stream regression").
+/// The position of an error among the previous ones: 1/2 at their mean, 0 and 1 at three standard deviations from it
+/// and beyond. The detectors of a regressor receive it, so that the unit of the target does not matter (Gomes et al.,
+/// 2018, "Adaptive random forests for data stream regression").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     count: f64,
@@ -65,22 +65,22 @@ pub struct Spread {
     squares: f64,
 }
 
-/// The square of a larger one could overflow.
+/// The square of a larger error could overflow.
 const LARGEST: f64 = 1e100;
 
 impl Spread {
-    /// Take an error in, and say where it lies.
-    pub fn place(&mut self, error: f64) -> f64 {
+    /// Add an error, and return its position.
+    pub fn add(&mut self, error: f64) -> f64 {
         let error = error.min(LARGEST);
         self.count += 1.0;
         let off = error - self.mean;
         self.mean += off / self.count;
         self.squares += off * (error - self.mean);
-        self.of(error)
+        self.position(error)
     }
 
-    /// Where an error of someone else lies.
-    pub fn of(&self, error: f64) -> f64 {
+    /// The position of an error that is not added.
+    pub fn position(&self, error: f64) -> f64 {
         let error = error.min(LARGEST);
         let deviation = (self.squares / self.count).sqrt();
         match deviation > 0.0 {
@@ -109,9 +109,9 @@ mod tests {
         assert_eq!((record.weight, record.error, record.accuracy()), (4.0, 0.25, 0.75));
         let mut spread = Spread::default();
         // Of 1, 3: the mean is 2 and the deviation 1, so 3 lies at 1/2 + 1/6.
-        assert_eq!(spread.place(1.0), 0.5);
-        assert_eq!(spread.place(3.0), 0.5 + 1.0 / 6.0);
-        assert!((0..100).all(|_| (0.0..=1.0).contains(&spread.place(f64::MAX))) && spread.is_sound());
+        assert_eq!(spread.add(1.0), 0.5);
+        assert_eq!(spread.add(3.0), 0.5 + 1.0 / 6.0);
+        assert!((0..100).all(|_| (0.0..=1.0).contains(&spread.add(f64::MAX))) && spread.is_sound());
         for error in [f64::MAX, 0.0, f64::MAX, f64::MAX] {
             record.add(error, 1e308);
             assert!(record.is_sound(), "{record:?}");

@@ -1,4 +1,4 @@
-//! Streaming random patches, as parts: see `patches`.
+//! The declarations of streaming random patches; see `patches`.
 
 use std::sync::Arc;
 
@@ -13,77 +13,75 @@ use super::bagging::{poisson_rate, N_MODELS, SEED};
 use super::combined::Ensemble;
 use super::learner::MemberLearner;
 use super::leveraging_bagging::adwin;
-use super::patches::{Patch, Patches, Plan};
+use super::patches::{Patch, PatchSettings, Patches};
 use super::poisson::Poisson;
 use super::subspace::Size;
 use super::threads::{self, N_THREADS};
 use super::vote_shares::VoteShares;
 
-/// Trees that split early: a member is replaced when it is wrong, and until then its vote is one of many (section IV of
-/// the paper).
+/// Trees that split early: a bad split costs one vote of many until its member is replaced (section IV of the paper).
 const EARLY: &[(&str, f64)] = &[("grace_period", 50.0), ("delta", 0.01)];
 
 const CLASSIFIER: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::Classifier]),
     DefaultValue::Tuned("tree.HoeffdingTreeClassifier", EARLY),
-    "the classifier that each member is",
+    "classifier to copy for each member",
 );
 
 const REGRESSOR: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::Regressor]),
     DefaultValue::Tuned("tree.HoeffdingTreeRegressor", EARLY),
-    "the regressor that each member is",
+    "regressor to copy for each member",
 );
 
 const SUBSPACE_SIZE: Parameter = Parameter::new(
     "subspace_size",
     Kind::Float(Bounds::POSITIVE),
     DefaultValue::Float(0.6),
-    "the features of a member: up to 1 a share of them, above their number",
+    "number of features of each model: a fraction up to 1, or a number above 1",
 );
 
 const TRAINING_METHOD: Parameter = Parameter::new(
     "training_method",
     Kind::Choice(&["patches", "resampling", "subspaces"]),
     DefaultValue::Text("patches"),
-    "whether members differ by their features, by how often they learn a row, or by both (patches)",
+    "how models differ: by features (subspaces), by row weights (resampling), or by both (patches)",
 );
 
 const DRIFT_DETECTOR: Parameter = Parameter::new(
     "drift_detector",
     Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
     DefaultValue::Null,
-    "finds when a member is replaced; null for ADWIN with a delta of 0.00001",
+    "drift detector that triggers the replacement of a model; null for ADWIN with a significance of 0.00001",
 );
 
 const WARNING_DETECTOR: Parameter = Parameter::new(
     "warning_detector",
     Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
     DefaultValue::Null,
-    "finds when a learner begins in the background; null for ADWIN with a delta of 0.0001",
+    "drift detector that starts a background model; null for ADWIN with a significance of 0.0001",
 );
 
 const DISABLE_DETECTOR: Parameter = Parameter::new(
     "disable_detector",
     Kind::Choice(&["off", "drift", "warning"]),
     DefaultValue::Text("off"),
-    "off for both detectors; drift for neither; warning for no learners in the background",
+    "off to use both detectors; drift to use none; warning to train no background models",
 );
 
 const DISABLE_WEIGHTED_VOTE: Parameter = Parameter::new(
     "disable_weighted_vote",
     Kind::Boolean,
     DefaultValue::Boolean(false),
-    "whether all votes weigh the same, however well a member has done",
+    "weight all models equally instead of by their performance",
 );
 
 pub static CLASSIFIER_PATCHES: Declaration = Declaration {
     name: "ensemble.SRPClassifier",
     role: Role::Classifier,
-    words:
-        "Streaming random patches: members with some of the features and some of the rows, that renew themselves",
+    words: "Streaming random patches: classifiers on random features and rows, replaced when their errors grow",
     parameters: &[
         CLASSIFIER,
         N_MODELS,
@@ -98,16 +96,16 @@ pub static CLASSIFIER_PATCHES: Declaration = Declaration {
         N_THREADS,
     ],
     build: |arguments| {
-        let plan = plan(CLASSIFIER_PATCHES.name, arguments, arguments.learner::<Classes>("model")?)?;
-        let (members, threads) = (members(arguments, &plan)?, threads::count(arguments)?);
-        Ok(Built::Classifier(Box::new(Ensemble::new(members, Patches(plan), VoteShares::default(), threads))))
+        let settings = settings(CLASSIFIER_PATCHES.name, arguments, arguments.learner::<Classes>("model")?)?;
+        let (members, threads) = (members(arguments, &settings)?, threads::count(arguments)?);
+        Ok(Built::Classifier(Box::new(Ensemble::new(members, Patches(settings), VoteShares::default(), threads))))
     },
 };
 
 pub static REGRESSOR_PATCHES: Declaration = Declaration {
     name: "ensemble.SRPRegressor",
     role: Role::Regressor,
-    words: "Streaming random patches of regressors, averaged",
+    words: "Streaming random patches: regressors on random features and rows, replaced when their errors grow",
     parameters: &[
         REGRESSOR,
         N_MODELS,
@@ -123,19 +121,26 @@ pub static REGRESSOR_PATCHES: Declaration = Declaration {
         N_THREADS,
     ],
     build: |arguments| {
-        let plan = plan(REGRESSOR_PATCHES.name, arguments, arguments.learner::<Numbers>("model")?)?;
-        let (members, threads) = (members(arguments, &plan)?, threads::count(arguments)?);
+        let settings = settings(REGRESSOR_PATCHES.name, arguments, arguments.learner::<Numbers>("model")?)?;
+        let (members, threads) = (members(arguments, &settings)?, threads::count(arguments)?);
         let aggregation = Aggregation::named(arguments.text("aggregation")?);
-        Ok(Built::Regressor(Box::new(Ensemble::new(members, Patches(plan), aggregation, threads))))
+        Ok(Built::Regressor(Box::new(Ensemble::new(members, Patches(settings), aggregation, threads))))
     },
 };
 
-fn members<L: MemberLearner>(arguments: &Arguments<'_>, plan: &Arc<Plan<L>>) -> Result<Vec<Patch<L>>> {
+fn members<L: MemberLearner>(
+    arguments: &Arguments<'_>,
+    settings: &Arc<PatchSettings<L>>,
+) -> Result<Vec<Patch<L>>> {
     let seed = arguments.integer("seed")? as u64;
-    Ok((0..arguments.size("n_models")?).map(|place| Patch::new(plan.clone(), seed, place)).collect())
+    Ok((0..arguments.size("n_models")?).map(|index| Patch::new(settings.clone(), seed, index)).collect())
 }
 
-fn plan<L: MemberLearner>(name: &'static str, arguments: &Arguments<'_>, learner: L) -> Result<Arc<Plan<L>>> {
+fn settings<L: MemberLearner>(
+    name: &'static str,
+    arguments: &Arguments<'_>,
+    learner: L,
+) -> Result<Arc<PatchSettings<L>>> {
     let method = arguments.text("training_method")?;
     let size = match method {
         "resampling" => Size::All,
@@ -159,5 +164,5 @@ fn plan<L: MemberLearner>(name: &'static str, arguments: &Arguments<'_>, learner
         _ => None,
     };
     let weighted = !arguments.boolean("disable_weighted_vote")?;
-    Ok(Arc::new(Plan { name, learner, size, resampling, drift, warning, weighted }))
+    Ok(Arc::new(PatchSettings { name, learner, size, resampling, drift, warning, weighted }))
 }

@@ -1,10 +1,10 @@
-//! Stacking: a last learner is given what the models say of a row, and says what it makes of it.
+//! Stacking: a meta model learns from the predictions of other models.
 //!
-//! Wolpert, D. H. (1992), "Stacked generalization", Neural Networks 5(2), as a stream: the models predict a row before
-//! they learn it, so what the last learner is given are always predictions of rows that were new.
+//! Wolpert, D. H. (1992), "Stacked generalization", Neural Networks 5(2), on a stream: the models predict a row before
+//! they learn it, so the meta model always receives out-of-sample predictions.
 //!
-//! The models do not depend on each other, nor on the last learner: they go through a chunk on many threads, and the last
-//! learner goes through what they said, row by row. If it refuses a row, the models go back to that row.
+//! The models do not depend on each other, nor on the meta model: they process a batch on several threads, and the meta
+//! model processes their predictions row by row. If it refuses a row, the models are reverted to that row.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -32,20 +32,20 @@ const INCLUDE_FEATURES: Parameter = Parameter::new(
     "include_features",
     Kind::Boolean,
     DefaultValue::Boolean(false),
-    "whether the last learner is given the features too",
+    "pass the features to the meta model, too",
 );
 
 pub static STACKING: Declaration = Declaration {
     name: "ensemble.Stacking",
     role: Role::Classifier,
-    words: "A classifier of what other classifiers say",
+    words: "Stacking: a classifier of the predictions of other classifiers",
     parameters: &[
         CLASSIFIERS,
         Parameter::new(
             "meta_model",
             Kind::Part(&[Role::Classifier]),
             DefaultValue::Part("linear_model.SoftmaxRegression"),
-            "the classifier that is given what the models say",
+            "classifier that combines the predictions of the models",
         ),
         INCLUDE_FEATURES,
         N_THREADS,
@@ -56,14 +56,14 @@ pub static STACKING: Declaration = Declaration {
 pub static STACKING_REGRESSOR: Declaration = Declaration {
     name: "ensemble.StackingRegressor",
     role: Role::Regressor,
-    words: "A regressor of what other regressors say",
+    words: "Stacking: a regressor on the predictions of other regressors",
     parameters: &[
         REGRESSORS,
         Parameter::new(
             "meta_model",
             Kind::Part(&[Role::Regressor]),
             DefaultValue::Part("linear_model.LinearRegression"),
-            "the regressor that is given what the models say",
+            "regressor that combines the predictions of the models",
         ),
         INCLUDE_FEATURES,
         N_THREADS,
@@ -85,7 +85,7 @@ fn build<T: Task>(name: &'static str, arguments: &Arguments<'_>) -> Result<Built
     })))
 }
 
-/// The models do not act on each other.
+/// The models do not affect each other.
 struct Free;
 
 impl<L: MemberLearner> Coupling<Voter<L>> for Free {}
@@ -99,7 +99,7 @@ struct Stack<T: Task> {
     meta: Boxed<T>,
     with_features: bool,
     layout: Layout,
-    /// Names of the features, for a last learner that wants them.
+    /// Names of the features, for a meta model that needs them.
     names: Schema,
     /// The layout at the last savepoint, if all learners record what they overwrite.
     at_savepoint: Option<Layout>,
@@ -112,7 +112,7 @@ struct State {
     layout: Layout,
 }
 
-/// What the last learner is given for a row: to predict, where that differs, and to learn.
+/// The input of the meta model for a row: to predict, if that differs, and to learn.
 struct MetaRow<'a> {
     asked: Option<Row<'a>>,
     row: Row<'a>,
@@ -120,7 +120,7 @@ struct MetaRow<'a> {
 }
 
 impl<T: Task> Stack<T> {
-    /// How many votes a row has, when these truths come next.
+    /// Number of votes per row, when these truths come next.
     fn stride(&self, truths: &[T::Truth]) -> usize {
         let known = T::votes_per_row(self.layout.width_of_votes() / self.members.len());
         let classes = truths.iter().map(|&truth| match T::truth(truth) {
@@ -137,7 +137,7 @@ impl<T: Task> Stack<T> {
         }
     }
 
-    /// The row for the last learner, of what the models predict now.
+    /// The input row of the meta model, from the current predictions of the models.
     fn ask<R>(
         &self,
         x: Row<'_>,
@@ -157,8 +157,8 @@ impl<T: Task> Stack<T> {
         answer
     }
 
-    /// Let the models process rows, and `step` take the last learner through what they predicted. Returns how many rows
-    /// were done before one was refused, and why.
+    /// Let the models process rows, and `step` the meta model on their predictions. Returns the number of rows before
+    /// the first refused one, and its fault.
     fn process(
         &mut self,
         batch: &Batch<'_, T>,
@@ -166,7 +166,7 @@ impl<T: Task> Stack<T> {
         mut step: impl FnMut(&mut Boxed<T>, MetaRow<'_>, &mut Scratch) -> Result<()>,
     ) -> (usize, Option<Fault>) {
         let stride = self.stride(batch.truths);
-        // Numbers that models predict have no bound, so a last learner that is given them may always refuse them.
+        // Predicted numbers are unbounded, so the meta model may always refuse them.
         let sure = T::ERROR_RATE && self.meta.infallible();
         let refused = self.members.attempt(batch, stride, &Free, sure, scratch);
         let reached = refused.as_ref().map_or(batch.len(), |(row, _)| *row);
@@ -175,7 +175,7 @@ impl<T: Task> Stack<T> {
         for index in 0..reached {
             let (x, models) = (batch.rows.at(index), self.members.len());
             let features = if self.with_features { x.width() } else { 0 };
-            // As wide as the rows so far need: which rows come later in the batch must not show.
+            // As wide as required by the rows so far: later rows of the batch must have no effect.
             let width = models * self.stride(&batch.truths[index..=index]);
             let news = self.layout.lacks(features, width);
             let asked = news || batch.asked.is_some();
@@ -218,7 +218,7 @@ impl<T: Task> Stack<T> {
     }
 }
 
-/// Predict with the last learner, then let it learn.
+/// Predict with the meta model, then let it learn.
 fn step_meta<T: Task>(
     meta: &mut Boxed<T>,
     given: &MetaRow<'_>,
@@ -248,7 +248,7 @@ impl<T: Task> Part for Stack<T> {
         let state: State = unpack(self.name, bytes)?;
         require(self.name, state.members.len() == self.members.len(), "models are missing")?;
         let sound = state.layout.is_sound(self.members.len(), self.with_features);
-        require(self.name, sound, "the places of votes are not valid")?;
+        require(self.name, sound, "the slots of votes are not valid")?;
         for (member, bytes) in self.members.iter_mut().zip(&state.members) {
             member.load(bytes)?;
         }
@@ -263,7 +263,7 @@ impl<T: Task> Part for Stack<T> {
             takes_batches: true,
             mini_batches: false,
             wants_orthonormal: false,
-            // The last learner sees the features too, if it is asked to.
+            // The meta model receives the features, too, if requested.
             missing_is_zero: false,
             threads: self.members.threads().min(self.members.len()).max(all.threads),
             ..all
@@ -319,7 +319,7 @@ impl<T: Task> Part for Stack<T> {
         json!({ "members": members, "meta_model": meta })
     }
 
-    /// The models, then the last learner.
+    /// The models, then the meta model.
     fn member(&self, index: usize, input: &Schema) -> Result<Option<Extracted>> {
         let (learner, input) = match self.members.iter().nth(index) {
             Some(member) => (member.learner(), input.clone()),
@@ -387,7 +387,7 @@ impl<T: Task> Learner<T> for Stack<T> {
         from
     }
 
-    /// As a member of an ensemble it takes rows together too, where each is predicted as it is learned.
+    /// As a member of an ensemble it also takes whole batches, if each row is predicted as it is learned.
     fn vote_batch(
         &mut self,
         batch: &Batch<'_, T>,
@@ -435,10 +435,10 @@ mod tests {
             registry::resolve(&json!({ "name": STACKING_REGRESSOR.name, "parameters": parameters })).unwrap();
         let Built::Regressor(mut model) = registry::build_resolved(&description).unwrap() else { panic!() };
         let mut scratch = Scratch::default();
-        // The models say 0 of the first row, so nothing is learned from them; then both say 2.
+        // The models predict 0 for the first row, so nothing is learned from them; then both predict 2.
         assert_eq!(model.step_number(Row::Plain(&[5.0]), 2.0, 1.0, &mut scratch).unwrap(), 0.0);
         assert_eq!(model.step_number(Row::Plain(&[5.0]), 1.0, 1.0, &mut scratch).unwrap(), 0.0);
-        // The slope is 2 (0 - 1) = -2, and each weight moves by 0.125 · 2 · 2 = 0.5. Now the models say 1.5 each.
+        // The slope is 2 (0 - 1) = -2, and each weight moves by 0.125 · 2 · 2 = 0.5. Now the models predict 1.5 each.
         assert_eq!(model.number(Row::Plain(&[5.0]), &mut scratch), 1.5);
     }
 }

@@ -1,20 +1,20 @@
-//! A random subset of the features, which a member of an ensemble is given alone.
+//! The random subset of features that a member of an ensemble receives.
 //!
-//! The size is a share of the features or their number. When features come later, the subset grows among them to the
-//! size that is due, and those that were chosen keep their places.
+//! The size is a fraction of the features or their number. When new features appear, the subset grows to the required
+//! size by drawing from them, and those already chosen keep their index.
 
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Rows;
 use crate::numeric::random::Random;
 use crate::row::{Row, RowBuffer};
-use crate::schema::{Kind, Schema};
+use crate::schema::{FeatureKind, Schema};
 
-/// How many of the features a member is given.
+/// The number of features of a member.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
     All,
-    /// Up to 1 a share of them, above their number.
+    /// A fraction up to 1, a number above.
     Some(f64),
 }
 
@@ -22,7 +22,7 @@ impl Size {
     fn of(self, features: usize) -> usize {
         match self {
             Size::All => features,
-            // One feature alone is no subspace that a learner can do much with.
+            // A single feature is too little for most learners.
             Size::Some(share) if share <= 1.0 => ((features as f64 * share).round() as usize).max(2).min(features),
             Size::Some(count) => (count as usize).min(features),
         }
@@ -31,9 +31,9 @@ impl Size {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Subspace {
-    /// The slots that were chosen, in the order of their places.
+    /// The chosen slots, by index.
     slots: Vec<u32>,
-    /// How many features there were to choose from.
+    /// The number of features that it was drawn from.
     width: usize,
 }
 
@@ -42,12 +42,12 @@ impl Subspace {
         &self.slots
     }
 
-    /// Whether rows of this width have features that it was not asked about yet.
+    /// Whether rows of this width have features that it was not drawn from yet.
     pub fn lacks(&self, width: usize) -> bool {
         width > self.width
     }
 
-    /// Choose among features that are new. `key` is this member's, and another for each subset it has had.
+    /// Draw from new features. `key` is unique for each member and each of its subsets.
     pub fn grow(&mut self, width: usize, size: Size, key: u64) -> bool {
         if !self.lacks(width) {
             return false;
@@ -90,26 +90,27 @@ impl Subspace {
             Row::Plain(values) | Row::Mixed(values, _) => {
                 let kind = |slot: usize| match x {
                     Row::Mixed(_, kinds) => kinds[slot],
-                    _ => Kind::Number,
+                    _ => FeatureKind::Number,
                 };
-                let there = |slot: usize| slot < width && kind(slot) == Kind::Number && !values[slot].is_nan();
+                let there =
+                    |slot: usize| slot < width && kind(slot) == FeatureKind::Number && !values[slot].is_nan();
                 if self.slots.iter().all(|&slot| there(slot as usize)) {
                     let out = out.plain(self.slots.len());
                     out.iter_mut().zip(&self.slots).for_each(|(out, &slot)| *out = values[slot as usize]);
                     return;
                 }
                 let (numbers, kinds) = out.mixed(self.slots.len());
-                for (place, &slot) in self.slots.iter().enumerate().filter(|(_, slot)| (**slot as usize) < width) {
-                    numbers[place] = values[slot as usize];
-                    kinds[place] = kind(slot as usize);
+                for (index, &slot) in self.slots.iter().enumerate().filter(|(_, slot)| (**slot as usize) < width) {
+                    numbers[index] = values[slot as usize];
+                    kinds[index] = kind(slot as usize);
                 }
             }
             Row::Sparse(sparse) => {
                 out.sparse(self.slots.len());
-                // Slots ascend: each batch of new ones lies above those before.
+                // Slots ascend: new ones lie above the previous ones.
                 for (&slot, &value) in sparse.indices.iter().zip(sparse.values) {
-                    if let Ok(place) = self.slots.binary_search(&slot) {
-                        out.push(place as u32, value);
+                    if let Ok(index) = self.slots.binary_search(&slot) {
+                        out.push(index as u32, value);
                     }
                 }
             }
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     fn every_form_is_cut_alike() {
         let subspace = Subspace { slots: vec![1, 3], width: 4 };
-        let (mut out, kinds) = (RowBuffer::default(), [Kind::Number; 4]);
+        let (mut out, kinds) = (RowBuffer::default(), [FeatureKind::Number; 4]);
         subspace.cut(Row::Plain(&[1.0, 0.0, 3.0, 4.0]), &mut out);
         assert!(matches!(out.row(), Row::Plain(x) if x == [0.0, 4.0]));
         subspace.cut(Row::Mixed(&[f64::NAN, 0.0, 3.0, 4.0], &kinds), &mut out);

@@ -1,6 +1,6 @@
-//! Threads that all ensembles of a process share: one pool for each number of threads that was asked for.
+//! The threads that all ensembles of a process share: one pool for each number of threads.
 //!
-//! A process that was forked has the memory of its parent and none of its threads, so it makes pools of its own.
+//! A forked process has the memory of its parent but none of its threads, so it creates its own pools.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,17 +12,17 @@ use crate::fault::Result;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
 use crate::row::Scratch;
 
-/// More threads than this are taken for a mistake.
+/// The largest number of threads that is accepted.
 const MOST: i64 = 256;
 
 pub const N_THREADS: Parameter = Parameter::new(
     "n_threads",
     Kind::Optional(&Kind::Integer { low: 1, high: MOST }),
     DefaultValue::Integer(1),
-    "threads that share the members of a table's rows, null for one on each core; the result is the same",
+    "number of threads for batches, null for one per core; the result does not depend on it",
 );
 
-/// The number of threads that was asked for.
+/// The requested number of threads.
 pub fn count(arguments: &Arguments<'_>) -> Result<usize> {
     if arguments.value("n_threads")?.is_null() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -42,7 +42,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// If another thread held the lock while the process was forked, it is never given back here: then do without.
+/// None if another thread held the lock when the process was forked: it is never released here.
 fn pools() -> Option<MutexGuard<'static, Pools>> {
     (0..1000).find_map(|_| {
         POOLS.try_lock().ok().or_else(|| {
@@ -56,7 +56,7 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     let mut pools = pools()?;
     let process = std::process::id();
     if pools.process != process {
-        // Not dropped: that would wait for threads that are the parent's.
+        // Not dropped: that would wait for threads of the parent.
         std::mem::forget(std::mem::take(&mut pools.pools));
         pools.process = process;
     }
@@ -69,8 +69,8 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     Some(pool)
 }
 
-/// Do `work` on each item, handed out one by one to up to `threads` threads. One thread is the caller's own, and so
-/// are those of an ensemble inside an ensemble, whose members are already spread.
+/// Apply `work` to each item, one by one on up to `threads` threads. A single thread is the caller's own, as it is for
+/// an ensemble inside an ensemble, whose members are already distributed.
 pub fn each<T: Send>(
     threads: usize,
     items: &mut [T],
@@ -104,7 +104,7 @@ mod tests {
         for threads in [1, 2, 3, 8] {
             let mut items: Vec<usize> = (0..20).collect();
             each(threads, &mut items, &mut scratch, |item, _| *item += 100);
-            assert!(items.iter().enumerate().all(|(place, item)| *item == place + 100));
+            assert!(items.iter().enumerate().all(|(index, item)| *item == index + 100));
         }
         assert!(Arc::ptr_eq(&pool(2).unwrap(), &pool(2).unwrap()));
     }
@@ -115,7 +115,7 @@ mod tests {
         each(2, &mut items, &mut Scratch::default(), |item, scratch| {
             let outer = std::thread::current().id();
             let mut inner = vec![None; 3];
-            each(2, &mut inner, scratch, |place, _| *place = Some(std::thread::current().id()));
+            each(2, &mut inner, scratch, |index, _| *index = Some(std::thread::current().id()));
             item.push(inner.iter().all(|id| *id == Some(outer)));
         });
         assert!(items.iter().all(|item| item == &[true]));

@@ -1,5 +1,5 @@
-//! How the votes of members become class probabilities: the fraction of votes for each class, weighted by the trust in each
-//! member. Members that know nothing yet have no vote; while none has one, the class frequencies so far are predicted.
+//! Combines votes into class probabilities: the fraction of votes for each class, weighted by the trust in each member.
+//! Unlearned members have no vote; while none has one, the class frequencies so far are predicted.
 
 use crate::fault::Result;
 use crate::held::state::require;
@@ -69,7 +69,7 @@ impl Combine<Classes> for VoteShares {
     fn load(&mut self, who: &str, classes: Option<Vec<f64>>) -> Result<()> {
         let classes = classes.unwrap_or_default();
         let sound = classes.iter().all(|weight| weight.is_finite() && *weight >= 0.0);
-        require(who, sound, "the weight of a class is not a weight")?;
+        require(who, sound, "a class weight is not finite or is negative")?;
         self.classes = classes;
         Ok(())
     }

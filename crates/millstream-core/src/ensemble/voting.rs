@@ -1,10 +1,10 @@
-//! Different learners that answer together: by vote or mean, or by a majority whose weights follow their mistakes.
+//! Combinations of different learners: by vote or mean, or by a majority whose weights follow their mistakes.
 //!
 //! The weighted majority algorithm (Littlestone, N. and Warmuth, M. K., 1994, "The weighted majority algorithm",
 //! Information and Computation 108, section 2) multiplies the weight of a member by β for each mistake. Only ratios of
-//! weights matter, so each member keeps the number of its mistakes, m, and its votes weigh β^(m - the fewest): nothing
-//! underflows, however long the stream. With β of 0, the members with the fewest mistakes decide. `forgetting` below 1
-//! lets old mistakes fade, m ← φ m + mistake, so that a member which has become good is heard again.
+//! weights matter, so each member keeps the number of its mistakes, m, and its votes have the weight β^(m - minimum):
+//! nothing underflows, however long the stream. With β = 0, the members with the fewest mistakes decide. `forgetting`
+//! below 1 lets old mistakes fade, m ← φ m + mistake, so that a member that has improved regains its weight.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -22,7 +22,7 @@ use crate::schema::Schema;
 use crate::task::{Classes, Numbers, Task};
 
 use super::aggregation::{Aggregation, AGGREGATION};
-use super::combined::{Ensemble, Rule};
+use super::combined::{Ensemble, EnsembleRule};
 use super::engine::{Coupling, Member, MemberOutput};
 use super::learner::MemberLearner;
 use super::record::Record;
@@ -33,34 +33,34 @@ pub const CLASSIFIERS: Parameter = Parameter::new(
     "models",
     Kind::Parts(&[Role::Classifier]),
     DefaultValue::Required,
-    "the classifiers, each of its own kind",
+    "classifiers, which may be of different kinds",
 );
 
 pub const REGRESSORS: Parameter = Parameter::new(
     "models",
     Kind::Parts(&[Role::Regressor]),
     DefaultValue::Required,
-    "the regressors, each of its own kind",
+    "regressors, which may be of different kinds",
 );
 
 const WEIGHTS: Parameter = Parameter::new(
     "weights",
     Kind::Optional(&Kind::Floats(Bounds::NOT_NEGATIVE)),
     DefaultValue::Null,
-    "what the word of each model weighs; null if all weigh the same",
+    "weight of each model; null for equal weights",
 );
 
 pub static VOTING: Declaration = Declaration {
     name: "ensemble.Voting",
     role: Role::Classifier,
-    words: "Different classifiers that vote",
+    words: "Voting of different classifiers",
     parameters: &[
         CLASSIFIERS,
         Parameter::new(
             "use_probabilities",
             Kind::Boolean,
             DefaultValue::Boolean(true),
-            "whether a vote is divided by probabilities, or all for the most probable class",
+            "average predicted probabilities instead of counting votes for the most probable class",
         ),
         WEIGHTS,
         N_THREADS,
@@ -69,7 +69,7 @@ pub static VOTING: Declaration = Declaration {
         let (hard, weights) = (!arguments.boolean("use_probabilities")?, weights(arguments)?);
         let members = models::<Classes>(arguments)?.into_iter().zip(weights);
         let members = members.map(|(model, weight)| Voter::new(model, hard, Trust::Fixed(weight))).collect();
-        let rule = Parliament { name: VOTING.name, beta: None };
+        let rule = VotingRule { name: VOTING.name, beta: None };
         let threads = threads::count(arguments)?;
         Ok(Built::Classifier(Box::new(Ensemble::new(members, rule, VoteShares::default(), threads))))
     },
@@ -78,12 +78,12 @@ pub static VOTING: Declaration = Declaration {
 pub static VOTING_REGRESSOR: Declaration = Declaration {
     name: "ensemble.VotingRegressor",
     role: Role::Regressor,
-    words: "Different regressors, averaged",
+    words: "The average of different regressors",
     parameters: &[REGRESSORS, WEIGHTS, AGGREGATION, N_THREADS],
     build: |arguments| {
         let members = models::<Numbers>(arguments)?.into_iter().zip(weights(arguments)?);
         let members = members.map(|(model, weight)| Voter::new(model, false, Trust::Fixed(weight))).collect();
-        let rule = Parliament { name: VOTING_REGRESSOR.name, beta: None };
+        let rule = VotingRule { name: VOTING_REGRESSOR.name, beta: None };
         let aggregation = Aggregation::named(arguments.text("aggregation")?);
         let threads = threads::count(arguments)?;
         Ok(Built::Regressor(Box::new(Ensemble::new(members, rule, aggregation, threads))))
@@ -93,20 +93,21 @@ pub static VOTING_REGRESSOR: Declaration = Declaration {
 pub static WEIGHTED_MAJORITY: Declaration = Declaration {
     name: "ensemble.WeightedMajority",
     role: Role::Classifier,
-    words: "Different classifiers whose votes weigh less with each mistake",
+    words: "Voting of different classifiers, whose weights decrease with each mistake",
     parameters: &[
         CLASSIFIERS,
         Parameter::new(
-            "beta",
+            "mistake_factor",
             Kind::Float(Bounds::DECAY),
             DefaultValue::Float(0.5),
-            "what the weight of a model is multiplied by at each mistake",
-        ),
+            "factor that multiplies the weight of a model at each mistake",
+        )
+        .formerly(&["beta"]),
         Parameter::new(
             "forgetting",
-            Kind::Float(Bounds::SHARE),
+            Kind::Float(Bounds::FRACTION),
             DefaultValue::Float(1.0),
-            "what the number of mistakes is multiplied by at each row; below 1, old mistakes fade",
+            "factor that multiplies the number of mistakes at each row; below 1, old mistakes fade",
         ),
         N_THREADS,
     ],
@@ -114,17 +115,17 @@ pub static WEIGHTED_MAJORITY: Declaration = Declaration {
         let trust = Trust::Mistakes { forgetting: arguments.float("forgetting")? };
         let members = models::<Classes>(arguments)?;
         let members = members.into_iter().map(|model| Voter::new(model, true, trust)).collect();
-        let rule = Parliament { name: WEIGHTED_MAJORITY.name, beta: Some(arguments.float("beta")?) };
+        let rule = VotingRule { name: WEIGHTED_MAJORITY.name, beta: Some(arguments.float("mistake_factor")?) };
         let threads = threads::count(arguments)?;
         Ok(Built::Classifier(Box::new(Ensemble::new(members, rule, VoteShares::default(), threads))))
     },
 };
 
-/// The learners that the parameter `models` describes.
+/// The learners in the parameter `models`.
 pub fn models<T: Task>(arguments: &Arguments<'_>) -> Result<Vec<Box<dyn Learner<T>>>> {
     let parts = arguments.parts("models")?;
     if parts.is_empty() {
-        return Err(Fault::value(format!("{}: models must name one model at least, got []", arguments.who)));
+        return Err(Fault::value(format!("{}: models must have at least one model, got []", arguments.who)));
     }
     parts.into_iter().map(|part| T::unbuild(part).ok_or_else(|| arguments.absent("models"))).collect()
 }
@@ -145,11 +146,11 @@ fn weights(arguments: &Arguments<'_>) -> Result<Vec<f64>> {
     Ok(weights)
 }
 
-/// What the votes of a member weigh.
+/// The weight of a member's votes.
 #[derive(Clone, Copy)]
 pub enum Trust {
     Fixed(f64),
-    /// The number of its mistakes, of which the rule makes a weight.
+    /// The number of its mistakes, from which the rule computes a weight.
     Mistakes {
         forgetting: f64,
     },
@@ -186,7 +187,7 @@ impl<L: MemberLearner> Voter<L> {
     }
 }
 
-/// All for the class with most votes.
+/// Gives all votes to the most probable class.
 fn harden(votes: &mut [f64]) {
     if let Some(class) = most(votes).filter(|&class| votes[class as usize] > 0.0) {
         votes.fill(0.0);
@@ -222,7 +223,7 @@ impl<L: MemberLearner> Member for Voter<L> {
                 self.record.add(error, batch.weight(row));
             }
             if let Trust::Mistakes { forgetting } = self.trust {
-                // A member that predicts nothing is not right either.
+                // A missing prediction counts as a mistake.
                 let mistake = error.unwrap_or(1.0) * batch.weight(row);
                 self.mistakes = bounded(self.mistakes * forgetting + mistake);
             }
@@ -301,15 +302,15 @@ impl<L: MemberLearner> Part for Voter<L> {
 
 /// What voters have in common.
 #[derive(Clone)]
-struct Parliament {
+struct VotingRule {
     name: &'static str,
-    /// What a mistake multiplies a weight by.
+    /// The factor β of a weight at each mistake.
     beta: Option<f64>,
 }
 
-impl<L: MemberLearner> Coupling<Voter<L>> for Parliament {}
+impl<L: MemberLearner> Coupling<Voter<L>> for VotingRule {}
 
-impl<L: MemberLearner> Rule<Voter<L>> for Parliament {
+impl<L: MemberLearner> EnsembleRule<Voter<L>> for VotingRule {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -342,7 +343,8 @@ mod tests {
         for y in [0, 0, 1] {
             model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
         }
-        // All have said nothing, then 0, then 0, where 1 came: two mistakes each. Now the first says 1, the others 0.
+        // All predicted nothing, then 0, then 0, where 1 was true: two mistakes each. Now the first predicts 1, the
+        // others 0.
         model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut scratch);
         assert_eq!((out.class, &out.probabilities[..]), (Some(0), &[2.0 / 3.0, 1.0 / 3.0][..]));
         model.learn(Row::Plain(&[]), 1, 1.0, &mut scratch).unwrap();

@@ -1,17 +1,17 @@
 //! Adaptive random forest (Gomes, Bifet, Read, Barddal, Enembreck, Pfahringer, Holmes and Abdessalem, 2017, "Adaptive
 //! random forests for evolving data stream classification", Machine Learning 106, algorithms 1 and 2).
 //!
-//! Hoeffding trees whose leaves look at random features, and which learn each row k times, k from the Poisson
-//! distribution of mean 6. The errors of each tree go to two detectors. When the more nervous one warns, another tree
-//! begins to learn in the background; when the other finds a change, that tree takes the place of the first. Votes weigh
-//! as much as their tree was right since it began.
+//! Hoeffding trees whose leaves consider random features, and which learn each row k times, k from the Poisson
+//! distribution of mean 6. Two detectors receive the errors of each tree. When the more sensitive one warns, a
+//! background tree starts training; when the other finds a change, that tree replaces the first. Votes are weighted by
+//! the accuracy of their tree since it started.
 //!
-//! Nominal features are split into one value and the rest. A branch for each value looks good by chance, the more so as
-//! the bound takes a row that is learned six times for six rows: after 8 rows, 20 values make pure branches.
+//! Nominal features are split into one value and the rest. With a branch for each value, splits look good by chance,
+//! the more so as the bound counts a row that is learned six times as six rows: after 8 rows, 20 values make pure
+//! branches.
 //!
-//! Three steps away from the paper's program. The errors are those before a row is learned, which the votes have told
-//! anyway. A detector that finds that errors have become fewer changes nothing. And a tree that comes from the
-//! background brings its own record, instead of none.
+//! Departures from MOA: errors are those before a row is learned, which the votes give anyway. A decrease of errors
+//! changes nothing. A background tree keeps its own record when it replaces another.
 
 use std::sync::Arc;
 
@@ -19,16 +19,18 @@ use serde_json::{json, Map, Value as Json};
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::ensemble::bagging::{poisson_rate, N_MODELS, SEED};
-use crate::ensemble::combined::{Ensemble, Rule};
+use crate::ensemble::combined::{Ensemble, EnsembleRule};
 use crate::ensemble::engine::Coupling;
 use crate::ensemble::threads::{self, N_THREADS};
 use crate::ensemble::vote_shares::VoteShares;
 use crate::fault::Result;
 use crate::parameter::{Arguments, Default as DefaultValue, Kind, Parameter};
-use crate::tree::{hoeffding_tree_classifier, regression_settings, settings, Leaf, Settings, TreeLeaf};
+use crate::tree::{
+    hoeffding_tree_classifier, regression_settings, settings, ClassificationSettings, Leaf, TreeLeaf,
+};
 
 use super::max_features::MAX_FEATURES;
-use super::member::{ForestMember, Plan};
+use super::member::{ForestMember, ForestSettings};
 use super::EACH_TREE;
 
 const NAME: &str = "forest.ARFClassifier";
@@ -36,28 +38,28 @@ const NAME: &str = "forest.ARFClassifier";
 pub const DRIFT_DETECTOR: Parameter = Parameter::new(
     "drift_detector",
     Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
-    DefaultValue::Tuned("drift.ADWIN", &[("delta", 0.001)]),
-    "finds when a tree is replaced; null for never",
+    DefaultValue::Tuned("drift.ADWIN", &[("significance", 0.001)]),
+    "drift detector that triggers the replacement of a tree; null for none",
 );
 
 pub const WARNING_DETECTOR: Parameter = Parameter::new(
     "warning_detector",
     Kind::Optional(&Kind::Part(&[Role::DriftDetector])),
-    DefaultValue::Tuned("drift.ADWIN", &[("delta", 0.01)]),
-    "finds when a tree begins in the background; null for the warnings of the other detector, if it has any",
+    DefaultValue::Tuned("drift.ADWIN", &[("significance", 0.01)]),
+    "drift detector that starts a background tree; null to use the warnings of drift_detector",
 );
 
 pub const DISABLE_WEIGHTED_VOTE: Parameter = Parameter::new(
     "disable_weighted_vote",
     Kind::Boolean,
     DefaultValue::Boolean(false),
-    "whether all votes weigh the same, however well a tree has done",
+    "weight all trees equally instead of by their performance",
 );
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "Adaptive random forest: trees of random features and rows, replaced when their errors grow",
+    words: "Adaptive random forest: trees on random features and rows, replaced when their errors grow",
     parameters: &[
         N_MODELS,
         MAX_FEATURES,
@@ -83,7 +85,8 @@ pub static DECLARATION: Declaration = Declaration {
         N_THREADS,
     ],
     build: |arguments| {
-        let members = Plan::<Leaf>::new(NAME, arguments, Settings::new(arguments)?)?.members(arguments)?;
+        let members = ForestSettings::<Leaf>::new(NAME, arguments, ClassificationSettings::new(arguments)?)?
+            .members(arguments)?;
         let forest =
             Forest { name: NAME, tree: Arc::new(tree(arguments, &hoeffding_tree_classifier::DECLARATION)?) };
         Ok(Built::Classifier(Box::new(Ensemble::new(
@@ -95,7 +98,7 @@ pub static DECLARATION: Declaration = Declaration {
     },
 };
 
-/// The description of one of the trees, for those who want it as a model of its own.
+/// The description of a single tree, for extracting it as a model.
 pub fn tree(arguments: &Arguments<'_>, declared: &Declaration) -> Result<Json> {
     let set = declared.parameters.iter().map(|parameter| parameter.name);
     let parameters: Result<Map<String, Json>> =
@@ -103,7 +106,7 @@ pub fn tree(arguments: &Arguments<'_>, declared: &Declaration) -> Result<Json> {
     Ok(json!({ "name": declared.name, "parameters": parameters? }))
 }
 
-/// The trees have nothing to do with each other but the vote.
+/// The trees affect each other only through the vote.
 #[derive(Clone)]
 pub struct Forest {
     pub name: &'static str,
@@ -112,7 +115,7 @@ pub struct Forest {
 
 impl<L: TreeLeaf> Coupling<ForestMember<L>> for Forest {}
 
-impl<L: TreeLeaf> Rule<ForestMember<L>> for Forest {
+impl<L: TreeLeaf> EnsembleRule<ForestMember<L>> for Forest {
     fn name(&self) -> &'static str {
         self.name
     }

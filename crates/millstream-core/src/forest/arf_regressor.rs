@@ -1,12 +1,12 @@
-//! Adaptive random forest for numbers (Gomes, Barddal, Ferreira and Bifet, 2018, "Adaptive random forests for data stream
-//! regression", ESANN): the forest of `arf_classifier` over regression trees (FIMT-DD).
+//! Adaptive random forest for regression (Gomes, Barddal, Ferreira and Bifet, 2018, "Adaptive random forests for data
+//! stream regression", ESANN): the forest of `arf_classifier` with regression trees (FIMT-DD).
 //!
-//! The detectors are told where the absolute error of a tree lies among its errors before: 0 and 1 are three deviations
-//! from their mean (`Spread`), so that a target's unit does not matter, and so that what ADWIN is given is bounded.
+//! The detectors receive the position of a tree's absolute error among its previous errors: 0 and 1 are three standard
+//! deviations from their mean (`Spread`). So the unit of the target does not matter, and the input of ADWIN is bounded.
 //!
-//! Away from the paper: numbers weigh what one over the mean absolute error of their tree is, unless told otherwise; a
-//! tree that has learned nothing has no say; and as in the forest for classes, errors are those before a row is
-//! learned, fewer errors are no drift, and a tree from the background brings its own record.
+//! Departures from the paper: predictions are weighted by the inverse of the mean absolute error of their tree, unless
+//! disabled; an unlearned tree has no vote; and as in the classifier, errors are those before a row is learned, a
+//! decrease of errors is no drift, and a background tree keeps its own record.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::tree::{hoeffding_tree_regressor, regression_settings, settings, Regre
 
 use super::arf_classifier::{tree, Forest, DISABLE_WEIGHTED_VOTE, DRIFT_DETECTOR, WARNING_DETECTOR};
 use super::max_features::MAX_FEATURES;
-use super::member::Plan;
+use super::member::ForestSettings;
 use super::EACH_TREE;
 
 const NAME: &str = "forest.ARFRegressor";
@@ -28,7 +28,7 @@ const NAME: &str = "forest.ARFRegressor";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "Adaptive random forest for numbers: regression trees of random features and rows, replaced when errors grow",
+    words: "Adaptive random forest regressor: trees on random features and rows, replaced when their errors grow",
     parameters: &[
         N_MODELS,
         MAX_FEATURES,
@@ -52,7 +52,7 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         let settings = RegressionSettings::new(arguments)?;
-        let members = Plan::<RegressionLeaf>::new(NAME, arguments, settings)?.members(arguments)?;
+        let members = ForestSettings::<RegressionLeaf>::new(NAME, arguments, settings)?.members(arguments)?;
         let tree = Arc::new(tree(arguments, &hoeffding_tree_regressor::DECLARATION)?);
         let aggregation = Aggregation::named(arguments.text("aggregation")?);
         let forest = Ensemble::new(members, Forest { name: NAME, tree }, aggregation, threads::count(arguments)?);

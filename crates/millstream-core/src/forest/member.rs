@@ -1,9 +1,8 @@
-//! A tree of a forest, with its detectors, its record, and the tree that grows behind it.
+//! A tree of a forest, with its detectors, its record, and the background tree.
 //!
-//! A row goes through a member in this order: the tree votes, with the weight of its record so far; it learns the row as
-//! often as the Poisson distribution says, and so does the tree in the background; then the detectors hear whether the
-//! vote was wrong, or, of a number, where its error lies among those before. Rows of count 0 are voted on and heard of
-//! all the same.
+//! A member processes a row in this order: the tree votes, weighted by its record so far; it learns the row with a
+//! Poisson weight, and so does the background tree; then the detectors receive the error of the vote (for a number, its
+//! position among the previous errors). Rows of weight 0 are also predicted and passed to the detectors.
 
 use std::sync::Arc;
 
@@ -25,38 +24,38 @@ use crate::part::Part;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 use crate::tree::subspace::Subspace;
-use crate::tree::{Answer, Target, TaskOf, Tree, TreeLeaf, TreeModel, Want};
+use crate::tree::{Target, TaskOf, Tree, TreeLeaf, TreeModel, TreePrediction, Want};
 
 use super::max_features::{self, Size};
 
-/// Tells the numbers that weigh rows, and those that draw features, from others of the same seed.
+/// Separate the random numbers for row weights, and those for features, from others of the same seed.
 const ROWS: u64 = 0x6172_6600_0000_0000;
 const FEATURES: u64 = 0x6172_6680_0000_0000;
-/// Each tree that a member has had draws features of its own; there are fewer members than this.
+/// Each tree of a member draws its own features; there are fewer members than this.
 const TREES: u64 = 1 << 20;
 
-/// What all members have in common.
-pub struct Plan<L: TreeLeaf> {
+/// The settings that all members share.
+pub struct ForestSettings<L: TreeLeaf> {
     pub name: &'static str,
     pub seed: u64,
     pub settings: L::Settings,
     pub max_features: Size,
     pub poisson: Poisson,
-    /// As they are before anything was heard.
+    /// Without any errors yet.
     pub warning: Option<Detector>,
     pub drift: Option<Detector>,
-    /// Whether votes weigh what the record of their tree says.
+    /// Whether votes are weighted by the record of their tree.
     pub weighted: bool,
 }
 
-impl<L: TreeLeaf> Plan<L> {
+impl<L: TreeLeaf> ForestSettings<L> {
     pub fn new(name: &'static str, arguments: &Arguments<'_>, settings: L::Settings) -> Result<Self> {
         let warning = Detector::given(arguments, "warning_detector")?.map(Detector::without_warnings);
         let mut drift = Detector::given(arguments, "drift_detector")?;
         if warning.is_some() {
             drift = drift.map(Detector::without_warnings);
         }
-        Ok(Plan {
+        Ok(ForestSettings {
             name,
             seed: arguments.integer("seed")? as u64,
             settings,
@@ -68,33 +67,33 @@ impl<L: TreeLeaf> Plan<L> {
         })
     }
 
-    /// As many trees as are asked for.
+    /// The members of a forest.
     pub fn members(self, arguments: &Arguments<'_>) -> Result<Vec<ForestMember<L>>> {
-        let plan = Arc::new(self);
-        Ok((0..arguments.size("n_models")?).map(|place| ForestMember::new(plan.clone(), place)).collect())
+        let shared = Arc::new(self);
+        Ok((0..arguments.size("n_models")?).map(|index| ForestMember::new(shared.clone(), index)).collect())
     }
 }
 
-/// A tree and how well it has done.
+/// A tree and its record.
 #[derive(Clone)]
-struct Grown<L: TreeLeaf> {
+struct RatedTree<L: TreeLeaf> {
     tree: Tree<L>,
     record: Record,
 }
 
 #[derive(Clone)]
 pub struct ForestMember<L: TreeLeaf> {
-    plan: Arc<Plan<L>>,
-    place: u64,
-    grown: Grown<L>,
-    background: Option<Box<Grown<L>>>,
+    shared: Arc<ForestSettings<L>>,
+    index: u64,
+    active: RatedTree<L>,
+    background: Option<Box<RatedTree<L>>>,
     warning: Option<Detector>,
     drift: Option<Detector>,
-    /// Of the errors of numbers.
+    /// The spread of regression errors.
     spread: Spread,
-    /// Of the weights of rows.
+    /// The generator of row weights.
     random: Random,
-    /// Trees so far, those in the background included.
+    /// Number of trees so far, including background trees.
     trees: u64,
     warnings: u64,
     drifts: u64,
@@ -115,25 +114,25 @@ struct State {
     drifts: u64,
 }
 
-impl<L: TreeLeaf> Plan<L> {
-    /// The tree of this number at a place, which has learned nothing.
-    fn grown(&self, place: u64, number: u64) -> Grown<L> {
-        let random = Random::new(self.seed, FEATURES.wrapping_add(place).wrapping_add(number.wrapping_mul(TREES)));
+impl<L: TreeLeaf> ForestSettings<L> {
+    /// An unlearned tree: the `number`th of the member at an index.
+    fn unlearned_tree(&self, index: u64, number: u64) -> RatedTree<L> {
+        let random = Random::new(self.seed, FEATURES.wrapping_add(index).wrapping_add(number.wrapping_mul(TREES)));
         let tree = Tree::new(self.name, self.settings, Some(Subspace::new(self.max_features, random)));
-        Grown { tree, record: Record::default() }
+        RatedTree { tree, record: Record::default() }
     }
 
-    fn restored(&self, place: u64, bytes: &[u8], record: Record) -> Result<Grown<L>> {
+    fn restored(&self, index: u64, bytes: &[u8], record: Record) -> Result<RatedTree<L>> {
         require(self.name, record.is_sound(), "the record of a tree is not finite")?;
-        let mut grown = self.grown(place, 0);
-        L::restore(&mut grown.tree, unpack(self.name, bytes)?, &[])?;
-        grown.record = record;
-        Ok(grown)
+        let mut rated = self.unlearned_tree(index, 0);
+        L::restore(&mut rated.tree, unpack(self.name, bytes)?, &[])?;
+        rated.record = record;
+        Ok(rated)
     }
 }
 
-impl<L: TreeLeaf> Grown<L> {
-    /// Predict, then learn with weight `k`, if that is not 0; gives the error of what was said, if anything was.
+impl<L: TreeLeaf> RatedTree<L> {
+    /// Predict, then learn with weight `k`, unless it is 0; returns the error of the prediction, if there was one.
     #[allow(clippy::too_many_arguments)]
     #[inline(always)]
     fn step(
@@ -143,7 +142,7 @@ impl<L: TreeLeaf> Grown<L> {
         w: f64,
         k: f64,
         want: Want<L>,
-        out: &mut L::Answer,
+        out: &mut L::Prediction,
         scratch: &mut Scratch,
     ) -> Result<Option<f64>> {
         if k == 0.0 {
@@ -160,41 +159,41 @@ impl<L: TreeLeaf> Grown<L> {
 }
 
 impl<L: TreeLeaf> ForestMember<L> {
-    pub fn new(plan: Arc<Plan<L>>, place: usize) -> Self {
-        let place = place as u64;
+    pub fn new(shared: Arc<ForestSettings<L>>, index: usize) -> Self {
+        let index = index as u64;
         ForestMember {
-            place,
-            grown: plan.grown(place, 0),
+            index,
+            active: shared.unlearned_tree(index, 0),
             background: None,
-            warning: plan.warning.clone(),
-            drift: plan.drift.clone(),
+            warning: shared.warning.clone(),
+            drift: shared.drift.clone(),
             spread: Spread::default(),
-            random: Random::new(plan.seed, ROWS.wrapping_add(place)),
+            random: Random::new(shared.seed, ROWS.wrapping_add(index)),
             trees: 1,
             warnings: 0,
             drifts: 0,
-            plan,
+            shared,
         }
     }
 
     fn trust(&self) -> f64 {
-        match self.grown.tree.learned {
+        match self.active.tree.learned {
             0 => 0.0,
-            _ if self.plan.weighted => self.grown.record.trust::<TaskOf<L>>(),
+            _ if self.shared.weighted => self.active.record.trust::<TaskOf<L>>(),
             _ => 1.0,
         }
     }
 
-    /// Pass an error to the detectors, and act on what they find.
+    /// Pass an error to the detectors, and act on their verdicts.
     #[inline(always)]
     fn detect(&mut self, error: f64) {
         let (mut warned, mut drifted) = (false, false);
-        let error = if L::Answer::ERROR_RATE { error } else { self.spread.place(error) };
+        let error = if L::Prediction::ERROR_RATE { error } else { self.spread.add(error) };
         if let Some(Detector(detector)) = &mut self.warning {
             warned = detector.update(error).is_ok() && detector.verdict().is_worse();
         }
         if let Some(Detector(detector)) = &mut self.drift {
-            // Without a detector of warnings, those that the detector of drift has of its own count when they begin.
+            // Without a warning detector, the start of a warning of the drift detector counts.
             let before = self.warning.is_none() && detector.verdict().may_be_worse();
             if detector.update(error).is_ok() {
                 let verdict = detector.verdict();
@@ -209,13 +208,13 @@ impl<L: TreeLeaf> ForestMember<L> {
         }
     }
 
-    fn new_tree(&mut self) -> Grown<L> {
-        let grown = self.plan.grown(self.place, self.trees);
+    fn new_tree(&mut self) -> RatedTree<L> {
+        let rated = self.shared.unlearned_tree(self.index, self.trees);
         self.trees = self.trees.saturating_add(1);
-        grown
+        rated
     }
 
-    /// Begin a tree in the background; one that is there has been begun for a change that did not come.
+    /// Start a background tree; an existing one was started for a change that did not happen.
     #[cold]
     fn grow_another(&mut self) {
         self.background = Some(Box::new(self.new_tree()));
@@ -225,11 +224,11 @@ impl<L: TreeLeaf> ForestMember<L> {
         }
     }
 
-    /// The tree in the background takes the tree's place, or a new one if there is none.
+    /// Replace the tree by the background tree, or by a new one if there is none.
     #[cold]
     fn replace(&mut self) {
-        self.grown = match self.background.take() {
-            Some(grown) => *grown,
+        self.active = match self.background.take() {
+            Some(rated) => *rated,
             None => self.new_tree(),
         };
         self.drifts = self.drifts.saturating_add(1);
@@ -245,7 +244,7 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
 
     fn draw(&mut self, batch: &Batch<'_, TaskOf<L>>, output: &mut MemberOutput) {
         output.weights.clear();
-        let poisson = &self.plan.poisson;
+        let poisson = &self.shared.poisson;
         output.weights.extend((0..batch.len()).map(|row| match poisson.at(self.random.unit()) {
             0.0 => 0.0,
             k => k * batch.weight(row),
@@ -259,24 +258,24 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
         output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
-        let (mut out, mut dense) = (L::Answer::take(scratch), scratch.take_numbers());
+        let (mut out, mut dense) = (L::Prediction::take(scratch), scratch.take_numbers());
         let mut refused = None;
         for row in from..batch.len() {
             output.trust[row] = self.trust();
             if let (Some(asked), Some(votes)) = (batch.asked, output.asked(row)) {
                 let x = asked.at(row).dense(&mut dense);
-                self.grown.tree.predict(x, L::Answer::ALL, &mut out, scratch);
+                self.active.tree.predict(x, L::Prediction::ALL, &mut out, scratch);
                 out.vote(votes);
             }
             let (x, y, w) = (batch.rows.at(row).dense(&mut dense), batch.truths[row], batch.weight(row));
             let k = output.weights[row];
-            let stepped = self.grown.step(x, y, w, k, L::Answer::ALL, &mut out, scratch);
+            let stepped = self.active.step(x, y, w, k, L::Prediction::ALL, &mut out, scratch);
             out.vote(&mut output.votes[row * output.stride..(row + 1) * output.stride]);
-            let behind = match &mut self.background {
-                Some(grown) => grown.step(x, y, w, k, L::Answer::LEAST, &mut out, scratch),
+            let background = match &mut self.background {
+                Some(rated) => rated.step(x, y, w, k, L::Prediction::LEAST, &mut out, scratch),
                 None => Ok(None),
             };
-            match stepped.and_then(|error| behind.map(|_| error)) {
+            match stepped.and_then(|error| background.map(|_| error)) {
                 Ok(Some(error)) => self.detect(error),
                 Ok(None) => {}
                 Err(fault) => {
@@ -285,8 +284,8 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
                 }
             }
             // A regression tree that has learned nothing predicts a number like any other: it starts with this row.
-            if !L::Answer::ERROR_RATE && self.grown.tree.learned == 0 {
-                if let Err(fault) = self.grown.tree.learn(x, y, w, scratch) {
+            if !L::Prediction::ERROR_RATE && self.active.tree.learned == 0 {
+                if let Err(fault) = self.active.tree.learn(x, y, w, scratch) {
                     refused = Some((row, fault));
                     break;
                 }
@@ -298,9 +297,9 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
     }
 
     fn vote(&self, x: Row<'_>, votes: &mut [f64], scratch: &mut Scratch) -> f64 {
-        let (mut out, mut dense) = (L::Answer::take(scratch), scratch.take_numbers());
-        let x = if L::Answer::DENSE { x.dense(&mut dense) } else { x };
-        self.grown.tree.predict(x, L::Answer::ALL, &mut out, scratch);
+        let (mut out, mut dense) = (L::Prediction::take(scratch), scratch.take_numbers());
+        let x = if L::Prediction::DENSE { x.dense(&mut dense) } else { x };
+        self.active.tree.predict(x, L::Prediction::ALL, &mut out, scratch);
         out.vote(votes);
         out.give(scratch);
         scratch.give_numbers(dense);
@@ -308,27 +307,27 @@ impl<L: TreeLeaf> Member for ForestMember<L> {
     }
 
     fn learner(&self) -> Box<dyn Learner<TaskOf<L>>> {
-        Box::new(TreeModel(self.grown.tree.alone()))
+        Box::new(TreeModel(self.active.tree.alone()))
     }
 }
 
 impl<L: TreeLeaf> Part for ForestMember<L> {
     fn infallible(&self) -> bool {
-        self.grown.tree.infallible() && self.background.as_ref().is_none_or(|grown| grown.tree.infallible())
+        self.active.tree.infallible() && self.background.as_ref().is_none_or(|rated| rated.tree.infallible())
     }
 
     fn save(&self) -> Result<Vec<u8>> {
         let detector = |detector: &Option<Detector>| {
             detector.as_ref().map(|detector| detector.0.save().map(ByteBuf::from)).transpose()
         };
-        let behind = |grown: &Grown<L>| Ok((pack(&L::saved(&grown.tree))?.into(), grown.record));
+        let background = |rated: &RatedTree<L>| Ok((pack(&L::saved(&rated.tree))?.into(), rated.record));
         pack(&State {
-            tree: pack(&L::saved(&self.grown.tree))?.into(),
-            record: self.grown.record,
-            background: self.background.as_deref().map(behind).transpose()?,
+            tree: pack(&L::saved(&self.active.tree))?.into(),
+            record: self.active.record,
+            background: self.background.as_deref().map(background).transpose()?,
             warning: detector(&self.warning)?,
             drift: detector(&self.drift)?,
-            spread: (!L::Answer::ERROR_RATE).then_some(self.spread),
+            spread: (!L::Prediction::ERROR_RATE).then_some(self.spread),
             random: self.random.clone(),
             trees: self.trees,
             warnings: self.warnings,
@@ -337,48 +336,48 @@ impl<L: TreeLeaf> Part for ForestMember<L> {
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let who = self.plan.name;
+        let who = self.shared.name;
         let state: State = unpack(who, bytes)?;
-        let grown = self.plan.restored(self.place, &state.tree, state.record)?;
-        let behind = state.background.map(|(bytes, record)| self.plan.restored(self.place, &bytes, record));
-        let mut detectors = [self.plan.warning.clone(), self.plan.drift.clone()];
+        let rated = self.shared.restored(self.index, &state.tree, state.record)?;
+        let background = state.background.map(|(bytes, record)| self.shared.restored(self.index, &bytes, record));
+        let mut detectors = [self.shared.warning.clone(), self.shared.drift.clone()];
         for (detector, bytes) in detectors.iter_mut().zip([&state.warning, &state.drift]) {
             require(who, detector.is_some() == bytes.is_some(), "a detector is missing")?;
             if let (Some(Detector(detector)), Some(bytes)) = (detector, bytes) {
                 detector.load(bytes)?;
             }
         }
-        require(who, state.spread.is_some() != L::Answer::ERROR_RATE, "errors without a spread")?;
-        require(who, state.spread.is_none_or(|spread| spread.is_sound()), "a spread that cannot be")?;
+        require(who, state.spread.is_some() != L::Prediction::ERROR_RATE, "errors without a spread")?;
+        require(who, state.spread.is_none_or(|spread| spread.is_sound()), "an invalid spread")?;
         self.spread = state.spread.unwrap_or_default();
         [self.warning, self.drift] = detectors;
-        (self.grown, self.background, self.random) = (grown, behind.transpose()?.map(Box::new), state.random);
+        (self.active, self.background, self.random) = (rated, background.transpose()?.map(Box::new), state.random);
         (self.trees, self.warnings, self.drifts) = (state.trees, state.warnings, state.drifts);
         Ok(())
     }
 
     fn memory(&self) -> usize {
         let detectors = [&self.warning, &self.drift].into_iter().flatten().map(|detector| detector.0.memory());
-        let behind = self.background.as_ref().map_or(0, |grown| grown.tree.memory());
-        std::mem::size_of::<Self>() + self.grown.tree.memory() + behind + detectors.sum::<usize>()
+        let background = self.background.as_ref().map_or(0, |rated| rated.tree.memory());
+        std::mem::size_of::<Self>() + self.active.tree.memory() + background + detectors.sum::<usize>()
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
-        let known = if L::Answer::ERROR_RATE { "accuracy" } else { "error" };
-        let record = |grown: &Grown<L>| match L::Answer::ERROR_RATE {
-            true => grown.record.accuracy(),
-            false => grown.record.error,
+        let known = if L::Prediction::ERROR_RATE { "accuracy" } else { "error" };
+        let record = |rated: &RatedTree<L>| match L::Prediction::ERROR_RATE {
+            true => rated.record.accuracy(),
+            false => rated.record.error,
         };
-        let told = |grown: &Grown<L>| json!({ known: record(grown), "learned": grown.tree.learned });
+        let report = |rated: &RatedTree<L>| json!({ known: record(rated), "learned": rated.tree.learned });
         json!({
-            known: record(&self.grown),
-            "weight": self.grown.record.weight,
-            "learned": self.grown.tree.learned,
+            known: record(&self.active),
+            "weight": self.active.record.weight,
+            "learned": self.active.tree.learned,
             "warnings": self.warnings,
             "drifts": self.drifts,
-            "background": self.background.as_deref().map(told),
+            "background": self.background.as_deref().map(report),
             "estimated_error": self.drift.as_ref().map(|detector| detector.0.estimation()),
-            "model": L::shown(&self.grown.tree, schema),
+            "model": L::shown(&self.active.tree, schema),
         })
     }
 
@@ -395,10 +394,10 @@ mod tests {
     use crate::parameter::Arguments;
     use crate::part::Part;
     use crate::registry;
-    use crate::tree::{Leaf, RegressionLeaf, RegressionSettings, Settings};
+    use crate::tree::{ClassificationSettings, Leaf, RegressionLeaf, RegressionSettings};
 
     fn page_hinkley(threshold: f64) -> Json {
-        let parameters = json!({ "min_instances": 1, "delta": 0.0, "threshold": threshold, "alpha": 1.0 });
+        let parameters = json!({ "grace_period": 1, "allowance": 0.0, "threshold": threshold, "forgetting": 1.0 });
         json!({ "name": "drift.PageHinkley", "parameters": parameters })
     }
 
@@ -414,17 +413,18 @@ mod tests {
         let tree = json!({ "name": "tree.HoeffdingTreeClassifier", "parameters": { "leaf_prediction": "mc" } });
         let tree = registry::resolve(&tree).expect("it resolves");
         let arguments = tree["parameters"].as_object().expect("parameters");
-        let plan = Plan {
+        let shared = ForestSettings {
             name: "forest.ARFClassifier",
             seed: 1,
-            settings: Settings::new(&Arguments::new("forest.ARFClassifier", arguments)).expect("settings"),
+            settings: ClassificationSettings::new(&Arguments::new("forest.ARFClassifier", arguments))
+                .expect("settings"),
             max_features: (|features, _| features, 0.0),
             poisson: Poisson::new(6.0),
             warning: detector(0.5),
             drift: detector(1.0),
             weighted: true,
         };
-        ForestMember::new(Arc::new(plan), 0)
+        ForestMember::new(Arc::new(shared), 0)
     }
 
     #[test]
@@ -445,7 +445,7 @@ mod tests {
         assert!((member.trust() - 2.0 / 2.01).abs() < 1e-15);
         // Page-Hinkley of 0, 0, 1: the mean is 1/3, the sum of deviations 2/3, above 0.5 and not above 1.
         assert_eq!((member.warnings, member.drifts, member.trees), (1, 0, 2));
-        assert_eq!(member.background.as_ref().map(|grown| grown.tree.learned), Some(0));
+        assert_eq!(member.background.as_ref().map(|rated| rated.tree.learned), Some(0));
         let saved = member.save().expect("it is saved");
         let mut other = super::tests::member();
         other.load(&saved).expect("it is loaded");
@@ -455,7 +455,7 @@ mod tests {
         assert!((output.trust[4] - 2.0 / 2.01).abs() < 1e-15);
         assert_eq!((member.warnings, member.drifts, member.trees), (1, 1, 2));
         assert!(member.background.is_none());
-        assert_eq!((member.grown.tree.learned, member.trust()), (1, 0.0));
+        assert_eq!((member.active.tree.learned, member.trust()), (1, 0.0));
         let mut votes = [0.0; 2];
         member.vote(Row::Plain(&[0.5]), &mut votes, &mut scratch);
         assert_eq!(votes, [0.0, 1.0]);
@@ -478,7 +478,7 @@ mod tests {
         let tree = json!({ "name": "tree.HoeffdingTreeRegressor", "parameters": { "leaf_prediction": "mean" } });
         let tree = registry::resolve(&tree).expect("it resolves");
         let arguments = Arguments::new("forest.ARFRegressor", tree["parameters"].as_object().expect("parameters"));
-        let plan = Plan::<RegressionLeaf> {
+        let shared = ForestSettings::<RegressionLeaf> {
             name: "forest.ARFRegressor",
             seed: 1,
             settings: RegressionSettings::new(&arguments).expect("settings"),
@@ -488,7 +488,7 @@ mod tests {
             drift: detector(1.0),
             weighted: true,
         };
-        let mut member = ForestMember::new(Arc::new(plan), 0);
+        let mut member = ForestMember::new(Arc::new(shared), 0);
         let (mut scratch, mut output) = (Scratch::default(), MemberOutput::for_rows(4, 1));
         let batch = Batch::new(Rows::Plain { values: &[0.5; 4], width: 1 }, &[5.0, 5.0, 5.0, 7.0], None);
         member.draw(&batch, &mut output);
@@ -497,13 +497,13 @@ mod tests {
         // Nothing is known of the first row, and of the tree's errors before the second.
         assert_eq!(output.votes, [0.0, 5.0, 5.0, 5.0]);
         assert_eq!(output.trust[..2], [0.0, 0.0]);
-        // Errors of 0, 0 and 2: their mean is 2/3, so that the tree weighs 3/2.
+        // Errors of 0, 0 and 2: their mean is 2/3, so that the tree has the weight 3/2.
         assert_eq!(member.trust(), 1.5);
         // The first two lie at 1/2. The variance of the three is 8/9, and the last lies at 1/2 + (4/3) / (6 √(8/9)) =
         // 0.7357. Page-Hinkley of these: the mean is 0.5786, the sum of deviations 0.157, above 0.1 and not above 1.
         assert_eq!((member.warnings, member.drifts, member.trees), (1, 0, 2));
         let deviation = (8.0f64 / 9.0).sqrt();
         let placed = 0.5 + (4.0 / 3.0) / (6.0 * deviation);
-        assert!((member.spread.of(2.0) - placed).abs() < 1e-12 && (placed - 0.7357).abs() < 1e-4);
+        assert!((member.spread.position(2.0) - placed).abs() < 1e-12 && (placed - 0.7357).abs() < 1e-4);
     }
 }

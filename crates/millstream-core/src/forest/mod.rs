@@ -1,6 +1,6 @@
-//! Forests: trees that look at random features, learn random rows, and are replaced when they grow old.
+//! Forests: trees on random features and randomly weighted rows, replaced when their errors grow.
 //!
-//! `member` is one tree of a forest with all that is its own; the engine of `ensemble` takes members through rows.
+//! `member` is one tree of a forest with its detectors; the engine of `ensemble` passes rows to the members.
 
 pub mod arf_classifier;
 pub mod arf_regressor;
@@ -9,4 +9,4 @@ mod member;
 
 /// Of `max_bytes`.
 const EACH_TREE: &str =
-    "the most memory each tree may take, one in the background as well: leaves that promise least give up their statistics";
+    "maximum memory of each tree in bytes, background trees included: the least promising leaves discard their statistics; null for no limit";

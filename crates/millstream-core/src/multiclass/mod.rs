@@ -1,3 +1,3 @@
-//! Learners of many classes made of learners of two.
+//! Multiclass classifiers composed of binary classifiers.
 
 pub mod one_vs_rest;

@@ -1,8 +1,8 @@
-//! One against the rest: a member for each class learns whether an example is of that class.
+//! One-vs-rest: a binary classifier for each class learns whether an example has that class.
 //!
-//! The probability of a class is what its member gives to "yes", divided by the sum over members (Rifkin and
-//! Klautau, 2004, "In defense of one-vs-all classification"). As in River, a class that comes late has a
-//! member that knows only the examples from then on.
+//! The probability of a class is that of its classifier, divided by the sum over all (Rifkin and Klautau, 2004, "In
+//! defense of one-vs-all classification"). As in River, the classifier of a late class has learned only the examples
+//! from then on.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -26,12 +26,12 @@ const NAME: &str = "multiclass.OneVsRest";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "Many classes by one classifier of two classes for each",
+    words: "One-vs-rest: multiclass classification with one binary classifier per class",
     parameters: &[Parameter::new(
         "model",
         Kind::Part(&[Role::Classifier]),
         DefaultValue::Required,
-        "the classifier that tells one class from the rest",
+        "classifier that separates one class from the rest",
     )],
     build: |arguments| {
         let unlearned = arguments.learner::<Classes>("model")?;
@@ -40,14 +40,14 @@ pub static DECLARATION: Declaration = Declaration {
     },
 };
 
-/// The classifier that tells one class from the rest.
+/// The classifier that separates one class from the rest.
 #[derive(Clone)]
 struct OneClass {
     code: u32,
     learner: Box<dyn Learner<Classes>>,
 }
 
-/// The members do not act on each other.
+/// The members do not affect each other.
 struct Free;
 
 impl Coupling<OneClass> for Free {}
@@ -55,7 +55,7 @@ impl Coupling<OneClass> for Free {}
 impl Member for OneClass {
     type Task = Classes;
 
-    /// One vote for each row: the probability of the class.
+    /// One vote per row: the probability of the class.
     fn process(
         &mut self,
         batch: &Batch<'_, Classes>,
@@ -135,9 +135,9 @@ impl Part for OneClass {
 
 #[derive(Clone)]
 struct OneVsRest {
-    /// A member that has learned nothing, for classes to come.
+    /// An unlearned member, for new classes.
     unlearned: Box<dyn Learner<Classes>>,
-    /// By class code; a class that has not come has none.
+    /// By class code; none for a class without examples.
     members: Members<OneClass>,
     /// The class codes at the last savepoint.
     at_savepoint: Vec<u32>,
@@ -153,7 +153,7 @@ impl OneVsRest {
         self.members.iter().last().map_or(0, |member| member.code as usize + 1)
     }
 
-    /// Make room for a class; gives its index if it is new.
+    /// Add a class; returns its index if it is new.
     fn admit(&mut self, code: u32) -> Option<usize> {
         let index = self.members.iter().take_while(|member| member.code < code).count();
         if self.members.iter().nth(index).is_some_and(|member| member.code == code) {
@@ -163,7 +163,7 @@ impl OneVsRest {
         Some(index)
     }
 
-    /// Learn one row, and predict it first if that is wanted.
+    /// Learn one row, and predict it first if requested.
     fn one(
         &mut self,
         x: Row<'_>,
@@ -174,7 +174,7 @@ impl OneVsRest {
     ) -> Result<()> {
         let (truths, weights) = ([y], [w]);
         let batch = Batch::new(Rows::One(x), &truths, Some(&weights));
-        // A class that is new has no say in the prediction.
+        // A new class does not take part in the prediction.
         let known = self.codes();
         let admitted = self.admit(y);
         if let (_, Some(fault)) = self.members.process(&batch, 1, &Free, scratch) {
@@ -193,7 +193,7 @@ impl OneVsRest {
     }
 }
 
-/// Divide the probabilities that members give to their classes by their sum.
+/// Normalise the probabilities of the members' classes.
 fn combine(votes: impl Iterator<Item = (u32, f64)>, codes: usize, want: Want, out: &mut ClassPrediction) {
     out.clear();
     let (mut sum, mut known, mut best) = (0.0, 0.0, f64::NEG_INFINITY);
@@ -268,7 +268,7 @@ impl Part for OneVsRest {
         std::mem::size_of::<Self>() + self.unlearned.memory() + self.members.memory()
     }
 
-    /// Before any class has come, no row can be refused.
+    /// Without any class, no row can be refused.
     fn check(&self, x: Row<'_>, scratch: &mut Scratch) -> Result<()> {
         self.members.iter().try_for_each(|member| member.check(x, scratch))
     }
@@ -358,7 +358,7 @@ impl Learner<Classes> for OneVsRest {
         let mut prediction = scratch.take_prediction();
         let mut from = 0;
         while from < batch.len() {
-            // Rows of classes that have a member go together; the first row of a new class goes by itself.
+            // Rows of known classes are processed together; the first row of a new class is processed on its own.
             let new = |&code: &u32| self.members.iter().all(|member| member.code != code);
             let to = batch.truths[from..].iter().position(new).map_or(batch.len(), |row| from + row);
             if to == from {
@@ -412,7 +412,7 @@ mod tests {
         for y in [0, 1, 0, 2] {
             model.learn(Row::Plain(&[]), y, 1.0, &mut scratch).unwrap();
         }
-        // Member 0 has seen 2 of 4; member 1 came second and has seen 1 of 3; member 2 has seen 1 of 1.
+        // Member 0 has learned 2 of 4; member 1 is the second and has learned 1 of 3; member 2 has learned 1 of 1.
         let mut out = ClassPrediction::default();
         model.predict(Row::Plain(&[]), Want::Probabilities, &mut out, &mut scratch);
         let sum = 0.5 + 1.0 / 3.0 + 1.0;
@@ -428,7 +428,7 @@ mod tests {
             model.learn(Row::Plain(&[1e308]), y, 1.0, &mut scratch).unwrap();
         }
         let before = model.save().unwrap();
-        // Member 0 has not seen class 1 and takes any value of it; member 1 would have a variance of 1e616.
+        // Member 0 has not learned class 1 and accepts any value of it; member 1 would have a variance of 1e616.
         assert!(model.learn(Row::Plain(&[-1e308]), 1, 1.0, &mut scratch).is_err());
         assert_eq!(model.save().unwrap(), before);
         assert!(model.learn(Row::Plain(&[-1e308]), 4, 1.0, &mut scratch).is_err());

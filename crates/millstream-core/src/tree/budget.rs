@@ -1,12 +1,12 @@
-//! A tree within a limit of memory (Domingos and Hulten, 2000, section 3).
+//! A memory limit for a tree (Domingos and Hulten, 2000, section 3).
 //!
-//! Leaves are most of a tree. When it comes to weigh more than it may, the leaves that promise least give up their
-//! statistics, and go on counting classes, or averaging numbers; a leaf promises what splits could win, which is the
-//! weight of its examples that are not of its largest class, or the squared errors of its mean. A leaf that has become
-//! more promising than one with statistics takes its place. A split or a branch for which there is no room is not made.
+//! Leaves take most of a tree's memory. When the tree exceeds its limit, the least promising leaves discard their
+//! statistics and go on counting classes, or averaging numbers. The promise of a leaf is what splits could gain: the
+//! weight of its examples outside the majority class, or the squared error of its mean. A leaf that becomes more
+//! promising than one with statistics replaces it. A split or a branch that does not fit is not made.
 //!
-//! Bytes are counted from what is there and what vectors may reserve beside it, not from what they happen to reserve, so
-//! that a tree that was saved and loaded goes on as it would have.
+//! Bytes are counted from the contents and the capacity that vectors may reserve, not from their actual capacity, so
+//! that a tree continues identically after saving and loading.
 
 use super::candidates::{Candidate, Test};
 use super::decision::Reason;
@@ -14,16 +14,16 @@ use super::growth::Tree;
 use super::nodes::Node;
 use super::tree_leaf::{TreeLeaf, TreeSettings};
 
-/// What each leaf weighs, and all of them; empty in a tree without a limit.
+/// The bytes of each leaf, and their sum; empty in a tree without a limit.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     bytes: Vec<usize>,
     total: usize,
 }
 
-/// What the owner of a tree keeps beside it, in all and for each node.
+/// The bytes that the owner of a tree keeps in addition to it, in total and per node.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside {
+pub struct Overhead {
     pub bytes: usize,
     pub by_node: usize,
 }
@@ -56,25 +56,25 @@ impl<L: TreeLeaf> Tree<L> {
         }
     }
 
-    /// What all leaves weigh, as far as it was counted.
+    /// The sum over all leaves, as last counted.
     #[cfg(test)]
     pub fn counted_bytes(&self) -> usize {
         self.ledger.total
     }
 
-    /// For changes other than learning: all is counted anew.
+    /// After changes other than learning: recount everything.
     pub fn forget_bytes(&mut self) {
         self.ledger = Ledger::default();
     }
 
-    /// Count a leaf that has learned, unless all are to be counted.
+    /// Recount a leaf that has learned, unless all leaves are to be recounted.
     pub fn recount_bytes(&mut self, leaf: u32) {
         if self.ledger.len() == self.leaves.len() {
             self.ledger.set(leaf as usize, self.leaves[leaf as usize].memory());
         }
     }
 
-    /// After a leaf has learned: let leaves rest until the tree weighs no more than it may.
+    /// After a leaf has learned: deactivate leaves until the tree fits its limit.
     pub fn keep_within(&mut self, leaf: u32) {
         match self.ledger.len() == self.leaves.len() {
             true => self.recount_bytes(leaf),
@@ -88,18 +88,18 @@ impl<L: TreeLeaf> Tree<L> {
         }
     }
 
-    /// Whether the tree weighs no more than it may.
+    /// Whether the tree fits its limit.
     pub fn fits(&self) -> bool {
         self.ledger.total + self.frame_at_most(self.leaves.len(), 0) <= self.settings.max_bytes()
     }
 
-    /// The leaf with statistics that promises least.
+    /// The least promising leaf with statistics.
     fn least_promising(&self) -> Option<usize> {
         let busy = self.leaves.iter().enumerate().filter(|(_, leaf)| !leaf.is_idle());
-        busy.min_by(|(_, a), (_, b)| a.promise().total_cmp(&b.promise())).map(|(place, _)| place)
+        busy.min_by(|(_, a), (_, b)| a.promise().total_cmp(&b.promise())).map(|(index, _)| index)
     }
 
-    /// Let an idle leaf gather statistics again, if there is room, or if another promises less.
+    /// Reactivate an idle leaf if it fits, or if another leaf is less promising.
     pub fn consider_waking(&mut self, number: u32) {
         let number = number as usize;
         let busy = self.leaves.iter().filter(|leaf| !leaf.is_idle());
@@ -118,7 +118,7 @@ impl<L: TreeLeaf> Tree<L> {
         self.count_bytes();
     }
 
-    /// Whether so many more idle leaves would fit, if all others were idle.
+    /// Whether this many additional idle leaves would fit if all others were idle.
     pub fn affords(&self, leaves: usize) -> bool {
         if self.settings.max_bytes() == usize::MAX {
             return true;
@@ -129,8 +129,8 @@ impl<L: TreeLeaf> Tree<L> {
         leaves * idle + self.frame_at_most(leaves, 0) <= self.settings.max_bytes()
     }
 
-    /// Bytes beside so many leaves, of which one that is at work weighs `leaf`: nodes and reasons, what vectors may
-    /// reserve, and working space.
+    /// Bytes in addition to this many leaves, of which the active one takes `leaf`: nodes and reasons, capacity that
+    /// vectors may reserve, and work space.
     fn frame_at_most(&self, leaves: usize, leaf: usize) -> usize {
         let nodes = self.nodes.len() + leaves - self.leaves.len();
         let node = std::mem::size_of::<Node>() + 2 * std::mem::size_of::<usize>();
@@ -143,8 +143,8 @@ impl<L: TreeLeaf> Tree<L> {
             + std::mem::size_of::<L>() * (leaves / 4 + 1)
             + 2 * forks
             + L::COPIES * leaf
-            + self.beside.bytes
-            + self.beside.by_node * nodes
+            + self.overhead.bytes
+            + self.overhead.by_node * nodes
             + L::most_work(&self.settings, self.classes)
     }
 

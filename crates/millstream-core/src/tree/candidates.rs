@@ -1,20 +1,21 @@
-//! Where a leaf could be split: of each feature the best way.
+//! The candidate splits of a leaf: the best one on each feature.
 //!
-//! A number is cut at thresholds that divide what was seen evenly; how much of a class lies below one is taken from
-//! its normal distribution, within its own span (Pfahringer, Holmes and Kirkby, 2008, "Handling numeric attributes in
-//! Hoeffding trees"). A nominal feature gives each of its values a branch, or one of them against the rest.
+//! A numeric feature is split at evenly spaced thresholds between its extremes. The weight of a class below a threshold
+//! is taken from its normal distribution, clipped to its range (Pfahringer, Holmes and Kirkby, 2008, "Handling numeric
+//! attributes in Hoeffding trees"). A nominal feature is split into one branch per value, or into one value and the
+//! rest.
 
 use crate::numeric::error_function::normal_below;
 
 use super::leaf::{Leaf, Span, NO_SPAN};
-use super::settings::{Settings, ESTIMATE};
+use super::settings::{ClassificationSettings, ESTIMATE};
 
-/// A way to split on a feature.
+/// A test on a feature.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Test {
-    /// Up to the number, and above.
+    /// Up to this number, and above.
     AtMost(f64),
-    /// The value of this code, and all others.
+    /// The value with this code, and all others.
     Is(u32),
     /// A branch for each value.
     Each,
@@ -22,24 +23,24 @@ pub enum Test {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
-    /// The feature's place in the leaf's statistics.
+    /// The index of the feature in the leaf's statistics.
     pub slot: usize,
     pub test: Test,
     pub merit: f64,
 }
 
-/// Numbers that are used again from one attempt to the next.
+/// Buffers that are reused between attempts.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
-    /// What a split leaves in its branches, branch by branch, by class.
+    /// Weights in the branches of a split, by branch and class.
     branches: Vec<f64>,
-    /// What each threshold leaves below it, threshold by threshold, by class.
+    /// Weights below each threshold, by threshold and class.
     pub below: Vec<f64>,
-    /// What each class has of the feature.
+    /// Weight of each class with the feature.
     pub totals: Vec<f64>,
 }
 
-/// What one class has shown of a number.
+/// The distribution of a numeric feature in one class.
 struct Shape {
     weight: f64,
     mean: f64,
@@ -48,7 +49,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// What lies below a threshold, by the share of a standard normal distribution below a number.
+    /// The weight below a threshold, given the standard normal distribution function.
     #[inline(always)]
     fn below(&self, threshold: f64, normal_below: impl Fn(f64) -> f64) -> f64 {
         if threshold < -self.span[0] {
@@ -66,7 +67,7 @@ impl Shape {
 }
 
 impl Leaf {
-    /// The number of features that it has statistics of.
+    /// The number of features with statistics.
     pub fn width(&self) -> usize {
         let numbers = self.spans.iter().map(Vec::len).max().unwrap_or(0);
         numbers.max(self.features.as_ref().map_or(0, |features| features.len()))
@@ -79,19 +80,24 @@ impl Leaf {
         Some(Shape { weight, mean, deviation: variance.sqrt(), span })
     }
 
-    /// The span over all classes.
+    /// The range over all classes.
     fn span(&self, slot: usize) -> Span {
         let spans = self.spans.iter().filter_map(|spans| spans.get(slot));
         spans.fold(NO_SPAN, |a, b| [a[0].max(b[0]), a[1].max(b[1])])
     }
 
-    /// The number of values of a nominal feature; 0 if it is a number.
+    /// The number of values of a nominal feature; 0 for a numeric one.
     pub fn values(&self, slot: usize) -> usize {
         self.table.classes.iter().map(|class| class.frequencies(slot).len()).max().unwrap_or(0)
     }
 
     /// The best split on a feature; none if there is nothing to split.
-    pub fn best_split(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
+    pub fn best_split(
+        &self,
+        slot: usize,
+        settings: &ClassificationSettings,
+        work: &mut Workspace,
+    ) -> Option<Candidate> {
         match self.values(slot) {
             0 => self.best_threshold(slot, settings, work),
             values => self.best_values(slot, values, settings, work),
@@ -99,7 +105,7 @@ impl Leaf {
     }
 
     /// The best cut between bins of a histogram.
-    fn best_cut(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
+    fn best_cut(&self, slot: usize, settings: &ClassificationSettings, work: &mut Workspace) -> Option<Candidate> {
         let histogram = self.histograms.get(slot)?;
         let classes = self.counts.len();
         work.branches.clear();
@@ -122,25 +128,25 @@ impl Leaf {
         best
     }
 
-    /// The lowest number, the width between thresholds, the highest number; none if there are no thresholds.
-    pub fn thresholds(&self, slot: usize, settings: &Settings) -> Option<(f64, f64, f64)> {
+    /// The lowest number, the distance between thresholds and the highest number; none if there are no thresholds.
+    pub fn thresholds(&self, slot: usize, settings: &ClassificationSettings) -> Option<(f64, f64, f64)> {
         let [low, high] = [-self.span(slot)[0], self.span(slot)[1]];
         let width = (high - low) / (settings.n_splits + 1) as f64;
         (width > 0.0 && width.is_finite()).then_some((low, width, high))
     }
 
-    /// Write what each class has of a number, and what it has below each threshold.
+    /// Write the weight of each class, and its weight below each threshold.
     #[inline(always)]
     pub fn divide(
         &self,
         slot: usize,
         (low, width): (f64, f64),
-        settings: &Settings,
+        settings: &ClassificationSettings,
         normal_below: impl Fn(f64) -> f64,
         work: &mut Workspace,
     ) {
         let classes = self.counts.len();
-        let threshold = |place: usize| low + width * (place + 1) as f64;
+        let threshold = |index: usize| low + width * (index + 1) as f64;
         work.totals.clear();
         work.totals.resize(classes, 0.0);
         work.below.clear();
@@ -148,13 +154,18 @@ impl Leaf {
         for class in 0..classes {
             let Some(shape) = self.shape(class, slot) else { continue };
             work.totals[class] = shape.weight;
-            for place in 0..settings.n_splits {
-                work.below[place * classes + class] = shape.below(threshold(place), &normal_below);
+            for index in 0..settings.n_splits {
+                work.below[index * classes + class] = shape.below(threshold(index), &normal_below);
             }
         }
     }
 
-    fn best_threshold(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Candidate> {
+    fn best_threshold(
+        &self,
+        slot: usize,
+        settings: &ClassificationSettings,
+        work: &mut Workspace,
+    ) -> Option<Candidate> {
         if settings.bins > 0 {
             return self.best_cut(slot, settings, work);
         }
@@ -162,8 +173,8 @@ impl Leaf {
         self.divide(slot, (low, width), settings, normal_below, work);
         let classes = self.counts.len();
         let mut best: Option<Candidate> = None;
-        for (place, below) in work.below.chunks_exact(classes).enumerate() {
-            let threshold = low + width * (place + 1) as f64;
+        for (index, below) in work.below.chunks_exact(classes).enumerate() {
+            let threshold = low + width * (index + 1) as f64;
             if !(low < threshold && threshold < high) {
                 continue;
             }
@@ -182,7 +193,7 @@ impl Leaf {
         &self,
         slot: usize,
         values: usize,
-        settings: &Settings,
+        settings: &ClassificationSettings,
         work: &mut Workspace,
     ) -> Option<Candidate> {
         let mut best: Option<Candidate> = None;
@@ -195,7 +206,7 @@ impl Leaf {
             self.write_branches(slot, Test::Each, work);
             propose(Test::Each, self.merit(settings, &work.branches));
         }
-        // One value against the rest, which is all less the one.
+        // One value against the rest, as the difference to the total.
         let Workspace { branches, totals, .. } = work;
         let by_class = || self.table.classes.iter().map(|class| class.frequencies(slot));
         totals.clear();
@@ -213,21 +224,21 @@ impl Leaf {
         best
     }
 
-    /// The merit among the examples that have the feature, times their share (Quinlan, 1993, "C4.5", section 3.1).
-    fn merit(&self, settings: &Settings, branches: &[f64]) -> f64 {
+    /// The merit among the examples that have the feature, times their fraction (Quinlan, 1993, "C4.5", section 3.1).
+    fn merit(&self, settings: &ClassificationSettings, branches: &[f64]) -> f64 {
         let each = branches.chunks_exact(self.counts.len());
-        settings.criterion.merit(each, settings.min_branch_fraction) * self.share(branches.iter().sum())
+        settings.criterion.merit(each, settings.min_branch_fraction) * self.fraction(branches.iter().sum())
     }
 
-    /// The weights of its own examples, without those that it began with, by class.
+    /// The weights of the leaf's own examples by class, without the initial weights.
     pub fn own(&self) -> impl Iterator<Item = f64> + '_ {
         self.table.classes.iter().map(|class| class.count)
     }
 
-    /// The share of its own examples that have a feature, if these weigh `known`.
-    pub fn share(&self, known: f64) -> f64 {
+    /// The fraction of the leaf's own examples that have a feature, if these have the weight `known`.
+    pub fn fraction(&self, known: f64) -> f64 {
         let all: f64 = self.own().sum();
-        // Sums in another order may differ by a rounding.
+        // Sums in another order may differ by rounding.
         if known < 0.999_999 * all {
             (known / all).max(f64::MIN_POSITIVE)
         } else {
@@ -236,7 +247,13 @@ impl Leaf {
     }
 
     /// The merit of a given split.
-    pub fn merit_of(&self, slot: usize, test: Test, settings: &Settings, work: &mut Workspace) -> f64 {
+    pub fn merit_of(
+        &self,
+        slot: usize,
+        test: Test,
+        settings: &ClassificationSettings,
+        work: &mut Workspace,
+    ) -> f64 {
         self.write_branches(slot, test, work);
         self.merit(settings, &work.branches)
     }
@@ -274,7 +291,7 @@ impl Leaf {
         }
     }
 
-    /// The weights of classes that a split gives to each branch.
+    /// The class weights in each branch of a split.
     pub fn branches<'a>(
         &self,
         candidate: &Candidate,
@@ -298,23 +315,23 @@ mod tests {
     use crate::parameter::Arguments;
     use crate::registry;
     use crate::row::{Row, Scratch, Want};
-    use crate::schema::Kind;
+    use crate::schema::FeatureKind;
     use crate::task::ClassPrediction;
 
-    fn settings() -> Settings {
+    fn settings() -> ClassificationSettings {
         let tree = registry::resolve(&serde_json::json!({ "name": "tree.HoeffdingTreeClassifier" })).unwrap();
         let arguments = tree["parameters"].as_object().unwrap();
-        Settings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).unwrap()
+        ClassificationSettings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).unwrap()
     }
 
     /// A leaf after eight examples, 1 to 4 of class 0 and 5 to 8 of class 1 in the first feature, and the same in the
-    /// second where it is there.
+    /// second where it is present.
     fn leaf(inherited: Vec<f64>, there: impl Fn(u32) -> bool) -> Leaf {
         let mut leaf = Leaf::new(0, 0, inherited, None);
         let (mut spare, mut scratch, mut out) = (Spare::default(), Scratch::default(), ClassPrediction::default());
         for number in 1..=8 {
             let values = [f64::from(number), if there(number) { f64::from(number) } else { f64::NAN }];
-            let x = Row::Mixed(&values, &[Kind::Number; 2]);
+            let x = Row::Mixed(&values, &[FeatureKind::Number; 2]);
             let y = u32::from(number > 4);
             assert!(leaf.step(x, y, 1.0, &settings(), Want::Class, 2, &mut out, &mut spare, &mut scratch));
         }
@@ -323,8 +340,8 @@ mod tests {
 
     #[test]
     fn what_a_leaf_began_with_gains_nothing() {
-        // Of its own examples there are four of each class, which a threshold tells apart: the gain is nearly 1 bit.
-        // With the hundred of class 0 there would be 0.23 bits to gain before the split, and less than none after it.
+        // The leaf's own examples are four of each class, which a threshold separates: the gain is nearly 1 bit. With
+        // the hundred initial ones of class 0, the entropy before the split would be 0.23 bits, and the gain negative.
         let mut work = Workspace::default();
         let [fresh, after] = [Vec::new(), vec![100.0, 0.0]]
             .map(|inherited| leaf(inherited, |_| true).best_split(0, &settings(), &mut work).unwrap());
@@ -346,12 +363,13 @@ mod tests {
         let mut leaf = Leaf::default();
         let (mut spare, mut scratch, mut out) = (Spare::default(), Scratch::default(), ClassPrediction::default());
         for number in 0..200u32 {
-            let (values, kinds) = ([f64::from(number * number % 7)], [Kind::Nominal]);
+            let (values, kinds) = ([f64::from(number * number % 7)], [FeatureKind::Nominal]);
             let (x, y) = (Row::Mixed(&values, &kinds), u32::from(number % 7 == 2) + number % 2);
             let w = f64::from(number % 3) + 0.3;
             assert!(leaf.step(x, y, w, &settings(), Want::Class, 3, &mut out, &mut spare, &mut scratch));
         }
-        let (binary, mut work) = (Settings { binary_split: true, ..settings() }, Workspace::default());
+        let (binary, mut work) =
+            (ClassificationSettings { binary_split: true, ..settings() }, Workspace::default());
         let best = leaf.best_split(0, &binary, &mut work).unwrap();
         let merits: Vec<f64> =
             (0..leaf.values(0) as u32).map(|code| leaf.merit_of(0, Test::Is(code), &binary, &mut work)).collect();

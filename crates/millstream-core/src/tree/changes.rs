@@ -1,4 +1,4 @@
-//! What was changed in a tree after it had grown, for people: when, where and why.
+//! The changes of a tree after it has grown, for reports: when, where and why.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -10,39 +10,39 @@ use crate::schema::Schema;
 
 use super::node_report::name;
 
-/// So many of the latest are kept.
+/// The number of latest changes that are kept.
 const MOST: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// An alternate began to grow.
+    /// An alternate was started.
     Begun,
-    /// An alternate took the place of its rival.
+    /// An alternate replaced a subtree.
     Swapped,
-    /// An alternate was given up.
+    /// An alternate was dropped.
     Dropped,
     /// A split was replaced by one on another feature, or of another kind.
     Replaced,
     /// The threshold of a split was moved.
     Moved,
-    /// A split was taken back.
+    /// A split was removed.
     Killed,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// Examples that the tree had learned.
+    /// Number of examples that the tree had learned.
     pub learned: u64,
     pub what: What,
     pub depth: u32,
-    /// The features that were split on before and after; none for a leaf.
+    /// The split features before and after; none for a leaf.
     pub before: Option<u32>,
     pub after: Option<u32>,
-    /// Of alternates the errors of the old and the new, of splits their merits.
+    /// For alternates, the errors of the old and the new subtree; for splits, their merits.
     pub old: f64,
     pub new: f64,
-    /// How far apart they had to be.
+    /// The difference that was required.
     pub bound: f64,
 }
 
@@ -52,7 +52,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// How many are kept in a tree that may take so many bytes.
+    /// The number of changes that are kept under a memory limit.
     pub fn most(max_bytes: usize) -> usize {
         (max_bytes / (20 * std::mem::size_of::<Change>())).clamp(1, MOST)
     }
@@ -69,7 +69,7 @@ impl Changes {
 
     pub fn check(&self, who: &str) -> Result<()> {
         let sound = |change: &Change| all_finite(&[change.old, change.new, change.bound]);
-        require(who, self.latest.len() <= MOST && self.latest.iter().all(sound), "changes that cannot be")
+        require(who, self.latest.len() <= MOST && self.latest.iter().all(sound), "invalid changes")
     }
 
     pub fn shown(&self, schema: &Schema) -> Json {

@@ -1,4 +1,4 @@
-//! The weights of classes in a bin of a histogram. Most bins hold one or two classes, which take no memory beside.
+//! The class weights in a bin of a histogram. Most bins hold one or two classes, which need no further allocation.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::histogram::Content;
 pub struct Counts {
     class: u32,
     weight: f64,
-    /// Those of further classes, in the order of their coming.
+    /// Further classes, in order of appearance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     others: Vec<(u32, f64)>,
 }

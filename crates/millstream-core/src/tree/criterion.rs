@@ -1,4 +1,4 @@
-//! How good a split is, from the weights of classes in its branches.
+//! The merit of a split, from the class weights in its branches.
 //!
 //! * Information gain (Quinlan, 1986): H(before) − Σ_b w_b/w H(b), H(p) = −Σ p log₂ p; at most log₂ of the number of
 //!   classes. Before the split are the examples of all branches together, and no others: see docs/notes/trees.md.
@@ -50,7 +50,7 @@ impl Criterion {
         }
     }
 
-    /// How far merits can lie apart, for so many classes.
+    /// The range of the merit for a number of classes.
     pub fn range(self, classes: usize) -> f64 {
         match self {
             Criterion::InformationGain => (classes.max(2) as f64).log2(),
@@ -64,7 +64,7 @@ fn sum(weights: &[f64]) -> f64 {
     weights.iter().sum()
 }
 
-/// Between one class and the rest; 0 if one of the two is not there.
+/// The distance between one class and the rest; 0 if one of the two is absent.
 fn hellinger<'a>(class: usize, total: f64, branches: impl Iterator<Item = &'a [f64]> + Clone) -> f64 {
     let own: f64 = branches.clone().map(|branch| branch[class]).sum();
     let rest = total - own;

@@ -1,30 +1,31 @@
-//! Whether a leaf is split: Hoeffding's bound (Domingos and Hulten, 2000, "Mining high-speed data streams", section 2).
+//! The decision to split a leaf: Hoeffding's bound (Domingos and Hulten, 2000, "Mining high-speed data streams",
+//! section 2).
 //!
-//! With n examples the mean of a quantity of range R is within ε = √(R² ln(1/δ) / 2n) of its expectation with
-//! probability 1 − δ. So the best split is taken if its merit exceeds the second best's by more than ε, or if ε has
-//! fallen below τ: then the two are so near that it does not matter. n is all weight of the leaf, also that which its
-//! parent's split left it (measurements: docs/notes/trees.md). Not to split, of merit 0, competes too
-//! (pre-pruning, section 3 of the paper).
+//! With n examples, the mean of a quantity of range R is within ε = √(R² ln(1/δ) / 2n) of its expectation with
+//! probability 1 − δ. The best split is made if its merit exceeds that of the second best by more than ε, or if ε has
+//! fallen below τ: then the two are practically equal. n is the total weight of the leaf, including the initial weight
+//! from its parent's split (measurements: docs/notes/trees.md). Not splitting, with merit 0, competes too (pre-pruning,
+//! section 3 of the paper).
 
 use serde::{Deserialize, Serialize};
 
 use super::candidates::{Candidate, Workspace};
 use super::leaf::Leaf;
-use super::settings::Settings;
+use super::settings::ClassificationSettings;
 
-/// Why and when a split was made.
+/// When and why a split was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
-    /// Examples that the tree had learned.
+    /// Number of examples that the tree had learned.
     pub learned: u64,
     /// The weight in the leaf.
     pub weight: f64,
     pub merit: f64,
-    /// The next best feature; none if that was not to split.
+    /// The second best feature; none if that was not splitting.
     pub second: Option<u32>,
     pub second_merit: f64,
     pub bound: f64,
-    /// The bound was below tau.
+    /// Whether the bound was below tau.
     pub tie: bool,
 }
 
@@ -33,8 +34,13 @@ pub fn hoeffding_bound(range: f64, delta: f64, n: f64) -> f64 {
 }
 
 impl Leaf {
-    /// The split to make now, if any, and why.
-    pub fn decide(&self, settings: &Settings, learned: u64, work: &mut Workspace) -> Option<(Candidate, Reason)> {
+    /// The split to make now, if any, and the reason.
+    pub fn decide(
+        &self,
+        settings: &ClassificationSettings,
+        learned: u64,
+        work: &mut Workspace,
+    ) -> Option<(Candidate, Reason)> {
         let weight = self.weight();
         let largest = self.counts.iter().copied().fold(0.0, f64::max);
         let present = self.counts.iter().filter(|&&count| count > 0.0).count();
@@ -49,10 +55,10 @@ impl Leaf {
         self.decide_exactly(settings, learned, bound, tie, work)
     }
 
-    /// With all gains computed.
+    /// The decision from exact gains.
     pub fn decide_exactly(
         &self,
-        settings: &Settings,
+        settings: &ClassificationSettings,
         learned: u64,
         bound: f64,
         tie: bool,
@@ -73,7 +79,7 @@ impl Leaf {
         let (merit, rival) = match second {
             Some(second) if !settings.merit_preprune || second.merit > 0.0 => (second.merit, Some(second.slot)),
             _ if settings.merit_preprune => (0.0, None),
-            // The only feature there is has no rival.
+            // A single feature has no competitor.
             _ => (f64::NEG_INFINITY, None),
         };
         if !(best.merit - merit > bound || tie) {

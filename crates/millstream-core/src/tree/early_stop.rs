@@ -1,17 +1,18 @@
-//! Whether an attempt to split a leaf is sure to fail, by bounds on gains that need no logarithm.
+//! Detects early that an attempt to split a leaf will fail, by bounds on gains that need no logarithms.
 //!
-//! Most attempts fail: the best gain does not exceed the second best by Hoeffding's ε. To know that, gains need not be
-//! known to the last bit. With the weights n_bc of class c in branch b, out of T, and f(p) = −p log₂ p, a gain is
+//! Most attempts fail: the best gain does not exceed the second best by Hoeffding's ε. This can be decided from
+//! approximate gains. With the weights n_bc of class c in branch b, out of T, and f(p) = −p log₂ p, a gain is
 //!
 //! ```text
 //! G = H(before) − Σ_bc f(n_bc / T) + Σ_b f(n_b / T)
 //! ```
 //!
-//! f is concave, so straight lines between points of a table are below it, by at most κ = Δ / (e ln 2) for points Δ
-//! apart: most between the first two. How much of a class lies below a threshold is read from straight lines too, off
-//! by at most γ of its weight, which moves each f by at most f(γ). So G lies between the gain by tables minus 2 K κ +
-//! 2 (K + 1) f(γ) and plus 2 κ + 2 (K + 1) f(γ), for K classes. If the highest upper bound does not exceed the second
-//! highest lower bound, or 0, by ε, nothing is split; else gains are computed. So no decision depends on the tables.
+//! f is concave, so linear interpolation between points of a table lies below it, by at most κ = Δ / (e ln 2) for
+//! points Δ apart; the largest deviation is between the first two. The weight of a class below a threshold is
+//! interpolated too, with an error of at most γ of its weight, which moves each f by at most f(γ). So G lies between
+//! the gain by tables minus 2 K κ + 2 (K + 1) f(γ) and plus 2 κ + 2 (K + 1) f(γ), for K classes. If the highest upper
+//! bound does not exceed the second highest lower bound, or 0, by ε, nothing is split; otherwise exact gains are
+//! computed. So no decision depends on the tables.
 
 use std::sync::OnceLock;
 
@@ -20,33 +21,33 @@ use crate::numeric::error_function::{roughly_below, ROUGHLY};
 use super::candidates::Workspace;
 use super::criterion::Criterion;
 use super::leaf::Leaf;
-use super::settings::Settings;
+use super::settings::ClassificationSettings;
 
-/// Points of the table of f, to a unit.
+/// Table points of f per unit.
 const POINTS: usize = 1024;
-/// κ, and a little more.
+/// κ, rounded up.
 const BELOW: f64 = 0.531 / POINTS as f64;
 
-/// −p log₂ p by straight lines, for p in [0, 1].
+/// −p log₂ p by linear interpolation, for p in [0, 1].
 fn table() -> &'static [f64] {
     static TABLE: OnceLock<Vec<f64>> = OnceLock::new();
     TABLE.get_or_init(|| (0..POINTS + 2).map(|point| part(point as f64 / POINTS as f64)).collect())
 }
 
-fn part(share: f64) -> f64 {
-    if share > 0.0 {
-        -share * share.log2()
+fn part(fraction: f64) -> f64 {
+    if fraction > 0.0 {
+        -fraction * fraction.log2()
     } else {
         0.0
     }
 }
 
 #[inline(always)]
-fn roughly(table: &[f64], share: f64) -> f64 {
-    let place = share * POINTS as f64;
-    let point = (place as usize).min(POINTS);
+fn roughly(table: &[f64], fraction: f64) -> f64 {
+    let position = fraction * POINTS as f64;
+    let point = (position as usize).min(POINTS);
     let (a, b) = (table[point], table[point + 1]);
-    a + (place - point as f64) * (b - a)
+    a + (position - point as f64) * (b - a)
 }
 
 /// Bounds on the gain of the best split on a feature; −∞ if there is none.
@@ -58,13 +59,13 @@ struct Bounds {
 const NO_SPLIT: Bounds = Bounds { low: f64::NEG_INFINITY, high: f64::NEG_INFINITY };
 
 impl Leaf {
-    /// Whether no split can be made that exceeds the next best, or none, by `bound`; false if that is not clear.
-    pub fn is_hopeless(&self, settings: &Settings, bound: f64, work: &mut Workspace) -> bool {
+    /// Whether certainly no split exceeds the second best, or none, by `bound`.
+    pub fn is_hopeless(&self, settings: &ClassificationSettings, bound: f64, work: &mut Workspace) -> bool {
         if settings.criterion != Criterion::InformationGain || !settings.merit_preprune || settings.bins > 0 {
             return false;
         }
-        // No gain is larger than what there is to gain. Nor is one among the examples that have a feature, times their
-        // share: entropy is concave.
+        // No gain exceeds the entropy. Neither does a gain among the examples with a feature, times their fraction:
+        // entropy is concave.
         if settings.criterion.impurity(self.own(), self.own().sum()) + 1e-9 <= bound {
             return true;
         }
@@ -86,8 +87,8 @@ impl Leaf {
         highest - second <= bound
     }
 
-    /// Bounds on the gain of the best threshold; none where numbers are too far from the usual.
-    fn bounds(&self, slot: usize, settings: &Settings, work: &mut Workspace) -> Option<Bounds> {
+    /// Bounds on the gain of the best threshold; none for extreme numbers.
+    fn bounds(&self, slot: usize, settings: &ClassificationSettings, work: &mut Workspace) -> Option<Bounds> {
         let Some((low, width, high)) = self.thresholds(slot, settings) else { return Some(NO_SPLIT) };
         self.divide(slot, (low, width), settings, roughly_below, work);
         let total: f64 = work.totals.iter().sum();
@@ -97,18 +98,18 @@ impl Leaf {
         let (table, inverse) = (table(), 1.0 / total);
         let before = settings.criterion.impurity(work.totals.iter().copied(), total);
         let (mut sure, mut possible) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        for (place, below) in work.below.chunks_exact(work.totals.len()).enumerate() {
-            let threshold = low + width * (place + 1) as f64;
+        for (index, below) in work.below.chunks_exact(work.totals.len()).enumerate() {
+            let threshold = low + width * (index + 1) as f64;
             if !(low < threshold && threshold < high) {
                 continue;
             }
-            let (mut gain, mut share) = (before, 0.0);
+            let (mut gain, mut fraction) = (before, 0.0);
             for (all, below) in work.totals.iter().zip(below) {
                 gain -= roughly(table, below * inverse) + roughly(table, (all - below) * inverse);
-                share += below * inverse;
+                fraction += below * inverse;
             }
-            gain += roughly(table, share) + roughly(table, (1.0 - share).max(0.0));
-            let least = share.min(1.0 - share) - settings.min_branch_fraction;
+            gain += roughly(table, fraction) + roughly(table, (1.0 - fraction).max(0.0));
+            let least = fraction.min(1.0 - fraction) - settings.min_branch_fraction;
             if least > -2.0 * ROUGHLY && gain > possible {
                 possible = gain;
             }
@@ -118,9 +119,9 @@ impl Leaf {
         }
         let classes = work.totals.len() as f64;
         let moved = 2.0 * (classes + 1.0) * part(ROUGHLY) + 1e-9;
-        let share = self.share(total);
+        let fraction = self.fraction(total);
         let (low, high) = (sure - 2.0 * classes * BELOW - moved, possible + 2.0 * BELOW + moved);
-        Some(Bounds { low: share * low, high: share * high })
+        Some(Bounds { low: fraction * low, high: fraction * high })
     }
 }
 
@@ -135,19 +136,19 @@ mod tests {
     use crate::task::ClassPrediction;
     use crate::tree::decision::hoeffding_bound;
 
-    fn settings() -> Settings {
+    fn settings() -> ClassificationSettings {
         let tree = serde_json::json!({ "name": "tree.HoeffdingTreeClassifier" });
         let tree = registry::resolve(&tree).expect("it resolves");
         let arguments = tree["parameters"].as_object().expect("parameters");
-        Settings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).expect("settings")
+        ClassificationSettings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).expect("settings")
     }
 
     #[test]
     fn lines_are_below_by_no_more_than_is_said() {
         for step in 0..=100_000 {
-            let share = f64::from(step) / 100_000.0;
-            let off = part(share) - roughly(table(), share);
-            assert!((-1e-12..=BELOW).contains(&off), "{share} {off}");
+            let fraction = f64::from(step) / 100_000.0;
+            let off = part(fraction) - roughly(table(), fraction);
+            assert!((-1e-12..=BELOW).contains(&off), "{fraction} {off}");
         }
     }
 
@@ -157,7 +158,7 @@ mod tests {
         let (mut hopeless, mut failed) = (0, 0);
         for round in 0..300 {
             let classes = 2 + round % 3;
-            // How far apart the classes are in each of four features, from not at all to clearly.
+            // The distance between the classes in each of four features, from none to clear.
             let apart: Vec<f64> = (0..4).map(|_| random.unit().powi(4) * 3.0).collect();
             let mut leaf = Leaf::default();
             let (mut spare, mut scratch, mut out) =

@@ -1,9 +1,9 @@
-//! A tree that splits as soon as a split is better than none, and reconsiders its splits.
+//! The extremely fast decision tree: splits as soon as a split is better than none, and reevaluates its splits.
 //!
-//! Inner nodes go on gathering the statistics that they had as leaves, from all examples that pass. Every so often a
-//! node asks them for the best split of today. A split on another feature that has proved better replaces the node's
-//! own, and the subtree begins anew; a better threshold of the same feature only moves, and the branches stay; where to
-//! split is worse than not to split, the node becomes a leaf again, with all that it knows.
+//! Inner nodes continue to gather the statistics that they had as leaves, from all examples that pass. At regular
+//! intervals, the node's split is compared with the currently best one. A significantly better split on another feature
+//! replaces it, and the subtree restarts; a better threshold on the same feature is moved, and the branches stay. Where
+//! a split is worse than none, the node becomes a leaf again, with its statistics.
 
 use serde_json::Value as Json;
 
@@ -19,51 +19,51 @@ use super::decision::{hoeffding_bound, Reason};
 use super::efdt_budget::{weight_of, Weights};
 use super::growth::Tree;
 use super::leaf::Leaf;
-use super::nodes::{End, Node, Place, NOWHERE, ROOT, SLOTS};
-use super::overflow_limits::is_sure;
-use super::settings::{Settings, Vote};
+use super::nodes::{End, Node, NodeKind, NOWHERE, ROOT, SLOTS};
+use super::overflow_limits::LearnsAtSeveralNodes;
+use super::settings::{ClassificationSettings, LeafClassifier};
 use super::tree_model::AnyTree;
 
-/// What is kept of a node that is split.
+/// The state of an inner node.
 #[derive(Clone, Debug)]
 pub struct Inner {
-    /// Its statistics; `since` counts from the last reconsideration.
+    /// Its statistics; `since` counts from the last reevaluation.
     pub statistics: Leaf,
-    /// How often its split was reconsidered, and changed.
+    /// How often its split was reevaluated, and changed.
     pub reconsidered: u64,
     pub changed: u64,
 }
 
-/// How the best split of today compares.
+/// The node's split compared with the currently best one.
 struct Comparison {
     best: Option<Candidate>,
     /// The best split on the feature of the node's split.
     same: Option<Candidate>,
-    /// The merit of the node's split itself.
+    /// The merit of the node's current split.
     own: f64,
     bound: f64,
 }
 
 #[derive(Clone, Debug)]
-pub struct Anytime {
+pub struct AnytimeTree {
     pub tree: Tree,
     /// By node; none for leaves.
     pub inner: Vec<Option<Box<Inner>>>,
-    /// The weight between reconsiderations of a split.
+    /// The weight of examples between reevaluations of a split.
     pub every: f64,
     pub replaced: u64,
     pub moved: u64,
     pub killed: u64,
     pub changes: Changes,
-    /// Numbers have been learned that are not sure to be learned (`overflow_limits`).
-    pub wide: bool,
+    /// Whether the tree has learned numbers beyond the limits of `overflow_limits`.
+    pub exceeded_limits: bool,
     pub path: Vec<u32>,
     pub weights: Weights,
 }
 
-impl Anytime {
+impl AnytimeTree {
     pub fn new(tree: Tree, every: f64) -> Self {
-        let mut anytime = Anytime {
+        let mut anytime = AnytimeTree {
             inner: vec![None; tree.nodes.len()],
             tree,
             every,
@@ -71,86 +71,19 @@ impl Anytime {
             moved: 0,
             killed: 0,
             changes: Changes::default(),
-            wide: false,
+            exceeded_limits: false,
             path: Vec::new(),
             weights: Weights::default(),
         };
-        anytime.weigh();
+        anytime.update_overhead();
         anytime
     }
 
-    /// Whether what it knows can come from rows within the limits of `overflow_limits`.
-    pub fn is_sure(&self) -> bool {
-        self.tree.is_sure() && self.inner.iter().flatten().all(|inner| inner.statistics.is_sure())
-    }
-
-    fn advance(
-        &mut self,
-        x: Row<'_>,
-        y: u32,
-        w: f64,
-        want: Want,
-        out: &mut ClassPrediction,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        self.path.clear();
-        let path = &mut self.path;
-        let end = self.tree.nodes.route(x, ROOT, |node| path.push(node));
-        let mut unheard = scratch.take_prediction();
-        let mut learned = true;
-        let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
-        // Inner nodes are not asked for predictions.
-        let quiet = Settings { vote: Vote::Majority, ..*settings };
-        for node in path.iter() {
-            if let Some(inner) = &mut self.inner[*node as usize] {
-                let place = &mut inner.statistics;
-                learned &= place.step(x, y, w, &quiet, Want::Class, *classes, &mut unheard, spare, scratch);
-            }
-        }
-        let leaf = match end {
-            End::Leaf { leaf, .. } => {
-                let place = &mut leaves[leaf as usize];
-                learned &= place.step(x, y, w, settings, want, *classes, out, spare, scratch);
-                leaf
-            }
-            // Without memory for another branch it goes the usual way.
-            End::Branchless { .. } if !self.tree.affords(1) => {
-                let (_, leaf) = self.tree.nodes.leaf(x, |_| {});
-                let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
-                let place = &mut leaves[leaf as usize];
-                learned &= place.step(x, y, w, settings, want, *classes, out, spare, scratch);
-                leaf
-            }
-            // It is predicted the usual way and learned in a branch of its own.
-            End::Branchless { fork, code, .. } => {
-                self.tree.predict(x, want, out, scratch);
-                let leaf = self.tree.branch_out(fork, code, x.width());
-                self.inner.push(None);
-                let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
-                let place = &mut leaves[leaf as usize];
-                learned &= place.step(x, y, w, settings, Want::Class, *classes, &mut unheard, spare, scratch);
-                leaf
-            }
-        };
-        scratch.give_prediction(unheard);
-        if !learned {
-            return Err(Fault::overflow(self.tree.name));
-        }
-        self.tree.receive(leaf, y, w);
-        self.tree.learned += 1;
-        self.tree.classes = self.tree.classes.max(y as usize + 1);
-        self.reconsider_path(leaf, x.width());
-        if self.tree.settings.max_bytes < usize::MAX {
-            self.keep_within(leaf);
-        }
-        Ok(())
-    }
-
-    /// From the root down, until something has changed so that the rest of the way is no more.
+    /// From the root down, until a change has removed the rest of the path.
     #[inline]
     fn reconsider_path(&mut self, leaf: u32, width: usize) {
-        for place in 0..self.path.len() {
-            let node = self.path[place];
+        for index in 0..self.path.len() {
+            let node = self.path[index];
             let Some(inner) = &mut self.inner[node as usize] else { continue };
             if inner.statistics.since >= self.every {
                 inner.statistics.since = 0.0;
@@ -165,7 +98,7 @@ impl Anytime {
         }
     }
 
-    /// Split a leaf if that is better than not to.
+    /// Split a leaf if that is better than not splitting.
     #[cold]
     fn attempt(&mut self, number: u32, width: usize) {
         let Tree { leaves, settings, work, .. } = &mut self.tree;
@@ -192,13 +125,13 @@ impl Anytime {
         }
     }
 
-    /// Split a leaf, and go on with its statistics in the node.
+    /// Split a leaf, and continue its statistics in the node.
     fn split(&mut self, number: u32, candidate: &Candidate, reason: Reason, inner: Inner, width: usize) {
         let node = inner.statistics.node;
         let count = self.tree.nodes.len();
         self.weights.stale = true;
         if self.tree.settings.max_bytes < usize::MAX {
-            self.tree.beside.bytes += weight_of(&inner);
+            self.tree.overhead.bytes += weight_of(&inner);
         }
         self.tree.split(number, candidate, reason, width);
         self.inner.resize(self.tree.nodes.len(), None);
@@ -214,8 +147,8 @@ impl Anytime {
         let Some(comparison) = self.compare(node, slot, test) else { return false };
         let Comparison { best, same, own, bound } = comparison;
         let tau = self.tree.settings.tau;
-        // With a tie, by a fifth and not by next to nothing: else two splits of one merit would replace each other, and
-        // all below them, for ever.
+        // With a tie, the merit must be larger by a fifth: otherwise two splits of equal merit would replace each
+        // other, and their subtrees, forever.
         let proves = |old: f64, new: f64| {
             let margin = (new / 5.0).max(tau / 20.0);
             new - old > bound || (bound < tau && new - old > margin)
@@ -230,11 +163,11 @@ impl Anytime {
             return self.replace(node, &best, merit_of(same), bound, width);
         }
         let Some(same) = same.filter(|same| same.test != test && proves(own, same.merit)) else { return false };
-        let Some(place) = self.tree.nodes.get(node).map(Node::place) else { return false };
-        match (place, same.test) {
-            (Place::Threshold { slot, first, right, .. }, Test::AtMost(threshold)) => {
+        let Some(kind) = self.tree.nodes.get(node).map(Node::kind) else { return false };
+        match (kind, same.test) {
+            (NodeKind::Threshold { slot, first, right, .. }, Test::AtMost(threshold)) => {
                 self.note(What::Moved, node, Some(slot), own, same.merit, bound);
-                self.tree.nodes.set(node, Node::new(Place::Threshold { slot, threshold, first, right }));
+                self.tree.nodes.set(node, Node::new(NodeKind::Threshold { slot, threshold, first, right }));
                 self.moved += 1;
                 self.count_change(node);
                 false
@@ -243,12 +176,12 @@ impl Anytime {
         }
     }
 
-    /// The feature of a split, and how it splits.
+    /// The feature and test of a split.
     fn test_of(&self, node: u32) -> Option<(usize, Test)> {
-        match self.tree.nodes.get(node)?.place() {
-            Place::Leaf(_) => None,
-            Place::Threshold { slot, threshold, .. } => Some((slot as usize, Test::AtMost(threshold))),
-            Place::Fork { slot, fork } => {
+        match self.tree.nodes.get(node)?.kind() {
+            NodeKind::Leaf(_) => None,
+            NodeKind::Threshold { slot, threshold, .. } => Some((slot as usize, Test::AtMost(threshold))),
+            NodeKind::Fork { slot, fork } => {
                 let fork = self.tree.nodes.forks.get(fork as usize)?;
                 let own = fork.children.iter().position(|&child| child != NOWHERE);
                 Some((slot as usize, if fork.other == NOWHERE { Test::Each } else { Test::Is(own? as u32) }))
@@ -256,7 +189,7 @@ impl Anytime {
         }
     }
 
-    /// None where the statistics cannot tell.
+    /// None if the statistics do not suffice.
     fn compare(&mut self, node: u32, slot: usize, test: Test) -> Option<Comparison> {
         let Tree { settings, work, .. } = &mut self.tree;
         let leaf = &self.inner[node as usize].as_ref()?.statistics;
@@ -295,7 +228,7 @@ impl Anytime {
         }
     }
 
-    /// Hang a leaf in the place of a split; what was below hangs no more.
+    /// Replace a split by a leaf; its subtree becomes unreachable.
     fn become_leaf(&mut self, node: u32, mut leaf: Leaf) -> u32 {
         self.tree.keep_total(node);
         leaf.node = node;
@@ -331,7 +264,7 @@ impl Anytime {
     }
 }
 
-impl AnyTree for Anytime {
+impl AnyTree for AnytimeTree {
     type Leaf = Leaf;
 
     fn save(&self) -> Result<Vec<u8>> {
@@ -360,9 +293,9 @@ impl AnyTree for Anytime {
         &self.tree
     }
 
-    /// Within the limits of `overflow_limits`, which are wider than those of moderate rows, no place refuses a row.
+    /// Within the limits of `overflow_limits`, which are wider than those of moderate rows, no node refuses a row.
     fn infallible(&self) -> bool {
-        !self.wide
+        !self.exceeded_limits
     }
 
     fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
@@ -378,25 +311,89 @@ impl AnyTree for Anytime {
         out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if !self.wide && is_sure(x, w) {
-            return self.advance(x, y, w, want, out, scratch);
-        }
-        let before = self.clone();
-        let learned = self.advance(x, y, w, want, out, scratch);
-        match learned {
-            Ok(()) => self.wide = !(self.tree.asks_again() && self.is_sure()),
-            Err(_) => *self = before,
-        }
-        learned
+        self.step_atomically(x, y, w, want, out, scratch)
     }
 }
 
-/// The number of classes that have examples.
+impl LearnsAtSeveralNodes for AnytimeTree {
+    fn exceeded_limits(&mut self) -> &mut bool {
+        &mut self.exceeded_limits
+    }
+
+    fn is_within_limits(&self) -> bool {
+        self.tree.is_within_limits()
+            && self.inner.iter().flatten().all(|inner| inner.statistics.is_within_limits())
+    }
+
+    fn advance(
+        &mut self,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut ClassPrediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.path.clear();
+        let path = &mut self.path;
+        let end = self.tree.nodes.route(x, ROOT, |node| path.push(node));
+        let mut ignored = scratch.take_prediction();
+        let mut learned = true;
+        let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
+        // Inner nodes do not predict.
+        let quiet = ClassificationSettings { leaf_prediction: LeafClassifier::Majority, ..*settings };
+        for node in path.iter() {
+            if let Some(inner) = &mut self.inner[*node as usize] {
+                let target = &mut inner.statistics;
+                learned &= target.step(x, y, w, &quiet, Want::Class, *classes, &mut ignored, spare, scratch);
+            }
+        }
+        let leaf = match end {
+            End::Leaf { leaf, .. } => {
+                let target = &mut leaves[leaf as usize];
+                learned &= target.step(x, y, w, settings, want, *classes, out, spare, scratch);
+                leaf
+            }
+            // Without memory for another branch, the row takes the default branch.
+            End::Branchless { .. } if !self.tree.affords(1) => {
+                let (_, leaf) = self.tree.nodes.leaf(x, |_| {});
+                let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
+                let target = &mut leaves[leaf as usize];
+                learned &= target.step(x, y, w, settings, want, *classes, out, spare, scratch);
+                leaf
+            }
+            // Predicted in the default branch, and learned in a new one.
+            End::Branchless { fork, code, .. } => {
+                self.tree.predict(x, want, out, scratch);
+                let leaf = self.tree.branch_out(fork, code, x.width());
+                self.inner.push(None);
+                let Tree { leaves, spare, settings, classes, .. } = &mut self.tree;
+                let target = &mut leaves[leaf as usize];
+                learned &= target.step(x, y, w, settings, Want::Class, *classes, &mut ignored, spare, scratch);
+                leaf
+            }
+        };
+        scratch.give_prediction(ignored);
+        if !learned {
+            return Err(Fault::overflow(self.tree.name));
+        }
+        self.tree.receive(leaf, y, w);
+        self.tree.learned += 1;
+        self.tree.classes = self.tree.classes.max(y as usize + 1);
+        self.reconsider_path(leaf, x.width());
+        if self.tree.settings.max_bytes < usize::MAX {
+            self.keep_within(leaf);
+        }
+        Ok(())
+    }
+}
+
+/// The number of classes with examples.
 fn present(leaf: &Leaf) -> usize {
     leaf.counts.iter().filter(|&&count| count > 0.0).count()
 }
 
-/// The first of the best.
+/// The first candidate with the highest merit.
 fn better(splits: impl Iterator<Item = Candidate>) -> Option<Candidate> {
     splits.fold(None, |best, split| match best {
         Some(best) if best.merit >= split.merit => Some(best),

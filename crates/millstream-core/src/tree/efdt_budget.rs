@@ -1,15 +1,15 @@
-//! An anytime tree within a limit of memory: what its nodes keep is counted beside its leaves.
+//! A memory limit for an anytime tree: the statistics of inner nodes count in addition to the leaves.
 
-use super::budget::Beside;
+use super::budget::Overhead;
 use super::changes::{Change, Changes};
-use super::efdt::{Anytime, Inner};
+use super::efdt::{AnytimeTree, Inner};
 
-/// What the statistics of inner nodes weigh, by node, and all of them; empty in a tree without a limit.
+/// The bytes of the statistics of each inner node, and their sum; empty in a tree without a limit.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
     bytes: Vec<usize>,
     total: usize,
-    /// Nodes have come or gone: all is to be counted anew.
+    /// Whether nodes were added or removed, so that everything is to be recounted.
     pub stale: bool,
 }
 
@@ -19,12 +19,12 @@ impl Weights {
     }
 }
 
-impl Anytime {
-    /// After a leaf and the nodes on the way to it have learned: let leaves rest until all weighs no more than it may;
-    /// where that is not enough, the deepest nodes give up their statistics, and are not reconsidered any more.
+impl AnytimeTree {
+    /// After a leaf and the nodes on its path have learned: deactivate leaves until the tree fits its limit. If that
+    /// does not suffice, the deepest nodes discard their statistics, and are no longer reevaluated.
     pub fn keep_within(&mut self, leaf: u32) {
         if self.weights.stale {
-            self.weigh();
+            self.update_overhead();
             self.tree.count_bytes();
         } else {
             self.weigh_path();
@@ -34,11 +34,11 @@ impl Anytime {
         while !self.tree.fits() {
             let Some(last) = self.inner.iter_mut().rev().find(|inner| inner.is_some()) else { return };
             *last = None;
-            self.weigh();
+            self.update_overhead();
         }
     }
 
-    pub fn weigh(&mut self) {
+    pub fn update_overhead(&mut self) {
         self.weights = Weights::default();
         if self.tree.settings.max_bytes < usize::MAX {
             self.weights.bytes.extend(self.inner.iter().map(|inner| inner.as_deref().map_or(0, weight_of)));
@@ -47,7 +47,7 @@ impl Anytime {
         self.set_beside();
     }
 
-    /// The same where only the statistics on the way of an example have changed.
+    /// The same if only the statistics on the path of an example have changed.
     fn weigh_path(&mut self) {
         let Weights { bytes, total, .. } = &mut self.weights;
         bytes.resize(self.inner.len(), 0);
@@ -62,7 +62,7 @@ impl Anytime {
     fn set_beside(&mut self) {
         let changes = 2 * Changes::most(self.tree.settings.max_bytes) * std::mem::size_of::<Change>();
         let bytes = std::mem::size_of::<Self>() + changes + self.weights.total;
-        self.tree.beside = Beside { bytes, by_node: 2 * 8 + 2 * 8 + 8 };
+        self.tree.overhead = Overhead { bytes, by_node: 2 * 8 + 2 * 8 + 8 };
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use crate::row::{Row, Scratch, Want};
     use crate::task::ClassPrediction;
     use crate::tree::growth::Tree;
-    use crate::tree::settings::Settings;
+    use crate::tree::settings::ClassificationSettings;
     use crate::tree::tree_model::AnyTree;
 
     #[test]
@@ -88,13 +88,13 @@ mod tests {
         let tree = registry::resolve(&tree).expect("it resolves");
         let arguments = tree["parameters"].as_object().expect("parameters");
         let arguments = Arguments::new("tree.ExtremelyFastDecisionTreeClassifier", arguments);
-        let settings = Settings {
+        let settings = ClassificationSettings {
             max_bytes: 60_000,
             grace_period: 20.0,
             delta: 0.01,
-            ..Settings::new(&arguments).expect("settings")
+            ..ClassificationSettings::new(&arguments).expect("settings")
         };
-        let mut anytime = Anytime::new(Tree::new("tree", settings, None), 100.0);
+        let mut anytime = AnytimeTree::new(Tree::new("tree", settings, None), 100.0);
         let (mut random, mut scratch, mut out) =
             (Random::new(1, 2), Scratch::default(), ClassPrediction::default());
         let mut incremental = 0;
@@ -103,12 +103,16 @@ mod tests {
             let turned = if row < 3000 { x[0] } else { x[1] };
             let y = (turned * 4.0) as u32 % 2 + u32::from(x[2] > 0.7);
             anytime.step(Row::Plain(&x), y, 1.0, Want::Class, &mut out, &mut scratch).expect("it learns");
-            let counted = (anytime.weights.total, anytime.tree.beside.bytes, anytime.tree.counted_bytes());
+            let counted = (anytime.weights.total, anytime.tree.overhead.bytes, anytime.tree.counted_bytes());
             incremental += u32::from(!anytime.weights.stale && anytime.inner.iter().any(Option::is_some));
             let mut anew = anytime.clone();
-            anew.weigh();
+            anew.update_overhead();
             anew.tree.count_bytes();
-            assert_eq!(counted, (anew.weights.total, anew.tree.beside.bytes, anew.tree.counted_bytes()), "{row}");
+            assert_eq!(
+                counted,
+                (anew.weights.total, anew.tree.overhead.bytes, anew.tree.counted_bytes()),
+                "{row}"
+            );
             assert!(anytime.memory() <= 60_000);
         }
         assert!(incremental > 4000 && anytime.inner.len() > 10 && anytime.replaced > 0);

@@ -1,4 +1,4 @@
-//! An anytime tree in a saved model, and for people.
+//! Saved state and report of an anytime tree.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -8,22 +8,24 @@ use crate::held::state::require;
 use crate::schema::Schema;
 
 use super::changes::Changes;
-use super::efdt::{Anytime, Inner};
+use super::efdt::{AnytimeTree, Inner};
 use super::growth::Tree;
-use super::nodes::Place;
+use super::nodes::NodeKind;
+use super::overflow_limits::LearnsAtSeveralNodes;
 use super::saved::{SavedLeaf, SavedTree};
 use super::tree_model::AnyTree;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedAnytime {
     tree: SavedTree,
-    /// Of the nodes that are split, in order; none where memory did not suffice.
+    /// Of the inner nodes, in order; none for nodes that discarded their statistics.
     inner: Vec<Option<SavedInner>>,
     replaced: u64,
     moved: u64,
     killed: u64,
     changes: Changes,
-    wide: bool,
+    #[serde(rename = "wide")]
+    exceeded_limits: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,14 +35,14 @@ struct SavedInner {
     changed: u64,
 }
 
-impl Anytime {
+impl AnytimeTree {
     pub fn saved(&self) -> SavedAnytime {
         let saved = |inner: &Inner| SavedInner {
             statistics: SavedLeaf::from(&inner.statistics),
             reconsidered: inner.reconsidered,
             changed: inner.changed,
         };
-        let splits = self.tree.nodes.iter().filter(|(_, place)| !matches!(place, Place::Leaf(_)));
+        let splits = self.tree.nodes.iter().filter(|(_, kind)| !matches!(kind, NodeKind::Leaf(_)));
         let inner = splits.map(|(at, _)| self.inner[at as usize].as_deref().map(saved));
         SavedAnytime {
             tree: self.tree.saved(),
@@ -49,22 +51,22 @@ impl Anytime {
             moved: self.moved,
             killed: self.killed,
             changes: self.changes.clone(),
-            wide: self.wide,
+            exceeded_limits: self.exceeded_limits,
         }
     }
 
-    /// Become what was saved, or stay.
+    /// Restore the saved state, or change nothing.
     pub fn restore_from(&mut self, saved: SavedAnytime) -> Result<()> {
         let who = self.tree.name;
-        let SavedAnytime { tree, inner, replaced, moved, killed, changes, wide } = saved;
+        let SavedAnytime { tree, inner, replaced, moved, killed, changes, exceeded_limits } = saved;
         let mut restored = Tree::new(who, self.tree.settings, None);
         restored.restore_from(tree)?;
-        let mut anytime = Anytime::new(restored, self.every);
+        let mut anytime = AnytimeTree::new(restored, self.every);
         let splits: Vec<u32> = anytime
             .tree
             .nodes
             .iter()
-            .filter(|(_, place)| !matches!(place, Place::Leaf(_)))
+            .filter(|(_, kind)| !matches!(kind, NodeKind::Leaf(_)))
             .map(|(at, _)| at)
             .collect();
         require(who, splits.len() == inner.len(), "a split without statistics")?;
@@ -72,15 +74,15 @@ impl Anytime {
             let Some(saved) = saved else { continue };
             let SavedInner { statistics, reconsidered, changed } = saved;
             let mut statistics = statistics.restored(who, anytime.tree.classes, anytime.tree.settings.bins)?;
-            require(who, statistics.features.is_none(), "a split that looks at some features only")?;
+            require(who, statistics.features.is_none(), "a split with a subset of the features")?;
             statistics.node = node;
             anytime.inner[node as usize] = Some(Box::new(Inner { statistics, reconsidered, changed }));
         }
         changes.check(who)?;
-        anytime.wide = wide || !anytime.is_sure();
+        anytime.exceeded_limits = exceeded_limits || !anytime.is_within_limits();
         (anytime.replaced, anytime.moved, anytime.killed) = (replaced, moved, killed);
         anytime.changes = changes;
-        anytime.weigh();
+        anytime.update_overhead();
         *self = anytime;
         Ok(())
     }

@@ -2,20 +2,21 @@
 //! fast decision tree", algorithms 1 to 3).
 //!
 //! A leaf is split as soon as the best split is better than none with Hoeffding's confidence, G(best) − 0 > ε; a
-//! Hoeffding tree waits until it is better than the second best. So a split is made early that may not be the best, and
-//! every `min_samples_reevaluate` examples each node on their way is reconsidered (`efdt`): the split is replaced if
-//! G(best) − G(own) > ε, and taken back if 0 − G(best) > ε.
+//! Hoeffding tree waits until it is better than the second best. An early split may not be the best one. So every
+//! `min_samples_reevaluate` examples, each node on their path is reevaluated (`efdt`): the split is replaced if G(best)
+//! − G(own) > ε, and removed if 0 − G(best) > ε.
 //!
-//! Ties are as in the Hoeffding tree for leaves. For a split that is reconsidered the paper has none; here with ε < τ it
-//! suffices to be better by a fifth, and by τ / 20. And a better threshold on the same feature moves, with its branches.
+//! Ties of leaves are resolved as in the Hoeffding tree. For reevaluated splits, the paper has no ties; here, with ε <
+//! τ, a split must be better by a fifth, and by τ / 20. A better threshold on the same feature is moved, and its
+//! branches stay.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 
-use super::efdt::Anytime;
+use super::efdt::AnytimeTree;
 use super::growth::Tree;
 use super::regression_settings;
-use super::settings::{self, Settings};
+use super::settings::{self, ClassificationSettings};
 use super::tree_model::TreeModel;
 
 const NAME: &str = "tree.ExtremelyFastDecisionTreeClassifier";
@@ -23,7 +24,7 @@ const NAME: &str = "tree.ExtremelyFastDecisionTreeClassifier";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "A decision tree that splits as soon as that is better than not to, and reconsiders its splits",
+    words: "A decision tree that splits as soon as a split is better than none, and reevaluates its splits",
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,
@@ -33,7 +34,7 @@ pub static DECLARATION: Declaration = Declaration {
             "min_samples_reevaluate",
             Kind::Integer { low: 1, high: 1 << 53 },
             DefaultValue::Integer(20),
-            "the weight of examples between reconsiderations of a split",
+            "weight of examples between reevaluations of a split",
         ),
         settings::SPLIT_CRITERION,
         settings::LEAF_PREDICTION,
@@ -47,9 +48,9 @@ pub static DECLARATION: Declaration = Declaration {
         settings::MAX_BYTES,
     ],
     build: |arguments| {
-        let tree = Tree::new(NAME, Settings::new(arguments)?, None);
+        let tree = Tree::new(NAME, ClassificationSettings::new(arguments)?, None);
         let every = arguments.integer("min_samples_reevaluate")? as f64;
-        Ok(Built::Classifier(Box::new(TreeModel(Anytime::new(tree, every)))))
+        Ok(Built::Classifier(Box::new(TreeModel(AnytimeTree::new(tree, every)))))
     },
 };
 
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn it_splits_at_once_and_thinks_again() {
-        // After 200 examples ε = √(ln 10⁷ / 400) = 0.2007. Both features tell the classes apart, with a gain of 1: the
+        // After 200 examples ε = √(ln 10⁷ / 400) = 0.2007. Both features separate the classes, with a gain of 1: the
         // Hoeffding tree cannot choose, 1 − 1 < ε; here 1 − 0 > ε, on the first feature.
         assert_eq!(
             learn(&mut *build("tree.HoeffdingTreeClassifier"), 200, |x| x)["nodes"].as_array().unwrap().len(),

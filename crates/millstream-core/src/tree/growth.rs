@@ -1,11 +1,10 @@
-//! A tree that grows: nodes, leaves, and what happens when an example comes.
+//! A growing tree: nodes, leaves, and how an example is learned.
 
 use crate::fault::{Fault, Result};
 use crate::naive_bayes::class_table::Spare;
 use crate::row::{Row, Scratch};
 
-use super::answer::Answer;
-use super::budget::{Beside, Ledger};
+use super::budget::{Ledger, Overhead};
 use super::candidates::Candidate;
 use super::decision::Reason;
 use super::leaf::Leaf;
@@ -13,31 +12,32 @@ use super::node_serde::Reasons;
 use super::nodes::{End, Node, Nodes, ROOT, SLOTS};
 use super::subspace::Subspace;
 use super::tree_leaf::{Target, TreeLeaf, TreeSettings, Want};
+use super::tree_prediction::TreePrediction;
 
 /// Sums up to this stay far from overflow, however many moderate numbers are added.
 const ROOMY: f64 = 1e250;
 
 #[derive(Clone, Debug)]
 pub struct Tree<L: TreeLeaf = Leaf> {
-    /// What faults are said of.
+    /// The name in error messages.
     pub name: &'static str,
     pub settings: L::Settings,
     pub nodes: Nodes,
     pub leaves: Vec<L>,
-    /// Why each node was split, by node; none for leaves.
+    /// The reason of each split, by node; none for leaves.
     pub reasons: Reasons,
-    /// What each node received that is in no tally of a child.
+    /// The examples that each node received and that are in no tally of a child.
     pub tallies: Vec<L::Tally>,
-    /// The most bytes that one had beside its size when the tree was last compacted or loaded; an adaptive tree may know
-    /// fewer classes since.
+    /// The largest allocation of a tally when the tree was last compacted or loaded; an adaptive tree may have lost
+    /// classes since.
     pub widest_tally: usize,
-    /// One more than the highest class code; 0 in a tree of numbers.
+    /// One more than the highest class code; 0 in a regression tree.
     pub classes: usize,
-    /// Examples learned.
+    /// Number of examples learned.
     pub learned: u64,
     pub subspace: Option<Subspace>,
     pub ledger: Ledger,
-    pub beside: Beside,
+    pub overhead: Overhead,
     pub spare: Spare,
     pub work: L::Work,
 }
@@ -56,7 +56,7 @@ impl<L: TreeLeaf> Tree<L> {
             learned: 0,
             subspace,
             ledger: Ledger::default(),
-            beside: Beside::default(),
+            overhead: Overhead::default(),
             spare: Spare::default(),
             work: L::Work::default(),
         };
@@ -64,7 +64,7 @@ impl<L: TreeLeaf> Tree<L> {
         tree
     }
 
-    /// A copy that goes on by itself, and so looks at all features.
+    /// A copy that continues on its own, and therefore considers all features.
     pub fn alone(&self) -> Self {
         let mut tree = Tree::new(L::TREE, self.settings, None);
         match L::restore(&mut tree, L::saved_alone(self), &[]) {
@@ -77,11 +77,11 @@ impl<L: TreeLeaf> Tree<L> {
     pub fn new_leaf(&mut self, depth: u32, origin: L::Origin, features: Option<Box<[u32]>>) -> u32 {
         let node = self.nodes.push(Node::leaf(self.leaves.len() as u32));
         self.describe_node();
-        self.push_leaf(L::begun(node, depth, origin, features));
+        self.push_leaf(L::create(node, depth, origin, features));
         node
     }
 
-    /// What is kept beside a node that was added.
+    /// Add the entries of a new node to the lists by node.
     fn describe_node(&mut self) {
         self.reasons.push(None);
         if self.tallies.len() == self.tallies.capacity() {
@@ -92,7 +92,7 @@ impl<L: TreeLeaf> Tree<L> {
 
     fn push_leaf(&mut self, leaf: L) {
         if self.leaves.len() == self.leaves.capacity() {
-            // A quarter more, not twice as many: leaves are most of a tree.
+            // Grow by a quarter, not by doubling: leaves take most of a tree's memory.
             self.leaves.reserve_exact(self.leaves.len() / 4 + 1);
         }
         self.leaves.push(leaf);
@@ -102,13 +102,13 @@ impl<L: TreeLeaf> Tree<L> {
         self.subspace.as_mut().map(|subspace| subspace.draw(width))
     }
 
-    /// Before anything was learned: no class, or the number 0.
-    pub fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
+    /// Without any examples: no class, or the number 0.
+    pub fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Prediction, scratch: &mut Scratch) {
         let (_, leaf) = self.nodes.leaf(x, |_| {});
         self.leaves[leaf as usize].predict(x, &self.settings, want, self.classes, out, scratch);
     }
 
-    /// Predict, then learn: both happen in the same leaf, and share its arithmetic. The row is not sparse.
+    /// Predict, then learn, in the same leaf with shared arithmetic. The row is not sparse.
     #[inline]
     pub fn step(
         &mut self,
@@ -116,12 +116,12 @@ impl<L: TreeLeaf> Tree<L> {
         y: Target<L>,
         w: f64,
         want: Want<L>,
-        out: &mut L::Answer,
+        out: &mut L::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         match self.nodes.route(x, ROOT, |_| {}) {
             End::Leaf { leaf, .. } => self.step_at(leaf, x, y, w, want, out, scratch),
-            // It is predicted the usual way and learned in a branch of its own, which must not stay after a fault.
+            // Predicted in the default branch, and learned in a new one, which must be removed after a fault.
             End::Branchless { .. } => {
                 self.predict(x, want, out, scratch);
                 self.learn(x, y, w, scratch)
@@ -131,18 +131,18 @@ impl<L: TreeLeaf> Tree<L> {
 
     /// Learn a row that is not sparse.
     pub fn learn(&mut self, x: Row<'_>, y: Target<L>, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let mut out = L::Answer::take(scratch);
+        let mut out = L::Prediction::take(scratch);
         let learned = match self.nodes.route(x, ROOT, |_| {}) {
-            End::Leaf { leaf, .. } => self.step_at(leaf, x, y, w, L::Answer::LEAST, &mut out, scratch),
-            // Without memory for another branch it goes the usual way.
+            End::Leaf { leaf, .. } => self.step_at(leaf, x, y, w, L::Prediction::LEAST, &mut out, scratch),
+            // Without memory for another branch, the row takes the default branch.
             End::Branchless { .. } if !self.affords(1) => {
                 let (_, leaf) = self.nodes.leaf(x, |_| {});
-                self.step_at(leaf, x, y, w, L::Answer::LEAST, &mut out, scratch)
+                self.step_at(leaf, x, y, w, L::Prediction::LEAST, &mut out, scratch)
             }
             End::Branchless { fork, code, .. } => {
                 let subspace = self.subspace.clone();
                 let leaf = self.branch_out(fork, code, x.width());
-                let learned = self.step_at(leaf, x, y, w, L::Answer::LEAST, &mut out, scratch);
+                let learned = self.step_at(leaf, x, y, w, L::Prediction::LEAST, &mut out, scratch);
                 if learned.is_err() {
                     self.take_back_branch(fork);
                     self.subspace = subspace;
@@ -163,14 +163,14 @@ impl<L: TreeLeaf> Tree<L> {
         y: Target<L>,
         w: f64,
         want: Want<L>,
-        out: &mut L::Answer,
+        out: &mut L::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         if self.learned == 0 {
             self.begin(x.width());
         }
-        let place = &mut self.leaves[leaf as usize];
-        if !place.step(x, y, w, &self.settings, want, self.classes, out, &mut self.spare, scratch) {
+        let target = &mut self.leaves[leaf as usize];
+        if !target.step(x, y, w, &self.settings, want, self.classes, out, &mut self.spare, scratch) {
             return Err(Fault::overflow(self.name));
         }
         self.receive(leaf, y, w);
@@ -188,7 +188,7 @@ impl<L: TreeLeaf> Tree<L> {
         Ok(())
     }
 
-    /// The root's features are drawn when the first row tells how many there are.
+    /// The features of the root are drawn when the first row shows their number.
     #[cold]
     fn begin(&mut self, width: usize) {
         if self.leaves[0].features().is_none() {
@@ -199,8 +199,8 @@ impl<L: TreeLeaf> Tree<L> {
         }
     }
 
-    /// All leaves may look at features that have come with a row. It is learned already: a row that is refused must
-    /// not have drawn anything.
+    /// Let all leaves consider the new features of a row. The row is learned already: a refused row must not draw
+    /// anything.
     #[cold]
     fn widen(&mut self, width: usize) {
         let Some(subspace) = &mut self.subspace else { return };
@@ -211,7 +211,7 @@ impl<L: TreeLeaf> Tree<L> {
         self.forget_bytes();
     }
 
-    /// Split a leaf if that has proved good.
+    /// Split a leaf if a split is significantly better.
     #[cold]
     pub fn attempt(&mut self, number: u32, width: usize) {
         let leaf = &mut self.leaves[number as usize];
@@ -223,7 +223,7 @@ impl<L: TreeLeaf> Tree<L> {
         }
     }
 
-    /// The first branch takes the place of the leaf that is split; a value that never came has no branch.
+    /// The first branch reuses the leaf that is split; a value without examples has no branch.
     pub fn split(&mut self, number: u32, candidate: &Candidate, reason: Reason, width: usize) {
         let leaf = &self.leaves[number as usize];
         let (node, depth, slot) = (leaf.node(), leaf.depth() + 1, leaf.feature(candidate.slot));
@@ -233,11 +233,11 @@ impl<L: TreeLeaf> Tree<L> {
         let (weights, origins): (Vec<f64>, Vec<_>) = leaf.branches(candidate, &mut self.work).into_iter().unzip();
         let next = self.leaves.len() as u32;
         let children = self.nodes.split(node, slot as u32, candidate.test, &weights, number, next);
-        for ((child, place), origin) in children.into_iter().zip(origins).filter_map(|(at, b)| Some((at?, b))) {
+        for ((child, index), origin) in children.into_iter().zip(origins).filter_map(|(at, b)| Some((at?, b))) {
             let features = self.draw(width);
             self.describe_node();
-            let leaf = L::begun(child, depth, origin, features);
-            match self.leaves.get_mut(place as usize) {
+            let leaf = L::create(child, depth, origin, features);
+            match self.leaves.get_mut(index as usize) {
                 Some(old) => *old = leaf,
                 None => self.push_leaf(leaf),
             }
@@ -245,7 +245,7 @@ impl<L: TreeLeaf> Tree<L> {
         self.reasons[node as usize] = Some(Box::new(reason));
     }
 
-    /// Give a nominal value a branch with an empty leaf.
+    /// Add a branch with an empty leaf for a nominal value.
     #[cold]
     pub fn branch_out(&mut self, fork: u32, code: u32, width: usize) -> u32 {
         let depth = self.depth_of(self.nodes.forks[fork as usize].usual);
@@ -253,11 +253,11 @@ impl<L: TreeLeaf> Tree<L> {
         let number = self.leaves.len() as u32;
         let node = self.nodes.branch_out(fork, code, number);
         self.describe_node();
-        self.push_leaf(L::begun(node, depth, L::Origin::default(), features));
+        self.push_leaf(L::create(node, depth, L::Origin::default(), features));
         number
     }
 
-    /// Take back the branch that `branch_out` made last.
+    /// Remove the branch that `branch_out` added last.
     #[cold]
     fn take_back_branch(&mut self, fork: u32) {
         self.nodes.take_back_branch(fork);
@@ -266,18 +266,18 @@ impl<L: TreeLeaf> Tree<L> {
         self.leaves.pop();
     }
 
-    /// The depth of a node: that of the leaves below it, less the way to them.
+    /// The depth of a node: that of the leaves below it, minus their distance.
     pub fn depth_of(&self, node: u32) -> u32 {
         let (leaf, below) = self.nodes.some_leaf(node);
         self.leaves[leaf as usize].depth().saturating_sub(below)
     }
 
-    /// The most classes that a leaf knows, which is what the tree knows as long as no leaf is lost.
+    /// The largest number of classes in a leaf: that of the tree as long as no leaf is removed.
     pub fn most_classes(&self) -> usize {
         self.leaves.iter().map(L::known_classes).max().unwrap_or(0)
     }
 
-    /// As in `Part`: a row is refused only where a sum of its leaf would overflow.
+    /// As in `Part`: a row is refused only if a sum of its leaf would overflow.
     pub fn infallible(&self) -> bool {
         self.leaves.iter().all(|leaf| leaf.is_roomy(ROOMY))
     }
@@ -286,7 +286,7 @@ impl<L: TreeLeaf> Tree<L> {
         self.frame() + self.leaves.iter().map(L::memory).sum::<usize>()
     }
 
-    /// Bytes held beside the leaves.
+    /// Bytes in addition to the leaves.
     pub fn frame(&self) -> usize {
         std::mem::size_of::<Self>()
             + self.nodes.memory()

@@ -1,4 +1,4 @@
-//! An adaptive tree in a saved model, and for people.
+//! Saved state and report of an adaptive tree.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -9,72 +9,74 @@ use crate::held::state::require;
 use crate::numeric::random::Random;
 use crate::schema::Schema;
 
-use super::answer::Answer;
 use super::changes::Changes;
 use super::growth::Tree;
-use super::hat::{Adaptive, Watch};
+use super::hat::{AdaptiveTree, NodeMonitor};
 use super::nodes::NOWHERE;
 use super::tree_leaf::TreeLeaf;
 use super::tree_model::AnyTree;
+use super::tree_prediction::TreePrediction;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedAdaptive<S> {
     tree: S,
-    watches: Vec<Watch>,
+    #[serde(rename = "watches")]
+    monitors: Vec<NodeMonitor>,
     random: Random,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     spread: Option<Spread>,
     begun: u64,
     swapped: u64,
     changes: Changes,
-    wide: bool,
+    #[serde(rename = "wide")]
+    exceeded_limits: bool,
 }
 
-impl<L: TreeLeaf> Adaptive<L> {
+impl<L: TreeLeaf> AdaptiveTree<L> {
     pub fn saved(&self) -> SavedAdaptive<L::Saved> {
         SavedAdaptive {
             tree: L::saved(&self.tree),
-            watches: self.watches.clone(),
+            monitors: self.monitors.clone(),
             random: self.random.clone(),
-            spread: (!L::Answer::ERROR_RATE).then_some(self.spread),
+            spread: (!L::Prediction::ERROR_RATE).then_some(self.spread),
             begun: self.begun,
             swapped: self.swapped,
             changes: self.changes.clone(),
-            wide: self.wide,
+            exceeded_limits: self.exceeded_limits,
         }
     }
 
-    /// Become what was saved, or stay.
+    /// Restore the saved state, or change nothing.
     pub fn restore_from(&mut self, saved: SavedAdaptive<L::Saved>) -> Result<()> {
         let who = self.tree.name;
-        let SavedAdaptive { tree, watches, random, spread, begun, swapped, changes, wide } = saved;
-        let alternates: Vec<u32> = watches.iter().map(|watch| watch.alternate).collect();
+        let SavedAdaptive { tree, monitors, random, spread, begun, swapped, changes, exceeded_limits } = saved;
+        let alternates: Vec<u32> = monitors.iter().map(|monitor| monitor.alternate).collect();
         let mut restored = Tree::new(who, self.tree.settings, None);
         L::restore(&mut restored, tree, &alternates)?;
-        require(who, watches.len() == restored.nodes.len(), "a node without a window")?;
-        let sound = |watch: &Watch| watch.window.is_sound(&self.options.adwin);
-        require(who, watches.iter().all(sound), "a window that cannot be")?;
+        require(who, monitors.len() == restored.nodes.len(), "a node without a window")?;
+        let sound = |monitor: &NodeMonitor| monitor.window.is_sound(&self.adaptation.adwin);
+        require(who, monitors.iter().all(sound), "an invalid window")?;
         require(who, !nested(&restored, &alternates), "an alternate within an alternate")?;
         changes.check(who)?;
-        require(who, spread.is_some() != L::Answer::ERROR_RATE, "errors without a spread")?;
-        require(who, spread.is_none_or(|spread| spread.is_sound()), "a spread that cannot be")?;
-        let mut adaptive = Adaptive::new(restored, self.options, random);
-        adaptive.wide = wide || !adaptive.tree.is_sure();
-        (adaptive.watches, adaptive.changes) = (watches, changes);
+        require(who, spread.is_some() != L::Prediction::ERROR_RATE, "errors without a spread")?;
+        require(who, spread.is_none_or(|spread| spread.is_sound()), "an invalid spread")?;
+        let mut adaptive = AdaptiveTree::new(restored, self.adaptation, random);
+        adaptive.exceeded_limits = exceeded_limits || !adaptive.tree.is_within_limits();
+        (adaptive.monitors, adaptive.changes) = (monitors, changes);
         (adaptive.begun, adaptive.swapped, adaptive.spread) = (begun, swapped, spread.unwrap_or_default());
-        adaptive.weigh();
+        adaptive.update_overhead();
         *self = adaptive;
         Ok(())
     }
 
-    /// The nodes of alternates too; they hang from a node's "alternate".
+    /// The nodes of alternates are included; a node refers to its "alternate".
     pub fn shown(&self, schema: &Schema) -> Json {
         let mut shown = L::shown(&self.tree, schema);
         let nodes = shown.get_mut("nodes").and_then(Json::as_array_mut).into_iter().flatten();
-        for (node, watch) in nodes.zip(&self.watches) {
-            node["error"] = json!(watch.window.mean());
-            node["window"] = json!(watch.window.width());
-            node["alternate"] = json!((watch.alternate != NOWHERE).then_some(watch.alternate));
+        for (node, monitor) in nodes.zip(&self.monitors) {
+            node["error"] = json!(monitor.window.mean());
+            node["window"] = json!(monitor.window.width());
+            node["alternate"] = json!((monitor.alternate != NOWHERE).then_some(monitor.alternate));
         }
         let alive = self.alternates() as u64;
         shown["alternates"] = json!({
@@ -89,7 +91,7 @@ impl<L: TreeLeaf> Adaptive<L> {
     }
 }
 
-/// Whether an alternate hangs within another; children lie behind their parents.
+/// Whether an alternate is within another; children are behind their parents.
 fn nested<L: TreeLeaf>(tree: &Tree<L>, alternates: &[u32]) -> bool {
     let mut within = vec![false; tree.nodes.len()];
     for (at, _) in tree.nodes.iter() {

@@ -1,50 +1,51 @@
-//! What can be set of a tree that watches its errors, declared once for all of them.
+//! The parameters of adaptive trees, declared once for all of them.
 
-use crate::drift::window::Settings as Adwin;
+use crate::drift::adaptive_window::AdwinSettings;
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 
-use super::hat::Options;
+use super::hat::AdaptiveSettings;
 
 pub const BOOTSTRAP_SAMPLING: Parameter = Parameter::new(
     "bootstrap_sampling",
     Kind::Boolean,
     DefaultValue::Boolean(true),
-    "leaves learn each example with a weight drawn by chance",
+    "learn each example with a random weight from a Poisson distribution",
 );
 pub const DRIFT_WINDOW_THRESHOLD: Parameter = Parameter::new(
     "drift_window_threshold",
     Kind::Integer { low: 1, high: 1 << 53 },
     DefaultValue::Integer(300),
-    "examples before an alternate subtree is judged",
+    "minimum number of examples before an alternate subtree is compared with its original",
 );
-pub const ADWIN_DELTA: Parameter = Parameter::new(
-    "adwin_delta",
+pub const ADWIN_SIGNIFICANCE: Parameter = Parameter::new(
+    "adwin_significance",
     Kind::Float(Bounds::OPEN_UNIT),
     DefaultValue::Float(0.002),
-    "the chance of a false alarm of a node's ADWIN",
-);
+    "significance level of the ADWIN of each node",
+)
+.formerly(&["adwin_delta"]);
 pub const SWITCH_SIGNIFICANCE: Parameter = Parameter::new(
     "switch_significance",
     Kind::Float(Bounds::OPEN_UNIT),
     DefaultValue::Float(0.05),
-    "the chance that an alternate that is swapped in or given up is no better or worse",
+    "significance level of the test that replaces a subtree by its alternate, or drops the alternate",
 );
 pub const SEED: Parameter = Parameter::new(
     "seed",
     Kind::Integer { low: 0, high: i64::MAX },
     DefaultValue::Integer(1),
-    "of the random numbers of bootstrap_sampling",
+    "seed of the random weights of bootstrap_sampling",
 );
 
-impl Options {
+impl AdaptiveSettings {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
-        let delta = arguments.float("adwin_delta")?;
-        Ok(Options {
-            // But for delta as `drift.ADWIN` is, and without warnings.
-            adwin: Adwin {
-                delta,
-                warning_delta: delta,
+        let delta = arguments.float("adwin_significance")?;
+        Ok(AdaptiveSettings {
+            // The defaults of `drift.ADWIN`, without warnings.
+            adwin: AdwinSettings {
+                significance: delta,
+                warning_significance: delta,
                 clock: 32,
                 max_buckets: 5,
                 min_window_length: 5,

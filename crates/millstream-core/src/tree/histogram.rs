@@ -1,14 +1,14 @@
-//! A histogram of a stream of numbers in bounded memory (Ben-Haim and Tom-Tov, 2010, "A streaming parallel decision tree
-//! algorithm", section 2.1): a bounded number of bins, each the mean of what it holds; where there is one too many, the
-//! two that lie nearest become one. What a bin tells beside its mean is up to `Content`.
+//! A histogram of a stream of numbers in bounded memory (Ben-Haim and Tom-Tov, 2010, "A streaming parallel decision
+//! tree algorithm", section 2.1): a limited number of bins, each with the mean of its numbers; when there is one too
+//! many, the two nearest bins are merged. `Content` defines what a bin holds in addition to its mean.
 //!
-//! A far outlier has a bin of its own and takes nothing from the others.
+//! An outlier gets a bin of its own, and does not affect the others.
 
 use serde::{Deserialize, Serialize};
 
 use crate::row::finite;
 
-/// What is gathered in a bin.
+/// The contents of a bin.
 pub trait Content: Clone {
     fn add(&mut self, other: &Self);
 }
@@ -37,29 +37,29 @@ impl<C: Content> Histogram<C> {
         &self.bins
     }
 
-    /// Add a number with what it brings; `most` is the number of bins.
+    /// Add a number with its content; `most` is the maximum number of bins.
     pub fn add(&mut self, x: f64, weight: f64, content: C, most: usize) {
-        let place = self.bins.partition_point(|bin| bin.mean < x);
+        let index = self.bins.partition_point(|bin| bin.mean < x);
         let new = Bin { mean: x, weight, content };
-        if let Some(bin) = self.bins.get_mut(place).filter(|bin| bin.mean == x) {
+        if let Some(bin) = self.bins.get_mut(index).filter(|bin| bin.mean == x) {
             bin.weight = finite(bin.weight + weight);
             bin.content.add(&new.content);
             return;
         }
         if self.bins.len() < most {
             self.bins.reserve_exact(1);
-            self.bins.insert(place, new);
+            self.bins.insert(index, new);
             return;
         }
-        // One too many: either the new one joins a neighbour, or two others make room for it.
+        // One too many: the new bin joins a neighbour, or two others are merged.
         let gap = |left: Option<f64>, right: Option<f64>| match (left, right) {
             (Some(left), Some(right)) => right - left,
             _ => f64::INFINITY,
         };
-        let mean = |place: usize| self.bins.get(place).map(|bin| bin.mean);
-        let before = gap(place.checked_sub(1).and_then(mean), Some(x));
-        let after = gap(Some(x), mean(place));
-        let (nearest, own) = if before <= after { (place.wrapping_sub(1), before) } else { (place, after) };
+        let mean = |index: usize| self.bins.get(index).map(|bin| bin.mean);
+        let before = gap(index.checked_sub(1).and_then(mean), Some(x));
+        let after = gap(Some(x), mean(index));
+        let (nearest, own) = if before <= after { (index.wrapping_sub(1), before) } else { (index, after) };
         let (pair, least) = self.nearest_pair();
         if own <= least {
             if let Some(bin) = self.bins.get_mut(nearest) {
@@ -71,30 +71,30 @@ impl<C: Content> Histogram<C> {
         if let (Some(left), Some(right)) = (left.last_mut(), right.first()) {
             left.join(right);
         }
-        // The place of the right one of the pair is free now, and the new one moves there.
+        // The slot of the right bin of the pair is free now, and the new bin moves there.
         let free = pair + 1;
-        if place <= free {
-            self.bins[place..=free].rotate_right(1);
-            self.bins[place] = new;
+        if index <= free {
+            self.bins[index..=free].rotate_right(1);
+            self.bins[index] = new;
         } else {
-            self.bins[free..place].rotate_left(1);
-            self.bins[place - 1] = new;
+            self.bins[free..index].rotate_left(1);
+            self.bins[index - 1] = new;
         }
     }
 
-    /// The left one of the two bins that lie nearest, and how far apart they are.
+    /// The left one of the two nearest bins, and their distance.
     fn nearest_pair(&self) -> (usize, f64) {
         let mut best = (0, f64::INFINITY);
-        for (place, pair) in self.bins.windows(2).enumerate() {
+        for (index, pair) in self.bins.windows(2).enumerate() {
             let gap = pair[1].mean - pair[0].mean;
             if gap < best.1 {
-                best = (place, gap);
+                best = (index, gap);
             }
         }
         best
     }
 
-    /// Half-way between bins: what lies below is told by the bins up to the first of the two.
+    /// The midpoints between bins: the bins up to the first of the two hold what lies below.
     pub fn cuts(&self) -> impl Iterator<Item = f64> + '_ {
         self.bins.windows(2).map(|pair| pair[0].mean * 0.5 + pair[1].mean * 0.5)
     }
@@ -103,12 +103,12 @@ impl<C: Content> Histogram<C> {
         self.bins.len() * std::mem::size_of::<Bin<C>>()
     }
 
-    /// The same with what contents hold beside themselves.
+    /// The same, including the allocations of the contents.
     pub fn memory_with(&self, beside: impl Fn(&C) -> usize) -> usize {
         self.memory() + self.bins.iter().map(|bin| beside(&bin.content)).sum::<usize>()
     }
 
-    /// Whether it could have been made of numbers.
+    /// Whether it could be the histogram of some numbers.
     pub fn is_sound(&self, most: usize, sound: impl Fn(&C) -> bool) -> bool {
         let good = |bin: &Bin<C>| bin.mean.is_finite() && bin.weight > 0.0 && bin.weight.is_finite();
         self.bins.len() <= most

@@ -1,24 +1,25 @@
-//! The adaptive Hoeffding tree for numbers: HAT (Bifet and Gavaldà, 2009, "Adaptive learning from evolving data streams")
-//! over FIMT-DD (Ikonomovska, Gama and Džeroski, 2011, "Learning model trees from evolving data streams").
+//! The adaptive Hoeffding tree for regression: HAT (Bifet and Gavaldà, 2009, "Adaptive learning from evolving data
+//! streams") over FIMT-DD (Ikonomovska, Gama and Džeroski, 2011, "Learning model trees from evolving data streams").
 //!
-//! As `hoeffding_adaptive_tree_classifier`, with the errors of numbers. What the windows of nodes and alternates are told is
-//! where an absolute error lies among those of the whole tree so far: 0 and 1 are three deviations from their mean. With n
-//! and n′ examples in the windows, both above `drift_window_threshold`, means e and e′ and the variance σ² of the node's,
-//! an alternate takes the place of a subtree if
+//! As `hoeffding_adaptive_tree_classifier`, with regression errors. The windows of nodes and alternates receive the
+//! position of an absolute error among those of the whole tree so far: 0 and 1 are three standard deviations from their
+//! mean. With n and n′ examples in the windows, both above `drift_window_threshold`, means e and e′ and the variance σ²
+//! of the node's, an alternate replaces a subtree if
 //!
 //! ```text
 //! e − e′ > √(2 σ² ln(2 / switch_significance) (1/n + 1/n′))
 //! ```
 //!
-//! which for errors of 0 and 1 is the bound of the paper. Ikonomovska and others find changes by Page-Hinkley, and swap
-//! when the alternate's faded squared errors are smaller; windows that adapt need neither a threshold in the unit of the
-//! target nor a rate of fading. While an alternate grows, the two are averaged, with the weights 1 and (e / e′)².
+//! which for errors of 0 and 1 is the bound of the paper. Ikonomovska et al. detect changes by Page-Hinkley, and
+//! replace a subtree when the alternate's faded squared errors are smaller; adaptive windows need neither a threshold
+//! in the unit of the target nor a fading rate. While an alternate grows, the two predictions are averaged, with the
+//! weights 1 and (e / e′)².
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::numeric::random::Random;
 
 use super::growth::Tree;
-use super::hat::{Adaptive, Options};
+use super::hat::{AdaptiveSettings, AdaptiveTree};
 use super::hat_settings;
 use super::regression_leaf::RegressionLeaf;
 use super::regression_settings::{self, RegressionSettings};
@@ -26,13 +27,13 @@ use super::settings;
 use super::tree_model::TreeModel;
 
 const NAME: &str = "tree.HoeffdingAdaptiveTreeRegressor";
-/// Tells the draws from others of the same seed.
+/// Separates the random numbers from others of the same seed.
 const PURPOSE: u64 = 0x4841_5432;
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "A regression tree that watches its errors and replaces subtrees that have become wrong",
+    words: "A regression tree that monitors the errors of its subtrees and replaces them when they grow",
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,
@@ -43,7 +44,7 @@ pub static DECLARATION: Declaration = Declaration {
         regression_settings::LEARNING_RATE,
         hat_settings::BOOTSTRAP_SAMPLING,
         hat_settings::DRIFT_WINDOW_THRESHOLD,
-        hat_settings::ADWIN_DELTA,
+        hat_settings::ADWIN_SIGNIFICANCE,
         hat_settings::SWITCH_SIGNIFICANCE,
         settings::BINARY_SPLIT,
         regression_settings::MIN_SAMPLES_SPLIT,
@@ -53,7 +54,11 @@ pub static DECLARATION: Declaration = Declaration {
     build: |arguments| {
         let random = Random::new(arguments.integer("seed")? as u64, PURPOSE);
         let tree = Tree::<RegressionLeaf>::new(NAME, RegressionSettings::new(arguments)?, None);
-        Ok(Built::Regressor(Box::new(TreeModel(Adaptive::new(tree, Options::new(arguments)?, random)))))
+        Ok(Built::Regressor(Box::new(TreeModel(AdaptiveTree::new(
+            tree,
+            AdaptiveSettings::new(arguments)?,
+            random,
+        )))))
     },
 };
 
@@ -63,43 +68,43 @@ mod tests {
     use crate::parameter::Arguments;
     use crate::registry;
     use crate::row::{Row, Scratch};
-    use crate::tree::answer::Number;
     use crate::tree::nodes::ROOT;
     use crate::tree::tree_model::AnyTree;
+    use crate::tree::tree_prediction::NumberPrediction;
     use serde_json::json;
 
-    fn means() -> Adaptive<RegressionLeaf> {
+    fn means() -> AdaptiveTree<RegressionLeaf> {
         let set = json!({ "leaf_prediction": "mean", "grace_period": 10_000 });
         let description = registry::resolve(&json!({ "name": NAME, "parameters": set })).unwrap();
         let arguments = Arguments::new(NAME, description["parameters"].as_object().unwrap());
         let settings = RegressionSettings::new(&arguments);
-        let options = Options { bootstrap: false, ..Options::new(&arguments).unwrap() };
-        Adaptive::new(Tree::new(NAME, settings.unwrap(), None), options, Random::new(1, PURPOSE))
+        let adaptation = AdaptiveSettings { bootstrap: false, ..AdaptiveSettings::new(&arguments).unwrap() };
+        AdaptiveTree::new(Tree::new(NAME, settings.unwrap(), None), adaptation, Random::new(1, PURPOSE))
     }
 
     #[test]
     fn an_alternate_has_a_say_and_is_swapped_in() {
-        let (mut adaptive, mut scratch, mut out) = (means(), Scratch::default(), Number::default());
+        let (mut adaptive, mut scratch, mut out) = (means(), Scratch::default(), NumberPrediction::default());
         let x = Row::Plain(&[1.0]);
-        // The first example finds a leaf that says nothing, which is no error. Then the mean of 2 and 4 is 3, and the
-        // errors are 2 and 0: at the mean of one error, and one deviation below the mean of two, 1/2 − 1/6.
+        // The first example finds a leaf without a prediction, which is no error. Then the mean of 2 and 4 is 3, and
+        // the errors are 2 and 0: at the mean of one error, and one deviation below the mean of two, 1/2 − 1/6.
         for (y, errors) in [(2.0, 0.0), (4.0, 0.5), (3.0, 0.5 + (0.5 - 1.0 / 6.0))] {
             adaptive.step(x, y, 1.0, (), &mut out, &mut scratch).unwrap();
-            assert!((adaptive.watches[0].window.total() - errors).abs() < 1e-15);
+            assert!((adaptive.monitors[0].window.total() - errors).abs() < 1e-15);
         }
-        assert_eq!(out, Number { number: 3.0, weight: 1.0 });
-        adaptive.begin(ROOT);
-        let alternate = adaptive.watches[0].alternate;
-        // An alternate that knows nothing has no say.
+        assert_eq!(out, NumberPrediction { number: 3.0, weight: 1.0 });
+        adaptive.start_alternate(ROOT);
+        let alternate = adaptive.monitors[0].alternate;
+        // An alternate without examples has no vote.
         adaptive.predict(x, (), &mut out, &mut scratch);
         assert_eq!(out.number, 3.0);
         adaptive.tree.leaves[1].targets = crate::tree::target::Targets::one(8.0, 1.0);
-        adaptive.watches.iter_mut().for_each(|watch| watch.window.clear());
+        adaptive.monitors.iter_mut().for_each(|monitor| monitor.window.clear());
         // Errors of 1/2 and 1 in turn beside 0 and 1/2, in 400 examples: means 3/4 and 1/4, variances 1/16.
-        for place in 0..400 {
-            let (adwin, odd) = (adaptive.options.adwin, f64::from(place % 2) / 2.0);
-            assert!(adaptive.watches[0].window.add(0.5 + odd, &adwin).is_none());
-            assert!(adaptive.watches[alternate as usize].window.add(odd, &adwin).is_none());
+        for index in 0..400 {
+            let (adwin, odd) = (adaptive.adaptation.adwin, f64::from(index % 2) / 2.0);
+            assert!(adaptive.monitors[0].window.add(0.5 + odd, &adwin).is_none());
+            assert!(adaptive.monitors[alternate as usize].window.add(odd, &adwin).is_none());
         }
         // 3 and 8, with the weights 1 and ((300 + 1) / (100 + 1))².
         adaptive.predict(x, (), &mut out, &mut scratch);
@@ -108,7 +113,7 @@ mod tests {
         // √(2 · 1/16 · ln 40 · 2/400) = 0.048 < 3/4 − 1/4: with the next example it is swapped in.
         adaptive.step(x, 9.0, 1.0, (), &mut out, &mut scratch).unwrap();
         assert_eq!((adaptive.swapped, adaptive.alternates()), (1, 0));
-        assert_eq!((adaptive.tree.nodes.len(), adaptive.tree.leaves.len(), adaptive.watches.len()), (1, 1, 1));
+        assert_eq!((adaptive.tree.nodes.len(), adaptive.tree.leaves.len(), adaptive.monitors.len()), (1, 1, 1));
         assert_eq!((adaptive.tree.leaves[0].targets.weight, adaptive.tree.leaves[0].targets.mean), (2.0, 8.5));
     }
 }

@@ -1,15 +1,14 @@
 //! The Hoeffding tree, VFDT (Domingos and Hulten, 2000, "Mining high-speed data streams", table 1).
 //!
-//! A leaf gathers statistics of its examples. Every `grace_period` of them it is asked which split is best and
-//! whether Hoeffding's bound says that this is no accident (`decision`); then it becomes a node, and its branches
-//! begin anew.
+//! A leaf gathers statistics of its examples. Every `grace_period` examples, its candidate splits are compared. If the
+//! best one is significantly better by Hoeffding's bound (`decision`), the leaf becomes a node with new leaves.
 
 use crate::declaration::{Built, Declaration, Role};
 
 use super::growth::Tree;
 use super::leaf::Leaf;
 use super::regression_settings;
-use super::settings::{self, Settings};
+use super::settings::{self, ClassificationSettings};
 use super::tree_model::TreeModel;
 
 const NAME: &str = "tree.HoeffdingTreeClassifier";
@@ -17,7 +16,7 @@ const NAME: &str = "tree.HoeffdingTreeClassifier";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "A decision tree that grows from a stream and splits when Hoeffding's bound allows",
+    words: "A decision tree that grows from a stream and splits when Hoeffding's bound is met",
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,
@@ -35,7 +34,7 @@ pub static DECLARATION: Declaration = Declaration {
         settings::MAX_BYTES,
     ],
     build: |arguments| {
-        let tree = Tree::<Leaf>::new(NAME, Settings::new(arguments)?, None);
+        let tree = Tree::<Leaf>::new(NAME, ClassificationSettings::new(arguments)?, None);
         Ok(Built::Classifier(Box::new(TreeModel(tree))))
     },
 };

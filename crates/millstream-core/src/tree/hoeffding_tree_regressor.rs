@@ -1,4 +1,4 @@
-//! The Hoeffding tree for numbers, FIMT-DD without its change detection (Ikonomovska, Gama and Džeroski, 2011, "Learning
+//! The Hoeffding tree for regression, FIMT-DD without its change detection (Ikonomovska, Gama and Džeroski, 2011, "Learning
 //! model trees from evolving data streams"): splits that reduce the variance, linear models in the leaves.
 
 use crate::declaration::{Built, Declaration, Role};
@@ -14,7 +14,7 @@ const NAME: &str = "tree.HoeffdingTreeRegressor";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "A regression tree that grows from a stream, with means or linear models in its leaves",
+    words: "A regression tree that grows from a stream, with a mean or a linear model in each leaf",
     parameters: &[
         settings::GRACE_PERIOD,
         settings::DELTA,

@@ -1,43 +1,43 @@
-//! What a leaf knows of its examples, how it predicts, how it learns.
+//! The leaf of a classification tree: its statistics, prediction and learning.
 //!
-//! A leaf begins with the weights of classes that its parent's split gives it; its own statistics begin empty. It
-//! predicts the class with the largest weight, or by naive Bayes, or by whichever of the two was right more often when
-//! its examples came (Gama, Rocha and Medas, 2003; Holmes, Kirkby and Pfahringer, 2005).
+//! A leaf starts with the class weights from its parent's split, and without statistics of its own. It predicts the
+//! class with the largest weight, or by naive Bayes, or by the one of the two with more correct predictions on its
+//! examples (Gama, Rocha and Medas, 2003; Holmes, Kirkby and Pfahringer, 2005).
 
 use crate::naive_bayes::class_statistics::ClassStatistics;
 use crate::naive_bayes::class_table::{ClassTable, Spare};
 use crate::row::{most, Row, RowBuffer, Scratch, Value, Want};
-use crate::schema::Kind;
+use crate::schema::FeatureKind;
 use crate::task::ClassPrediction;
 
 use super::class_counts::Counts;
 use super::histogram::Histogram;
-use super::settings::{Settings, Vote, ESTIMATE};
+use super::settings::{ClassificationSettings, LeafClassifier, ESTIMATE};
 
-/// [−lowest, highest], so that one maximum serves both; −∞ twice if there was nothing.
+/// [−lowest, highest], so that one maximum serves both; −∞ twice without numbers.
 pub type Span = [f64; 2];
 pub const NO_SPAN: Span = [f64::NEG_INFINITY; 2];
 
 #[derive(Clone, Debug, Default)]
 pub struct Leaf {
-    /// Where it hangs.
+    /// The node of the leaf.
     pub node: u32,
     pub depth: u32,
-    /// Whether it has given up its statistics to save memory: then it only counts classes.
+    /// Whether it has discarded its statistics to save memory: then it only counts classes.
     pub idle: bool,
-    /// The weights of classes by code, with those that it began with.
+    /// The class weights by code, including the initial ones.
     pub counts: Vec<f64>,
-    /// The weight since the last attempt to split it.
+    /// The weight since the last attempt to split the leaf.
     pub since: f64,
-    /// The weight of examples that the majority class, and that naive Bayes, predicted rightly.
+    /// The weight of examples that the majority class, and naive Bayes, predicted correctly.
     pub majority_right: f64,
     pub bayes_right: f64,
-    /// Which features it looks at, ascending; all, if none are named. Statistics are by place in this list.
+    /// The features that the leaf considers, ascending; none for all. Statistics are by index in this list.
     pub features: Option<Box<[u32]>>,
     pub table: ClassTable,
     /// By class and slot.
     pub spans: Vec<Vec<Span>>,
-    /// By slot, where numbers are split by histograms; empty else.
+    /// By slot, if numbers are split by histograms; otherwise empty.
     pub histograms: Vec<Histogram<Counts>>,
 }
 
@@ -48,17 +48,17 @@ impl Leaf {
         Leaf { node, depth, counts, features, table, ..Leaf::default() }
     }
 
-    /// The sum of all weights, with those that it began with.
+    /// The sum of all weights, including the initial ones.
     pub fn weight(&self) -> f64 {
         self.counts.iter().sum()
     }
 
-    /// The feature behind a place in the statistics.
+    /// The feature at an index of the statistics.
     pub fn feature(&self, slot: usize) -> usize {
         self.features.as_ref().map_or(slot, |features| features[slot] as usize)
     }
 
-    /// The part of a row that this leaf looks at.
+    /// The features of a row that this leaf considers.
     #[inline(always)]
     fn seen<'a>(&self, x: Row<'a>, buffer: &'a mut RowBuffer) -> Row<'a> {
         match &self.features {
@@ -73,13 +73,13 @@ impl Leaf {
     pub fn predict(
         &self,
         x: Row<'_>,
-        vote: Vote,
+        leaf_prediction: LeafClassifier,
         want: Want,
         classes: usize,
         out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) {
-        if self.trusts_majority(vote) {
+        if self.trusts_majority(leaf_prediction) {
             return self.majority(want, classes, out);
         }
         let mut buffer = scratch.take_row();
@@ -89,11 +89,11 @@ impl Leaf {
     }
 
     #[inline(always)]
-    fn trusts_majority(&self, vote: Vote) -> bool {
-        match vote {
-            Vote::Majority => true,
-            Vote::Bayes => self.idle,
-            Vote::Adaptive => self.idle || self.majority_right > self.bayes_right,
+    fn trusts_majority(&self, leaf_prediction: LeafClassifier) -> bool {
+        match leaf_prediction {
+            LeafClassifier::Majority => true,
+            LeafClassifier::Bayes => self.idle,
+            LeafClassifier::Adaptive => self.idle || self.majority_right > self.bayes_right,
         }
     }
 
@@ -109,7 +109,7 @@ impl Leaf {
         }
     }
 
-    /// Predict, then learn. False if it would overflow; then nothing has changed, and `out` means nothing. Rows are
+    /// Predict, then learn. False if it would overflow; then nothing has changed, and `out` is undefined. The row is
     /// not sparse.
     #[allow(clippy::too_many_arguments)]
     #[inline]
@@ -118,7 +118,7 @@ impl Leaf {
         x: Row<'_>,
         y: u32,
         w: f64,
-        settings: &Settings,
+        settings: &ClassificationSettings,
         want: Want,
         classes: usize,
         out: &mut ClassPrediction,
@@ -160,16 +160,16 @@ impl Leaf {
         x: Row<'_>,
         y: u32,
         w: f64,
-        settings: &Settings,
+        settings: &ClassificationSettings,
         want: Want,
         classes: usize,
         out: &mut ClassPrediction,
         spare: &mut Spare,
         scratch: &mut Scratch,
     ) -> bool {
-        let vote = settings.vote;
-        let by_majority = self.trusts_majority(vote);
-        if vote == Vote::Majority {
+        let leaf_prediction = settings.leaf_prediction;
+        let by_majority = self.trusts_majority(leaf_prediction);
+        if leaf_prediction == LeafClassifier::Majority {
             self.majority(want, classes, out);
             if !self.table.learn_dense(x, y, w, ESTIMATE, spare, scratch) {
                 return false;
@@ -204,7 +204,7 @@ impl Leaf {
         true
     }
 
-    /// Take an example into the histograms, if there are any.
+    /// Add an example to the histograms, if there are any.
     #[inline(always)]
     fn count(&mut self, x: Row<'_>, y: u32, w: f64, bins: usize) {
         if bins > 0 {
@@ -217,7 +217,7 @@ impl Leaf {
         }
     }
 
-    /// Take an example into the spans of its class.
+    /// Add an example to the spans of its class.
     #[inline(always)]
     fn stretch(&mut self, x: Row<'_>, y: u32) {
         let code = y as usize;
@@ -245,19 +245,19 @@ impl Leaf {
         }
     }
 
-    /// Give up what it knows but the weights of classes.
+    /// Discard everything but the class weights.
     pub fn rest(&mut self) {
         self.idle = true;
         (self.table, self.spans, self.histograms) = (ClassTable::default(), Vec::new(), Vec::new());
     }
 
-    /// Begin to gather statistics again.
+    /// Start to gather statistics again.
     pub fn wake(&mut self) {
         let features = self.features.take();
         *self = Leaf::new(self.node, self.depth, std::mem::take(&mut self.counts), features);
     }
 
-    /// The weight of examples that are not of the largest class: what a split could win.
+    /// The weight of examples outside the majority class: what a split could gain.
     pub fn promise(&self) -> f64 {
         self.weight() - self.counts.iter().copied().fold(0.0, f64::max)
     }
@@ -272,7 +272,7 @@ impl Leaf {
     }
 }
 
-/// Probabilities for every class that the tree knows.
+/// Extend the probabilities to all classes of the tree.
 #[inline(always)]
 fn pad(out: &mut ClassPrediction, want: Want, classes: usize) {
     if want == Want::Probabilities && out.class.is_some() && out.probabilities.len() < classes {
@@ -280,7 +280,7 @@ fn pad(out: &mut ClassPrediction, want: Want, classes: usize) {
     }
 }
 
-/// Write the named features of a row.
+/// Write the selected features of a row.
 #[inline]
 fn gather(x: Row<'_>, features: &[u32], buffer: &mut RowBuffer) {
     let within = features.last().is_none_or(|&last| (last as usize) < x.width());
@@ -297,12 +297,12 @@ fn gather(x: Row<'_>, features: &[u32], buffer: &mut RowBuffer) {
         }
         _ => {
             let (values, kinds) = buffer.mixed(features.len());
-            for (place, &slot) in features.iter().enumerate() {
+            for (index, &slot) in features.iter().enumerate() {
                 match x.get(slot as usize) {
-                    Some(Value::Number(number)) => values[place] = number,
+                    Some(Value::Number(number)) => values[index] = number,
                     Some(Value::Nominal(code)) => {
-                        values[place] = code.map_or(crate::schema::UNSEEN, f64::from);
-                        kinds[place] = Kind::Nominal;
+                        values[index] = code.map_or(crate::schema::UNSEEN, f64::from);
+                        kinds[index] = FeatureKind::Nominal;
                     }
                     None => {}
                 }

@@ -1,4 +1,4 @@
-//! The leaf of a classification tree, as a tree asks for it.
+//! `TreeLeaf` for the leaf of a classification tree.
 
 use serde_json::Value as Json;
 
@@ -13,10 +13,10 @@ use super::decision::Reason;
 use super::growth::Tree;
 use super::leaf::Leaf;
 use super::saved::SavedTree;
-use super::settings::Settings;
+use super::settings::ClassificationSettings;
 use super::tree_leaf::{TreeLeaf, TreeSettings};
 
-impl TreeSettings for Settings {
+impl TreeSettings for ClassificationSettings {
     #[inline(always)]
     fn grace_period(&self) -> f64 {
         self.grace_period
@@ -29,9 +29,9 @@ impl TreeSettings for Settings {
 }
 
 impl TreeLeaf for Leaf {
-    type Settings = Settings;
-    type Answer = ClassPrediction;
-    /// The weights of classes by code.
+    type Settings = ClassificationSettings;
+    type Prediction = ClassPrediction;
+    /// The class weights by code.
     type Origin = Vec<f64>;
     type Work = Workspace;
     type Tally = Vec<f64>;
@@ -40,11 +40,11 @@ impl TreeLeaf for Leaf {
     const COPIES: usize = 1;
     const TREE: &'static str = "tree.HoeffdingTreeClassifier";
 
-    fn begun(node: u32, depth: u32, counts: Vec<f64>, features: Option<Box<[u32]>>) -> Self {
+    fn create(node: u32, depth: u32, counts: Vec<f64>, features: Option<Box<[u32]>>) -> Self {
         Leaf::new(node, depth, counts, features)
     }
 
-    fn hang(&mut self, node: u32) {
+    fn attach(&mut self, node: u32) {
         self.node = node;
     }
 
@@ -72,13 +72,13 @@ impl TreeLeaf for Leaf {
     fn predict(
         &self,
         x: Row<'_>,
-        settings: &Settings,
+        settings: &ClassificationSettings,
         want: Want,
         classes: usize,
         out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) {
-        Leaf::predict(self, x, settings.vote, want, classes, out, scratch);
+        Leaf::predict(self, x, settings.leaf_prediction, want, classes, out, scratch);
     }
 
     #[inline(always)]
@@ -87,7 +87,7 @@ impl TreeLeaf for Leaf {
         x: Row<'_>,
         y: u32,
         w: f64,
-        settings: &Settings,
+        settings: &ClassificationSettings,
         want: Want,
         classes: usize,
         out: &mut ClassPrediction,
@@ -102,7 +102,12 @@ impl TreeLeaf for Leaf {
         y as usize + 1
     }
 
-    fn decide(&self, settings: &Settings, learned: u64, work: &mut Workspace) -> Option<(Candidate, Reason)> {
+    fn decide(
+        &self,
+        settings: &ClassificationSettings,
+        learned: u64,
+        work: &mut Workspace,
+    ) -> Option<(Candidate, Reason)> {
         Leaf::decide(self, settings, learned, work)
     }
 
@@ -150,7 +155,7 @@ impl TreeLeaf for Leaf {
         work.memory()
     }
 
-    fn most_work(settings: &Settings, classes: usize) -> usize {
+    fn most_work(settings: &ClassificationSettings, classes: usize) -> usize {
         8 * classes * (settings.n_splits + 4)
     }
 
@@ -158,12 +163,12 @@ impl TreeLeaf for Leaf {
         self.weight() <= largest && self.table.is_roomy(largest)
     }
 
-    fn is_sure_target(_y: u32) -> bool {
+    fn is_target_within_limits(_y: u32) -> bool {
         true
     }
 
-    fn is_sure(&self) -> bool {
-        Leaf::is_sure(self)
+    fn is_within_limits(&self) -> bool {
+        Leaf::is_within_limits(self)
     }
 
     fn saved(tree: &Tree) -> SavedTree {

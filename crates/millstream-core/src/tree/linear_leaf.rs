@@ -1,8 +1,8 @@
 //! The linear model in a leaf of a regression tree (Ikonomovska, Gama and Džeroski, 2011, section 4.3): a perceptron
-//! without threshold on features that are brought to mean 0 and deviation 1, trained by the delta rule.
+//! without threshold on standardised features, trained by the delta rule.
 //!
 //! The step is divided by 1 + |z|² (normalised least mean squares), so that it is stable for any number of features.
-//! Nominal values are left out; a missing number counts as its mean.
+//! Nominal values are ignored; a missing number counts as its mean.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,12 @@ pub struct LinearLeaf {
 }
 
 impl LinearLeaf {
-    /// z, of a feature.
+    /// The standardised value z of a feature.
     fn scaled(&self, slot: usize, x: f64) -> f64 {
         let Some(input) = self.inputs.get(slot) else { return 0.0 };
         let deviation = input.variance().sqrt();
         if deviation > 0.0 {
-            // As far as five deviations out counts: one outlier must not undo what was learned.
+            // Limited to five deviations: one outlier must not undo what was learned.
             ((x - input.mean) / deviation).clamp(-5.0, 5.0)
         } else {
             0.0
@@ -40,8 +40,8 @@ impl LinearLeaf {
         sum
     }
 
-    /// Learn, where `predicted` is what it says now; new features are taken in if it may grow. False if it would
-    /// overflow; then nothing has changed.
+    /// Learn, given the current prediction; new features are added if `grows`. False if it would overflow; then nothing
+    /// has changed.
     pub fn learn(&mut self, x: Row<'_>, y: f64, w: f64, predicted: f64, rate: f64, grows: bool) -> bool {
         let (mut length, mut sound) = (1.0, true);
         x.each(|slot, value| {
@@ -76,7 +76,7 @@ impl LinearLeaf {
         true
     }
 
-    /// Begin at the mean of the targets.
+    /// Start at the mean of the targets.
     pub fn begin(&mut self, y: f64) {
         self.bias = y;
     }
@@ -92,7 +92,7 @@ impl LinearLeaf {
             && self.inputs.iter().all(Targets::is_sound)
     }
 
-    /// Whether weights are up to this size and inputs are as they should be.
+    /// Whether weights are up to this size and all inputs are sound.
     pub fn is_within(&self, most: f64, sound: impl Fn(&Targets) -> bool) -> bool {
         self.bias.abs() <= most
             && self.weights.iter().all(|weight| weight.abs() <= most)

@@ -1,27 +1,26 @@
-//! Decision trees that grow from a stream: Hoeffding trees and their kin.
+//! Decision trees that grow from a stream: Hoeffding trees and their relatives.
 //!
 //! | you look for | it is in |
 //! |---|---|
-//! | nodes, and the way of a row through them | `nodes` |
-//! | nodes in a file and for people | `node_serde`, `node_report` |
+//! | nodes, and the route of a row through them | `nodes` |
+//! | nodes in files and reports | `node_serde`, `node_report` |
 //! | nodes and leaves together: how a tree grows | `growth` |
-//! | what a tree asks of leaves and of what they say | `tree_leaf`, `answer` |
-//! | trees of every kind as parts of models | `tree_model` |
+//! | the traits of leaves and predictions | `tree_leaf`, `tree_prediction` |
+//! | trees of every kind as components of models | `tree_model` |
 //! | the examples that each node received | `tally` |
-//! | a limit of memory | `budget` |
-//! | features drawn for the leaves of a forest | `subspace` |
-//! | what a leaf of classes knows, predicts and learns | `leaf`, `leaf_in_tree` |
-//! | where it could be split, how good that is, and whether it is | `candidates`, `criterion`, `decision`, `early_stop` |
-//! | a classification tree in a file and for people | `saved`, `tree_report` |
-//! | errors watched, alternates grown and swapped | `hat`, `hat_saved`, `hat_settings` |
-//! | splits reconsidered | `efdt`, `efdt_budget`, `efdt_saved` |
-//! | what was changed, and taking out what hangs no more | `changes`, `compaction` |
-//! | whole or nothing where an example is learned in several places | `overflow_limits` |
-//! | what can be set | `settings` |
-//! | a leaf of numbers | `regression_leaf`, `linear_leaf`, `histogram`, `target`, `regression_leaf_in_tree` |
-//! | the same as above for numbers | `regression_candidates`, `regression_saved`, `regression_settings` |
+//! | a memory limit | `budget` |
+//! | random features for the leaves of a forest | `subspace` |
+//! | a leaf of a classification tree | `leaf`, `leaf_in_tree` |
+//! | its candidate splits, their merits, and the decision to split | `candidates`, `criterion`, `decision`, `early_stop` |
+//! | a classification tree in files and reports | `saved`, `tree_report` |
+//! | the adaptive tree: monitors and alternates | `hat`, `hat_saved`, `hat_settings` |
+//! | the anytime tree: splits that are reevaluated | `efdt`, `efdt_budget`, `efdt_saved` |
+//! | lists of changes, and removal of unreachable nodes | `changes`, `compaction` |
+//! | atomic learning at several nodes | `overflow_limits` |
+//! | parameters | `settings` |
+//! | a leaf of a regression tree | `regression_leaf`, `linear_leaf`, `histogram`, `target`, `regression_leaf_in_tree` |
+//! | the same as above for regression | `regression_candidates`, `regression_saved`, `regression_settings` |
 
-mod answer;
 mod budget;
 mod candidates;
 mod changes;
@@ -62,13 +61,14 @@ mod tally;
 mod target;
 mod tree_leaf;
 mod tree_model;
+mod tree_prediction;
 mod tree_report;
 
-pub use answer::{Answer, Number};
 pub use growth::Tree;
 pub use leaf::Leaf;
 pub use regression_leaf::RegressionLeaf;
 pub use regression_settings::RegressionSettings;
-pub use settings::Settings;
+pub use settings::ClassificationSettings;
 pub use tree_leaf::{Target, TaskOf, TreeLeaf, Want};
 pub use tree_model::TreeModel;
+pub use tree_prediction::{NumberPrediction, TreePrediction};

@@ -1,4 +1,4 @@
-//! Nodes for people: a flat list, from which Python draws, tells rules and makes tables.
+//! The report of nodes: a flat list, from which Python makes drawings, rules and tables.
 
 use serde_json::{json, Value as Json};
 
@@ -7,10 +7,10 @@ use crate::schema::Schema;
 use super::decision::Reason;
 use super::growth::Tree;
 use super::node_serde::Reasons;
-use super::nodes::{Nodes, Place, NOWHERE, ROOT};
+use super::nodes::{NodeKind, Nodes, NOWHERE, ROOT};
 use super::tree_leaf::TreeLeaf;
 
-/// The nodes in the order of their places; `beside` tells more of each node, `leaf` of each leaf.
+/// The nodes by index; `beside` adds fields to each node, `leaf` to each leaf.
 pub fn listed(
     nodes: &Nodes,
     reasons: &Reasons,
@@ -26,19 +26,19 @@ pub fn listed(
             depths[child as usize] = depths[at as usize] + 1;
         }
     }
-    let listed = |(at, place): (u32, Place)| {
+    let listed = |(at, kind): (u32, NodeKind)| {
         let parent = Some(parents[at as usize]).filter(|&parent| parent != NOWHERE);
         let mut shown = json!({
             "node": at,
             "parent": parent,
             "depth": depths[at as usize],
-            "leaf": matches!(place, Place::Leaf(_)),
+            "leaf": matches!(kind, NodeKind::Leaf(_)),
         });
         let split =
             reasons[at as usize].as_ref().map_or(Json::Null, |reason| json!({ "split": told(reason, schema) }));
-        let more = match place {
-            Place::Leaf(number) => leaf(number),
-            place => branched(nodes, place, schema),
+        let more = match kind {
+            NodeKind::Leaf(number) => leaf(number),
+            kind => branched(nodes, kind, schema),
         };
         if let Json::Object(shown) = &mut shown {
             for more in [beside(at), more, split] {
@@ -52,7 +52,7 @@ pub fn listed(
     nodes.iter().map(listed).collect()
 }
 
-/// How large a tree of so many bytes is. Alternates are not counted among its nodes.
+/// The size of a tree. Alternates are not counted among its nodes.
 pub fn sizes<L: TreeLeaf>(tree: &Tree<L>, bytes: usize) -> Json {
     let (mut nodes, mut leaves, mut height) = (0, 0, 0);
     let mut below = vec![(ROOT, 0)];
@@ -76,16 +76,16 @@ pub fn sizes<L: TreeLeaf>(tree: &Tree<L>, bytes: usize) -> Json {
     })
 }
 
-fn branched(nodes: &Nodes, place: Place, schema: &Schema) -> Json {
-    match place {
-        Place::Leaf(_) => Json::Null,
-        Place::Threshold { slot, threshold, first, right } => json!({
+fn branched(nodes: &Nodes, kind: NodeKind, schema: &Schema) -> Json {
+    match kind {
+        NodeKind::Leaf(_) => Json::Null,
+        NodeKind::Threshold { slot, threshold, first, right } => json!({
             "feature": name(schema, slot),
             "threshold": threshold,
             "children": [first, first + 1],
             "missing": first + u32::from(right),
         }),
-        Place::Fork { slot, fork } => {
+        NodeKind::Fork { slot, fork } => {
             let fork = &nodes.forks[fork as usize];
             let value = |code: usize| schema.values(slot as usize).text(code as u32).map(String::from);
             let own = fork.children.iter().enumerate().filter(|(_, child)| **child != NOWHERE);

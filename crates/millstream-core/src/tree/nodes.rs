@@ -1,7 +1,7 @@
-//! The nodes of a tree and the way of a row through them.
+//! The nodes of a tree, and the route of a row through them.
 //!
-//! A node takes 16 bytes and the two sides of a threshold lie side by side, so that a row's way is a few loads.
-//! Children always have a higher place than their parent.
+//! A node takes 16 bytes and the two children of a threshold are adjacent, so that a route is a few loads. Children
+//! always have a higher index than their parent.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,13 @@ use crate::row::{Row, Value};
 
 use super::candidates::Test;
 
-/// The root's place.
+/// The index of the root.
 pub const ROOT: u32 = 0;
 pub const NOWHERE: u32 = u32::MAX;
 
 const LEAF: u32 = u32::MAX;
 const NOMINAL: u32 = 1 << 31;
-/// Where the feature is missing, a row goes to the right.
+/// Rows without the feature go to the right.
 const RIGHT: u32 = 1 << 30;
 const SLOT: u32 = RIGHT - 1;
 /// Features beyond this cannot be split on.
@@ -26,15 +26,15 @@ pub struct Node {
     pub threshold: f64,
     /// The slot and the bits above, or `LEAF`.
     feature: u32,
-    /// The first child; of a leaf its number; of a nominal split that of its fork.
+    /// The first child; of a leaf, its index; of a nominal split, that of its fork.
     first: u32,
 }
 
-/// What a node is.
+/// The kind of a node, with its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place {
+pub enum NodeKind {
     Leaf(u32),
-    /// Up to the threshold to the first child, else to the next; where it is missing as `right` says.
+    /// Up to the threshold to the first child, otherwise to the next; `right` tells where a missing value goes.
     Threshold {
         slot: u32,
         threshold: f64,
@@ -50,11 +50,11 @@ pub enum Place {
 /// The branches of a nominal split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fork {
-    /// The child of each value by its code, `NOWHERE` if it has none of its own.
+    /// The child of each value by code, `NOWHERE` if it has none of its own.
     pub children: Vec<u32>,
-    /// The child of all other values; `NOWHERE` if each is to have its own.
+    /// The child of all other values; `NOWHERE` if each has its own.
     pub other: u32,
-    /// Where a row goes whose value is missing, or has no child.
+    /// The default branch, for a missing value or one without a child.
     pub usual: u32,
 }
 
@@ -64,7 +64,7 @@ pub struct Nodes {
     pub forks: Vec<Fork>,
 }
 
-/// Where a row ends.
+/// The end of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Leaf {
@@ -84,31 +84,31 @@ impl Node {
         Node { threshold: 0.0, feature: LEAF, first: number }
     }
 
-    pub fn new(place: Place) -> Self {
-        match place {
-            Place::Leaf(number) => Node::leaf(number),
-            Place::Threshold { slot, threshold, first, right } => {
+    pub fn new(kind: NodeKind) -> Self {
+        match kind {
+            NodeKind::Leaf(number) => Node::leaf(number),
+            NodeKind::Threshold { slot, threshold, first, right } => {
                 Node { threshold, feature: slot & SLOT | if right { RIGHT } else { 0 }, first }
             }
-            Place::Fork { slot, fork } => Node { threshold: 0.0, feature: slot & SLOT | NOMINAL, first: fork },
+            NodeKind::Fork { slot, fork } => Node { threshold: 0.0, feature: slot & SLOT | NOMINAL, first: fork },
         }
     }
 
     #[inline(always)]
-    pub fn place(&self) -> Place {
+    pub fn kind(&self) -> NodeKind {
         if self.feature == LEAF {
-            Place::Leaf(self.first)
+            NodeKind::Leaf(self.first)
         } else if self.feature & NOMINAL != 0 {
-            Place::Fork { slot: self.feature & SLOT, fork: self.first }
+            NodeKind::Fork { slot: self.feature & SLOT, fork: self.first }
         } else {
             let right = self.feature & RIGHT != 0;
-            Place::Threshold { slot: self.feature & SLOT, threshold: self.threshold, first: self.first, right }
+            NodeKind::Threshold { slot: self.feature & SLOT, threshold: self.threshold, first: self.first, right }
         }
     }
 }
 
 impl Fork {
-    /// The child of a value, which may be one that no example had.
+    /// The child of a value, which may be unknown.
     fn child(&self, code: Option<u32>) -> u32 {
         let own = code.and_then(|code| self.children.get(code as usize)).copied().unwrap_or(NOWHERE);
         if own == NOWHERE {
@@ -133,8 +133,8 @@ impl Nodes {
         self.nodes.get(at as usize)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (u32, Place)> + '_ {
-        self.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.place()))
+    pub fn iter(&self) -> impl Iterator<Item = (u32, NodeKind)> + '_ {
+        self.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.kind()))
     }
 
     pub fn push(&mut self, node: Node) -> u32 {
@@ -147,7 +147,8 @@ impl Nodes {
     }
 
     /// Turn a leaf's node into a split whose branches have these weights. The first branch keeps the leaf `number`, the
-    /// others get leaves from `next` on. Tells the node and the leaf of each branch; none for a value that never came.
+    /// others get leaves from `next` on. Returns the node and the leaf of each branch; none for a value without
+    /// examples.
     pub fn split(
         &mut self,
         at: u32,
@@ -170,8 +171,8 @@ impl Nodes {
         }
         let heaviest = (0..weights.len()).fold(0, |best, at| if weights[at] > weights[best] { at } else { best });
         let child = |branch: usize| branches.get(branch).copied().flatten().map_or(NOWHERE, |(node, _)| node);
-        let place = match test {
-            Test::AtMost(threshold) => Place::Threshold { slot, threshold, first, right: heaviest == 1 },
+        let kind = match test {
+            Test::AtMost(threshold) => NodeKind::Threshold { slot, threshold, first, right: heaviest == 1 },
             Test::Each | Test::Is(_) => {
                 let usual = child(heaviest);
                 self.forks.push(match test {
@@ -182,14 +183,14 @@ impl Nodes {
                     }
                     _ => Fork { children: (0..weights.len()).map(child).collect(), other: NOWHERE, usual },
                 });
-                Place::Fork { slot, fork: self.forks.len() as u32 - 1 }
+                NodeKind::Fork { slot, fork: self.forks.len() as u32 - 1 }
             }
         };
-        self.set(at, Node::new(place));
+        self.set(at, Node::new(kind));
         branches
     }
 
-    /// Give a nominal value a branch with this leaf, and tell its node.
+    /// Add a branch with this leaf for a nominal value; returns its node.
     pub fn branch_out(&mut self, fork: u32, code: u32, leaf: u32) -> u32 {
         let node = self.push(Node::leaf(leaf));
         let children = &mut self.forks[fork as usize].children;
@@ -200,7 +201,7 @@ impl Nodes {
         node
     }
 
-    /// Take back the branch that was made last.
+    /// Remove the branch that was added last.
     pub fn take_back_branch(&mut self, fork: u32) {
         let last = self.nodes.len() as u32 - 1;
         let children = &mut self.forks[fork as usize].children;
@@ -215,10 +216,10 @@ impl Nodes {
     pub fn some_leaf(&self, node: u32) -> (u32, u32) {
         let (mut at, mut below) = (node, 0);
         loop {
-            match self.nodes[at as usize].place() {
-                Place::Leaf(leaf) => return (leaf, below),
-                Place::Threshold { first, .. } => at = first,
-                Place::Fork { fork, .. } => at = self.forks[fork as usize].usual,
+            match self.nodes[at as usize].kind() {
+                NodeKind::Leaf(leaf) => return (leaf, below),
+                NodeKind::Threshold { first, .. } => at = first,
+                NodeKind::Fork { fork, .. } => at = self.forks[fork as usize].usual,
             }
             below += 1;
         }
@@ -226,10 +227,10 @@ impl Nodes {
 
     /// The children of a node, in order.
     pub fn children(&self, at: u32) -> Vec<u32> {
-        match self.nodes[at as usize].place() {
-            Place::Leaf(_) => Vec::new(),
-            Place::Threshold { first, .. } => vec![first, first + 1],
-            Place::Fork { fork, .. } => self.forks[fork as usize].all().collect(),
+        match self.nodes[at as usize].kind() {
+            NodeKind::Leaf(_) => Vec::new(),
+            NodeKind::Threshold { first, .. } => vec![first, first + 1],
+            NodeKind::Fork { fork, .. } => self.forks[fork as usize].all().collect(),
         }
     }
 
@@ -239,16 +240,16 @@ impl Nodes {
         let mut at = from;
         loop {
             visit(at);
-            match self.nodes[at as usize].place() {
-                Place::Leaf(leaf) => return End::Leaf { node: at, leaf },
-                Place::Threshold { slot, threshold, first, right } => {
+            match self.nodes[at as usize].kind() {
+                NodeKind::Leaf(leaf) => return End::Leaf { node: at, leaf },
+                NodeKind::Threshold { slot, threshold, first, right } => {
                     let number = match x {
                         Row::Plain(values) => values.get(slot as usize).copied(),
                         _ => number(x, slot),
                     };
                     at = first + u32::from(number.map_or(right, |number| number > threshold));
                 }
-                Place::Fork { slot, fork } => {
+                NodeKind::Fork { slot, fork } => {
                     let branches = &self.forks[fork as usize];
                     at = match x.get(slot as usize) {
                         Some(Value::Nominal(code)) => match (branches.child(code), code) {

@@ -1,28 +1,73 @@
-//! Whole or nothing for trees that learn an example in several places.
+//! Atomic learning for trees that update several nodes with one example.
 //!
-//! One place may refuse what the places before it have learned. While all numbers and weights have been within these
-//! limits no place can: sums of squares stay below 10⁵⁰ · 4 · 10²⁰⁰ · 2⁵³, far from what is refused. Beyond, a copy of the
-//! tree is kept until the example is learned, which is slow and almost never happens.
+//! A later node may refuse an example that earlier nodes have already learned. While all numbers and weights stay within
+//! the limits below, no node can: sums of squares stay below 10⁵⁰ · 4 · 10²⁰⁰ · 2⁵³, far from overflow. Beyond the limits,
+//! the tree is copied before each example and restored after a fault. This is slow, and almost never happens.
 
-use crate::row::{Row, Value};
+use crate::fault::Result;
+use crate::row::{Row, Scratch, Value};
 
 use super::growth::Tree;
 use super::leaf::Leaf;
 use super::settings::ESTIMATE;
-use super::tree_leaf::TreeLeaf;
+use super::tree_leaf::{Target, TreeLeaf, Want};
+use super::tree_model::AnyTree;
 
-/// How often it is asked whether a tree that has learned larger numbers has come within the limits again.
-const AGAIN: u64 = 1024;
+/// Number of examples between checks whether a tree that exceeded the limits is within them again.
+const CHECK_EVERY: u64 = 1024;
 
 pub const LARGEST: f64 = 1e100;
 const HEAVIEST: f64 = 1e50;
-/// What sums of weights and of squares can come to.
+/// Upper bounds of sums of weights and of sums of squares.
 pub const MOST: f64 = HEAVIEST * (1u64 << 53) as f64;
 pub const WIDEST: f64 = 4.0 * LARGEST * LARGEST * MOST;
 
-/// Whether a row is within the limits.
+/// A tree that updates several nodes with one example.
+pub trait LearnsAtSeveralNodes: AnyTree {
+    /// Whether the tree has learned numbers beyond the limits.
+    fn exceeded_limits(&mut self) -> &mut bool;
+    /// Whether all statistics could come from examples within the limits.
+    fn is_within_limits(&self) -> bool;
+    /// Predict and learn a row that is not sparse. After a fault, some nodes may have learned it.
+    fn advance(
+        &mut self,
+        x: Row<'_>,
+        y: Target<Self::Leaf>,
+        w: f64,
+        want: Want<Self::Leaf>,
+        out: &mut <Self::Leaf as TreeLeaf>::Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()>;
+
+    /// `advance`, without a trace after a fault.
+    fn step_atomically(
+        &mut self,
+        x: Row<'_>,
+        y: Target<Self::Leaf>,
+        w: f64,
+        want: Want<Self::Leaf>,
+        out: &mut <Self::Leaf as TreeLeaf>::Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let within = is_row_within_limits(x, w) && Self::Leaf::is_target_within_limits(y);
+        if within && !*self.exceeded_limits() {
+            return self.advance(x, y, w, want, out, scratch);
+        }
+        let before = self.clone();
+        let learned = self.advance(x, y, w, want, out, scratch);
+        match learned {
+            Ok(()) => {
+                let due = self.tree().learned.is_multiple_of(CHECK_EVERY);
+                *self.exceeded_limits() = !(due && self.is_within_limits());
+            }
+            Err(_) => *self = before,
+        }
+        learned
+    }
+}
+
 #[inline]
-pub fn is_sure(x: Row<'_>, w: f64) -> bool {
+fn is_row_within_limits(x: Row<'_>, w: f64) -> bool {
     let mut large = w > HEAVIEST;
     match x {
         Row::Plain(values) => {
@@ -38,8 +83,8 @@ pub fn is_sure(x: Row<'_>, w: f64) -> bool {
 }
 
 impl Leaf {
-    /// Whether what it knows can come from rows within the limits.
-    pub fn is_sure(&self) -> bool {
+    /// Whether the statistics could come from rows within the limits.
+    pub fn is_within_limits(&self) -> bool {
         let counts = self.counts.iter().all(|&count| count <= MOST);
         counts
             && self.table.classes.iter().all(|class| {
@@ -53,12 +98,7 @@ impl Leaf {
 }
 
 impl<L: TreeLeaf> Tree<L> {
-    pub fn is_sure(&self) -> bool {
-        self.leaves.iter().all(L::is_sure)
-    }
-
-    /// Whether it is time to ask that again.
-    pub fn asks_again(&self) -> bool {
-        self.learned.is_multiple_of(AGAIN)
+    pub fn is_within_limits(&self) -> bool {
+        self.leaves.iter().all(L::is_within_limits)
     }
 }

@@ -1,16 +1,15 @@
-//! Where a leaf of a regression tree could be split, how good that is, and whether it is.
+//! The candidate splits of a leaf of a regression tree, their merits, and the decision to split.
 //!
-//! A split is as good as it reduces the variance (Ikonomovska, Gama and Džeroski, 2011, "Learning model trees from
-//! evolving data streams", section 4.1): var(S) − Σ_b w_b/w var(b). A leaf is split when the reduction by the second best
-//! split is a smaller part of that by the best than Hoeffding's bound leaves open: r = second / best, r̄ + ε < 1, or when
-//! ε has fallen below τ.
+//! The merit of a split is its reduction of the variance (Ikonomovska, Gama and Džeroski, 2011, "Learning model trees
+//! from evolving data streams", section 4.1): var(S) − Σ_b w_b/w var(b). With the ratio r = second best / best, a leaf
+//! is split if r̄ + ε < 1 by Hoeffding's bound ε, or if ε has fallen below τ.
 //!
-//! The paper measures by the reduction of the standard deviation, sd(S) − Σ_b w_b/w sd(b), and compares ratios of those.
-//! The variance is a step away from it: its reduction is what the squared error falls by, and parts of a whole can be
-//! added. Ratios of variances are further from 1, so that splits are made somewhat earlier.
+//! The paper uses the reduction of the standard deviation, sd(S) − Σ_b w_b/w sd(b), and compares its ratios. Here it is
+//! the variance: its reduction is that of the squared error, and is additive. Ratios of variances are further from 1,
+//! so that splits are made somewhat earlier.
 //!
-//! The reduction is among the examples that have the feature, times their share, as with classes: else a feature that is
-//! nearly always missing could win by a handful of examples.
+//! The reduction among the examples that have the feature is multiplied by their fraction, as with classes: otherwise a
+//! feature that is nearly always missing could win with a handful of examples.
 
 use super::candidates::{Candidate, Test};
 use super::decision::{hoeffding_bound, Reason};
@@ -20,7 +19,7 @@ use super::regression_settings::RegressionSettings;
 use super::target::Targets;
 
 impl RegressionLeaf {
-    /// The split to make now, if any, and why.
+    /// The split to make now, if any, and the reason.
     pub fn decide(&self, settings: &RegressionSettings, learned: u64) -> Option<(Candidate, Reason)> {
         if self.depth >= settings.max_depth {
             return None;
@@ -79,7 +78,7 @@ impl RegressionLeaf {
             }
             (Feature::Values(values), Test::Is(code)) => {
                 let code = code as usize;
-                let others = values.iter().enumerate().filter(|(place, _)| *place != code).map(|(_, value)| value);
+                let others = values.iter().enumerate().filter(|(index, _)| *index != code).map(|(_, value)| value);
                 vec![values[code], sum(&mut { others })]
             }
             (Feature::Values(values), Test::Each) => values.clone(),
@@ -96,7 +95,7 @@ impl RegressionLeaf {
     ) -> Option<Candidate> {
         let mut best: Option<Candidate> = None;
         let mut propose = |test: Test, branches: &[Targets]| {
-            let merit = merit(branches, settings).map(|merit| merit * self.share(branches));
+            let merit = merit(branches, settings).map(|merit| merit * self.fraction(branches));
             if let Some(merit) = merit.filter(|&merit| best.is_none_or(|best| merit > best.merit)) {
                 best = Some(Candidate { slot, test, merit });
             }
@@ -104,7 +103,7 @@ impl RegressionLeaf {
         match &self.features[slot] {
             Feature::Nothing => {}
             Feature::Numbers(histogram) => {
-                // From the right what lies above each cut, then from the left what lies below.
+                // First the targets above each cut, from the right; then those below, from the left.
                 work.clear();
                 let mut above = Targets::default();
                 for bin in histogram.bins().iter().rev() {
@@ -113,9 +112,9 @@ impl RegressionLeaf {
                 }
                 let mut below = Targets::default();
                 let count = histogram.bins().len();
-                for (place, (bin, cut)) in histogram.bins().iter().zip(histogram.cuts()).enumerate() {
+                for (index, (bin, cut)) in histogram.bins().iter().zip(histogram.cuts()).enumerate() {
                     below.add(&bin.content);
-                    let above = work[count - 2 - place];
+                    let above = work[count - 2 - index];
                     propose(Test::AtMost(cut), &[below, above]);
                 }
             }
@@ -123,7 +122,7 @@ impl RegressionLeaf {
                 if !settings.binary_split {
                     propose(Test::Each, values);
                 }
-                // The rest is what lies behind a value, and what lies before it: a difference would lose digits.
+                // The rest is the sum of the values behind and before: a difference would lose digits.
                 work.clear();
                 let mut behind = Targets::default();
                 for value in values.iter().rev() {
@@ -142,10 +141,10 @@ impl RegressionLeaf {
         best
     }
 
-    /// The share of its own examples that have a feature, if its branches are these.
-    fn share(&self, branches: &[Targets]) -> f64 {
+    /// The fraction of the leaf's own examples that have a feature, given the branches of a split on it.
+    fn fraction(&self, branches: &[Targets]) -> f64 {
         let known: f64 = branches.iter().map(|branch| branch.weight).sum();
-        // Sums in another order may differ by a rounding.
+        // Sums in another order may differ by rounding.
         if known < 0.999_999 * self.own {
             known / self.own
         } else {
@@ -154,7 +153,7 @@ impl RegressionLeaf {
     }
 }
 
-/// By how much the variance falls; none if fewer than two branches have the weight that a branch must have.
+/// The reduction of the variance; none if fewer than two branches have the minimum weight.
 fn merit(branches: &[Targets], settings: &RegressionSettings) -> Option<f64> {
     let large = branches.iter().filter(|branch| branch.weight >= settings.min_samples_split).count();
     if large < 2 {
@@ -172,8 +171,8 @@ mod tests {
     use crate::parameter::Arguments;
     use crate::registry;
     use crate::row::Row;
-    use crate::schema::Kind;
-    use crate::tree::answer::Number;
+    use crate::schema::FeatureKind;
+    use crate::tree::tree_prediction::NumberPrediction;
 
     fn settings() -> RegressionSettings {
         let tree = registry::resolve(&serde_json::json!({ "name": "tree.HoeffdingTreeRegressor" })).unwrap();
@@ -182,27 +181,28 @@ mod tests {
         RegressionSettings { min_samples_split: 1.0, ..settings }
     }
 
-    fn leaf(kind: Kind, rows: &[([f64; 2], f64)]) -> RegressionLeaf {
-        // What a leaf began with is no example of its own.
+    fn leaf(kind: FeatureKind, rows: &[([f64; 2], f64)]) -> RegressionLeaf {
+        // The initial targets of a leaf are not examples of its own.
         let origin = crate::tree::regression_leaf::Origin { targets: Targets::one(0.5, 50.0), linear: None };
         let mut leaf = RegressionLeaf::new(0, 0, origin, None);
         for (values, y) in rows {
-            let x = Row::Mixed(values, &[Kind::Number, kind]);
-            assert!(leaf.step(x, *y, 1.0, &settings(), &mut Number::default()));
+            let x = Row::Mixed(values, &[FeatureKind::Number, kind]);
+            assert!(leaf.step(x, *y, 1.0, &settings(), &mut NumberPrediction::default()));
         }
         leaf
     }
 
     #[test]
     fn a_feature_that_is_often_missing_gains_for_those_that_have_it() {
-        // 1 to 8, of which 5 to 8 have the target 1 and the others 0; the second feature is the same where it is there.
+        // 1 to 8, of which 5 to 8 have the target 1 and the others 0; the second feature is the same where it is
+        // present.
         let rows: Vec<_> = (1..=8)
             .map(|number| {
                 let x = f64::from(number);
                 ([x, if number % 2 == 0 { x } else { f64::NAN }], f64::from(u8::from(number > 4)))
             })
             .collect();
-        let leaf = leaf(Kind::Number, &rows);
+        let leaf = leaf(FeatureKind::Number, &rows);
         let mut work = Vec::new();
         let [all, half] = [0, 1].map(|slot| leaf.best_split(slot, &settings(), &mut work).unwrap().merit);
         // All: the variance is 8 · ¼ / 7 = 2/7, and nothing of it is left. Of 2, 4, 6, 8 it is 4 · ¼ / 3 = 1/3, which would
@@ -215,7 +215,7 @@ mod tests {
         let rows: Vec<_> = (0..60u32)
             .map(|row| ([0.0, f64::from(row * row % 7)], f64::from(row % 5) + f64::from(u8::from(row % 7 == 3))))
             .collect();
-        let leaf = leaf(Kind::Nominal, &rows);
+        let leaf = leaf(FeatureKind::Nominal, &rows);
         let settings = RegressionSettings { binary_split: true, ..settings() };
         let best = leaf.best_split(1, &settings, &mut Vec::new()).unwrap();
         let merits: Vec<f64> = (0..leaf.values(1) as u32)

@@ -1,36 +1,36 @@
-//! What a leaf of a regression tree knows of its examples, how it predicts, how it learns.
+//! The leaf of a regression tree: its statistics, prediction and learning.
 //!
-//! Of each number it keeps a histogram whose bins tell weight, mean and variance of the targets; of each nominal value
-//! the same. It predicts the mean of its targets, or by a linear model of all numbers.
+//! For each numeric feature, it keeps a histogram whose bins hold weight, mean and variance of the targets; for each
+//! nominal value, the same. It predicts the mean of its targets, or by a linear model of all numeric features.
 
 use serde::{Deserialize, Serialize};
 
 use crate::batch::MODERATE;
 use crate::row::{finite, Row, Value};
 
-use super::answer::Number;
 use super::histogram::{Content, Histogram};
 use super::linear_leaf::LinearLeaf;
 use super::overflow_limits::{LARGEST, MOST, WIDEST};
-use super::regression_settings::{ClassPrediction, RegressionSettings};
+use super::regression_settings::{LeafRegressor, RegressionSettings};
 use super::target::Targets;
+use super::tree_prediction::NumberPrediction;
 
-/// How fast old errors are forgotten where a leaf chooses between mean and linear model (section 4.3 of the paper).
+/// The fading of old errors in the choice between mean and linear model (section 4.3 of the paper).
 const FADING: f64 = 0.995;
 
-/// What is known of one feature.
+/// The statistics of one feature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Feature {
     #[serde(rename = "nothing")]
     Nothing,
     #[serde(rename = "numbers")]
     Numbers(Histogram<Targets>),
-    /// By the value's code.
+    /// By code of the value.
     #[serde(rename = "values")]
     Values(Vec<Targets>),
 }
 
-/// What a leaf has from the split that made it.
+/// What a leaf inherits from the split that created it.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     pub targets: Targets,
@@ -42,20 +42,20 @@ pub struct RegressionLeaf {
     #[serde(skip)]
     pub node: u32,
     pub depth: u32,
-    /// Whether it has given up its statistics to save memory: then it only predicts, and learns that.
+    /// Whether it has discarded its statistics to save memory: then it only updates its prediction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idle: bool,
-    /// All targets, with those that it began with.
+    /// All targets, including the initial ones.
     pub targets: Targets,
-    /// The weight of the examples that the statistics of features are of.
+    /// The weight of the examples in the statistics of features.
     #[serde(default)]
     pub own: f64,
-    /// The weight since the last attempt to split it.
+    /// The weight since the last attempt to split the leaf.
     pub since: f64,
-    /// Which features it may be split on, ascending; all, if none are named.
+    /// The features that may be split on, ascending; none for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looks_at: Option<Box<[u32]>>,
-    /// By place in this list.
+    /// By index in this list.
     pub features: Vec<Feature>,
     pub linear: Option<LinearLeaf>,
     /// Faded squared errors of the mean and of the linear model.
@@ -68,7 +68,7 @@ impl RegressionLeaf {
         RegressionLeaf { node, depth, targets, linear, looks_at, ..RegressionLeaf::default() }
     }
 
-    /// The feature behind a place in the statistics.
+    /// The feature at an index of the statistics.
     pub fn feature(&self, slot: usize) -> usize {
         self.looks_at.as_ref().map_or(slot, |features| features[slot] as usize)
     }
@@ -77,22 +77,29 @@ impl RegressionLeaf {
         [self.targets.mean, self.linear.as_ref().map_or(self.targets.mean, |linear| finite(linear.predict(x)))]
     }
 
-    fn chosen(&self, [mean, linear]: [f64; 2], settings: &RegressionSettings) -> Number {
-        let number = match settings.prediction {
-            ClassPrediction::Mean => mean,
-            ClassPrediction::Linear => linear,
-            ClassPrediction::Adaptive if self.errors[1] < self.errors[0] => linear,
-            ClassPrediction::Adaptive => mean,
+    fn chosen(&self, [mean, linear]: [f64; 2], settings: &RegressionSettings) -> NumberPrediction {
+        let number = match settings.leaf_prediction {
+            LeafRegressor::Mean => mean,
+            LeafRegressor::Linear => linear,
+            LeafRegressor::Adaptive if self.errors[1] < self.errors[0] => linear,
+            LeafRegressor::Adaptive => mean,
         };
-        Number { number, weight: f64::from(u8::from(self.targets.weight > 0.0)) }
+        NumberPrediction { number, weight: f64::from(u8::from(self.targets.weight > 0.0)) }
     }
 
-    pub fn predict(&self, x: Row<'_>, settings: &RegressionSettings) -> Number {
+    pub fn predict(&self, x: Row<'_>, settings: &RegressionSettings) -> NumberPrediction {
         self.chosen(self.answers(x), settings)
     }
 
     /// Predict, then learn. False if it would overflow; then nothing has changed. The row is not sparse.
-    pub fn step(&mut self, x: Row<'_>, y: f64, w: f64, settings: &RegressionSettings, out: &mut Number) -> bool {
+    pub fn step(
+        &mut self,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        settings: &RegressionSettings,
+        out: &mut NumberPrediction,
+    ) -> bool {
         let targets = self.targets.with(y, w);
         let answers = self.answers(x);
         *out = self.chosen(answers, settings);
@@ -103,9 +110,9 @@ impl RegressionLeaf {
         if !targets.is_sound() || !errors.iter().all(|error| error.is_finite()) {
             return false;
         }
-        // An idle leaf does not begin what would weigh more.
+        // An idle leaf does not start anything that takes more memory.
         let first = self.linear.is_none();
-        if settings.prediction != ClassPrediction::Mean && !(first && self.idle) {
+        if settings.leaf_prediction != LeafRegressor::Mean && !(first && self.idle) {
             let linear = self.linear.get_or_insert_default();
             if first {
                 linear.begin(y);
@@ -127,7 +134,7 @@ impl RegressionLeaf {
         true
     }
 
-    /// Take an example into the statistics of features.
+    /// Add an example to the statistics of features.
     fn gather(&mut self, x: Row<'_>, one: Targets, bins: usize) {
         let width = self.looks_at.as_ref().map_or(x.width(), |features| features.len());
         if self.features.len() < width {
@@ -146,19 +153,19 @@ impl RegressionLeaf {
         }
     }
 
-    /// Give up the statistics of features.
+    /// Discard the statistics of features.
     pub fn rest(&mut self) {
         self.idle = true;
         self.features = Vec::new();
         self.own = 0.0;
     }
 
-    /// Begin to gather them again.
+    /// Start to gather them again.
     pub fn wake(&mut self) {
         self.idle = false;
     }
 
-    /// What it weighs beside the statistics of features.
+    /// Bytes in addition to the statistics of features.
     pub fn memory_at_rest(&self) -> usize {
         std::mem::size_of::<Self>()
             + self.looks_at.as_ref().map_or(0, |features| 4 * features.len())
@@ -185,8 +192,8 @@ impl RegressionLeaf {
             && self.linear.as_ref().is_none_or(|linear| linear.is_within(MODERATE * 1e9, roomy))
     }
 
-    /// Whether what it knows can come from examples within the limits of `overflow_limits`.
-    pub fn is_sure(&self) -> bool {
+    /// Whether the statistics could come from examples within the limits of `overflow_limits`.
+    pub fn is_within_limits(&self) -> bool {
         let sure = |targets: &Targets| {
             targets.weight <= MOST && targets.mean.abs() <= LARGEST && targets.squares <= WIDEST
         };
@@ -236,7 +243,7 @@ impl Feature {
                 *self = Feature::Values(Vec::new());
                 self.add(value, one, bins);
             }
-            // A feature keeps its kind for a model's life, and a value that is not known teaches nothing.
+            // A feature keeps its kind for the life of a model, and an unknown value is not learned.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The leaf of a regression tree, as a tree asks for it.
+//! `TreeLeaf` for the leaf of a regression tree.
 
 use serde_json::Value as Json;
 
@@ -7,7 +7,6 @@ use crate::naive_bayes::class_table::Spare;
 use crate::row::{Row, Scratch};
 use crate::schema::Schema;
 
-use super::answer::Number;
 use super::candidates::Candidate;
 use super::decision::Reason;
 use super::growth::Tree;
@@ -17,6 +16,7 @@ use super::regression_saved::SavedRegression;
 use super::regression_settings::RegressionSettings;
 use super::target::Targets;
 use super::tree_leaf::{TreeLeaf, TreeSettings};
+use super::tree_prediction::NumberPrediction;
 
 impl TreeSettings for RegressionSettings {
     #[inline(always)]
@@ -32,7 +32,7 @@ impl TreeSettings for RegressionSettings {
 
 impl TreeLeaf for RegressionLeaf {
     type Settings = RegressionSettings;
-    type Answer = Number;
+    type Prediction = NumberPrediction;
     type Origin = Origin;
     type Work = ();
     type Tally = Targets;
@@ -40,11 +40,11 @@ impl TreeLeaf for RegressionLeaf {
     const COPIES: usize = 0;
     const TREE: &'static str = "tree.HoeffdingTreeRegressor";
 
-    fn begun(node: u32, depth: u32, origin: Origin, features: Option<Box<[u32]>>) -> Self {
+    fn create(node: u32, depth: u32, origin: Origin, features: Option<Box<[u32]>>) -> Self {
         RegressionLeaf::new(node, depth, origin, features)
     }
 
-    fn hang(&mut self, node: u32) {
+    fn attach(&mut self, node: u32) {
         self.node = node;
     }
 
@@ -75,7 +75,7 @@ impl TreeLeaf for RegressionLeaf {
         settings: &RegressionSettings,
         (): (),
         _classes: usize,
-        out: &mut Number,
+        out: &mut NumberPrediction,
         _scratch: &mut Scratch,
     ) {
         *out = RegressionLeaf::predict(self, x, settings);
@@ -90,7 +90,7 @@ impl TreeLeaf for RegressionLeaf {
         settings: &RegressionSettings,
         (): (),
         _classes: usize,
-        out: &mut Number,
+        out: &mut NumberPrediction,
         _spare: &mut Spare,
         _scratch: &mut Scratch,
     ) -> bool {
@@ -159,12 +159,12 @@ impl TreeLeaf for RegressionLeaf {
         RegressionLeaf::is_roomy(self, largest)
     }
 
-    fn is_sure_target(y: f64) -> bool {
+    fn is_target_within_limits(y: f64) -> bool {
         y.abs() <= LARGEST
     }
 
-    fn is_sure(&self) -> bool {
-        RegressionLeaf::is_sure(self)
+    fn is_within_limits(&self) -> bool {
+        RegressionLeaf::is_within_limits(self)
     }
 
     fn saved(tree: &Tree<Self>) -> SavedRegression {

@@ -1,4 +1,4 @@
-//! A regression tree in a saved model, and for people.
+//! Saved state and report of a regression tree.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -20,7 +20,7 @@ pub struct SavedRegression {
     learned: u64,
     nodes: SavedNodes,
     leaves: Vec<RegressionLeaf>,
-    /// Of every node; none in files of before they were kept.
+    /// Of every node; none in files from before tallies existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tallies: Option<Vec<Targets>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,12 +42,12 @@ impl SavedRegression {
         }
     }
 
-    /// Without what draws features.
+    /// Without the random features of a forest.
     pub fn alone(tree: &Tree<RegressionLeaf>) -> Self {
         SavedRegression { random: None, width: None, ..SavedRegression::new(tree) }
     }
 
-    /// A tree such as the given one, and grown as this.
+    /// A tree with the settings of the given one, and the saved state.
     pub fn restored(self, like: &Tree<RegressionLeaf>, alternates: &[u32]) -> Result<Tree<RegressionLeaf>> {
         let SavedRegression { learned, nodes, leaves, tallies, random, width } = self;
         let (who, settings) = (like.name, like.settings);
@@ -56,7 +56,7 @@ impl SavedRegression {
         let mut tree = Tree::new(who, settings, subspace);
         let hangs;
         (tree.nodes, tree.reasons, hangs) = nodes.restored(who, leaves.len(), alternates)?;
-        require(who, leaves.iter().all(|leaf| leaf.is_sound(&settings)), "a leaf that is not sound")?;
+        require(who, leaves.iter().all(|leaf| leaf.is_sound(&settings)), "an invalid leaf")?;
         (tree.learned, tree.leaves) = (learned, leaves);
         for (leaf, node) in tree.leaves.iter_mut().zip(hangs) {
             leaf.node = node;

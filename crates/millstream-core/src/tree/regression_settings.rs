@@ -1,14 +1,14 @@
-//! What can be set of a regression tree, declared once for all of them.
+//! The parameters of regression trees, declared once for all of them.
 
 use crate::fault::Result;
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 
-/// How a leaf predicts.
+/// The prediction of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassPrediction {
+pub enum LeafRegressor {
     Mean,
     Linear,
-    /// Whichever of the two has had smaller errors of late.
+    /// The one of the two with the smaller recent errors.
     Adaptive,
 }
 
@@ -18,7 +18,7 @@ pub struct RegressionSettings {
     pub delta: f64,
     pub tau: f64,
     pub max_depth: u32,
-    pub prediction: ClassPrediction,
+    pub leaf_prediction: LeafRegressor,
     pub n_bins: usize,
     pub learning_rate: f64,
     pub binary_split: bool,
@@ -30,25 +30,25 @@ pub const LEAF_PREDICTION: Parameter = Parameter::new(
     "leaf_prediction",
     Kind::Choice(&["adaptive", "mean", "linear"]),
     DefaultValue::Text("adaptive"),
-    "how a leaf predicts: mean, linear model, or whichever had smaller errors of late",
+    "prediction of a leaf: mean, linear model, or the one with the smaller recent errors (adaptive)",
 );
 pub const N_BINS: Parameter = Parameter::new(
     "n_bins",
     Kind::Integer { low: 2, high: 4096 },
     DefaultValue::Integer(64),
-    "the most bins of a histogram, between which a numeric feature can be split",
+    "maximum number of bins in the histogram of a numeric feature; splits lie between bins",
 );
 pub const LEARNING_RATE: Parameter = Parameter::new(
     "learning_rate",
-    Kind::Float(Bounds::SHARE),
+    Kind::Float(Bounds::FRACTION),
     DefaultValue::Float(0.1),
-    "the share of an error that one example takes away from a leaf's linear model",
+    "fraction of its error that a leaf's linear model corrects with one example",
 );
 pub const MIN_SAMPLES_SPLIT: Parameter = Parameter::new(
     "min_samples_split",
     Kind::Float(Bounds::POSITIVE),
     DefaultValue::Float(5.0),
-    "at least two branches of a split must have this weight of examples",
+    "minimum weight of examples in at least two branches of a split",
 );
 
 impl RegressionSettings {
@@ -60,10 +60,10 @@ impl RegressionSettings {
             delta: arguments.float("delta")?,
             tau: arguments.float("tau")?,
             max_depth: max_depth.map_or(u32::MAX, |depth| depth as u32),
-            prediction: match arguments.text("leaf_prediction")? {
-                "mean" => ClassPrediction::Mean,
-                "linear" => ClassPrediction::Linear,
-                _ => ClassPrediction::Adaptive,
+            leaf_prediction: match arguments.text("leaf_prediction")? {
+                "mean" => LeafRegressor::Mean,
+                "linear" => LeafRegressor::Linear,
+                _ => LeafRegressor::Adaptive,
             },
             n_bins: arguments.size("n_bins")?,
             learning_rate: arguments.float("learning_rate")?,

@@ -25,10 +25,10 @@ pub struct SavedTree {
     learned: u64,
     nodes: Vec<SavedNode>,
     forks: Vec<Fork>,
-    /// Of the nodes that are split, in order.
+    /// Of the inner nodes, in order.
     reasons: Vec<Reason>,
     leaves: Vec<SavedLeaf>,
-    /// Of every node; none in files of before they were kept.
+    /// Of every node; none in files from before tallies existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tallies: Option<Vec<Vec<f64>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct SavedLeaf {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     features: Option<Vec<u32>>,
     classes: Vec<SavedClass>,
-    /// Lowest and highest by class and slot; nothing for a slot without numbers.
+    /// Lowest and highest number by class and slot; none for a slot without numbers.
     spans: Vec<Vec<Option<[f64; 2]>>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     histograms: Vec<Histogram<Counts>>,
@@ -72,17 +72,17 @@ impl Tree {
         }
     }
 
-    /// The same without what draws features: a tree that goes on by itself looks at all of them.
+    /// Without the random features of a forest: a tree on its own considers all features.
     pub fn saved_alone(&self) -> SavedTree {
         SavedTree { random: None, width: None, ..self.saved() }
     }
 
-    /// Become what was saved, or stay.
+    /// Restore the saved state, or change nothing.
     pub fn restore_from(&mut self, saved: SavedTree) -> Result<()> {
         self.restore_with(saved, &[])
     }
 
-    /// The same, where nodes may have an alternate, by node, that hangs from them as a child does.
+    /// The same for a tree whose nodes may have an alternate, by node, which counts as a child.
     pub fn restore_with(&mut self, saved: SavedTree, alternates: &[u32]) -> Result<()> {
         let who = self.name;
         let SavedTree { classes, learned, nodes, forks, reasons, leaves, tallies, random, width } = saved;
@@ -98,10 +98,10 @@ impl Tree {
         let hangs;
         (tree.nodes, tree.reasons, hangs) = saved.restored(who, leaves.len(), alternates)?;
         (tree.learned, tree.leaves) = (learned, leaves);
-        // Every class is known to a leaf, unless an alternate that has not seen it took the place of those that had; files
-        // of before that was counted tell of more classes. What is not known takes no room in predictions.
+        // Every class is in some leaf, unless an alternate without it replaced those that had it. Old files may count
+        // more classes. Unknown classes take no memory in predictions.
         tree.classes = tree.most_classes();
-        require(who, tree.classes == classes || !alternates.is_empty(), "classes that no leaf knows")?;
+        require(who, tree.classes == classes || !alternates.is_empty(), "classes without a leaf")?;
         for (leaf, node) in tree.leaves.iter_mut().zip(hangs) {
             leaf.node = node;
         }
@@ -154,7 +154,7 @@ impl SavedLeaf {
         }
         let sound =
             |histogram: &Histogram<Counts>| histogram.is_sound(bins, |counts| counts.is_sound(leaf.counts.len()));
-        require(who, self.histograms.iter().all(sound), "a histogram that is not sound")?;
+        require(who, self.histograms.iter().all(sound), "an invalid histogram")?;
         require(who, self.histograms.len() <= widths, "more histograms than features")?;
         leaf.histograms = self.histograms;
         let span = |span: &Option<[f64; 2]>| span.map_or(NO_SPAN, |[low, high]| [-low, high]);
@@ -171,13 +171,14 @@ mod tests {
     use crate::row::{Row, Scratch, Want};
     use crate::task::ClassPrediction;
     use crate::tree::nodes::NOWHERE;
-    use crate::tree::settings::Settings;
+    use crate::tree::settings::ClassificationSettings;
 
     #[test]
     fn classes_that_no_leaf_knows_take_no_memory() {
         let tree = registry::resolve(&serde_json::json!({ "name": "tree.HoeffdingTreeClassifier" })).unwrap();
         let arguments = tree["parameters"].as_object().unwrap();
-        let settings = Settings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).unwrap();
+        let settings =
+            ClassificationSettings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).unwrap();
         let mut tree = Tree::new("tree", settings, None);
         let mut scratch = Scratch::default();
         for y in [0, 1] {
@@ -188,7 +189,7 @@ mod tests {
             assert!(Tree::new("tree", settings, None).restore_from(saved).is_err());
         }
         assert!(Tree::new("tree", settings, None).restore_from(tree.saved()).is_ok());
-        // An adaptive tree may have lost the leaves that knew the others.
+        // An adaptive tree may have lost the leaves with the other classes.
         let saved = SavedTree { classes: u32::MAX, ..tree.saved() };
         let (mut adaptive, mut out) = (Tree::new("tree", settings, None), ClassPrediction::default());
         adaptive.restore_with(saved, &[NOWHERE]).unwrap();

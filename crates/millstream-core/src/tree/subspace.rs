@@ -1,8 +1,9 @@
-//! The features that the leaves of a forest's tree look at, drawn by chance for each leaf.
+//! The features that the leaves of a forest's tree consider, drawn at random for each leaf.
 //!
-//! When features come later, the lists of all leaves grow among them to the size that is due, and those that were chosen
-//! keep their places, which statistics are kept by. A list that has its size takes one more by the chance that a new
-//! feature has in a draw among all: else features that come one by one would find every list full.
+//! When new features appear, the lists of all leaves grow to the required size by drawing from them; chosen features
+//! keep their index, by which statistics are stored. A list of the required size gets one more with the probability
+//! that a new feature would have in a draw among all: otherwise features that appear one by one would find every list
+//! full.
 
 use crate::fault::Result;
 use crate::held::state::require;
@@ -10,11 +11,11 @@ use crate::numeric::random::Random;
 
 #[derive(Clone, Debug)]
 pub struct Subspace {
-    /// How many of so many features.
+    /// The number of features to draw, given the number of features.
     size: fn(usize, f64) -> usize,
     argument: f64,
     random: Random,
-    /// The width of the widest row learned; not known before the first one.
+    /// The largest width of a learned row; none before the first.
     width: Option<usize>,
 }
 
@@ -27,32 +28,32 @@ impl Subspace {
         (self.size)(width, self.argument).clamp(1, width.max(1))
     }
 
-    /// Whether a row has features that the leaves have not been given to choose from.
+    /// Whether a row has features that the leaves could not choose from.
     #[inline(always)]
     pub fn is_narrower(&self, width: usize) -> bool {
         self.width.is_none_or(|known| width > known)
     }
 
-    /// Take in a row's width; gives the width before, if that was known.
+    /// Record the width of a row; returns the previous width, if any.
     pub fn widen(&mut self, width: usize) -> Option<usize> {
         self.width.replace(width)
     }
 
-    /// Draw the features of a new leaf, of as many as a row has; of those that are new later, with all leaves.
+    /// Draw the features of a new leaf from those of a row; later features are drawn for all leaves together.
     pub fn draw(&mut self, width: usize) -> Box<[u32]> {
         let width = self.width.map_or(width, |known| known.min(width));
         let size = self.size_of(width);
-        // Floyd's algorithm: each subset of this size is as likely as any other.
+        // Floyd's algorithm: all subsets of this size are equally likely.
         let mut chosen = vec![false; width];
         for last in width - size.min(width)..width {
             let pick = self.random.below(last as u32 + 1) as usize;
-            let place = if chosen[pick] { last } else { pick };
-            chosen[place] = true;
+            let index = if chosen[pick] { last } else { pick };
+            chosen[index] = true;
         }
-        (0..width as u32).filter(|&place| chosen[place as usize]).collect()
+        (0..width as u32).filter(|&index| chosen[index as usize]).collect()
     }
 
-    /// Draw for a leaf among the features from `before` to `width`.
+    /// Draw for a leaf from the features `before` to `width`.
     pub fn extend(&mut self, chosen: &mut Box<[u32]>, before: usize, width: usize) {
         let (size, new) = (self.size_of(width), width.saturating_sub(before));
         let mut due = size.saturating_sub(chosen.len());
@@ -72,8 +73,8 @@ impl Subspace {
         (self.random.clone(), self.width.map(|width| width as u32))
     }
 
-    /// Go on where it was saved. Files of before features could come later do not tell a width; then the next row does.
-    /// It is only ever compared, so that one from a stranger takes no memory.
+    /// Restore the saved state. Old files have no width; then the next row sets it. The width is only compared, so that
+    /// a forged one allocates no memory.
     pub fn restored<'a>(
         like: &Option<Subspace>,
         who: &str,
@@ -82,7 +83,7 @@ impl Subspace {
     ) -> Result<Option<Subspace>> {
         let (random, width) = saved;
         require(who, random.is_some() == like.is_some(), "a random generator is missing")?;
-        require(who, width.is_none() || like.is_some(), "a width of features that are not drawn")?;
+        require(who, width.is_none() || like.is_some(), "a width without random features")?;
         let within = |list: Option<&[u32]>| list.and_then(<[u32]>::last).is_none_or(|last| Some(*last) < width);
         require(who, width.is_none() || lists.all(within), "a feature beyond the width of rows")?;
         Ok(like.clone().zip(random).map(|(like, random)| {
@@ -96,9 +97,9 @@ impl Subspace {
 mod tests {
     use super::*;
 
-    fn subspace(share: f64, seed: u64) -> Subspace {
-        let size: fn(usize, f64) -> usize = |features, share| (features as f64 * share).round() as usize;
-        Subspace::new((size, share), Random::new(seed, 1))
+    fn subspace(fraction: f64, seed: u64) -> Subspace {
+        let size: fn(usize, f64) -> usize = |features, fraction| (features as f64 * fraction).round() as usize;
+        Subspace::new((size, fraction), Random::new(seed, 1))
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! The examples that each node received: the weight of each class, or the moments of the target.
+//! The examples that each node received: class weights, or the moments of the target.
 //!
-//! A node has its own tally only of what ended in it while it was a leaf; what arrived after its split is in the tallies
-//! of its children. So learning writes one tally per example, a split has nothing to do, and the total of a node is its
-//! tally and the totals of its children. Where a subtree is removed or replaced, its total stays in the node (`keep_total`,
-//! `keep_total_beside`). Leaves also have weights that their parent's split estimated for them; a tally counts none of these.
+//! A node's tally has only the examples that ended in it while it was a leaf; later ones are in the tallies of its
+//! children. So learning writes one tally per example, a split writes none, and the total of a node is its tally plus
+//! the totals of its children. When a subtree is removed or replaced, its total stays in the node (`keep_total`,
+//! `keep_total_beside`). Leaves also have initial weights that their parent's split estimated; tallies do not count
+//! these.
 //!
-//! A file of before tallies were kept does not tell them. Then a leaf's tally begins with all that the leaf knows, its
-//! estimates included, and a split is known by its leaves only.
+//! Old files have no tallies. Then the tally of a leaf starts with all its weights, estimates included, and the total
+//! of a split is that of its leaves.
 
 use std::fmt::Debug;
 
@@ -25,11 +26,11 @@ use super::tree_leaf::{Target, TreeLeaf};
 pub trait Tally<Y>: Clone + Debug + Default + PartialEq + Send + Sync + Serialize + DeserializeOwned {
     fn put(&mut self, y: Y, w: f64);
     fn merge(&mut self, other: &Self);
-    /// Take out what `other` has, which is a part of this.
+    /// Subtract `other`, which is a subset of this.
     fn remove(&mut self, other: &Self);
-    /// Bytes beside its own size.
+    /// Allocated bytes.
     fn memory(&self) -> usize;
-    /// The same of one of so many classes.
+    /// The largest allocation for a number of classes.
     fn most_memory(classes: usize) -> usize;
     fn is_sound(&self) -> bool;
 }
@@ -81,7 +82,7 @@ impl Tally<f64> for Targets {
     #[inline(always)]
     fn put(&mut self, y: f64, w: f64) {
         let targets = self.with(y, w);
-        // A leaf that took the place of a subtree may have room for a target that the sum of both has none for.
+        // A leaf that replaced a subtree may accept a target that makes the sum of both overflow.
         if targets.is_sound() {
             *self = targets;
         }
@@ -91,8 +92,7 @@ impl Tally<f64> for Targets {
         Content::add(self, other);
     }
 
-    /// The inverse of the rule by which two become one (Chan, Golub and LeVeque, 1979). A rest that is nothing but
-    /// rounding has no mean.
+    /// The inverse of merging (Chan, Golub and LeVeque, 1979). A remainder of rounding only has no mean.
     fn remove(&mut self, other: &Self) {
         let weight = self.weight - other.weight;
         if weight <= 1e-12 * self.weight {
@@ -122,7 +122,7 @@ impl Tally<f64> for Targets {
 }
 
 impl<L: TreeLeaf> Tree<L> {
-    /// Note an example that a leaf has learned.
+    /// Record an example that a leaf has learned.
     #[inline(always)]
     pub fn receive(&mut self, leaf: u32, y: Target<L>, w: f64) {
         let node = self.leaves[leaf as usize].node();
@@ -143,7 +143,7 @@ impl<L: TreeLeaf> Tree<L> {
     /// The same for every node.
     pub fn totals(&self) -> Vec<L::Tally> {
         let mut totals = self.tallies.clone();
-        // Children lie behind their parents, so that going backwards every sum is complete before it is passed on.
+        // Children are behind their parents, so that in reverse order every sum is complete before it is passed on.
         for at in (0..self.nodes.len()).rev() {
             let mut total = std::mem::take(&mut totals[at]);
             self.nodes.children(at as u32).iter().for_each(|&child| total.merge(&totals[child as usize]));
@@ -152,13 +152,13 @@ impl<L: TreeLeaf> Tree<L> {
         totals
     }
 
-    /// Before all below a node is removed: its tally takes over what was received there.
+    /// Before a subtree is removed: its total moves to the tally of the node.
     pub fn keep_total(&mut self, node: u32) {
         self.tallies[node as usize] = self.total(node);
     }
 
-    /// Before an alternate takes the place of all below a node: what the branches of the alternate received is a part of
-    /// what the node received, and its tally takes over the rest.
+    /// Before an alternate replaces the subtree of a node: the examples of the alternate's branches are a subset of the
+    /// node's, and the rest moves to the node's tally.
     pub fn keep_total_beside(&mut self, node: u32, alternate: u32) {
         let mut rest = self.total(node);
         for child in self.nodes.children(alternate) {
@@ -167,7 +167,7 @@ impl<L: TreeLeaf> Tree<L> {
         self.tallies[node as usize] = rest;
     }
 
-    /// Take in what was saved, or what leaves know where nothing was.
+    /// Restore saved tallies, or those of the leaves for old files.
     pub fn restore_tallies(&mut self, saved: Option<Vec<L::Tally>>) -> Result<()> {
         let known = || {
             let mut known = vec![L::Tally::default(); self.nodes.len()];
@@ -176,7 +176,7 @@ impl<L: TreeLeaf> Tree<L> {
         };
         let tallies = saved.unwrap_or_else(known);
         require(self.name, tallies.len() == self.nodes.len(), "a node without a tally")?;
-        require(self.name, tallies.iter().all(L::Tally::is_sound), "a tally that cannot be")?;
+        require(self.name, tallies.iter().all(L::Tally::is_sound), "an invalid tally")?;
         self.tallies = tallies;
         self.measure_tallies();
         Ok(())
@@ -186,7 +186,7 @@ impl<L: TreeLeaf> Tree<L> {
         self.widest_tally = self.tallies.iter().map(L::Tally::memory).max().unwrap_or(0);
     }
 
-    /// The most bytes that a tally has beside its size.
+    /// The largest allocation of a tally.
     pub fn most_tally_memory(&self) -> usize {
         self.widest_tally.max(L::Tally::most_memory(self.classes))
     }
@@ -205,7 +205,7 @@ mod tests {
     use crate::row::{Row, Scratch};
     use crate::tree::candidates::{Candidate, Test};
     use crate::tree::decision::Reason;
-    use crate::tree::settings::Settings;
+    use crate::tree::settings::ClassificationSettings;
 
     #[test]
     fn parts_of_targets_are_removed_by_hand() {
@@ -236,7 +236,8 @@ mod tests {
     fn tree() -> Tree {
         let tree = registry::resolve(&serde_json::json!({ "name": "tree.HoeffdingTreeClassifier" })).unwrap();
         let arguments = tree["parameters"].as_object().unwrap();
-        let settings = Settings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).unwrap();
+        let settings =
+            ClassificationSettings::new(&Arguments::new("tree.HoeffdingTreeClassifier", arguments)).unwrap();
         Tree::new("tree", settings, None)
     }
 
@@ -252,7 +253,7 @@ mod tests {
         tree.split(0, &candidate, reason, 1);
         learn(&mut tree, 0.0, 1, 4.0);
         learn(&mut tree, 1.0, 2, 1.0);
-        // The two examples of before the split are the root's alone, whatever its leaves begin with.
+        // The two examples before the split belong to the root alone, whatever its leaves start with.
         assert_eq!(tree.tallies, [vec![2.0, 1.5], vec![0.0, 4.0], vec![0.0, 0.0, 1.0]]);
         assert_eq!(tree.totals()[0], [2.0, 5.5, 1.0]);
         assert!(tree.leaves[0].counts[0] > 1.9);
@@ -262,7 +263,7 @@ mod tests {
         let mut other = tree.clone();
         other.keep_total_beside(0, alternate);
         assert_eq!(other.tallies[0], [2.0, 5.5, 1.0]);
-        // In the place of an alternate whose branches received what those of the root did.
+        // Replacing an alternate whose branches received the same as the root's.
         tree.keep_total_beside(0, 0);
         assert_eq!((&tree.tallies[0][..], tree.total(0)), (&[2.0, 1.5, 0.0][..], vec![2.0, 5.5, 1.0]));
         tree.keep_total(0);

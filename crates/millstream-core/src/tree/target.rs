@@ -1,4 +1,4 @@
-//! Weight, mean and sum of squared deviations of targets (West, 1979), and how two of them become one (Chan, Golub and
+//! Weight, mean and sum of squared deviations of targets (West, 1979), and how to merge two of them (Chan, Golub and
 //! LeVeque, 1979).
 
 use serde::{Deserialize, Serialize};
@@ -46,8 +46,8 @@ impl Targets {
     }
 }
 
-/// A leaf refuses targets whose sums would overflow, and so no part of them can; in a file from a stranger parts may
-/// exceed the whole, and stop at the largest.
+/// A leaf refuses targets whose sums would overflow, so subsets cannot overflow either. In a forged file subsets may
+/// exceed the total; they are clipped.
 impl Content for Targets {
     fn add(&mut self, other: &Self) {
         let weight = finite(self.weight + other.weight);

@@ -1,6 +1,6 @@
-//! A tree as a part of models: one face for every kind of tree, of classes or of numbers.
+//! A tree as a component of models: one interface for all kinds of trees.
 //!
-//! Rows are learned dense: statistics look at every number. Sparse rows are written out for that.
+//! Rows are learned dense, because statistics read every number. Sparse rows are expanded first.
 
 use serde_json::Value as Json;
 
@@ -12,17 +12,17 @@ use crate::row::{self, Row, Scratch};
 use crate::schema::Schema;
 use crate::task::Task;
 
-use super::answer::Answer;
 use super::growth::Tree;
 use super::node_report::sizes;
 use super::tree_leaf::{Target, TaskOf, TreeLeaf, Want};
+use super::tree_prediction::TreePrediction;
 
-/// What a kind of tree can do.
+/// A kind of tree.
 pub trait AnyTree: Clone + Send + Sync + 'static {
     type Leaf: TreeLeaf;
 
     fn save(&self) -> Result<Vec<u8>>;
-    /// Become what was saved, or stay.
+    /// Restore the saved state, or change nothing.
     fn load(&mut self, bytes: &[u8]) -> Result<()>;
     fn memory(&self) -> usize;
     fn shown(&self, schema: &Schema) -> Json;
@@ -35,7 +35,7 @@ pub trait AnyTree: Clone + Send + Sync + 'static {
         &self,
         x: Row<'_>,
         want: Want<Self::Leaf>,
-        out: &mut <Self::Leaf as TreeLeaf>::Answer,
+        out: &mut <Self::Leaf as TreeLeaf>::Prediction,
         scratch: &mut Scratch,
     );
     /// Predict, then learn. The row is not sparse.
@@ -45,13 +45,13 @@ pub trait AnyTree: Clone + Send + Sync + 'static {
         y: Target<Self::Leaf>,
         w: f64,
         want: Want<Self::Leaf>,
-        out: &mut <Self::Leaf as TreeLeaf>::Answer,
+        out: &mut <Self::Leaf as TreeLeaf>::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()>;
     /// Learn a row that is not sparse.
     fn learn(&mut self, x: Row<'_>, y: Target<Self::Leaf>, w: f64, scratch: &mut Scratch) -> Result<()> {
-        let mut out = <Self::Leaf as TreeLeaf>::Answer::take(scratch);
-        let learned = self.step(x, y, w, <Self::Leaf as TreeLeaf>::Answer::LEAST, &mut out, scratch);
+        let mut out = <Self::Leaf as TreeLeaf>::Prediction::take(scratch);
+        let learned = self.step(x, y, w, <Self::Leaf as TreeLeaf>::Prediction::LEAST, &mut out, scratch);
         out.give(scratch);
         learned
     }
@@ -84,7 +84,7 @@ impl<L: TreeLeaf> AnyTree for Tree<L> {
         self.infallible()
     }
 
-    fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Answer, scratch: &mut Scratch) {
+    fn predict(&self, x: Row<'_>, want: Want<L>, out: &mut L::Prediction, scratch: &mut Scratch) {
         self.predict(x, want, out, scratch);
     }
 
@@ -95,7 +95,7 @@ impl<L: TreeLeaf> AnyTree for Tree<L> {
         y: Target<L>,
         w: f64,
         want: Want<L>,
-        out: &mut L::Answer,
+        out: &mut L::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
         self.step(x, y, w, want, out, scratch)
@@ -135,7 +135,7 @@ impl<T: AnyTree> Part for TreeModel<T> {
     }
 }
 
-type AnswerOf<T> = <<T as AnyTree>::Leaf as TreeLeaf>::Answer;
+type PredictionOf<T> = <<T as AnyTree>::Leaf as TreeLeaf>::Prediction;
 
 impl<T: AnyTree> Learner<TaskOf<T::Leaf>> for TreeModel<T> {
     fn predict(
@@ -145,9 +145,9 @@ impl<T: AnyTree> Learner<TaskOf<T::Leaf>> for TreeModel<T> {
         out: &mut <TaskOf<T::Leaf> as Task>::Prediction,
         scratch: &mut Scratch,
     ) {
-        let want = AnswerOf::<T>::want(want);
-        AnswerOf::<T>::write(out, |out| match x {
-            Row::Sparse(_) if AnswerOf::<T>::DENSE => {
+        let want = PredictionOf::<T>::want(want);
+        PredictionOf::<T>::write(out, |out| match x {
+            Row::Sparse(_) if PredictionOf::<T>::DENSE => {
                 let mut dense = scratch.take_numbers();
                 self.0.predict(x.dense(&mut dense), want, out, scratch);
                 scratch.give_numbers(dense);
@@ -172,8 +172,8 @@ impl<T: AnyTree> Learner<TaskOf<T::Leaf>> for TreeModel<T> {
         out: &mut <TaskOf<T::Leaf> as Task>::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let want = AnswerOf::<T>::want(want);
-        AnswerOf::<T>::write(out, |out| match x {
+        let want = PredictionOf::<T>::want(want);
+        PredictionOf::<T>::write(out, |out| match x {
             Row::Sparse(_) => {
                 let mut dense = scratch.take_numbers();
                 let learned = self.0.step(x.dense(&mut dense), y, w, want, out, scratch);

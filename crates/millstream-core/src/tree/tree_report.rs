@@ -1,4 +1,4 @@
-//! A classification tree for people.
+//! The report of a classification tree.
 
 use serde_json::{json, Value as Json};
 
@@ -8,8 +8,8 @@ use super::growth::Tree;
 use super::node_report::{listed, name};
 
 impl Tree {
-    /// Counts are by class code: of all examples that a node received, whatever became of the subtree below it. The
-    /// estimate of a leaf, from which it predicts, has also what its parent's split expected for it.
+    /// Counts are by class code, over all examples that a node received, whatever happened to its subtree since. The
+    /// estimate of a leaf, from which it predicts, includes the initial weights from its parent's split.
     pub fn shown(&self, schema: &Schema) -> Json {
         let mut totals = self.totals();
         let classes = totals.iter().map(Vec::len).max().unwrap_or(0).max(self.classes);

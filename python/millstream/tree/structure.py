@@ -1,7 +1,7 @@
-"""A grown tree as `inspect()` tells it: nodes, branches, and what each node would answer.
+"""The structure of a tree, from `inspect()`: nodes, branches, and the prediction of each node.
 
-All that people see of trees is made from this: drawings, rules, tables, explanations. It is read from plain data,
-so that it serves every kind of tree, and the members of forests.
+Drawings, rules, tables and explanations are made from this. It is read from plain data, so it works for every kind
+of tree, and for members of forests.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 __all__ = [
     "Branch",
     "Estimate",
-    "Grown",
     "Node",
+    "TreeStructure",
     "amount",
     "class_name",
     "feature_name",
@@ -27,14 +27,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One way out of a split: `sign` is "≤", ">", "=" or "other", for all values without a branch of their own."""
+    """One branch of a split: `sign` is "≤", ">", "=" or "other", for all values without a branch of their own."""
 
     child: int
     feature: Any
     sign: str
-    #: The threshold or the nominal value; of "other" the values that have branches of their own.
+    #: The threshold or the nominal value; for "other" the values that have branches of their own.
     value: Any
-    #: Whether rows without a value come this way.
+    #: Whether rows with a missing value take this branch.
     missing: bool
 
     @property
@@ -62,28 +62,28 @@ class Estimate:
 
 @dataclass(slots=True)
 class Node:
-    """One node; of a leaf `feature` is None and there are no branches.
+    """One node; a leaf has no feature and no branches.
 
-    `counts`, `weight`, `mean` and `variance` are those of all examples that the node has received.
+    `counts`, `weight`, `mean` and `variance` cover all examples that the node has received.
     """
 
-    place: int
+    index: int
     parent: int | None
     depth: int
-    #: The weight of each class by its code; empty for a tree of numbers.
+    #: The weight of each class by code; empty for a regression tree.
     counts: list[float]
     weight: float
     mean: float | None
     variance: float | None
-    #: A leaf also knows what its parent's split estimated for it; None where it knows its examples only.
+    #: The prediction of a leaf includes the estimate of its parent's split; None without one.
     estimated: Estimate | None = None
     feature: Any = None
     threshold: float | None = None
     branches: list[Branch] = field(default_factory=list)
-    #: When and why it was split: see `Grown`'s source.
+    #: When and why it was split.
     split: Mapping[str, Any] | None = None
-    #: All that the tree says of it.
-    told: Mapping[str, Any] = field(default_factory=dict)
+    #: The report of the node.
+    report: Mapping[str, Any] = field(default_factory=dict)
     #: Nodes below it.
     below: int = 0
 
@@ -94,64 +94,64 @@ class Node:
 
     @property
     def estimate(self) -> Estimate:
-        """What it predicts from: its examples and, of a leaf, what its parent's split estimated for it."""
+        """The basis of its prediction: its examples and, for a leaf, the estimate of its parent's split."""
         return self.estimated or Estimate(self.counts, self.weight, self.mean, self.variance)
 
 
-class Grown:
-    """The nodes that hang from the root, by their places, parents before children."""
+class TreeStructure:
+    """The reachable nodes by index, parents before children."""
 
     def __init__(
         self,
-        told: Mapping[str, Any],
+        report: Mapping[str, Any],
         labels: Iterable[Any] = (),
         features: Iterable[Any] = (),
         title: str = "tree",
     ) -> None:
         self.title = plain(title)
-        self.learned = int(told.get("learned", 0))
+        self.learned = int(report.get("learned", 0))
         self.labels = list(labels)
         self.features = list(features)
         self._names = {str(name): name for name in reversed(self.features)}
-        every = {int(node["node"]): node for node in told["nodes"]}
+        every = {int(node["node"]): node for node in report["nodes"]}
         self.root = self._node(every, next(iter(every)), None, 0)
         self.nodes: dict[int, Node] = {}
         waiting = [self.root]
         while waiting:
             node = waiting.pop()
-            self.nodes[node.place] = node
+            self.nodes[node.index] = node
             children = [branch.child for branch in node.branches]
-            waiting += [self._node(every, child, node.place, node.depth + 1) for child in reversed(children)]
-        #: Whether it tells classes apart rather than predicting numbers.
-        self.of_classes = all("mean" not in node.told for node in self.nodes.values())
+            waiting += [self._node(every, child, node.index, node.depth + 1) for child in reversed(children)]
+        #: Whether it is a classification tree.
+        self.of_classes = all("mean" not in node.report for node in self.nodes.values())
         for node in reversed(self.nodes.values()):
             self._sum_up(node)
 
-    def _node(self, every: Mapping[int, Any], place: int, parent: int | None, depth: int) -> Node:
-        told = every[place]
-        counts = [float(count) for count in told.get("counts") or ()]
-        weight = told.get("weight")
-        feature = told.get("feature")
+    def _node(self, every: Mapping[int, Any], index: int, parent: int | None, depth: int) -> Node:
+        report = every[index]
+        counts = [float(count) for count in report.get("counts") or ()]
+        weight = report.get("weight")
+        feature = report.get("feature")
         node = Node(
-            place=place,
+            index=index,
             parent=parent,
             depth=depth,
             counts=counts,
             weight=math.fsum(counts) if weight is None else float(weight),
-            mean=told.get("mean"),
-            variance=told.get("variance"),
-            estimated=_estimate(told.get("estimate")),
-            told=told,
+            mean=report.get("mean"),
+            variance=report.get("variance"),
+            estimated=_estimate(report.get("estimate")),
+            report=report,
         )
-        if not told.get("leaf", feature is None):
+        if not report.get("leaf", feature is None):
             node.feature = self.name(feature)
-            node.threshold = told.get("threshold")
-            node.branches = list(_branches(told, node.feature))
-            node.split = told.get("split")
+            node.threshold = report.get("threshold")
+            node.branches = list(_branches(report, node.feature))
+            node.split = report.get("split")
         return node
 
     def _sum_up(self, node: Node) -> None:
-        """What a split has from its branches."""
+        """Sum up a split from its branches."""
         children = [self.nodes[branch.child] for branch in node.branches]
         node.below = sum(child.below + 1 for child in children)
         if not children or node.counts or node.mean is not None:
@@ -162,7 +162,7 @@ class Grown:
             node.mean = math.fsum(child.weight * float(child.mean or 0.0) for child in known) / node.weight
 
     def name(self, text: Any) -> Any:
-        """A feature as the user named it: a number or a text."""
+        """The feature name as given by the user: a number or a string."""
         return self._names.get(str(text), text)
 
     def leaves(self) -> Iterator[Node]:
@@ -174,17 +174,17 @@ class Grown:
         """The depth of the deepest leaf."""
         return max(node.depth for node in self.nodes.values())
 
-    def way(self, node: Node) -> list[Branch]:
+    def path(self, node: Node) -> list[Branch]:
         """The branches from the root to a node."""
         way = []
         while node.parent is not None:
             parent = self.nodes[node.parent]
-            way.append(next(branch for branch in parent.branches if branch.child == node.place))
+            way.append(next(branch for branch in parent.branches if branch.child == node.index))
             node = parent
         return way[::-1]
 
     def code(self, node: Node) -> int | None:
-        """The class of the largest weight in a node; None if it has none."""
+        """The class with the largest weight in a node; None without examples."""
         counts = node.estimate.counts
         if not counts or node.estimate.weight <= 0.0:
             return None
@@ -195,8 +195,8 @@ class Grown:
         known = code < len(self.labels) and self.labels[code] is not None
         return self.labels[code] if known else code
 
-    def answer(self, node: Node) -> Any:
-        """The class of the largest weight, or the mean; None where nothing has been learned."""
+    def prediction(self, node: Node) -> Any:
+        """The class with the largest weight, or the mean; None without examples."""
         estimate = node.estimate
         if estimate.mean is not None:
             return estimate.mean if estimate.weight > 0.0 else None
@@ -204,7 +204,7 @@ class Grown:
         return None if code is None else self.label(code)
 
     def share(self, node: Node, code: int | None) -> float:
-        """The share of a class in a node, or its mean; 0 where nothing has been learned."""
+        """The fraction of a class in a node, or its mean; 0 without examples."""
         estimate = node.estimate
         if not self.of_classes:
             return float(estimate.mean or 0.0)
@@ -212,21 +212,21 @@ class Grown:
             return 0.0
         return estimate.counts[code] / estimate.weight
 
-    def said(self, node: Node) -> str:
-        """What a node answers and how sure it is, in words."""
-        answer = self.answer(node)
-        if answer is None:
+    def prediction_text(self, node: Node) -> str:
+        """The prediction of a node and its probability, in words."""
+        prediction = self.prediction(node)
+        if prediction is None:
             return "nothing learned"
         if not self.of_classes:
             variance = node.estimate.variance
             spread = "" if variance is None else f" ± {short(math.sqrt(max(variance, 0.0)), 4)}"
-            return f"{short(answer, 4)}{spread}"
-        return f"{class_name(answer)} ({percent(self.share(node, self.code(node)))})"
+            return f"{short(prediction, 4)}{spread}"
+        return f"{class_name(prediction)} ({percent(self.share(node, self.code(node)))})"
 
     def state(self, node: Node) -> str:
-        """What else is to be said of a node, in words."""
-        words = ", inactive" if node.told.get("active") is False else ""
-        return f"{words}, an alternate grows" if node.told.get("alternate") is not None else words
+        """Further properties of a node, in words."""
+        words = ", inactive" if node.report.get("active") is False else ""
+        return f"{words}, an alternate grows" if node.report.get("alternate") is not None else words
 
     def why(self, node: Node) -> str:
         """When and why a node was split, in one sentence."""
@@ -237,7 +237,7 @@ class Grown:
         if second is not None:
             beside = f", next {feature_name(self.name(second))} {short(rival, 3)}"
         else:
-            beside = ", no other feature" if rival is None or rival < -1e300 else ", next not to split"
+            beside = ", no other feature" if rival is None or rival < -1e300 else ", next: no split"
         how = "a tie, as it is below tau" if split.get("tie") else "which decided"
         return (
             f"split at example {split['learned']:,} with {amount(split['weight'])} in the leaf: "
@@ -245,47 +245,47 @@ class Grown:
         )
 
 
-def _estimate(told: Any) -> Estimate | None:
-    if told is None:
+def _estimate(report: Any) -> Estimate | None:
+    if report is None:
         return None
-    if isinstance(told, Mapping):
-        return Estimate([], float(told["weight"]), told["mean"], told["variance"])
-    counts = [float(count) for count in told]
+    if isinstance(report, Mapping):
+        return Estimate([], float(report["weight"]), report["mean"], report["variance"])
+    counts = [float(count) for count in report]
     return Estimate(counts, math.fsum(counts), None, None)
 
 
-def _branches(told: Mapping[str, Any], feature: Any) -> Iterator[Branch]:
-    children, missing = told["children"], told.get("missing")
-    if told.get("threshold") is not None:
+def _branches(report: Mapping[str, Any], feature: Any) -> Iterator[Branch]:
+    children, missing = report["children"], report.get("missing")
+    if report.get("threshold") is not None:
         for sign, child in zip(("≤", ">"), children, strict=True):
-            yield Branch(child, feature, sign, told["threshold"], child == missing)
+            yield Branch(child, feature, sign, report["threshold"], child == missing)
         return
-    values = told.get("values", ())
+    values = report.get("values", ())
     for value, child in zip(values, children, strict=True):
         yield Branch(child, feature, "=", "?" if value is None else value, child == missing)
-    if (other := told.get("other")) is not None and other not in children:
+    if (other := report.get("other")) is not None and other not in children:
         yield Branch(other, feature, "other", tuple(values), other == missing)
 
 
 def feature_name(feature: Any) -> str:
-    """A feature as people read it: a column's number does not look like a value."""
+    """A feature name for reports: a column number must not look like a value."""
     return f"x[{feature}]" if isinstance(feature, int) else plain(feature)
 
 
 def class_name(label: Any) -> str:
-    """A class as people read it: a number does not look like a count."""
+    """A class for reports: a number must not look like a count."""
     return f"class {label}" if isinstance(label, int) and not isinstance(label, bool) else plain(label)
 
 
 def plain(name: Any) -> str:
-    """A name as it may stand in a picture or on a terminal: in one line, and not without end."""
+    """A name for pictures and terminals: on one line, and limited in length."""
     text = str(name)
     text = text if len(text) <= 60 else f"{text[:59]}…"
     return "".join(letter if letter == " " or letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def short(value: Any, digits: int = 5) -> str:
-    """A number for people."""
+    """A number for reports."""
     value = float(value)
     if 1e5 <= abs(value) < 1e15:
         return f"{value:,.0f}"
@@ -293,12 +293,12 @@ def short(value: Any, digits: int = 5) -> str:
 
 
 def amount(weight: float) -> str:
-    """A weight of examples for people."""
+    """A weight of examples for reports."""
     return f"{weight:,.0f}" if weight >= 9.5 or weight == round(weight) else f"{weight:.1f}"
 
 
 def percent(share: float) -> str:
-    """A share; one that is not whole does not look so."""
+    """A fraction in percent; one that is not whole must not look so."""
     text = f"{100.0 * share:.1f}"
     if text == "100.0":
         return "100 %" if share == 1.0 else "> 99.9 %"

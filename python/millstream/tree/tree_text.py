@@ -1,4 +1,4 @@
-"""A tree as text: how much of it is shown, and its lines."""
+"""A tree as text: the visible nodes, and their lines."""
 
 from __future__ import annotations
 
@@ -7,50 +7,50 @@ from dataclasses import dataclass
 
 from millstream._echo import escaped, quoted
 from millstream.errors import InvalidType, InvalidValue
-from millstream.tree.grown import Branch, Grown, Node, amount
+from millstream.tree.structure import Branch, Node, TreeStructure, amount
 
 __all__ = ["Cut", "count", "text_of"]
 
-#: What is drawn without being asked how deep: about a screen of text.
+#: The default limits of a drawing: about a screen of text.
 _MOST_NODES = 48
 _MOST_BRANCHES = 12
 
 
 @dataclass(frozen=True)
 class Cut:
-    """What of a tree is shown: down to a depth, and of a split into many values the branches of most examples."""
+    """The visible part of a tree: down to a depth, and for a split into many values the largest branches."""
 
-    grown: Grown
+    structure: TreeStructure
     max_depth: int
     max_branches: int = _MOST_BRANCHES
 
     @classmethod
-    def of(cls, grown: Grown, max_depth: int | None, max_branches: int | None = None) -> Cut:
-        """The cut that was asked for, or one that can be read at a glance."""
+    def of(cls, structure: TreeStructure, max_depth: int | None, max_branches: int | None = None) -> Cut:
+        """The requested cut, or one that fits on a screen."""
         widest = _MOST_BRANCHES if max_branches is None else count("max_branches", max_branches, 2)
         if max_depth is not None:
-            return cls(grown, count("max_depth", max_depth, 0), widest)
-        shown, level, depth = 1, [grown.root], 0
+            return cls(structure, count("max_depth", max_depth, 0), widest)
+        shown, level, depth = 1, [structure.root], 0
         while True:
-            cut = cls(grown, depth + 1, widest)
+            cut = cls(structure, depth + 1, widest)
             level = [child for node in level for _, child in cut.children(node)]
             shown += len(level)
             if not level or (shown > _MOST_NODES and depth):
-                return cls(grown, depth, widest)
+                return cls(structure, depth, widest)
             depth += 1
 
     def children(self, node: Node) -> list[tuple[Branch, Node]]:
-        """The branches of a node that are shown, in their order."""
+        """The visible branches of a node, in order."""
         if node.depth >= self.max_depth:
             return []
-        pairs = [(branch, self.grown.nodes[branch.child]) for branch in node.branches]
+        pairs = [(branch, self.structure.nodes[branch.child]) for branch in node.branches]
         if len(pairs) <= self.max_branches:
             return pairs
-        heavy = sorted(range(len(pairs)), key=lambda place: -pairs[place][1].weight)[: self.max_branches - 1]
-        return [pairs[place] for place in sorted(heavy)]
+        heavy = sorted(range(len(pairs)), key=lambda index: -pairs[index][1].weight)[: self.max_branches - 1]
+        return [pairs[index] for index in sorted(heavy)]
 
     def folded(self, node: Node) -> tuple[int, int]:
-        """Of a node whose branches are shown in part, how many are not, and how many nodes they have."""
+        """The number of hidden branches of a partly visible node, and of their nodes."""
         shown = self.children(node)
         if not shown:
             return 0, 0
@@ -58,32 +58,32 @@ class Cut:
 
     @property
     def hidden(self) -> int:
-        """Nodes that are not shown."""
-        shown, level = 0, [self.grown.root]
+        """Number of hidden nodes."""
+        shown, level = 0, [self.structure.root]
         while level:
             shown += len(level)
             level = [child for node in level for _, child in self.children(node)]
-        return len(self.grown.nodes) - shown
+        return len(self.structure.nodes) - shown
 
     def head(self) -> str:
         """The tree in one line."""
-        grown = self.grown
-        leaves = sum(1 for _ in grown.leaves())
+        structure = self.structure
+        leaves = sum(1 for _ in structure.leaves())
         return (
-            f"{grown.title}: {grown.learned:,} example{'s' * (grown.learned != 1)} learned, "
-            f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}, depth {grown.depth}"
+            f"{structure.title}: {structure.learned:,} example{'s' * (structure.learned != 1)} learned, "
+            f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}, depth {structure.depth}"
         )
 
     def foot(self) -> str:
-        """How much is hidden, if anything."""
+        """The number of hidden nodes, in words."""
         hidden = self.hidden
         if not hidden:
             return ""
-        return f"{hidden:,} of {len(self.grown.nodes):,} nodes not shown; max_depth and max_branches show more"
+        return f"{hidden:,} of {len(self.structure.nodes):,} nodes not shown; max_depth and max_branches show more"
 
 
 def count(name: str, value: object, least: int) -> int:
-    """A whole number that was given by the user."""
+    """Check an integer argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InvalidType(f"draw: {name} must be a whole number, got {quoted(value)}")
     number = int(value)
@@ -93,16 +93,17 @@ def count(name: str, value: object, least: int) -> int:
 
 
 def text_of(cut: Cut) -> str:
-    """The tree as lines, a branch for each."""
+    """The tree as lines, one per branch."""
     # A name may hold line breaks, which must not forge nodes.
     return "\n".join(map(escaped, _lines(cut)))
 
 
 def _lines(cut: Cut) -> Iterator[str]:
-    grown = cut.grown
+    structure = cut.structure
     yield cut.head()
-    yield f"{amount(grown.root.weight)}: {grown.said(grown.root)}{_cut_here(cut, grown.root)}"
-    waiting = _below(cut, grown.root, "")
+    root = structure.root
+    yield f"{amount(root.weight)}: {structure.prediction_text(root)}{_cut_here(cut, root)}"
+    waiting = _below(cut, structure.root, "")
     while waiting:
         prefix, branch, node = waiting.pop()
         if isinstance(node, str):
@@ -110,15 +111,15 @@ def _lines(cut: Cut) -> Iterator[str]:
             continue
         last = not waiting or len(waiting[-1][0]) < len(prefix)
         missing = " or missing" if branch is not None and branch.missing else ""
-        said = f"{grown.said(node)}{grown.state(node)}{_cut_here(cut, node)}"
-        yield f"{prefix}{'└─' if last else '├─'} {branch}{missing}: {amount(node.weight)}, {said}"
+        words = f"{structure.prediction_text(node)}{structure.state(node)}{_cut_here(cut, node)}"
+        yield f"{prefix}{'└─' if last else '├─'} {branch}{missing}: {amount(node.weight)}, {words}"
         waiting += _below(cut, node, prefix + ("   " if last else "│  "))
     if foot := cut.foot():
         yield foot
 
 
 def _below(cut: Cut, node: Node, prefix: str) -> list[tuple[str, Branch | None, Node | str]]:
-    """What hangs from a node, last first."""
+    """The branches of a node, in reverse order."""
     below: list[tuple[str, Branch | None, Node | str]] = [
         (prefix, branch, child) for branch, child in cut.children(node)
     ]

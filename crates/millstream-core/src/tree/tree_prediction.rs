@@ -1,35 +1,35 @@
-//! What a tree says of a row: classes or a number, and what ensembles and adaptive trees ask of either.
+//! The prediction of a tree, a class or a number, and what ensembles and adaptive trees need of it.
 
 use crate::row::{bounded, most, Scratch, Want};
 use crate::task::{ClassPrediction, Classes, Numbers, Task};
 
-pub trait Answer: Sized {
+pub trait TreePrediction: Sized {
     type Task: Task;
     type Want: Copy;
-    /// The least that can be asked for, and all that can be.
+    /// The least and the most that can be requested.
     const LEAST: Self::Want;
     const ALL: Self::Want;
     /// Whether errors are 0 or 1, so that their mean is an error rate.
     const ERROR_RATE: bool;
-    /// The error, for those who watch, of a tree that knows nothing; none if that tells nothing.
+    /// The error of a tree without examples, for monitors; none if it is not counted.
     const INITIAL_ERROR: Option<f64>;
-    /// Whether rows must be dense to be predicted: the linear model of a leaf looks at every number.
+    /// Whether rows must be dense to be predicted: the linear model of a leaf reads every number.
     const DENSE: bool;
     fn want(want: Want) -> Self::Want;
-    /// Let `work` write an answer, and make a prediction of it.
+    /// Let `work` write a prediction, and convert it.
     fn write<R>(out: &mut <Self::Task as Task>::Prediction, work: impl FnOnce(&mut Self) -> R) -> R;
     fn take(scratch: &mut Scratch) -> Self;
     fn give(self, scratch: &mut Scratch);
-    /// How wrong it is; none if it says nothing.
+    /// The error; none without a prediction.
     fn error(&self, y: <Self::Task as Task>::Truth) -> Option<f64>;
-    /// Add what another says of the row, which weighs so much beside the first. Then it is to be finished.
+    /// Add another prediction of the row with this weight relative to the first; call `finish` afterwards.
     fn blend(&mut self, other: &Self, weight: f64);
     fn finish(&mut self, want: Self::Want);
-    /// Write it down as votes.
+    /// Convert it to votes.
     fn vote(&self, votes: &mut [f64]);
 }
 
-impl Answer for ClassPrediction {
+impl TreePrediction for ClassPrediction {
     type Task = Classes;
     type Want = Want;
     const LEAST: Want = Want::Class;
@@ -69,7 +69,7 @@ impl Answer for ClassPrediction {
         }
     }
 
-    /// Make probabilities of sums, and decide.
+    /// Normalise the sums to probabilities, and choose the class.
     fn finish(&mut self, want: Want) {
         let sum: f64 = self.probabilities.iter().sum();
         if sum > 0.0 {
@@ -87,14 +87,14 @@ impl Answer for ClassPrediction {
     }
 }
 
-/// A number, or several that are blended: their mean, and what they weigh together; 0 if nothing was said.
+/// A number, or the weighted mean of several; weight 0 means no prediction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Number {
+pub struct NumberPrediction {
     pub number: f64,
     pub weight: f64,
 }
 
-impl Answer for Number {
+impl TreePrediction for NumberPrediction {
     type Task = Numbers;
     type Want = ();
     const LEAST: () = ();
@@ -107,14 +107,14 @@ impl Answer for Number {
 
     #[inline(always)]
     fn write<R>(out: &mut f64, work: impl FnOnce(&mut Self) -> R) -> R {
-        let mut answer = Number::default();
-        let result = work(&mut answer);
-        *out = answer.number;
+        let mut prediction = NumberPrediction::default();
+        let result = work(&mut prediction);
+        *out = prediction.number;
         result
     }
 
     fn take(_scratch: &mut Scratch) -> Self {
-        Number::default()
+        NumberPrediction::default()
     }
 
     fn give(self, _scratch: &mut Scratch) {}
@@ -128,9 +128,9 @@ impl Answer for Number {
         let added = weight * other.weight;
         if added > 0.0 {
             self.weight += added;
-            let share = added / self.weight;
-            // By parts: the difference of two large numbers may be larger than any number.
-            self.number = bounded(self.number * (1.0 - share) + other.number * share);
+            let fraction = added / self.weight;
+            // As two products: the difference of two large numbers may overflow.
+            self.number = bounded(self.number * (1.0 - fraction) + other.number * fraction);
         }
     }
 
@@ -148,13 +148,13 @@ mod tests {
 
     #[test]
     fn numbers_are_blended_by_their_weights() {
-        let mut answer = Number::default();
-        assert_eq!(answer.error(3.0), None);
+        let mut prediction = NumberPrediction::default();
+        assert_eq!(prediction.error(3.0), None);
         // Nothing at first, then 8, then 2 with a weight of 3 beside it: (8 + 3 · 2) / 4.
-        answer.blend(&Number { number: 8.0, weight: 1.0 }, 1.0);
-        answer.blend(&Number { number: 2.0, weight: 1.0 }, 3.0);
-        answer.blend(&Number { number: 100.0, weight: 0.0 }, 3.0);
-        assert_eq!(answer, Number { number: 3.5, weight: 4.0 });
-        assert_eq!(answer.error(3.0), Some(0.5));
+        prediction.blend(&NumberPrediction { number: 8.0, weight: 1.0 }, 1.0);
+        prediction.blend(&NumberPrediction { number: 2.0, weight: 1.0 }, 3.0);
+        prediction.blend(&NumberPrediction { number: 100.0, weight: 0.0 }, 3.0);
+        assert_eq!(prediction, NumberPrediction { number: 3.5, weight: 4.0 });
+        assert_eq!(prediction.error(3.0), Some(0.5));
     }
 }

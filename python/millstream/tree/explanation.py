@@ -1,4 +1,4 @@
-"""Why a tree says what it says of one example."""
+"""The explanation of a tree's prediction for one example."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from millstream._echo import quoted
 from millstream.errors import UnknownName
 from millstream.evaluate.frames import frame, table
-from millstream.tree.grown import Branch, Grown, Node, class_name, feature_name, plain, short
+from millstream.tree.structure import Branch, Node, TreeStructure, class_name, feature_name, plain, short
 
 __all__ = ["Explanation", "Step", "explain"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One split on the way of an example."""
+    """One split on the path of an example."""
 
     feature: Any
     #: The example's value; None if it is missing.
     value: Any
-    #: The branch that was taken, in words.
+    #: The branch, in words.
     branch: str
-    #: The share of the explained class (or the mean) in the node that was reached.
+    #: The fraction of the explained class (or the mean) in the node that was reached.
     share: float
-    #: By how much that is more than in the node before.
+    #: The difference to the node before.
     change: float
     #: The node that was reached, as in `to_frame()`.
     node: int
@@ -33,11 +33,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The way of an example through a tree, and what each feature on it did to the answer.
+    """The path of an example through a tree, and the contribution of each feature to the prediction.
 
-    `base` is the share of the class in all examples that the tree has learned, or their mean. Each step changes
-    it; where the way ends it is `share`, which is `base` and the sum of `contributions`. What the leaf's own model
-    (naive Bayes, a linear model, alternates of an adaptive tree) says beyond that is `leaf_model`; with it the sum
+    `base` is the fraction of the class among all learned examples, or their mean. Each step changes it; at the end
+    of the path it is `share`, which equals `base` plus the sum of `contributions`. The contribution of the leaf's
+    own model (naive Bayes, a linear model, alternates of an adaptive tree) is `leaf_model`; including it, the sum
     is `prediction`: the probability of the class, or the number.
 
     Examples
@@ -54,18 +54,18 @@ class Explanation:
     the leaf's model         +0.000          1.000
     """
 
-    #: The class that is explained; None for a tree of numbers.
+    #: The explained class; None for a regression tree.
     label: Any
     base: float
     path: tuple[Step, ...]
     share: float
     prediction: float
-    #: What shares are: "share" of a class, or "mean".
+    #: The quantity: "share" of a class, or "mean".
     what: str = "share"
 
     @property
     def contributions(self) -> dict[Any, float]:
-        """The sum of each feature's changes, the greatest first."""
+        """The sum of each feature's changes, in descending order of size."""
         sums: dict[Any, float] = {}
         for step in self.path:
             sums[step.feature] = sums.get(step.feature, 0.0) + step.change
@@ -73,11 +73,11 @@ class Explanation:
 
     @property
     def leaf_model(self) -> float:
-        """What the leaf's own model adds to the share of its examples."""
+        """The contribution of the leaf's own model."""
         return self.prediction - self.share
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """A row for each step."""
+        """One row per step."""
         steps = self.path
         columns = {
             "node": [step.node for step in steps],
@@ -99,38 +99,40 @@ class Explanation:
         return table(["way", "value", "change", what], rows)
 
 
-def explain(grown: Grown, x: Mapping[Any, Any], label: Any, answer: Any, found: Any) -> Explanation:
-    """Explain an example: `answer` is the model's class or number, `found` the probability of each class."""
+def explain(
+    structure: TreeStructure, x: Mapping[Any, Any], label: Any, predicted: Any, probabilities: Any
+) -> Explanation:
+    """Explain an example: `predicted` is the model's class or number, `probabilities` that of each class."""
     code = None
-    if grown.of_classes:
-        label = answer if label is None else label
-        code = _code(grown, label)
-        prediction = float(found.get(label, 0.0))
+    if structure.of_classes:
+        label = predicted if label is None else label
+        code = _code(structure, label)
+        prediction = float(probabilities.get(label, 0.0))
     else:
-        prediction = float(answer)
-    node = grown.root
-    base = before = grown.share(node, code)
+        prediction = float(predicted)
+    node = structure.root
+    base = before = structure.share(node, code)
     steps = []
     while not node.leaf:
         value = _given(x, node.feature)
         branch = _taken(node, value)
-        node = grown.nodes[branch.child]
-        # An empty leaf has seen nothing that would change the answer.
-        share = grown.share(node, code) if node.estimate.weight > 0.0 else before
-        steps.append(Step(branch.feature, value, _words(branch, value), share, share - before, node.place))
+        node = structure.nodes[branch.child]
+        # An empty leaf does not change the prediction.
+        share = structure.share(node, code) if node.estimate.weight > 0.0 else before
+        steps.append(Step(branch.feature, value, _words(branch, value), share, share - before, node.index))
         before = share
-    return Explanation(label, base, tuple(steps), before, prediction, "share" if grown.of_classes else "mean")
+    return Explanation(label, base, tuple(steps), before, prediction, "share" if structure.of_classes else "mean")
 
 
-def _code(grown: Grown, label: Any) -> int | None:
+def _code(structure: TreeStructure, label: Any) -> int | None:
     if label is None:
-        # Nothing has been learned.
+        # Without examples.
         return None
-    for code, known in enumerate(grown.labels):
+    for code, known in enumerate(structure.labels):
         if known is not None and known == label and isinstance(known, bool) == isinstance(label, bool):
             return code
-    known = ", ".join(repr(each) for each in grown.labels if each is not None)
-    raise UnknownName(f"{grown.title}: label must be one of the classes {known}, got {quoted(label)}")
+    known = ", ".join(repr(each) for each in structure.labels if each is not None)
+    raise UnknownName(f"{structure.title}: label must be one of the classes {known}, got {quoted(label)}")
 
 
 def _given(x: Mapping[Any, Any], feature: Any) -> Any:
@@ -141,16 +143,16 @@ def _given(x: Mapping[Any, Any], feature: Any) -> Any:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether the core takes a value for missing: None, a NaN of any kind, pandas' NA and NaT."""
+    """Whether the core treats a value as missing: None, any NaN, pandas' NA and NaT."""
     try:
         return value is None or bool(value != value)
     except TypeError:
-        # NA neither differs from itself nor does it not.
+        # NA compared with itself has no truth value.
         return True
 
 
 def _taken(node: Node, value: Any) -> Branch:
-    """The branch of a value: the core's way through a split."""
+    """The branch of a value, as in the core."""
     if value is not None and node.threshold is not None and not isinstance(value, str):
         return node.branches[int(float(value) > node.threshold)]
     usual = next((branch for branch in node.branches if branch.missing), node.branches[0])
@@ -162,7 +164,7 @@ def _taken(node: Node, value: Any) -> Branch:
 
 
 def _words(branch: Branch, value: Any) -> str:
-    """The branch that was taken; a nominal value without a branch goes with that of most examples."""
+    """The branch in words; a nominal value without a branch follows the majority."""
     if branch.sign == "=" and value is not None and branch.value != value:
         return f"{feature_name(branch.feature)} unknown, goes with {plain(branch.value)}"
     return str(branch)

@@ -1,8 +1,8 @@
-"""A tree as a picture: SVG that needs nothing from outside.
+"""A tree as a picture: self-contained SVG.
 
-The root is at the left and every leaf has a line of its own, so that a large tree grows down the page, where one
-scrolls, and text stays horizontal. A branch is as thick as its share of the examples. Colours are mixed from the
-page's own, so that it reads on light and on dark.
+The root is at the left and every leaf has its own line, so that a large tree grows down the page, where one
+scrolls, and text stays horizontal. The width of a branch is its fraction of the examples. Colours are derived from
+those of the page, so that the picture is readable in light and dark themes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from millstream._echo import visible
 from millstream._files import write_whole
 from millstream.errors import InvalidValue
 from millstream.evaluate.plot import COLOURS
-from millstream.tree.grown import Branch, Grown, Node, amount, class_name, feature_name
-from millstream.tree.texts import Cut, text_of
+from millstream.tree.structure import Branch, Node, TreeStructure, amount, class_name, feature_name
+from millstream.tree.tree_text import Cut, text_of
 
 __all__ = ["Drawing"]
 
@@ -26,7 +26,7 @@ _SUFFIXES = (".svg", ".html", ".txt")
 _HEIGHT, _ROW, _TOP, _EDGE = 52.0, 66.0, 66.0, 12.0
 _BEND = 34.0
 _LEAST_WIDTH, _MOST_WIDTH = 118.0, 240.0
-#: Classes with colours of their own; black is left for text.
+#: Colours of the classes; black is reserved for text.
 _COLOURS = COLOURS[:6]
 _REST = "#8a8f98"
 _FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',sans-serif"
@@ -44,12 +44,14 @@ _STYLE = f"""
 class Drawing:
     """A drawn tree: `svg` and `text`. Notebooks show the picture, `print` the text, `save` writes either."""
 
-    def __init__(self, grown: Grown, max_depth: int | None = None, max_branches: int | None = None) -> None:
-        self._cut = Cut.of(grown, max_depth, max_branches)
+    def __init__(
+        self, structure: TreeStructure, max_depth: int | None = None, max_branches: int | None = None
+    ) -> None:
+        self._cut = Cut.of(structure, max_depth, max_branches)
 
     @property
     def text(self) -> str:
-        """The tree as text, a line for each node."""
+        """The tree as text, one line per node."""
         return text_of(self._cut)
 
     @property
@@ -58,14 +60,14 @@ class Drawing:
         return visible(_Picture(self._cut).svg())
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it to a file, by the suffix of its name: .svg, .html or .txt."""
+        """Write the drawing to a file, by suffix: .svg, .html or .txt."""
         suffix = Path(path).suffix.lower()
         if suffix not in _SUFFIXES:
             raise InvalidValue(f"a tree is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
         text = self.text + "\n" if suffix == ".txt" else self.svg
         if suffix == ".html":
             style = "body{margin:1.5rem;color-scheme:light dark;background:Canvas;color:CanvasText}"
-            # So high that the bar that scrolls it sideways is in sight; paper does not scroll.
+            # Limited in height so that the horizontal scroll bar is visible; paper does not scroll.
             style += "@media screen{body>div{max-height:calc(100vh - 3rem)}}"
             style += "@media print{svg{max-width:100%;height:auto}}"
             title = visible(escape(self._cut.head()))
@@ -77,7 +79,7 @@ class Drawing:
         write_whole(path, text.encode())
 
     def fragment(self) -> str:
-        """The picture as part of a page; what is wider than the page can be scrolled."""
+        """The picture as an HTML fragment, with a scroll bar if it is wider than the page."""
         return f'<div style="overflow-x:auto;max-width:100%">{self.svg}</div>'
 
     def __repr__(self) -> str:
@@ -92,7 +94,7 @@ class Drawing:
 
 @dataclass(slots=True)
 class _Placed:
-    """A card on the picture, or the words for branches that are left out."""
+    """A card of the picture, or the note about hidden branches."""
 
     column: int
     row: float = 0.0
@@ -105,8 +107,8 @@ class _Placed:
 class _Picture:
     def __init__(self, cut: Cut) -> None:
         self.cut = cut
-        self.grown = cut.grown
-        leaves = [leaf.estimate for leaf in self.grown.leaves()]
+        self.structure = cut.structure
+        leaves = [leaf.estimate for leaf in self.structure.leaves()]
         means = [leaf.mean for leaf in leaves if leaf.mean is not None and leaf.weight > 0.0]
         self.range = min(means, default=0.0), max(means, default=0.0)
         self.cards = self._placed()
@@ -126,8 +128,8 @@ class _Picture:
             self.lefts.append(self.lefts[-1] + self.widths[column - 1] + _BEND + self.gaps[column])
 
     def _placed(self) -> list[_Placed]:
-        """Cards, parents before children: the last ones have a row each, their parents lie in the middle."""
-        root = _Placed(0, node=self.grown.root)
+        """Cards, parents before children: the last ones have a row each, their parents are centred."""
+        root = _Placed(0, node=self.structure.root)
         cards, children, waiting, rows = [], {}, [root], 0
         while waiting:
             card = waiting.pop()
@@ -153,14 +155,18 @@ class _Picture:
         return cards
 
     def _title(self, node: Node) -> str:
-        return f"{feature_name(node.feature)} ?" if not node.leaf else self.grown.said(node)
+        return f"{feature_name(node.feature)} ?" if not node.leaf else self.structure.prediction_text(node)
 
     def _subtitle(self, node: Node) -> str:
         weight = amount(node.weight)
-        return f"{weight} examples{self.grown.state(node)}" if node.leaf else f"{weight} · {self.grown.said(node)}"
+        return (
+            f"{weight} examples{self.structure.state(node)}"
+            if node.leaf
+            else f"{weight} · {self.structure.prediction_text(node)}"
+        )
 
     def svg(self) -> str:
-        """The whole picture."""
+        """The complete picture."""
         rows = max(card.row for card in self.cards)
         foot = self.cut.foot()
         cut = any(self._hidden(card) for card in self.cards)
@@ -182,9 +188,9 @@ class _Picture:
         )
 
     def _legend(self) -> tuple[str, float]:
-        """The classes' colours, the mark of missing values, and how far the legend reaches."""
-        codes = [code for code, count in enumerate(self.grown.root.counts) if count > 0.0]
-        known = [(class_name(self.grown.label(code)), _colour(code)) for code in codes if code < len(_COLOURS)]
+        """The colours of the classes, the mark of missing values, and the width of the legend."""
+        codes = [code for code, count in enumerate(self.structure.root.counts) if count > 0.0]
+        known = [(class_name(self.structure.label(code)), _colour(code)) for code in codes if code < len(_COLOURS)]
         if len(known) < len(codes):
             known.append((f"{len(codes) - len(known):,} more", _REST))
         parts, x = [], _EDGE
@@ -200,14 +206,14 @@ class _Picture:
         return "".join(parts), x
 
     def _hidden(self, card: _Placed) -> int:
-        """Nodes below a card that are not drawn."""
+        """Number of nodes below a card that are not drawn."""
         return card.node.below if card.node is not None and not self.cut.children(card.node) else 0
 
     def _place(self, card: _Placed) -> tuple[float, float, float]:
         return self.lefts[card.column], _TOP + card.row * _ROW, self.widths[card.column]
 
     def _edge(self, card: _Placed) -> str:
-        """The branch that leads to a card: a bend, then straight on beneath its condition."""
+        """The edge to a card: a bend, then straight beneath its condition."""
         assert card.parent is not None
         x, y, _ = self._place(card)
         left, top, width = self._place(card.parent)
@@ -216,7 +222,7 @@ class _Picture:
         path = f"M{x0:.1f} {y0:.1f}C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} {turn:.1f} {y1:.1f}H{x:.1f}"
         if card.node is None or card.branch is None:
             return f'<path class="cut" d="{path}"/>'
-        total = self.grown.root.weight
+        total = self.structure.root.weight
         thick = 1.2 + 6.0 * (card.node.weight / total if total > 0.0 else 0.0)
         label = escape(_fit(card.branch.label, 12.0, self.gaps[card.column] - 10.0))
         mark = f'<circle class="gap" cx="{x - 7:.1f}" cy="{y1:.1f}" r="3.5"/>' if card.branch.missing else ""
@@ -230,13 +236,13 @@ class _Picture:
         if card.node is None:
             return f'<text class="s" x="{x + 4:.1f}" y="{y + _HEIGHT / 2 + 4:.1f}">{escape(card.words)}</text>'
         node = card.node
-        told = [str(branch) for branch in self.grown.way(node)]
-        told += [
-            f"{amount(node.weight)} examples: {self.grown.said(node)}{self.grown.state(node)}",
-            self.grown.why(node),
+        report = [str(branch) for branch in self.structure.path(node)]
+        report += [
+            f"{amount(node.weight)} examples: {self.structure.prediction_text(node)}{self.structure.state(node)}",
+            self.structure.why(node),
         ]
         parts = [
-            f"<g><title>{escape(chr(10).join(line for line in told if line))}</title>",
+            f"<g><title>{escape(chr(10).join(line for line in report if line))}</title>",
             f'<rect class="card" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT:g}" rx="7"/>',
         ]
         if node.leaf and (tint := self._tint(node)):
@@ -257,14 +263,14 @@ class _Picture:
         return "".join(parts) + "</g>"
 
     def _tint(self, node: Node) -> tuple[str, float] | None:
-        """The colour of a leaf: stronger, the surer it is."""
-        code = self.grown.code(node)
-        if not self.grown.of_classes:
+        """The colour of a leaf: stronger for a more certain prediction."""
+        code = self.structure.code(node)
+        if not self.structure.of_classes:
             return (_COLOURS[0], 0.02 + 0.24 * self._height(node)) if node.estimate.mean is not None else None
-        return None if code is None else (_colour(code), 0.03 + 0.17 * self.grown.share(node, code))
+        return None if code is None else (_colour(code), 0.03 + 0.17 * self.structure.share(node, code))
 
     def _height(self, node: Node) -> float:
-        """Where a node's mean lies between the least and the greatest of the leaves."""
+        """The position of a node's mean between the smallest and the largest of the leaves."""
         least, greatest = self.range
         mean = node.estimate.mean
         if mean is None or greatest == least:
@@ -272,9 +278,9 @@ class _Picture:
         return min(max((mean - least) / (greatest - least), 0.0), 1.0)
 
     def _bar(self, node: Node, x: float, y: float, width: float) -> list[str]:
-        """The shares of the classes, or where the mean lies."""
+        """The fractions of the classes, or the position of the mean."""
         bar = f'<rect y="{y:.1f}" height="5" rx="1.5" '
-        if not self.grown.of_classes:
+        if not self.structure.of_classes:
             length = width * self._height(node)
             parts = [f'{bar}x="{x:.1f}" width="{width:.1f}" fill="#80808033"/>']
             return [*parts, f'{bar}x="{x:.1f}" width="{length:.1f}" fill="{_COLOURS[0]}"/>']
@@ -297,7 +303,7 @@ def _colour(code: int) -> str:
 
 
 def _width(text: str, size: float) -> float:
-    """How wide a text is drawn, about."""
+    """The approximate width of a string."""
     return size * sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else _part(letter) for letter in text)
 
 
@@ -306,7 +312,7 @@ def _part(letter: str) -> float:
 
 
 def _fit(text: str, size: float, width: float) -> str:
-    """As much of a text as fits."""
+    """A string shortened to a width."""
     if _width(text, size) <= width + 1e-9:
         return text
     while text and _width(text + "…", size) > width:

@@ -1,7 +1,7 @@
-"""Ensembles of learners that are written in Python: what they share.
+"""Ensembles of learners that are written in Python.
 
-Native learners go through rows in the core, on many threads. Here members take their turns row by row, and answer
-with dicts. What a member does is the same, and the random numbers are others.
+Native learners are processed in the core, on several threads. Here members learn row by row, and predict dicts.
+The algorithms are the same, with different random numbers.
 """
 
 from __future__ import annotations
@@ -38,48 +38,48 @@ __all__ = [
     "wrong",
 ]
 
-#: Examples from one copy of the members to the next, which is what leads back when one of them raises.
+#: Number of examples between copies of the members, from which they are restored when one of them raises.
 _KEPT = 64
 
 
 @dataclass
 class Member:
-    """One of the learners, with all that is its own."""
+    """One of the learners, with its own generator and detector."""
 
     model: Any
     random: random.Random
     detector: Any = None
-    #: How much it was told, and the mean of its errors.
+    #: Total weight of its examples, and its mean error.
     weight: float = 0.0
     error: float = 0.0
     replaced: int = 0
 
-    def hear(self, error: float, w: float) -> None:
-        """Hear how wrong it was."""
+    def record_error(self, error: float, w: float) -> None:
+        """Record the error of a prediction."""
         self.weight += w
         self.error += (error - self.error) * (w / self.weight)
 
 
 @dataclass
 class State:
-    """All that changes in an ensemble."""
+    """The state of an ensemble."""
 
     members: list[Any] = field(default_factory=list)
     #: The weight of each class so far.
     classes: dict[Label, float] = field(default_factory=dict)
     learned: int = 0
-    #: What else an ensemble remembers.
+    #: Further state of an ensemble.
     memory: dict[str, Any] = field(default_factory=dict)
 
 
 class Ensemble(Predictor):
-    """Members, which can be counted, looked at and gone through."""
+    """Members, with their length, index and iteration."""
 
     name: ClassVar[str]
     #: The compiled form, for native members.
     _native: ClassVar[Any] = None
     _state: State
-    # Parameters that most of them have.
+    # Parameters of most ensembles.
     model: Any
     n_models: int
     poisson_rate: float
@@ -93,7 +93,7 @@ class Ensemble(Predictor):
         return native.__new__(native)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without arguments, `__new__` would make the compiled form.
+        # Without arguments, `__new__` would create the compiled form.
         return object.__new__, (type(self),), dict(self.__dict__)
 
     @classmethod
@@ -103,8 +103,8 @@ class Ensemble(Predictor):
         return model
 
     def _make(self, **parameters: Any) -> None:
-        """Keep the parameters, checked as they are declared, and make the members."""
-        # The compiled form knows the bounds; native parts stand in for those that may be one's own.
+        """Check and store the parameters, and create the members."""
+        # The compiled form checks the bounds; native components stand in for the user's own.
         Native.__init__(self._native.__new__(self._native), **{**parameters, **self._stand_ins(parameters)})
         self.__dict__.update(parameters)
         self._ready()
@@ -125,7 +125,7 @@ class Ensemble(Predictor):
         return {name: value for name, value in parts.items() if name in parameters}
 
     def _ready(self) -> None:
-        """Make the members, of the parameters."""
+        """Create the members from the parameters."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -134,13 +134,13 @@ class Ensemble(Predictor):
             return int(parameters["n_models"]) if "n_models" in parameters else len(parameters["models"])
         return len(self._state.members)
 
-    def __getitem__(self, place: int) -> Any:
-        """The member at a place; a native one as a copy that has learned the same."""
-        place = find_member(self.name, len(self), place)
-        return self._member(place) if isinstance(self, Native) else self._state.members[place].model
+    def __getitem__(self, index: int) -> Any:
+        """The member at an index; a native one as a copy."""
+        index = find_member(self.name, len(self), index)
+        return self._member(index) if isinstance(self, Native) else self._state.members[index].model
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[place] for place in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def __bool__(self) -> bool:
         return True
@@ -152,19 +152,19 @@ class Ensemble(Predictor):
 
     @property
     def learned(self) -> int:
-        """How many examples it has learned."""
+        """Number of examples learned."""
         return self._state.learned
 
     @property
     def feature_importances(self) -> dict[Any, float]:
-        """How much each feature matters to members that are trees, as shares: the mean over them."""
+        """Feature importances of members that are trees, as fractions: the mean over them."""
         members = list(self)
         if not all(hasattr(member, "feature_importances") for member in members):
             raise AttributeError(f"{self.name}: only trees have feature_importances")
         return mean_importances(members)
 
     def inspect(self) -> Any:
-        """How each member has done, as plain data."""
+        """The performance of each member, as plain data."""
         return {"members": [self._report(member) for member in self._state.members]}
 
     def _numbers(self) -> Any:
@@ -177,17 +177,17 @@ class Ensemble(Predictor):
         return report
 
     def _begin(self, seed: int, models: list[Any], detector: Any = None) -> None:
-        """Make the members, which have learned nothing."""
+        """Create the unlearned members."""
         members = [
-            Member(model, random.Random(f"{seed} {place}"), detector=detector.clone() if detector else None)
-            for place, model in enumerate(models)
+            Member(model, random.Random(f"{seed} {index}"), detector=detector.clone() if detector else None)
+            for index, model in enumerate(models)
         ]
         self._state = State(members)
         self._before: State | None = None
         self._since: list[tuple[Features, Any, float]] = []
 
     def _copies(self, model: Any, count: int) -> list[Any]:
-        """The base learner, checked, as often as it is wanted."""
+        """Unlearned copies of the base learner."""
         if isinstance(model, (str, dict)):
             model = self.model = build({"name": model} if isinstance(model, str) else model)
         self._check(model)
@@ -195,7 +195,7 @@ class Ensemble(Predictor):
 
     def _check(self, model: Any, parameter: str = "model") -> None:
         if isinstance(model, type) or role_of(model) != self.role:
-            words = f"; a class of your own inherits from millstream.base.{self.role.capitalize()}"
+            words = f"; your own class must inherit from millstream.base.{self.role.capitalize()}"
             hint = "" if isinstance(model, (type, Native)) or role_of(model) is None else words
             raise InvalidType(
                 f"{self.name}: {parameter} must be {self.role.phrase}, got {shown_part(model)}{hint}"
@@ -227,26 +227,26 @@ class Ensemble(Predictor):
         """Let the members learn an example."""
         raise NotImplementedError
 
-    def _turn(self, place: int, work: Callable[..., Any], *args: Any) -> Any:
-        """Let a member work; if it raises, the error says which it was."""
+    def _turn(self, index: int, work: Callable[..., Any], *args: Any) -> Any:
+        """Call a function for a member; an error names the member."""
         try:
             return work(*args)
         except MillstreamError as error:
-            raise error.by(f"{self.name}: member {place}") from None
+            raise error.by(f"{self.name}: member {index}") from None
         except Exception as error:
-            error.add_note(f"{self.name}: member {place}")
+            error.add_note(f"{self.name}: member {index}")
             raise
 
-    def _teach(self, place: int, x: Features, y: Any, w: float, times: float = 1.0) -> None:
-        """Teach a member an example so many times: by its weight if it takes one."""
-        model = self._state.members[place].model
+    def _teach(self, index: int, x: Features, y: Any, w: float, times: float = 1.0) -> None:
+        """Teach a member an example several times: by its weight if it takes one."""
+        model = self._state.members[index].model
         if times == 0.0:
             return
         if times == 1.0 or isinstance(model, Native) or takes_weight(model):
-            self._turn(place, teach, model, x, y, w * times)
+            self._turn(index, teach, model, x, y, w * times)
             return
         for _ in range(int(times)):
-            self._turn(place, teach, model, x, y, w)
+            self._turn(index, teach, model, x, y, w)
 
 
 def _build(self: Any, **parameters: Any) -> None:
@@ -257,26 +257,26 @@ def _build(self: Any, **parameters: Any) -> None:
     Native.__init__(self, **{k: v for k, v in parameters.items() if k != "model" or v is not None})
 
 
-def compiled(face: Any) -> Any:
-    """Give a class its compiled form, which it becomes when all its learners are native."""
-    own = {"__init__": face.__init__, "_make": _build, "__module__": face.__module__}
-    native: Any = type(f"_Native{face.__name__}", (Native, face), own)
-    # Pickle finds it by this name; people see the other.
-    setattr(sys.modules[face.__module__], native.__qualname__, native)
-    native.__name__ = face.__name__
-    face._native = native
-    return face
+def compiled(cls: Any) -> Any:
+    """Create the compiled form of a class, which is used if all its learners are native."""
+    own = {"__init__": cls.__init__, "_make": _build, "__module__": cls.__module__}
+    native: Any = type(f"_Native{cls.__name__}", (Native, cls), own)
+    # Pickle finds it by this name; `repr` shows the other.
+    setattr(sys.modules[cls.__module__], native.__qualname__, native)
+    native.__name__ = cls.__name__
+    cls._native = native
+    return cls
 
 
 def _is_own(value: Any) -> bool:
-    """Whether an argument is, or holds, a model that is not native."""
+    """Whether an argument is, or contains, a model that is not native."""
     if isinstance(value, (list, tuple)):
         return any(_is_own(item) for item in value)
     return role_of(value) in LEARNERS and not is_native(value)
 
 
 def unnamed(models: Any) -> Any:
-    """Models without names, which scikit-learn's pairs have."""
+    """Models without the names in scikit-learn's pairs."""
     if not isinstance(models, (list, tuple)):
         return models
     return [item[1] if _is_named(item) else item for item in models]
@@ -317,19 +317,19 @@ def aggregate(numbers: list[float], weights: list[float], aggregation: str = "me
 class ClassEnsemble(Ensemble, Classifier):
     """Members that vote for classes."""
 
-    def _votes(self, place: int, x: Features) -> dict[Label, float]:
-        """The probabilities that a member gives; all for the class if it knows none."""
-        return self._votes_of(self._state.members[place].model, place, x)
+    def _votes(self, index: int, x: Features) -> dict[Label, float]:
+        """The predicted probabilities of a member; one vote for its class if it has none."""
+        return self._votes_of(self._state.members[index].model, index, x)
 
-    def _votes_of(self, model: Any, place: int, x: Features) -> dict[Label, float]:
+    def _votes_of(self, model: Any, index: int, x: Features) -> dict[Label, float]:
         if isinstance(model, Native) or not _has_no_probabilities(type(model)):
             try:
-                return dict(self._turn(place, probabilities_of, model, x))
+                return dict(self._turn(index, probabilities_of, model, x))
             except NotImplementedError:
-                # Some of scikit-learn's have the method and no probabilities.
+                # Some classifiers of scikit-learn have the method but no probabilities.
                 pass
-        said = self._turn(place, model.predict_one, x)
-        return {} if said is None else {said: 1.0}
+        predictions = self._turn(index, model.predict_one, x)
+        return {} if predictions is None else {predictions: 1.0}
 
     def _combine(self, votes: list[dict[Label, float]], trust: list[float]) -> dict[Label, float]:
         if not any(trust):
@@ -344,16 +344,16 @@ class ClassEnsemble(Ensemble, Classifier):
         return {label: value / total for label, value in totals.items()} if total > 0 else {}
 
     def _trust(self) -> list[float]:
-        """What the members' votes weigh."""
+        """The weights of the members' votes."""
         return [1.0] * len(self)
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
         """The probability of each class for one example."""
-        return self._combine([self._votes(place, x) for place in range(len(self))], self._trust())
+        return self._combine([self._votes(index, x) for index in range(len(self))], self._trust())
 
     @property
     def classes(self) -> list[Label]:
-        """The classes that have come."""
+        """The classes so far."""
         return list(self._state.classes)
 
     def _learn(self, x: Features, y: Any, w: float) -> None:
@@ -363,7 +363,7 @@ class ClassEnsemble(Ensemble, Classifier):
 
 def _has_no_probabilities(kind: Any) -> bool:
     method = getattr(kind, "predict_proba_one", None)
-    # River's own base class has the method too, and raises.
+    # River's base class has the method too, and raises.
     return method is None or method is Classifier.predict_proba_one or "river.base" in method.__module__
 
 
@@ -375,20 +375,20 @@ def wrong(votes: dict[Label, float], y: Any) -> float | None:
 
 
 class NumberEnsemble(Ensemble, Regressor):
-    """Members whose numbers are averaged."""
+    """Members whose predictions are averaged."""
 
     aggregation: str = "mean"
 
-    def _number(self, place: int, x: Features) -> float:
-        return self._number_of(self._state.members[place].model, place, x)
+    def _number(self, index: int, x: Features) -> float:
+        return self._number_of(self._state.members[index].model, index, x)
 
-    def _number_of(self, model: Any, place: int, x: Features) -> float:
-        return float(self._turn(place, number_of, model, x))
+    def _number_of(self, model: Any, index: int, x: Features) -> float:
+        return float(self._turn(index, number_of, model, x))
 
     def _trust(self) -> list[float]:
         return [1.0] * len(self)
 
     def predict_one(self, x: Features) -> float:
-        """What the members' numbers come to."""
-        numbers = [self._number(place, x) for place in range(len(self))]
+        """Predict one example: the combined prediction of the members."""
+        numbers = [self._number(index, x) for index in range(len(self))]
         return aggregate(numbers, self._trust(), self.aggregation)
