@@ -161,7 +161,7 @@ def bayesian(size: float) -> Comparison:
 
         return run
 
-    ours = _ours(lambda: linear_model.BayesianLinearRegression(beta=1.0, intercept=False), X, y, few)
+    ours = _ours(lambda: linear_model.BayesianLinearRegression(noise_precision=1.0, intercept=False), X, y, few)
     return Comparison(
         f"BayesianLinearRegression, step_many on a matrix of {WIDTH} columns",
         "mean absolute error",

@@ -205,7 +205,7 @@ def test_functions_beyond_the_bounds_go_on() -> None:
         (lambda: basis.Polynomial(order=3, bounds=[]), "pair"),
         (lambda: basis.Polynomial(order=3, bounds=[(0, 1), (2,)]), "pair"),
         (lambda: basis.Polynomial(order=3, bounds=(0, 1e200)), "too far apart"),
-        (lambda: basis.Polynomial(order=20, bounds=(0, 1)), "order 20 is too high .* take basis.Legendre"),
+        (lambda: basis.Polynomial(order=20, bounds=(0, 1)), "order 20 is too high .* use basis.Legendre"),
         (lambda: basis.Polynomial(order=5, bounds=(1000, 1001)), "order 5 is too high"),
         (lambda: basis.Polynomial(order=-1, bounds=(0, 1)), "order must be"),
         (lambda: basis.GaussianRBF(bounds=(0, 1), centres=[0.2, 0.7, 0.2]), "centres 0 and 2 are the same"),
@@ -215,13 +215,13 @@ def test_functions_beyond_the_bounds_go_on() -> None:
         (lambda: basis.GaussianRBF(bounds=[(0, 1), (0, 1)], centres=[0.2]), "as many as there are bounds"),
         (lambda: basis.BSpline(bounds=(0, 1), intervals=0), "intervals must be"),
         (lambda: basis.Legendre(order=99, bounds=[(0, 1)] * 3), "3 inputs would make 1000000 functions"),
-        (lambda: basis.Legendre(order=99, bounds=[(0, 1)] * 99), "more than can be counted functions"),
+        (lambda: basis.Legendre(order=99, bounds=[(0, 1)] * 99), "countless functions"),
         (lambda: linear_model.IRMA(gram=[[1.0, 1.0], [1.0, 1.0]]), "positive definite: row 1"),
         (lambda: linear_model.IRMA(gram=[[1.0, 0.0], [0.0, -1.0]]), "positive definite: row 1"),
         (lambda: linear_model.IRMA(gram=[[1.0, 0.5], [0.0, 1.0]]), "symmetric"),
         (lambda: linear_model.IRMA(gram=[[1.0, 0.5]]), "square"),
         (lambda: linear_model.IRMA(gram=[]), "square"),
-        (lambda: linear_model.IRMA(loss="losses.Logistic"), "loss must be one for numbers"),
+        (lambda: linear_model.IRMA(loss="losses.Logistic"), "loss must be a regression loss"),
         (lambda: linear_model.IRMAClassifier(loss="losses.Focal"), "loss must be convex"),
         (lambda: linear_model.IRMA(stiffness=1.0, cap=0.5), "cap must be at least stiffness"),
     ],
@@ -235,8 +235,8 @@ def test_inputs_are_those_of_the_first_row() -> None:
     model = basis.Legendre(order=2, bounds=(0, 1))
     model.learn_one({"x": 0.5})
     for x, words in (
-        ({"x": 0.5, "y": 0.5}, "of 1 input, got 'y' besides"),
-        ({"y": 0.5}, "got 'y' besides"),
+        ({"x": 0.5, "y": 0.5}, "have 1 input, got also 'y'"),
+        ({"y": 0.5}, "got also 'y'"),
         ({}, "'x' is missing"),
     ):
         before = model.to_bytes()

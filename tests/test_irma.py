@@ -129,14 +129,14 @@ NUMBERS = {
     "Squared": losses.Squared(),
     "Absolute": losses.Absolute(),
     "Huber": losses.Huber(epsilon=0.3),
-    "Quantile": losses.Quantile(alpha=0.9),
+    "Quantile": losses.Quantile(q=0.9),
     "EpsilonInsensitive": losses.EpsilonInsensitive(epsilon=0.2),
     "Poisson": losses.Poisson(),
 }
 CLASSES = {
     "Logistic": losses.Logistic(),
     "Hinge": losses.Hinge(),
-    "Perceptron": losses.Hinge(threshold=0.0),
+    "Perceptron": losses.Hinge(margin=0.0),
     "SquaredHinge": losses.SquaredHinge(),
     "ModifiedHuber": losses.ModifiedHuber(),
     "FocalStar": losses.FocalStar(),

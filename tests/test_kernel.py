@@ -59,7 +59,7 @@ def test_kernels_are_those_of_scikit_learn(name: str) -> None:
 
 def test_a_kernel_is_called_with_vectors_of_one_length() -> None:
     assert kernel.Linear()([1.0, 2.0], [[1.0, 0.0], [0.0, 1.0]]).tolist() == [1.0, 2.0]
-    with pytest.raises(InvalidValue, match=r"kernel.RBF: vectors must be of one length, got .*\(2,\) and \(3,\)"):
+    with pytest.raises(InvalidValue, match=r"kernel.RBF: vectors must have one length, got .*\(2,\) and \(3,\)"):
         kernel.RBF()([1.0, 2.0], [1.0, 2.0, 3.0])
     assert kernel.RBF()(np.zeros((0, 2)), np.zeros((3, 2))).shape == (0, 3)
 
@@ -153,11 +153,11 @@ def test_sines_and_balls() -> None:
 def test_merging_is_for_gaussians_and_forgetting_for_classes() -> None:
     with pytest.raises(InvalidValue, match=r"kernel.KernelSGD: maintenance 'merging' needs kernel.RBF"):
         kernel.KernelSGD("kernel.Laplace", maintenance="merging")
-    with pytest.raises(InvalidValue, match=r"SGDRegressor: maintenance 'forgetron' needs a loss for classes"):
+    with pytest.raises(InvalidValue, match=r"SGDRegressor: maintenance 'forgetron' needs a classification loss"):
         kernel.KernelSGD(loss="losses.Squared", maintenance="forgetron")
-    with pytest.raises(InvalidValue, match=r"must be one for numbers, got losses.Hinge; kernel.KernelSGD takes"):
+    with pytest.raises(InvalidValue, match=r"must be a regression loss, got losses.Hinge; use kernel.KernelSGD"):
         kernel.KernelSGDRegressor(loss="losses.Hinge")
-    with pytest.raises(InvalidValue, match=r"budget must be a whole number in \[1, 1000000\], got 0"):
+    with pytest.raises(InvalidValue, match=r"budget must be an integer in \[1, 1000000\], got 0"):
         kernel.KernelSGD(budget=0)
 
 
@@ -193,7 +193,7 @@ def forgetron(X: Any, y: Any, gamma: float, budget: int) -> Any:
 def test_the_forgetron_is_that_of_its_paper() -> None:
     X, y = circles(400)
     targets = np.where(y, 1.0, -1.0)
-    model = kernel.KernelSGD(kernel.RBF(2.0), losses.Hinge(threshold=0.0), 1.0, budget=20, maintenance="forgetron")
+    model = kernel.KernelSGD(kernel.RBF(2.0), losses.Hinge(margin=0.0), 1.0, budget=20, maintenance="forgetron")
     said = [0.0]
     model.learn_one(dict(enumerate(X[0])), bool(y[0]))
     for x, target in zip(X[1:], y[1:], strict=True):
@@ -399,7 +399,7 @@ def projected(X: Any, y: Any, k: Any, budget: int, tolerance: float, plus: bool)
 def test_the_projectron_is_that_of_its_paper(plus: bool) -> None:
     X, y = circles(300)
     targets = np.where(y, 1.0, -1.0)
-    loss = losses.Hinge() if plus else losses.Hinge(threshold=0.0)
+    loss = losses.Hinge() if plus else losses.Hinge(margin=0.0)
     maintenance = "projectron++" if plus else "projectron"
     model = kernel.KernelSGD(kernel.RBF(2.0), loss, 1.0, budget=25, maintenance=maintenance, tolerance=0.05)
     said = []
@@ -563,7 +563,7 @@ def test_a_kernel_that_fails_gives_one_line_and_leaves_the_model() -> None:
     before = pickle.dumps((model._points, model._c, model._labels, model._features))
     answers = iter([math.nan])
     with pytest.raises(
-        InvalidValue, match=r"^kernel.KernelSGD: the kernel failing must give a finite number, got nan$"
+        InvalidValue, match=r"^kernel.KernelSGD: the kernel failing must return a finite number, got nan$"
     ):
         model.learn_one({"a": 2.0, "b": 1.0}, "third")
     with pytest.raises(
@@ -575,7 +575,7 @@ def test_a_kernel_that_fails_gives_one_line_and_leaves_the_model() -> None:
         TypeError, match=r"kernel takes vectors of numbers, feature 'b' is 'text'; kernel.Function"
     ):
         model.learn_one({"b": "text"}, False)
-    with pytest.raises(TypeError, match="a kernel of your own has no description"):
+    with pytest.raises(TypeError, match="a Python function as kernel has no description"):
         model.describe()
 
 
@@ -630,7 +630,7 @@ def test_texts_are_told_apart_by_their_pieces() -> None:
         described = millstream.build(model.describe())
         assert described.describe() == model.describe()
         assert pickle.loads(pickle.dumps(model)).predict_one({"name": "mancini"}) == "it"
-    with pytest.raises(ValueError, match=r"kernel.KernelSGD: more than one feature is text \('name', 'town'\)"):
+    with pytest.raises(ValueError, match=r"kernel.KernelSGD: more than one feature is a string \('name', 'town'\)"):
         model.learn_one({"name": "a", "town": "b"}, "it")
-    with pytest.raises(TypeError, match="feature 'name' must be text, got 3"):
+    with pytest.raises(TypeError, match="feature 'name' must be a string, got 3"):
         kernel.KernelSGD(kernel.String(feature="name")).learn_one({"name": 3}, True)

@@ -119,7 +119,7 @@ MERGED = [
     (linear_model.LeastSquares, {"intercept": False}),
     (linear_model.RLS, {"l2": 1.0}),
     (linear_model.RLS, {"l2": 1e-6, "intercept": False}),
-    (linear_model.BayesianLinearRegression, {"alpha": 0.1}),
+    (linear_model.BayesianLinearRegression, {"prior_precision": 0.1}),
 ]
 
 
@@ -303,7 +303,7 @@ def test_forgetting_on_a_constant_input_is_bounded():
 
 
 def test_the_first_covariance_is_the_inverse_of_the_pull():
-    """Not (I + l2 I)⁻¹, as the founding text has it: one example of x = 1, y = 1 gives 1 / (1 + l2)."""
+    """Not (I + l2 I)⁻¹, a slip in Wikipedia's article: one example of x = 1, y = 1 gives 1 / (1 + l2)."""
     for l2 in (0.1, 1.0, 7.0):
         model = linear_model.RLS(l2=l2, intercept=False)
         model.learn_one({"x": 1.0}, 1.0)
@@ -316,7 +316,7 @@ def test_bayesian_regression_is_rivers(beta):
 
     X, y = data(120, width=4)
     X = X / X.std(axis=0)
-    ours = linear_model.BayesianLinearRegression(alpha=0.5, beta=beta, intercept=False)
+    ours = linear_model.BayesianLinearRegression(prior_precision=0.5, noise_precision=beta, intercept=False)
     theirs = river.BayesianLinearRegression(alpha=0.5, beta=beta)
     # River starts the precision, too, at 1 / alpha: the covariance, which predicts, is right.
     for row, target in zip(X.tolist(), y.tolist(), strict=True):
@@ -345,7 +345,7 @@ def test_intervals_cover_what_they_say(coverage, scale):
             random = rng([seed, run])
             X = random.normal(size=(n + 5000, 5)) * [1.0, 10.0, 0.1, 1.0, 1.0]
             y = scale * (X @ [3.0, -1.0, 20.0, 0.0, 5.0] + 100.0 + random.normal(size=len(X)))
-            model = linear_model.BayesianLinearRegression(alpha=1e-4)
+            model = linear_model.BayesianLinearRegression(prior_precision=1e-4)
             model.learn_many(X[:n], y[:n])
             shares.append(covered(model, X[n:], y[n:], coverage))
         assert np.mean(shares) == pytest.approx(coverage, abs=0.02)
@@ -414,7 +414,7 @@ def test_intervals_many_are_one_and_pipelines_have_them():
 
 def test_noise_is_merged_too():
     X, y = data(300)
-    whole, first, second = halves(linear_model.BayesianLinearRegression, X, y, 120, alpha=0.3)
+    whole, first, second = halves(linear_model.BayesianLinearRegression, X, y, 120, prior_precision=0.3)
     first.merge(second)
     assert first.noise == pytest.approx(whole.noise, rel=1e-8)
     assert first.predict_interval_many(X) == pytest.approx(whole.predict_interval_many(X), rel=1e-7, abs=1e-7)
@@ -424,7 +424,7 @@ def test_quantiles_are_scipys():
     """Seen through intervals: alpha so large that the weight is 0, noise learned from n examples of ±1."""
     stats = pytest.importorskip("scipy.stats")
     for n in (2, 5, 40, 3000):
-        model = linear_model.BayesianLinearRegression(alpha=1e12, intercept=False)
+        model = linear_model.BayesianLinearRegression(prior_precision=1e12, intercept=False)
         model.learn_many(np.zeros((n, 1)), np.resize([1.0, -1.0], n))
         for coverage in (0.01, 0.5, 0.9, 0.999):
             _, upper = model.predict_interval_one({0: 0.0}, coverage)

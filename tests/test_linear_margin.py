@@ -107,7 +107,7 @@ def test_passive_aggressive_is_scikit_learns(mode):
     theirs = SGDClassifier(loss="hinge", **settings).partial_fit(X, y, classes=[0, 1])
     assert list(ours.weights.values()) == pytest.approx(theirs.coef_[0].tolist(), rel=1e-9, abs=1e-12)
     X, y = rows(datasets.load_diabetes, 400)
-    ours = linear_model.PARegressor(C=0.02, mode=mode, eps=5.0, intercept=False)
+    ours = linear_model.PARegressor(C=0.02, mode=mode, epsilon=5.0, intercept=False)
     ours.learn_many(X, y)
     theirs = SGDRegressor(loss="epsilon_insensitive", epsilon=5.0, **settings).partial_fit(X, y)
     assert list(ours.weights.values()) == pytest.approx(theirs.coef_.tolist(), rel=1e-9, abs=1e-12)
@@ -129,7 +129,7 @@ def test_alma_is_rivers_on_rows_of_length_1():
 def test_passive_aggressive_regression_is_the_papers(mode):
     # Not beside River, whose loss takes eps off the error of one sign only.
     X, y = rows(datasets.load_diabetes, 300)
-    model = linear_model.PARegressor(C=0.1, mode=mode, eps=5.0, intercept=False)
+    model = linear_model.PARegressor(C=0.1, mode=mode, epsilon=5.0, intercept=False)
     model.learn_many(X, y)
     w = np.zeros(X.shape[1])
     for x, target in zip(X, y, strict=True):

@@ -27,7 +27,7 @@ NUMBERS = [
 CLASSES = [
     (losses.Logistic(), river.losses.Log()),
     (losses.Hinge(), river.losses.Hinge()),
-    (losses.Hinge(threshold=0), river.losses.Hinge(threshold=0)),
+    (losses.Hinge(margin=0), river.losses.Hinge(threshold=0)),
     (losses.FocalStar(), river.losses.BinaryFocalLoss()),
     (losses.FocalStar(3.0, 0.5), river.losses.BinaryFocalLoss(3.0, 0.5)),
 ]
@@ -117,9 +117,9 @@ def test_probability_of_the_squared_hinges(name: str) -> None:
 
 
 def test_losses_know_what_they_are_for() -> None:
-    with pytest.raises(InvalidValue, match=r"loss must be one for classes, got losses\.Squared"):
+    with pytest.raises(InvalidValue, match=r"loss must be a classification loss, got losses\.Squared"):
         millstream.build({"name": "linear_model.LogisticRegression", "parameters": {"loss": "losses.Squared"}})
-    with pytest.raises(InvalidValue, match=r"loss must be one for numbers, got losses\.Hinge"):
+    with pytest.raises(InvalidValue, match=r"loss must be a regression loss, got losses\.Hinge"):
         millstream.build({"name": "linear_model.LinearRegression", "parameters": {"loss": "losses.Hinge"}})
     with pytest.raises(InvalidValue, match=r"losses\.Quantile: alpha must be in \(0, 1\), got 1"):
         losses.Quantile(1)

@@ -101,7 +101,7 @@ def test_values_beyond_the_bounds():
         model.learn_one({"x": 1.0, "y": 2.0}, 1.0)
     with pytest.raises(InvalidValue, match=r"'x' must be within the bounds \[0, 3\], got -0.5"):
         model.predict_one({"x": -0.5, "y": 0.0})
-    with pytest.raises(InvalidValue, match="bounds are given for 2 features, got 'z' besides"):
+    with pytest.raises(InvalidValue, match="bounds are given for 2 features, got also 'z'"):
         model.learn_one({"x": 1.0, "y": 0.5, "z": 0.0}, 1.0)
     assert model.to_bytes() == before
     clamped = model.clone(outside="clamp")
@@ -156,7 +156,7 @@ def test_optimizers_that_forget_the_beginning_are_refused(optimizer):
 
 
 def test_a_loss_for_classes_is_refused():
-    with pytest.raises(InvalidValue, match="loss must be one for numbers"):
+    with pytest.raises(InvalidValue, match="loss must be a regression loss"):
         neural_network.MLPRegressor(loss="losses.Hinge")
 
 

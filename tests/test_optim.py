@@ -189,7 +189,7 @@ def test_names_that_river_users_know() -> None:
     ("make", "message"),
     [
         (lambda: optim.SGD(0.0), r"optim\.SGD: learning_rate must be > 0 or a schedule, got 0"),
-        (lambda: optim.Momentum(rho=1.0), r"optim\.Momentum: rho must be in \[0, 1\), got 1"),
+        (lambda: optim.Momentum(momentum=1.0), r"optim\.Momentum: momentum must be in \[0, 1\), got 1"),
         (lambda: optim.Adam(beta_2=-0.1), r"optim\.Adam: beta_2 must be in \[0, 1\), got -0.1"),
         (lambda: optim.InverseScaling(power=-1), r"optim\.InverseScaling: power must be >= 0, got -1"),
     ],

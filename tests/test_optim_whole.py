@@ -248,7 +248,7 @@ def test_a_matrix_is_not_for_very_many_features(optimizer: Any) -> None:
     model = linear_model.LogisticRegression(optimizer=optimizer)
     model.learn_one({"a": 1.0}, True)
     before = model.to_bytes()
-    with pytest.raises(InvalidValue, match=r"is for up to \d+ features and nominal values, got 5001"):
+    with pytest.raises(InvalidValue, match=r"supports up to \d+ features and nominal values, got 5001"):
         model.learn_one({f"f{j}": 1.0 for j in range(5000)}, False)
     assert model.to_bytes() == before
 
@@ -380,7 +380,7 @@ def test_what_is_refused(optimizer: Any) -> None:
             make(optimizer=optimizer, l2=0.1)
         with pytest.raises(InvalidValue, match=r"averaging must be False with optim\."):
             make(optimizer=optimizer, averaging=True)
-        with pytest.raises(InvalidValue, match=r"intercept_learning_rate must be left as it is with optim\."):
+        with pytest.raises(InvalidValue, match=r"intercept_learning_rate must be left at its default with optim\."):
             make(optimizer=optimizer, intercept_learning_rate=0.5)
     with pytest.raises(InvalidValue, match=r"put multiclass\.OneVsRest around"):
         linear_model.SoftmaxRegression(optimizer=optimizer)
@@ -435,7 +435,7 @@ def test_words_stand_for_optimisers() -> None:
     assert linear_model.LogisticRegression(optimizer="adaptive").parameters["optimizer"] == optim.Adaptive()
     assert linear_model.LinearRegression(optimizer="coinbetting").parameters["optimizer"] == optim.CoinBetting()
     assert linear_model.LogisticRegression(loss="hinge").parameters["loss"] == losses.Hinge()
-    with pytest.raises(KeyError, match=r"no part named 'adaptve', did you mean 'optim\.Adaptive'"):
+    with pytest.raises(KeyError, match=r"no component named 'adaptve', did you mean 'optim\.Adaptive'"):
         linear_model.LogisticRegression(optimizer="adaptve")
     with pytest.raises(ValueError, match="optimizer must be an optimizer"):
         linear_model.LogisticRegression(optimizer="losses.Hinge")

@@ -398,7 +398,7 @@ def test_data_that_is_none_is_refused(data: Any, message: str) -> None:
 def test_models_that_cannot_predict_are_refused() -> None:
     with pytest.raises(InvalidType, match="a model is a classifier or a regressor"):
         millstream.train(preprocessing.StandardScaler(), (X, Y))
-    with pytest.raises(InvalidType, match="metric is one metric"):
+    with pytest.raises(InvalidType, match="metric must be one metric"):
         millstream.train(regression(), (X, Y), metric=["MAE", "MSE"])
 
 

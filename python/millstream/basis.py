@@ -1,13 +1,13 @@
-"""Approximation structures: functions of bounded inputs, in front of a linear learner.
+"""Basis functions of bounded inputs, for use in front of a linear learner.
 
-A basis turns inputs into the values of functions, so that a learner of weights learns a function that is not
-linear. Its region is fixed by `bounds`: the inputs are those of the first row that is learned, and what lies
-outside is refused in learning and predicting unless `outside` says otherwise. A missing or nominal input is
-refused too: put an `Imputer` or an encoder in front.
+A basis transforms inputs into the values of functions, so that a linear learner learns a nonlinear function. Its
+domain is fixed by `bounds`. The inputs are the features of the first learned row. Values outside the bounds are
+rejected in learning and predicting unless `outside` allows them. Missing and nominal inputs are rejected too: put
+an `Imputer` or an encoder in front.
 
-Directly in front of `linear_model.IRMA` the same space is spanned by orthonormal functions, so that the choice
-among bases of one space (`Polynomial`, `Legendre`, `Chebyshev`) changes nothing in what it learns. In front of any
-other learner the functions are those that their names say."""
+Directly in front of `linear_model.IRMA` the same space is spanned by orthonormal functions: the choice among bases
+of one space (`Polynomial`, `Legendre`, `Chebyshev`) does not change what it learns. In front of any other learner
+the functions are used as they are."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Bounds: TypeAlias = Pair | Sequence[Pair]
 
 
 class Basis(Native, Transformer):
-    """Functions of bounded inputs: what the bases share."""
+    """Base class of basis functions of bounded inputs."""
 
     def gram(self, inputs: int | None = None) -> NDArray[np.float64]:
-        """The integrals of the products of functions over the region, in closed form where there is one.
+        """The Gram matrix: integrals of products of functions over the domain, in closed form where there is one.
 
-        `inputs` is the number of inputs, where neither the bounds nor what was learned says it; 1 by default.
+        `inputs` is the number of inputs if neither the bounds nor learned rows determine it; 1 by default.
 
         >>> from millstream import basis
         >>> basis.Polynomial(order=1, bounds=(0, 3)).gram()
@@ -43,7 +43,7 @@ class Basis(Native, Transformer):
         return self._gram(inputs)
 
     def functions(self, *inputs: str) -> list[str]:
-        """The names of the functions of inputs with these names; their number is the length of the list.
+        """The names of the functions for inputs with these names.
 
         >>> from millstream import basis
         >>> basis.Polynomial(order=1, bounds=(0, 3)).functions("x", "y")
@@ -56,24 +56,23 @@ class Basis(Native, Transformer):
 
 
 class Polynomial(Basis):
-    """Powers of the inputs: 1, x, x^2, up to an order.
+    """Powers of the inputs: 1, x, x^2, ..., x^order.
 
-    Choose it for smooth functions of few inputs. Powers grow unlike each other: learners that follow a gradient
-    have a hard time with them, `linear_model.IRMA` and `linear_model.RLS` do not mind. An order at which sums of
-    powers lose all but four digits is refused (17 on [0, 1], 33 on [-1, 1]); `Legendre` spans the same space at
-    any order.
+    Choose it for smooth functions of few inputs. Powers differ widely in scale, which slows down gradient descent
+    but not `linear_model.IRMA` and `linear_model.RLS`. An order at which sums of powers lose all but four digits
+    is rejected (17 on [0, 1], 33 on [-1, 1]); `Legendre` spans the same space at any order.
 
     Parameters
     ----------
     order
-        The highest power of an input.
+        Highest power per input.
     bounds
-        The least and the greatest value of every input, or a pair for each input.
+        Lower and upper bound of all inputs, or a pair for each input.
     combine
-        Functions of several inputs: "tensor" for all products of one power of each, "additive" for a sum of
-        functions of one input.
+        How several inputs combine: "tensor" for all products of one power per input, "additive" for a sum of
+        one-input functions.
     outside
-        What happens to a value beyond the bounds: "refuse", "clamp" (it is moved to the bound) or "extrapolate".
+        Treatment of values beyond the bounds: "refuse", "clamp" (move them to the bound) or "extrapolate".
 
     Examples
     --------
@@ -91,7 +90,7 @@ class Polynomial(Basis):
     Traceback (most recent call last):
     ...
     millstream.errors.InvalidValue: basis.Polynomial: 'x' must be within the bounds [0, 3], got 3.5 \
-(outside="clamp" or "extrapolate" takes it)
+(outside="clamp" or "extrapolate" accepts it)
     """
 
     name = "basis.Polynomial"
@@ -101,22 +100,22 @@ class Polynomial(Basis):
 
 
 class Legendre(Basis):
-    """Legendre polynomials of the inputs, which are orthogonal on the bounds.
+    """Legendre polynomials of the inputs, orthogonal on the bounds.
 
-    Choose it over `Polynomial` for high orders and in front of learners that follow a gradient: its functions are
-    between -1 and 1 and are not alike.
+    Choose it over `Polynomial` for high orders and in front of learners that follow a gradient: its functions lie
+    between -1 and 1 and are orthogonal.
 
     Parameters
     ----------
     order
-        The highest order in an input.
+        Highest polynomial order per input.
     bounds
-        The least and the greatest value of every input, or a pair for each input.
+        Lower and upper bound of all inputs, or a pair for each input.
     combine
-        Functions of several inputs: "tensor" for all products of one function of each, "additive" for a sum of
-        functions of one input.
+        How several inputs combine: "tensor" for all products of one function per input, "additive" for a sum of
+        one-input functions.
     outside
-        What happens to a value beyond the bounds: "refuse", "clamp" (it is moved to the bound) or "extrapolate".
+        Treatment of values beyond the bounds: "refuse", "clamp" (move them to the bound) or "extrapolate".
 
     Examples
     --------
@@ -132,7 +131,7 @@ class Legendre(Basis):
 
 
 class Chebyshev(Basis):
-    """Chebyshev polynomials of the inputs, which swing between -1 and 1 on the bounds.
+    """Chebyshev polynomials of the inputs, between -1 and 1 on the bounds.
 
     Choose it where the largest error matters, in front of learners that follow a gradient. In front of
     `linear_model.IRMA` it is the same as `Legendre`.
@@ -140,14 +139,14 @@ class Chebyshev(Basis):
     Parameters
     ----------
     order
-        The highest order in an input.
+        Highest polynomial order per input.
     bounds
-        The least and the greatest value of every input, or a pair for each input.
+        Lower and upper bound of all inputs, or a pair for each input.
     combine
-        Functions of several inputs: "tensor" for all products of one function of each, "additive" for a sum of
-        functions of one input.
+        How several inputs combine: "tensor" for all products of one function per input, "additive" for a sum of
+        one-input functions.
     outside
-        What happens to a value beyond the bounds: "refuse", "clamp" (it is moved to the bound) or "extrapolate".
+        Treatment of values beyond the bounds: "refuse", "clamp" (move them to the bound) or "extrapolate".
 
     Examples
     --------
@@ -163,23 +162,23 @@ class Chebyshev(Basis):
 
 
 class Fourier(Basis):
-    """Sines and cosines of the inputs, of which the bounds are one period.
+    """Sines and cosines of the inputs; the bounds are one period.
 
-    Choose it for what repeats itself: the hour of the day, the day of the year, an angle. A function that does not
-    meet itself at the bounds is learned badly there.
+    Choose it for periodic inputs: the hour of the day, the day of the year, an angle. A function that is not
+    periodic is approximated poorly near the bounds.
 
     Parameters
     ----------
     order
-        How many waves of the shortest fit between the bounds.
+        Highest frequency, in periods between the bounds.
     bounds
-        The beginning and the end of a period of every input, or a pair for each input.
+        Start and end of the period of all inputs, or a pair for each input.
     combine
-        Functions of several inputs: "tensor" for all products of one function of each, "additive" for a sum of
-        functions of one input.
+        How several inputs combine: "tensor" for all products of one function per input, "additive" for a sum of
+        one-input functions.
     outside
-        What happens to a value beyond the bounds: "refuse", "clamp" (it is moved to the bound) or "extrapolate",
-        which here goes on with the next period.
+        Treatment of values beyond the bounds: "refuse", "clamp" (move them to the bound) or "extrapolate",
+        which continues with the next period.
 
     Examples
     --------
@@ -196,27 +195,27 @@ class Fourier(Basis):
 
 
 class GaussianRBF(Basis):
-    """Bell curves around centres on a grid, or around centres that are given.
+    """Gaussian bumps around the points of a grid, or around given centres.
 
-    Choose it for smooth functions that are not the same kind everywhere: an example moves the function near it
-    only. Widths so large that the curves cannot be told apart are refused, as are centres that coincide.
+    Choose it for smooth functions whose behaviour varies over the domain: an example changes the function only
+    near it. Widths so large that the bumps are numerically dependent are rejected, as are coinciding centres.
 
     Parameters
     ----------
     bounds
-        The least and the greatest value of every input, or a pair for each input.
+        Lower and upper bound of all inputs, or a pair for each input.
     count
-        How many centres an input has on its grid, the bounds among them.
+        Number of grid centres per input, bounds included.
     width
-        The standard deviation of a bell curve. Without, the distance of centres; of given centres, the side of the
-        cell that each has to itself.
+        Standard deviation of a bump. None for the distance between grid centres; for given centres, the side of
+        the cell that each has to itself.
     centres
-        The centres, in place of a grid: numbers for one input, or points as lists of numbers.
+        Centres to use instead of a grid: numbers for one input, or points as lists of numbers.
     combine
-        Functions of several inputs on a grid: "tensor" for all products of one function of each, "additive" for a
-        constant and a sum of functions of one input.
+        How several inputs combine on a grid: "tensor" for all products of one function per input, "additive" for a
+        constant and a sum of one-input functions.
     outside
-        What happens to a value beyond the bounds: "refuse", "clamp" (it is moved to the bound) or "extrapolate".
+        Treatment of values beyond the bounds: "refuse", "clamp" (move them to the bound) or "extrapolate".
 
     Examples
     --------
@@ -245,24 +244,24 @@ class GaussianRBF(Basis):
 
 
 class BSpline(Basis):
-    """B-splines: piecewise polynomials that join smoothly and are local.
+    """B-splines: smooth, local piecewise polynomials.
 
-    Choose it for smooth functions of unequal detail, with many functions to an input. They add up to 1 everywhere.
+    Choose it for smooth functions with local detail, with many functions per input. They sum to 1 everywhere.
 
     Parameters
     ----------
     bounds
-        The least and the greatest value of every input, or a pair for each input.
+        Lower and upper bound of all inputs, or a pair for each input.
     intervals
-        How many pieces the bounds are divided into; an input has `intervals + degree` functions.
+        Number of equal intervals between the bounds; an input has `intervals + degree` functions.
     degree
-        The degree of the pieces: 0 for steps, 1 for straight lines, 3 for a continuous curvature.
+        Polynomial degree of the pieces: 0 for steps, 1 for straight lines, 3 for continuous second derivatives.
     combine
-        Functions of several inputs: "tensor" for all products of one function of each, "additive" for a constant
-        and a sum of functions of one input.
+        How several inputs combine: "tensor" for all products of one function per input, "additive" for a constant
+        and a sum of one-input functions.
     outside
-        What happens to a value beyond the bounds: "refuse", "clamp" (it is moved to the bound) or "extrapolate"
-        (the outermost pieces go on).
+        Treatment of values beyond the bounds: "refuse", "clamp" (move them to the bound) or "extrapolate"
+        (continue the outermost pieces).
 
     Examples
     --------
@@ -289,23 +288,23 @@ class BSpline(Basis):
 
 
 class Grid(Basis):
-    """A lookup table on a grid of the inputs, with straight lines between its points.
+    """Lookup table on a grid of the inputs, with linear interpolation between its points.
 
-    Choose it where the learned function should be readable: a weight is the value of the function at a point.
-    Between points it is multilinear.
+    Choose it for an interpretable function: a weight is the value of the function at a grid point. Between points
+    the function is multilinear.
 
     Parameters
     ----------
     bounds
-        The least and the greatest value of every input, or a pair for each input.
+        Lower and upper bound of all inputs, or a pair for each input.
     count
-        How many points an input has, the bounds among them.
+        Number of grid points per input, bounds included.
     combine
-        Functions of several inputs: "tensor" for a table of all points, "additive" for a constant and a sum of
-        tables of one input.
+        How several inputs combine: "tensor" for a table of all points, "additive" for a constant and a sum of
+        one-input tables.
     outside
-        What happens to a value beyond the bounds: "refuse", "clamp" (it is moved to the bound) or "extrapolate"
-        (the outermost lines go on).
+        Treatment of values beyond the bounds: "refuse", "clamp" (move them to the bound) or "extrapolate"
+        (continue the outermost lines).
 
     Examples
     --------

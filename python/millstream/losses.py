@@ -1,7 +1,8 @@
-"""Losses that linear learners follow downhill.
+"""Loss functions of linear, kernel and network learners.
 
-A loss is a function of a target `y` and a score `z`. `value` gives it and `slope` its derivative by `z`, for
-numbers or arrays. Losses for classes take targets `True` and `False`, or 1 and 0, or 1 and -1.
+A loss is a function of a target `y` and a score `z`. `value` returns the loss and `slope` its derivative with
+respect to `z`, for numbers or arrays. Classification losses accept targets `True` and `False`, 1 and 0, or 1 and
+-1.
 
 >>> from millstream import losses
 >>> losses.Huber(epsilon=0.5).value(1.0, [1.25, 3.0])
@@ -38,14 +39,14 @@ __all__ = [
 
 
 class Loss(Config):
-    """A loss of a target and a score."""
+    """Base class of losses."""
 
     def value(self, y: Any, z: Any) -> Any:
         """The loss of score `z` for target `y`."""
         return self._at(y, z, slope=False)
 
     def slope(self, y: Any, z: Any) -> Any:
-        """The derivative of the loss by the score."""
+        """The derivative of the loss with respect to the score."""
         return self._at(y, z, slope=True)
 
     def _at(self, y: Any, z: Any, *, slope: bool) -> Any:
@@ -61,10 +62,10 @@ class Loss(Config):
 
 
 class Squared(Loss):
-    """The squared error `(z - y)²`, whose minimiser is the mean.
+    """Squared error `(z - y)²`; its minimiser is the mean.
 
-    There is no factor of one half before it, as in River and Vowpal Wabbit: its slope is `2 (z - y)`. In
-    scikit-learn the slope is half of that, so a learning rate from there is to be halved here.
+    There is no factor of one half, as in River and Vowpal Wabbit: the slope is `2 (z - y)`. In scikit-learn it is
+    half of that, so halve a learning rate taken from there.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Squared(Loss):
 
 
 class Absolute(Loss):
-    """The absolute error `|z - y|`, whose minimiser is the median.
+    """Absolute error `|z - y|`; its minimiser is the median.
 
     Examples
     --------
@@ -96,14 +97,14 @@ class Absolute(Loss):
 
 
 class Huber(Loss):
-    """Squared for small errors, absolute for large ones: `r²/2`, from epsilon on `epsilon (|r| - epsilon/2)`.
+    """Huber loss: `r²/2` for errors up to epsilon, `epsilon (|r| - epsilon/2)` above.
 
-    Choose it where some targets are far off.
+    Choose it for targets with outliers.
 
     Parameters
     ----------
     epsilon
-        The error at which it turns from squared to absolute.
+        Error at which the loss changes from squared to absolute.
 
     Examples
     --------
@@ -123,19 +124,20 @@ class Huber(Loss):
 
 
 class Quantile(Loss):
-    """The pinball loss, whose minimiser is the `alpha`-quantile.
+    """Pinball loss; its minimiser is the `q`-quantile.
 
-    It is `alpha (y - z)` below the target and `(1 - alpha) (z - y)` above it. Two of them make an interval.
+    It is `q (y - z)` below the target and `(1 - q) (z - y)` above it. Two models, for a low and a high quantile,
+    give a prediction interval.
 
     Parameters
     ----------
-    alpha
-        The share of targets that should lie below the prediction.
+    q
+        Quantile to predict: the fraction of targets below the prediction.
 
     Examples
     --------
     >>> from millstream import losses
-    >>> losses.Quantile(alpha=0.75).value([1.0, 0.0], [0.0, 1.0])
+    >>> losses.Quantile(q=0.75).value([1.0, 0.0], [0.0, 1.0])
     array([0.75, 0.25])
 
     References
@@ -146,16 +148,16 @@ class Quantile(Loss):
     name = "losses.Quantile"
 
     @forwarded
-    def __init__(self, alpha: float = 0.5) -> None: ...
+    def __init__(self, q: float = 0.5) -> None: ...
 
 
 class EpsilonInsensitive(Loss):
-    """The absolute error beyond a margin, `max(0, |z - y| - epsilon)`, as in support vector regression.
+    """Absolute error beyond a margin, `max(0, |z - y| - epsilon)`, as in support vector regression.
 
     Parameters
     ----------
     epsilon
-        Errors up to this cost nothing.
+        Errors up to this have no loss.
 
     Examples
     --------
@@ -176,7 +178,7 @@ class EpsilonInsensitive(Loss):
 
 
 class Poisson(Loss):
-    """For counts: `exp(z) - y z`. The score is the log of the mean, and `exp(z)` is predicted.
+    """Poisson loss for counts: `exp(z) - y z`. The score is the log of the mean; the prediction is `exp(z)`.
 
     Targets must not be negative.
 
@@ -194,7 +196,7 @@ class Poisson(Loss):
 
 
 class Logistic(Loss):
-    """The logistic loss `ln(1 + exp(-y z))`, whose minimiser is the log odds.
+    """Logistic loss `ln(1 + exp(-y z))`; its minimiser is the log-odds.
 
     Examples
     --------
@@ -210,33 +212,35 @@ class Logistic(Loss):
 
 
 class Hinge(Loss):
-    """The hinge `max(0, threshold - y z)` of support vector machines, or the perceptron's with threshold 0.
+    """Hinge loss `max(0, margin - y z)` of support vector machines; with margin 0, of the perceptron.
 
-    It says which side an example lies on, and nothing of probabilities; `predict_proba_one` then gives the
-    logistic function of the score, which has the right order but is not calibrated.
+    The hinge loss does not estimate probabilities: `predict_proba_one` returns the logistic function of the score,
+    which ranks examples but is not calibrated.
 
     Parameters
     ----------
-    threshold
-        The margin from which an example costs nothing.
+    margin
+        Margin above which the loss is 0.
 
     Examples
     --------
     >>> from millstream import losses
     >>> losses.Hinge().value(True, [-1.0, 0.25, 2.0])
     array([2.  , 0.75, 0.  ])
+    >>> losses.Hinge(margin=0.0).value(True, [-1.0, 0.25, 2.0])
+    array([1., 0., 0.])
     """
 
     name = "losses.Hinge"
 
     @forwarded
-    def __init__(self, threshold: float = 1.0) -> None: ...
+    def __init__(self, margin: float = 1.0) -> None: ...
 
 
 class SquaredHinge(Loss):
-    """The squared hinge `max(0, 1 - y z)²`.
+    """Squared hinge loss `max(0, 1 - y z)²`.
 
-    Its minimiser is `2 P(y) - 1`, so the probability that is given is `(z + 1) / 2`, cut off at 0 and 1.
+    Its minimiser is `2 P(y) - 1`, so the predicted probability is `(z + 1) / 2`, clipped to [0, 1].
 
     Examples
     --------
@@ -252,10 +256,10 @@ class SquaredHinge(Loss):
 
 
 class ModifiedHuber(Loss):
-    """The squared hinge made linear for gross errors: `-4 y z` where `y z < -1`.
+    """Squared hinge loss, linear for large errors: `-4 y z` where `y z < -1`.
 
-    Choose it for labels with some plain errors. The probability that is given is `(z + 1) / 2`, cut off at 0
-    and 1, as in scikit-learn.
+    Choose it for labels with outliers. The predicted probability is `(z + 1) / 2`, clipped to [0, 1], as in
+    scikit-learn.
 
     Examples
     --------
@@ -275,20 +279,20 @@ class ModifiedHuber(Loss):
 
 
 class Focal(Loss):
-    """The logistic loss with less weight on examples that are already right: `-(1 - p)^gamma ln p`.
+    """Logistic loss with less weight on well-classified examples: `-(1 - p)^focusing ln p`.
 
-    `p` is the probability of the truth. Choose it where one class is rare and the other is mostly easy. The
-    probabilities that come of it are drawn towards one half.
+    `p` is the predicted probability of the true class. Choose it where one class is rare and the other mostly
+    easy. Predicted probabilities are biased towards one half.
 
     Parameters
     ----------
-    gamma
-        How much less they weigh; 0 is the logistic loss.
+    focusing
+        How strongly well-classified examples are down-weighted; 0 gives the logistic loss. The paper's gamma.
 
     Examples
     --------
     >>> from millstream import losses
-    >>> round(losses.Focal(gamma=2.0).value(True, 0.0), 4)
+    >>> round(losses.Focal(focusing=2.0).value(True, 0.0), 4)
     0.1733
 
     References
@@ -300,20 +304,20 @@ class Focal(Loss):
     name = "losses.Focal"
 
     @forwarded
-    def __init__(self, gamma: float = 2.0) -> None: ...
+    def __init__(self, focusing: float = 2.0) -> None: ...
 
 
 class FocalStar(Loss):
-    """The focal loss in the simpler form of its paper's appendix: `-ln sigmoid(gamma y z + beta) / gamma`.
+    """Focal loss in the simplified form of the paper's appendix: `-ln sigmoid(steepness y z + shift) / steepness`.
 
     This is River's `BinaryFocalLoss`.
 
     Parameters
     ----------
-    gamma
-        How steep it is.
-    beta
-        How far it is shifted.
+    steepness
+        Steepness of the loss. The paper's gamma.
+    shift
+        Shift of the margin. The paper's beta.
 
     Examples
     --------
@@ -330,7 +334,7 @@ class FocalStar(Loss):
     name = "losses.FocalStar"
 
     @forwarded
-    def __init__(self, gamma: float = 2.0, beta: float = 1.0) -> None: ...
+    def __init__(self, steepness: float = 2.0, shift: float = 1.0) -> None: ...
 
 
 #: River's names for the same.

@@ -1,4 +1,4 @@
-"""Bayes with features taken as independent given the class."""
+"""Naive Bayes: features are assumed independent given the class."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ __all__ = ["GaussianNB"]
 
 
 class GaussianNB(Native, Classifier):
-    """Naive Bayes with a normal density for each number and smoothed counts of nominal values.
+    """Naive Bayes with Gaussian densities for numbers and smoothed frequencies for nominal values.
 
-    Choose it as a first model of any stream: it has nothing to tune, needs no scaling, learns from few
-    examples, takes numbers, text and missing values as they come, and is fast. It is at its best where
-    features are nearly independent within a class; where they repeat each other its probabilities are too
-    sure.
+    A good first model for any stream: it needs no tuning and no scaling, learns from few examples, accepts
+    numbers, strings and missing values, and is fast. It works best where features are nearly independent within a
+    class; with redundant features its probabilities are overconfident.
 
-    A number has the mean and variance of its class, a nominal value the frequency
-    `(count + alpha) / (total + alpha * distinct values)`. Missing values, and nominal values that were never
-    learned, are left out. New classes and new features may come at any time.
+    A number has the mean and variance of its class, a nominal value the frequency `(count + alpha) / (total +
+    alpha * distinct values)`. Missing values and unknown nominal values are ignored. New classes and new features
+    may appear at any time.
 
-    A feature that was constant within a class has density 1 at its value and is impossible elsewhere; so is
-    a number in a class that never showed one. A class with an impossible value has probability 0 as long as
-    another class has none. If all have some, the classes with the fewest compete by the other features.
+    A feature that is constant within a class has density 1 at its value and is impossible elsewhere. A number is
+    also impossible in a class in which the feature was never a number. A class with an impossible value has
+    probability 0 as long as another class has none. If every class has some, the classes with the fewest are
+    compared by the other features.
 
     Parameters
     ----------
     alpha
-        What is added to the count of each nominal value.
+        Additive smoothing: added to the count of each nominal value.
     ddof
-        Variances are divided by `n - ddof`: 0 as in River and scikit-learn, 1 as in MOA.
+        Delta degrees of freedom: variances are divided by `n - ddof`. 0 as in River and scikit-learn, 1 as in MOA.
 
     Notes
     -----
-    River adds 1e-9 to each density, which bounds how much one feature can say; scikit-learn adds a share of
-    the largest variance to all variances. Here nothing is added: a far value counts as its density says, in
-    logarithms that do not underflow.
+    River adds 1e-9 to each density, which bounds the influence of a single feature; scikit-learn adds a fraction
+    of the largest variance to all variances. Here nothing is added: densities are used as they are, in logarithms
+    that do not underflow.
 
-    The zeros of sparse rows count as zeros. From 513 columns on they are not written out: an example costs what
-    its class has ever shown, some 10,000s of steps for a text. For long streams of hashed words choose
-    `linear_model.LogisticRegression`, where an example costs what it holds.
+    The zeros of sparse rows count as zeros. From 513 columns on they are not stored: the cost of an example is
+    proportional to the number of columns that were ever nonzero in its class, tens of thousands for text. For long
+    streams of hashed words use `linear_model.LogisticRegression`, whose cost depends only on the words of the
+    example.
 
     Examples
     --------

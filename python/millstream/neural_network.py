@@ -1,7 +1,7 @@
-"""Small neural networks: functions whose parameters do not enter linearly.
+"""Small neural networks.
 
-Both learners have the same network, one hidden layer of tanh units with a linear output, and begin with the same
-weights for the same `seed`: the network says 0 until it has learned. They differ in how an example changes it.
+Both learners have the same network, one hidden layer of tanh units with a linear output, and the same initial
+weights for the same `seed`; an untrained network predicts 0. They differ in how an example updates it.
 """
 
 from __future__ import annotations
@@ -17,52 +17,51 @@ __all__ = ["IRMARegressor", "MLPRegressor"]
 
 
 class IRMARegressor(Native, Regressor):
-    """A small network that changes its function over a region as little as each example allows.
+    """Small network; each example changes its function as little as possible over a region.
 
     The incremental risk functional of IRMA, for a network: each step minimises the squared error of the example
     plus `stiffness` times the mean squared change of the network's function over the region, measured at fixed
-    quasi-random points. The network is linearised and the system of the linear problem solved (Gauss and
-    Newton); a step is taken only if the functional falls, so the error of the example that is learned never
-    rises.
+    quasi-random points. The network is linearised and the linear problem solved (Gauss-Newton). A step is accepted
+    only if the functional decreases, so the error of the learned example never increases.
 
-    Choose it where examples are dear and few, the inputs are bounded, and a millisecond for each is no matter:
-    control, calibration, experiments. On three streams (one, two and five inputs) it is four to thirty times
-    nearer to the truth after 2,000 examples than `MLPRegressor` with the best of SGD and Adam at two rates each.
-    But a step costs some hundred times as much: where examples are cheap, or may be learned over and over,
-    `MLPRegressor` in the same CPU time is as near with one input and two to four times nearer with more.
-    docs/notes/irma.md has the figures.
+    Choose it where examples are expensive and few, the inputs are bounded, and a millisecond per example is
+    acceptable: control, calibration, experiments. On three streams (one, two and five inputs) its error after
+    2,000 examples is a quarter to a thirtieth of that of `MLPRegressor` with the best of SGD and Adam at two
+    learning rates each. But a step costs about a hundred times as much: where examples are cheap, or can be
+    learned repeatedly, `MLPRegressor` in the same CPU time is as accurate with one input and two to four times as
+    accurate with more. docs/notes/irma.md has the figures.
 
-    Time grows with the square of the number of parameters, 1 + hidden_units × (2 + features), times `samples`,
-    and with its cube. Targets should be of the order of 1, because `damping` is relative to them. A missing
-    number stands in the middle of its bounds; a nominal feature has a weight for each value and unit, and its
-    values count alike in the region. Sample weights multiply the error of the example.
+    The cost of a step grows with `samples` times the square of the number of parameters, 1 + hidden_units × (2 +
+    features), and with its cube. Targets should be of the order of 1, because `damping` is relative to them. A
+    missing number is replaced by the centre of its bounds. A nominal feature has one weight per value and unit,
+    and its values have equal weight in the region. Sample weights multiply the error of the example.
 
     Parameters
     ----------
     bounds
-        The least and the greatest value of every input, or a pair for each.
+        Lower and upper bound of all inputs, or a pair for each input.
     hidden_units
-        How many tanh units the hidden layer has.
+        Number of tanh units in the hidden layer.
     stiffness
-        What a change of the function costs at the first example. It multiplies the mean change over the region,
-        not the integral as in `linear_model.IRMA`, so that it does not depend on the units of inputs.
+        Cost of changing the function at the first example. It multiplies the mean change over the region, not the
+        integral as in `linear_model.IRMA`, and so does not depend on the units of the inputs.
     growth
-        The factor by which the stiffness grows with each example; 1 keeps it.
+        Growth factor of the stiffness per example; 1 keeps it constant.
     schedule
-        Whether each example multiplies the stiffness by `growth`, or adds what the first one would: "geometric" or
-        "linear".
+        "geometric" multiplies the stiffness by `growth` with each example, "linear" adds
+        `stiffness * (growth - 1)`.
     cap
-        The stiffness grows up to this and stays. The higher it is, the less noise is followed, and the less drift.
+        Maximum stiffness. Higher values give more robustness to noise and slower adaptation to drift.
     damping
-        What a change of the parameters costs, relative to one of the function.
+        Cost of changing the parameters, relative to changing the function.
     samples
-        How many points of the region the change of the function is measured at; better more than parameters.
+        Number of points of the region at which the change is measured; should exceed the number of parameters.
     inner_steps
-        How many times the network is linearised for one example, at most.
+        Maximum number of linearisations per example.
     outside
-        What happens to a value beyond the bounds: "refuse", "clamp" or "extrapolate".
+        Treatment of values beyond the bounds: "refuse", "clamp" or "extrapolate".
     seed
-        The seed of the weights to begin with, and of the points.
+        Random seed of the initial weights and of the points.
 
     Examples
     --------
@@ -103,26 +102,26 @@ class IRMARegressor(Native, Regressor):
 
 
 class MLPRegressor(Native, Regressor):
-    """A network with one hidden layer of tanh units, by stochastic gradient descent.
+    """Neural network with one hidden layer of tanh units, by stochastic gradient descent.
 
-    Choose it where a linear model is too stiff and examples are many: a step takes about a microsecond. Features
-    should be scaled (`preprocessing.StandardScaler` before it), and the target of the order of 1. A missing
-    value weighs nothing; a nominal feature has a weight for each value and unit. With few examples and bounded
-    inputs, `IRMARegressor` learns more from each.
+    Choose it where a linear model is not flexible enough and examples are plentiful: a step takes about a
+    microsecond. Scale the features (with `preprocessing.StandardScaler`), and the target to the order of 1. A
+    missing value contributes nothing; a nominal feature has one weight per value and unit. With few examples and
+    bounded inputs, `IRMARegressor` learns more from each.
 
     Parameters
     ----------
     hidden_units
-        How many tanh units the hidden layer has.
+        Number of tanh units in the hidden layer.
     optimizer
-        How the weights follow the gradient. `optim.FTRLProximal` cannot: it makes weights of its memory alone, and
-        would forget those that the hidden layer begins with.
+        Optimiser of the weights. `optim.FTRLProximal` is not supported: it computes weights from its own state
+        only and would lose the initial weights of the hidden layer.
     loss
-        The loss that is followed downhill; one for numbers.
+        Loss to minimise: a regression loss.
     clip_gradient
-        The largest slope of the loss that is followed.
+        Maximum absolute gradient of the loss; larger ones are clipped.
     seed
-        The seed of the weights to begin with.
+        Random seed of the initial weights.
 
     Examples
     --------

@@ -1,17 +1,16 @@
-"""Optimisers and learning rates, the parts that linear learners are built from.
+"""Optimisers and learning rate schedules of linear learners.
 
-A weight takes a step when its feature is present and not 0, so that a step costs what the example holds, and a
-dense row and the same row written sparsely give the same weights. For optimisers with a memory (momentum, Adam)
-this is their lazy form: River's and scikit-learn's results are the same where no feature is 0. Defaults are
-River's.
+A weight is updated when its feature is present and not 0. The cost of a step therefore depends on the features
+present in the example, and a dense row and its sparse form give the same weights. For optimisers with memory
+(momentum, Adam) this is the lazy form: results equal those of River and scikit-learn where no feature is 0.
+Defaults are River's.
 
-Some optimisers look at the whole example: `Adaptive`, `CoinBetting`, `OnlineNewtonStep` and `AdaGrad(full=True)`.
-They are for `linear_model.LinearRegression` and `linear_model.LogisticRegression`, and step the constant term as
-they do the other weights; `l1`, `l2`, `averaging` and `intercept_learning_rate` of the learner are refused with
-them. For several classes put `multiclass.OneVsRest` around the learner.
+Full-vector optimisers use all features of an example at once: `Adaptive`, `CoinBetting`, `OnlineNewtonStep` and
+`AdaGrad(full=True)`. They work with `linear_model.LinearRegression` and `linear_model.LogisticRegression` and
+update the intercept like any other weight. The parameters `l1`, `l2`, `averaging` and `intercept_learning_rate` of
+the learner cannot be used with them. For several classes, wrap the learner in `multiclass.OneVsRest`.
 
-A learner also takes an optimiser by its name in lower case: `optimizer="adaptive"` is
-`optimizer=optim.Adaptive()`.
+A learner also accepts an optimiser by its lower-case name: `optimizer="adaptive"` is `optimizer=optim.Adaptive()`.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ __all__ = [
 
 
 class Schedule(Config):
-    """A learning rate over time."""
+    """Base class of learning rate schedules."""
 
 
 class Optimizer(Config):
-    """How weights follow a gradient."""
+    """Base class of optimisers."""
 
     aliases = {"lr": "learning_rate", "eps": "epsilon"}
 
@@ -58,7 +57,7 @@ class Constant(Schedule):
     Parameters
     ----------
     learning_rate
-        The rate.
+        Learning rate.
 
     Examples
     --------
@@ -77,12 +76,12 @@ class Constant(Schedule):
 
 
 class InverseSquareRoot(Schedule):
-    """A learning rate that falls as `learning_rate / sqrt(t)`, as the regret bound of gradient descent asks.
+    """A learning rate that falls as `learning_rate / sqrt(t)`, as in the regret bound of gradient descent.
 
     Parameters
     ----------
     learning_rate
-        The rate at the first step.
+        Learning rate at the first step.
 
     Examples
     --------
@@ -110,9 +109,9 @@ class InverseScaling(Schedule):
     Parameters
     ----------
     learning_rate
-        The rate at the first step.
+        Learning rate at the first step.
     power
-        How fast it falls.
+        Exponent of the decay.
 
     Examples
     --------
@@ -131,19 +130,19 @@ class InverseScaling(Schedule):
 
 
 class Optimal(Schedule):
-    """Bottou's rate `1 / (alpha (t0 + t - 1))`, for a problem with an l2 penalty of `alpha`.
+    """Bottou's learning rate `1 / (l2 (t0 + t - 1))`, for a problem with an L2 penalty.
 
     `t0` is chosen so that the first steps are as large as typical weights, as in scikit-learn.
 
     Parameters
     ----------
-    alpha
-        The strength of the l2 penalty that the rate is meant for; give the learner the same as its `l2`.
+    l2
+        L2 penalty of the problem; set the learner's `l2` to the same value. (`alpha` in River and scikit-learn.)
 
     Examples
     --------
     >>> from millstream import linear_model, optim
-    >>> model = linear_model.LogisticRegression(optimizer=optim.SGD(optim.Optimal(alpha=0.01)), l2=0.01)
+    >>> model = linear_model.LogisticRegression(optimizer=optim.SGD(optim.Optimal(l2=0.01)), l2=0.01)
     >>> for x, y in [({"x": 1.0}, True), ({"x": -1.0}, False)]:
     ...     model.learn_one(x, y)
     >>> round(model.weights["x"], 4)
@@ -157,18 +156,18 @@ class Optimal(Schedule):
     name = "optim.Optimal"
 
     @forwarded
-    def __init__(self, alpha: float = 0.0001) -> None: ...
+    def __init__(self, l2: float = 0.0001) -> None: ...
 
 
 class SGD(Optimizer):
     """Stochastic gradient descent: `w ← w - learning_rate · g`.
 
-    Choose it first: it is the fastest, and with scaled features often as good as any.
+    A good first choice: it is the fastest optimiser and, with scaled features, often as good as any.
 
     Parameters
     ----------
     learning_rate
-        The size of a step: a number, or a schedule.
+        Learning rate: a number, or a schedule.
 
     Examples
     --------
@@ -188,14 +187,14 @@ class SGD(Optimizer):
 
 
 class Momentum(Optimizer):
-    """Gradient descent with a velocity that outlives the step: `v ← rho v + learning_rate · g`, `w ← w - v`.
+    """Stochastic gradient descent with momentum: `v ← momentum v + learning_rate · g`, `w ← w - v`.
 
     Parameters
     ----------
     learning_rate
-        The size of a step: a number, or a schedule.
-    rho
-        The share of the last step that goes on.
+        Learning rate: a number, or a schedule.
+    momentum
+        Fraction of the previous step that is kept.
 
     Examples
     --------
@@ -214,18 +213,18 @@ class Momentum(Optimizer):
     name = "optim.Momentum"
 
     @forwarded
-    def __init__(self, learning_rate: float | Schedule = 0.1, rho: float = 0.9) -> None: ...
+    def __init__(self, learning_rate: float | Schedule = 0.1, momentum: float = 0.9) -> None: ...
 
 
 class Nesterov(Optimizer):
-    """Momentum with the gradient taken where the velocity leads, at `w - rho v`. River's `NesterovMomentum`.
+    """Nesterov momentum: the gradient is taken at `w - momentum v`. River's `NesterovMomentum`.
 
     Parameters
     ----------
     learning_rate
-        The size of a step: a number, or a schedule.
-    rho
-        The share of the last step that goes on.
+        Learning rate: a number, or a schedule.
+    momentum
+        Fraction of the previous step that is kept.
 
     Examples
     --------
@@ -246,26 +245,26 @@ class Nesterov(Optimizer):
     name = "optim.Nesterov"
 
     @forwarded
-    def __init__(self, learning_rate: float | Schedule = 0.1, rho: float = 0.9) -> None: ...
+    def __init__(self, learning_rate: float | Schedule = 0.1, momentum: float = 0.9) -> None: ...
 
 
 class AdaGrad(Optimizer):
-    """A rate for each weight that falls with the sum of squares of its gradients.
+    """One learning rate per weight that falls with the sum of its squared gradients.
 
-    Choose it where features differ in scale or are rare: each finds its own rate, which only falls. With `full`
-    the rate is a matrix, the inverse root of the sum of the outer products of gradients, which also knows how
-    features go together; a step then costs about 2 d³ operations for d features (10 features: some microseconds;
-    100: a millisecond), and there may be up to 512 features and nominal values. The root is not computed anew at
-    each step: eigenvalues and eigenvectors are kept, and each gradient changes them by a matrix of rank one.
+    Choose it for features of different scales and for rare features: each weight has its own decreasing learning
+    rate. With `full=True` the rate is a matrix, the inverse square root of the sum of the outer products of
+    gradients, which accounts for correlated features. A step then costs about 2 d³ operations for d features (10
+    features: a few microseconds; 100: a millisecond), and up to 512 features and nominal values are supported. The
+    root is not recomputed at each step: eigenvalues and eigenvectors receive a rank-one update.
 
     Parameters
     ----------
     learning_rate
-        The size of a step: a number, or a schedule.
+        Learning rate: a number, or a schedule.
     epsilon
-        Added to the sum, to keep the division from being by 0.
+        Constant added to the sum to avoid division by 0.
     full
-        Whether to take the root of the whole matrix of products of gradients, and not of its diagonal.
+        Whether to use the full matrix of products of gradients instead of its diagonal.
 
     Examples
     --------
@@ -296,16 +295,16 @@ class AdaGrad(Optimizer):
 
 
 class AdaDelta(Optimizer):
-    """Steps as large as recent steps, in units of recent gradients; there is no learning rate to choose.
+    """Steps scaled by running means of squared steps and squared gradients; there is no learning rate.
 
-    It starts slowly.
+    The first steps are small.
 
     Parameters
     ----------
     rho
-        The share of the past in the running means of squares.
+        Decay of the running means of squares.
     epsilon
-        Added to the means, to keep the division from being by 0.
+        Constant added to the means to avoid division by 0.
 
     Examples
     --------
@@ -328,18 +327,18 @@ class AdaDelta(Optimizer):
 
 
 class RMSProp(Optimizer):
-    """A rate for each weight by the running mean of its squared gradients.
+    """One learning rate per weight by the running mean of its squared gradients.
 
-    Like AdaGrad, but it forgets: choose it where the world changes.
+    Like AdaGrad with forgetting: choose it for streams with drift.
 
     Parameters
     ----------
     learning_rate
-        The size of a step: a number, or a schedule.
+        Learning rate: a number, or a schedule.
     rho
-        The share of the past in the running mean of squares.
+        Decay of the running mean of squared gradients.
     epsilon
-        Added to the mean, to keep the division from being by 0.
+        Constant added to the mean to avoid division by 0.
 
     Examples
     --------
@@ -362,18 +361,18 @@ class RMSProp(Optimizer):
 
 
 class Adam(Optimizer):
-    """Running means of gradients and of their squares, corrected for the zeros that they began with.
+    """Running means of gradients and of their squares, with bias correction.
 
     Parameters
     ----------
     learning_rate
-        The size of a step: a number, or a schedule.
+        Learning rate: a number, or a schedule.
     beta_1
-        The share of the past in the running mean of gradients.
+        Decay of the running mean of gradients.
     beta_2
-        The share of the past in the running mean of squares.
+        Decay of the running mean of squared gradients.
     epsilon
-        Added to the root of the mean, to keep the division from being by 0.
+        Constant added to the root of the mean to avoid division by 0.
 
     Examples
     --------
@@ -402,22 +401,22 @@ class Adam(Optimizer):
 
 
 class FTRLProximal(Optimizer):
-    """Follow the proximally regularised leader, for sparse weights of very many features.
+    """Follow the regularised leader (FTRL-Proximal), for sparse weights of very many features.
 
-    It takes its penalties itself; `l1` and `l2` of the learner must be 0. With `l1` above 0 most weights are
-    exactly 0. This is algorithm 1 of the paper: predictions use all that was learned. River's version makes a
-    weight of what was known one step before, and does not set it back to 0, so its figures differ.
+    The penalties are parameters of the optimiser; `l1` and `l2` of the learner must be 0. With `l1` above 0 most
+    weights are exactly 0. This is algorithm 1 of the paper, in which predictions use the complete state. River
+    computes a weight from the state one step before and does not reset it to 0, so its results differ.
 
     Parameters
     ----------
-    alpha
-        The learning rate, before it is divided for each weight.
-    beta
-        Holds back the first steps of each weight.
+    learning_rate
+        Learning rate, before the scaling per weight. The paper's alpha.
+    rate_offset
+        Dampens the first steps of each weight. The paper's beta.
     l1
-        Pull of weights to exactly 0.
+        L1 penalty: shrinks weights to exactly 0.
     l2
-        Pull of weights towards 0.
+        L2 penalty: shrinks weights towards 0.
 
     Examples
     --------
@@ -435,27 +434,29 @@ class FTRLProximal(Optimizer):
     name = "optim.FTRLProximal"
 
     @forwarded
-    def __init__(self, alpha: float = 0.05, beta: float = 1.0, l1: float = 0.0, l2: float = 1.0) -> None: ...
+    def __init__(
+        self, learning_rate: float = 0.05, rate_offset: float = 1.0, l1: float = 0.0, l2: float = 1.0
+    ) -> None: ...
 
 
 class Adaptive(Optimizer):
-    """Scale-free, importance-aware steps in the manner of Vowpal Wabbit: nothing needs to be scaled or tuned.
+    """Scale-free, importance-aware steps as in Vowpal Wabbit: needs neither scaled features nor tuning.
 
-    Choose it first where features come as they are. Three ideas at once: weights live in units of the largest
-    value of their feature (normalised), each has a rate that falls with its gradients (adaptive), and a step
-    follows the loss all the way instead of jumping along its slope (importance-aware): an example of weight 1000
-    takes a regression to its target and not beyond. Predictions do not depend on the unit of any feature.
+    A good first choice for unscaled features. It combines three ideas. Weights are in units of the largest value
+    of their feature (normalised). Each weight has a learning rate that falls with its gradients (adaptive). A step
+    follows the loss instead of extrapolating its gradient (importance-aware): an example of weight 1000 moves a
+    regression to its target and not beyond. Predictions do not depend on the unit of any feature.
     `optimizer="adaptive"` is the same.
 
-    These are VW's own updates (`vw --loss_function logistic` with no other options), with 64-bit numbers; VW's
-    predictions are reproduced to its precision. One thing differs, for regression: VW keeps predictions within the
-    range of the targets so far, and this does not. Centred features (`preprocessing.StandardScaler` in front) help
-    it too, since scaling is all that it does by itself.
+    These are VW's updates (`vw --loss_function logistic` with no other options) in 64-bit arithmetic; VW's
+    predictions are reproduced to its precision. For regression there is one difference: VW clips predictions to
+    the range of the targets so far, and this optimiser does not. Centring the features (with
+    `preprocessing.StandardScaler`) still helps, since the optimiser only scales them.
 
     Parameters
     ----------
     learning_rate
-        How far the first steps go. It matters little, as the rates of weights fall with their gradients.
+        Initial learning rate. Results depend little on it, since the rates of weights fall with their gradients.
 
     Examples
     --------
@@ -484,18 +485,18 @@ class Adaptive(Optimizer):
 
 
 class CoinBetting(Optimizer):
-    """Parameter-free steps: each weight is a bet on the sign of its next gradient.
+    """Parameter-free steps: each weight bets on the sign of its next gradient.
 
-    Choose it where no learning rate is known and none should be searched for. A weight's gambler bets a share of
-    his wealth; he is never ruined, and on gradients that lean to one side his wealth, and the weight with it,
-    grows exponentially. The regret is that of the best learning rate in hindsight, but for a logarithm.
-    Predictions do not depend on the units of features.
+    Choose it to avoid a search for the learning rate. Each weight bets a fraction of its wealth, which never
+    reaches 0. While gradients have mostly one sign, the wealth, and with it the weight, grows exponentially. The
+    regret is that of the best learning rate in hindsight, up to a logarithmic factor. Predictions do not depend on
+    the units of features.
 
     Parameters
     ----------
     wealth
-        What the weights of an example have to bet at first, in units of loss. It matters little: the regret grows
-        by it, and with the logarithm of its inverse.
+        Initial wealth of the weights of an example, in units of loss. Results depend little on it: the regret
+        grows by it and with the logarithm of its inverse.
 
     Examples
     --------
@@ -519,20 +520,20 @@ class CoinBetting(Optimizer):
 
 
 class OnlineNewtonStep(Optimizer):
-    """Steps by the inverse of the sum of outer products of gradients, for losses that bend.
+    """Steps scaled by the inverse of the summed outer products of gradients, for exp-concave losses.
 
-    Choose it for the logistic loss with up to some hundred features that go together: on losses that bend
-    everywhere (exp-concave ones) its regret grows as the logarithm of the number of examples, where that of
-    gradient descent grows as its root. Scale the features first. For the squared loss take `linear_model.RLS`,
-    which needs no learning rate: here it should be about 16 times the square of the largest error. A step costs
-    O(d²), and there may be up to 4096 features and nominal values.
+    Choose it for the logistic loss with up to a few hundred correlated features. For exp-concave losses its regret
+    grows as the logarithm of the number of examples, that of gradient descent as the square root. Scale the
+    features first. For the squared loss use `linear_model.RLS`, which needs no learning rate; here it should be
+    about 16 times the square of the largest error. A step costs O(d²), and up to 4096 features and nominal values
+    are supported.
 
     Parameters
     ----------
     learning_rate
-        The size of a step, 1 / γ of the paper: a number, or a schedule.
+        Learning rate, 1 / γ in the paper: a number, or a schedule.
     epsilon
-        The diagonal of the matrix before anything is learned; what holds back the first steps.
+        Initial diagonal of the matrix; larger values dampen the first steps.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-//! How a component declares itself: its name, role, parameters and builder.
+//! Declarations of components: name, role, parameters and builder.
 
 use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
@@ -8,7 +8,7 @@ use crate::kernel::Kernel;
 use crate::learner::Learner;
 use crate::losses::Loss;
 use crate::metric::Metric;
-use crate::optim::{Optimizer, Schedule, Whole};
+use crate::optim::{FullVectorOptimizer, Optimizer, Schedule};
 use crate::parameter::{Arguments, Parameter};
 use crate::statistic::Statistic;
 use crate::task::{Anomalies, Classes, Numbers};
@@ -34,7 +34,7 @@ pub enum Role {
     Kernel,
     /// An endless stream of examples.
     Generator,
-    /// Takes the role of what it wraps (a pipeline).
+    /// Has the role of the component that it wraps (a pipeline).
     Wrapper,
 }
 
@@ -57,7 +57,7 @@ impl Role {
         Role::Wrapper,
     ];
 
-    /// What a pipeline is made of.
+    /// The roles of pipeline steps.
     pub const STEPS: [Role; 4] = [Role::Transformer, Role::Classifier, Role::Regressor, Role::AnomalyDetector];
 
     /// Whether its models predict numbers.
@@ -86,7 +86,7 @@ impl Role {
     }
 }
 
-/// A component that was built from its description.
+/// A component built from its description.
 pub enum Built {
     Classifier(Box<dyn Learner<Classes>>),
     Regressor(Box<dyn Learner<Numbers>>),
@@ -99,7 +99,7 @@ pub enum Built {
     FeatureDriftDetector(Box<dyn FeatureDriftDetector>),
     Optimizer(Optimizer),
     /// An optimiser too, one that updates all weights at once.
-    Whole(Whole),
+    FullVectorOptimizer(FullVectorOptimizer),
     Loss(Loss),
     Schedule(Schedule),
     Kernel(Kernel),
@@ -107,10 +107,10 @@ pub enum Built {
 }
 
 pub struct Declaration {
-    /// The one name: of the file, the Python class, the saved model, the command line.
+    /// The name in files, in Python, in saved models and on the command line.
     pub name: &'static str,
     pub role: Role,
-    /// One line for lists; the whole story is in the Python docstring.
+    /// One line for lists; the full description is the Python docstring.
     pub words: &'static str,
     pub parameters: &'static [Parameter],
     pub build: fn(&Arguments<'_>) -> Result<Built>,

@@ -1,8 +1,7 @@
-"""Learners that are linear in the space of a kernel: nonlinear boundaries and curves.
+"""Kernel methods: learners that are linear in the feature space of a kernel.
 
-A prediction is a sum over examples that were kept, each weighted by how alike it is to the one at hand. Numbers
-enter as they are, so put a `StandardScaler` in front; a value of a nominal feature is a number that is 1 or 0, and
-what is missing is 0.
+A prediction is a sum over stored examples, each weighted by its similarity to the new one. Numbers are not scaled,
+so put a `StandardScaler` in front. Nominal features are one-hot encoded, and missing values are 0.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from __future__ import annotations
 from millstream.kernel.kernels import RBF, Kernel, Laplace, Laplacian, Linear, Polynomial, Sigmoid
 from millstream.kernel.least_squares import KernelRLS
 from millstream.kernel.maps import Nystroem, RandomFourierFeatures, RBFSampler
-from millstream.kernel.own import Function
+from millstream.kernel.python_kernels import Function
 from millstream.kernel.sgd import KernelSGD, KernelSGDRegressor
-from millstream.kernel.texts import String
+from millstream.kernel.strings import String
 
 __all__ = [
     "RBF",

@@ -1,4 +1,4 @@
-"""Kernels: how alike two examples are, as an inner product in a space of the kernel's own."""
+"""Kernels: the similarity of two examples as an inner product in a feature space."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RBF", "Kernel", "Laplace", "Linear", "Polynomial", "Sigmoid"]
 
 
 class Kernel(Config):
-    """How alike two examples are. Called with two vectors, or two matrices of rows, it says so.
+    """Base class of kernels. Call it with two vectors, or two matrices of rows, for the kernel values.
 
     Examples
     --------
@@ -30,13 +30,13 @@ class Kernel(Config):
     def __call__(self, a: Any, b: Any) -> Any:
         x, z = (np.ascontiguousarray(given, dtype=np.float64) for given in (a, b))
         if x.shape[-1:] != z.shape[-1:] or not {x.ndim, z.ndim} <= {1, 2}:
-            raise InvalidValue(f"{self.name}: vectors must be of one length, got shapes {x.shape} and {z.shape}")
+            raise InvalidValue(f"{self.name}: vectors must have one length, got shapes {x.shape} and {z.shape}")
         gram = _core.kernel(json.dumps(self.describe()), np.atleast_2d(x), np.atleast_2d(z))
         return gram.reshape(x.shape[:-1] + z.shape[:-1])[()]
 
 
 class Linear(Kernel):
-    """The inner product of two examples, `x·z`: a linear model, kept as its examples.
+    """Linear kernel: the inner product of two examples, `x·z`.
 
     Examples
     --------
@@ -52,18 +52,18 @@ class Linear(Kernel):
 
 
 class Polynomial(Kernel):
-    """A power of the inner product, `(gamma x·z + coef0)^degree`: all products of up to `degree` features.
+    """Polynomial kernel, `(gamma x·z + coef0)^degree`: all products of up to `degree` features.
 
-    Choose it where features act together and there are too many pairs to write down.
+    Choose it for interactions of features that are too many to list.
 
     Parameters
     ----------
     degree
-        The power.
+        Degree of the polynomial.
     gamma
-        The factor of the inner product.
+        Kernel coefficient: factor of the inner product.
     coef0
-        What is added to the inner product; with 0 only products of exactly `degree` features count.
+        Constant added to the inner product; with 0 only products of exactly `degree` features count.
 
     Examples
     --------
@@ -79,16 +79,16 @@ class Polynomial(Kernel):
 
 
 class RBF(Kernel):
-    """The Gaussian of the distance, `exp(-gamma |x - z|²)`: near examples are alike, far ones are not.
+    """Gaussian (radial basis function) kernel, `exp(-gamma |x - z|²)`.
 
-    The kernel to begin with. Scale the features first: it goes by distance. scikit-learn's `gamma="scale"` needs
-    all data before the first example and cannot be had here; `1 / (number of features)` is the same for scaled
-    ones.
+    A good first choice. Scale the features first, since it depends on distances. scikit-learn's `gamma="scale"` is
+    not available because it needs all data before the first example; for scaled features `1 / (number of
+    features)` is the same.
 
     Parameters
     ----------
     gamma
-        How fast likeness falls with distance; `1 / (number of features)` is a good first try.
+        Kernel coefficient: how fast similarity falls with distance. `1 / (number of features)` is a good start.
 
     Examples
     --------
@@ -104,14 +104,14 @@ class RBF(Kernel):
 
 
 class Laplace(Kernel):
-    """The exponential of the sum of absolute differences, `exp(-gamma Σ |x - z|)`.
+    """Laplacian kernel, `exp(-gamma Σ |x - z|)`.
 
-    Rougher than `RBF`, and less impressed by one feature that is far off.
+    Less smooth than `RBF`, and less sensitive to an outlier in a single feature.
 
     Parameters
     ----------
     gamma
-        How fast likeness falls with distance; `1 / (number of features)` is a good first try.
+        Kernel coefficient: how fast similarity falls with distance. `1 / (number of features)` is a good start.
 
     Examples
     --------
@@ -127,17 +127,17 @@ class Laplace(Kernel):
 
 
 class Sigmoid(Kernel):
-    """The hyperbolic tangent of the inner product, `tanh(gamma x·z + coef0)`.
+    """Sigmoid kernel, `tanh(gamma x·z + coef0)`.
 
-    It is not an inner product for every `gamma` and `coef0`, so what rests on that (projecting, least squares) may
-    find the points dependent where they are not.
+    It is not positive definite for every `gamma` and `coef0`, so methods that rely on this (projection, least
+    squares) may treat independent points as dependent.
 
     Parameters
     ----------
     gamma
-        The factor of the inner product.
+        Kernel coefficient: factor of the inner product.
     coef0
-        What is added to the inner product.
+        Constant added to the inner product.
 
     Examples
     --------

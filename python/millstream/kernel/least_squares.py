@@ -1,4 +1,4 @@
-"""Least squares in the space of a kernel."""
+"""Kernel recursive least squares."""
 
 from __future__ import annotations
 
@@ -7,36 +7,35 @@ from typing import Any, cast
 from millstream._native import Native
 from millstream.base import Regressor
 from millstream.kernel.kernels import Kernel
-from millstream.kernel.own import Own, is_own
-from millstream.kernel.own_span import PythonKernelRLS
+from millstream.kernel.python_kernels import KernelFunction, needs_python
+from millstream.kernel.python_span import PythonKernelRLS
 
 __all__ = ["KernelRLS"]
 
 
 class KernelRLS(Native, Regressor):
-    """Kernel recursive least squares: the best fit to all examples so far over a small dictionary of them.
+    """Kernel recursive least squares over a small dictionary of examples.
 
-    An example joins the dictionary if it is not nearly a combination of those that are in it already; all others
-    are learned through their projection. So the dictionary stays as small as the data are simple, and after each
-    example the fit is that of least squares, without a learning rate to choose. A step costs the square of the
-    size of the dictionary, where `KernelSGD` costs the size itself: choose this one for quick learning of smooth
-    functions of few features, with little noise or much data.
+    An example joins the dictionary unless it is nearly a linear combination of the examples in it; all other
+    examples are learned through their projection. After each example the fit is the least squares solution,
+    without a learning rate. A step costs the square of the size of the dictionary, a step of `KernelSGD` the size
+    itself. Choose it to learn smooth functions of few features from few examples.
 
-    The dictionary is never forgotten and neither is an example: it does not follow a drift.
+    Nothing is forgotten: it does not adapt to drift.
 
     Parameters
     ----------
     kernel
-        What makes two examples alike: one of `millstream.kernel`, or a function of your own that takes two vectors
-        and gives a number (see `Function`). With a function, or with `String`, the model runs in Python.
+        Kernel function: one of `millstream.kernel`, or a Python function of two vectors that returns a number (see
+        `Function`). With a function or `String` the model runs in Python.
     tolerance
-        The share of `k(x, x)` that the dictionary may miss of an example: the smaller, the larger the dictionary.
-        The paper's nu.
+        Approximation error, as a fraction of `k(x, x)`, above which an example joins the dictionary; smaller
+        values give a larger dictionary. The paper's nu.
     l2
-        Pull of the function towards 0, in the norm of the kernel's space; 0 is the paper's.
+        L2 penalty on the function, in the norm of the feature space; 0 in the paper.
     budget
-        The most examples in the dictionary; when it is full, all that come are projected. None leaves it to the
-        tolerance.
+        Maximum number of examples in the dictionary; when it is full, new examples are projected. None for no
+        limit but the tolerance.
 
     Examples
     --------
@@ -59,13 +58,13 @@ class KernelRLS(Native, Regressor):
     aliases = {"nu": "tolerance"}
 
     def __new__(cls, kernel: Any = "kernel.RBF", *others: Any, **more: Any) -> Any:
-        if cls is KernelRLS and is_own(kernel):
+        if cls is KernelRLS and needs_python(kernel):
             return PythonKernelRLS(kernel, *others, **{cls.aliases.get(name, name): more[name] for name in more})
         return super().__new__(cls)
 
     def __init__(
         self,
-        kernel: Kernel | Own | str = "kernel.RBF",
+        kernel: Kernel | KernelFunction | str = "kernel.RBF",
         tolerance: float = 0.01,
         l2: float = 0.01,
         budget: int | None = 500,

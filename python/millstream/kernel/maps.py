@@ -1,4 +1,4 @@
-"""Features whose inner products are nearly a kernel, so that a linear learner stands in for a kernel machine."""
+"""Feature maps whose inner products approximate a kernel, for use in front of a linear learner."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from millstream._native import Native
 from millstream._part import forwarded
 from millstream.base import Transformer
 from millstream.kernel.kernels import Kernel
-from millstream.kernel.own import Own, is_own
-from millstream.kernel.own_span import PythonNystroem
+from millstream.kernel.python_kernels import KernelFunction, needs_python
+from millstream.kernel.python_span import PythonNystroem
 
 __all__ = ["Nystroem", "RandomFourierFeatures"]
 
 
 class RandomFourierFeatures(Native, Transformer):
-    """Random cosines of the features, whose inner products are nearly the `RBF` kernel.
+    """Random cosine features whose inner products approximate the `RBF` kernel.
 
-    Put it between a scaler and any linear learner: together they learn nonlinear boundaries at a cost and in a
-    memory that stay the same for ever. The error of the kernel falls as `1 / sqrt(n_components)`. Nothing is
-    learned: the frequencies are a function of the seed and the feature, the same on every platform, so features
-    may come at any time, and wide sparse rows cost what they hold. The learner behind it needs an intercept, or
-    not, as without it.
+    Put it between a scaler and any linear learner to learn nonlinear boundaries in constant time and memory. The
+    approximation error of the kernel falls as `1 / sqrt(n_components)`. Nothing is learned: the frequencies are a
+    function of the seed and the feature, the same on every platform, so features may appear at any time, and the
+    cost of a sparse row depends only on its nonzero values. Whether the learner needs an intercept does not
+    change.
 
     Parameters
     ----------
     n_components
-        How many features.
+        Number of output features.
     gamma
-        How fast likeness falls with distance; `1 / (number of features)` is a good first try.
+        Kernel coefficient: how fast similarity falls with distance. `1 / (number of features)` is a good start.
     seed
-        What the frequencies are drawn from.
+        Random seed of the frequencies.
 
     Examples
     --------
@@ -56,25 +56,25 @@ class RandomFourierFeatures(Native, Transformer):
 
 
 class Nystroem(Native, Transformer):
-    """Features by likeness to landmarks, whose inner products are nearly any kernel.
+    """Nyström approximation: features from landmarks whose inner products approximate any kernel.
 
-    The landmarks are examples of the stream, so the features lie where the data are: with the same number of them
-    it is mostly more exact than `RandomFourierFeatures`, and it takes every kernel, at a cost that grows with the
-    square of their number. The first rows that are not nearly a combination of the landmarks so far become
-    landmarks, up to `n_components`; until then the features to come are 0. A landmark adds a feature and changes
-    no other, so what the learner behind it has learned stays true. That is why landmarks are not drawn at random
-    as in scikit-learn, whose features are the same but for a rotation when the landmarks are.
+    The landmarks are examples of the stream. With the same number of features it is usually more accurate than
+    `RandomFourierFeatures`, and it accepts every kernel, at a cost that grows with the square of the number of
+    landmarks. The first rows that are not nearly linear combinations of earlier landmarks become landmarks, up to
+    `n_components`; features of missing landmarks are 0. A new landmark adds a feature and changes no other, so the
+    weights of the following learner stay valid. Landmarks are therefore not drawn at random as in scikit-learn;
+    with equal landmarks the features differ from scikit-learn's by a rotation.
 
     Parameters
     ----------
     kernel
-        What makes two examples alike: one of `millstream.kernel`, or a function of your own that takes two vectors
-        and gives a number (see `Function`). With a function, or with `String`, this step runs in Python.
+        Kernel function: one of `millstream.kernel`, or a Python function of two vectors that returns a number (see
+        `Function`). With a function or `String` this step runs in Python.
     n_components
-        How many landmarks, and features.
+        Number of landmarks, and of output features.
     tolerance
-        The share of `k(x, x)` that the landmarks may miss of a row before it becomes one: a larger one spreads
-        them.
+        Approximation error, as a fraction of `k(x, x)`, above which a row becomes a landmark; larger values space
+        landmarks further apart.
 
     Examples
     --------
@@ -96,12 +96,15 @@ class Nystroem(Native, Transformer):
     name = "kernel.Nystroem"
 
     def __new__(cls, kernel: Any = "kernel.RBF", *others: Any, **more: Any) -> Any:
-        if cls is Nystroem and is_own(kernel):
+        if cls is Nystroem and needs_python(kernel):
             return PythonNystroem(kernel, *others, **more)
         return super().__new__(cls)
 
     def __init__(
-        self, kernel: Kernel | Own | str = "kernel.RBF", n_components: int = 100, tolerance: float = 0.01
+        self,
+        kernel: Kernel | KernelFunction | str = "kernel.RBF",
+        n_components: int = 100,
+        tolerance: float = 0.01,
     ) -> None:
         super().__init__(kernel=cast("Any", kernel), n_components=n_components, tolerance=tolerance)
 

@@ -1,4 +1,4 @@
-"""Gradient descent in the space of a kernel."""
+"""Kernel learners by stochastic gradient descent."""
 
 from __future__ import annotations
 
@@ -8,72 +8,76 @@ from millstream._native import Native
 from millstream._part import describe
 from millstream.base import Classifier, Regressor
 from millstream.kernel.kernels import Kernel
-from millstream.kernel.own import Own, PythonKernelSGD, PythonKernelSGDRegressor, is_own
+from millstream.kernel.python_kernels import (
+    KernelFunction,
+    PythonKernelSGD,
+    PythonKernelSGDRegressor,
+    needs_python,
+)
 from millstream.losses import Loss
 from millstream.optim import Schedule
 from millstream.verbs import Scores
 
 __all__ = ["KernelSGD", "KernelSGDRegressor"]
 
-#: The losses for numbers: with one of them the learner is a regressor.
+#: The regression losses: with one of them the learner is a regressor.
 NUMBERS = frozenset(
     f"losses.{name}" for name in ("Absolute", "EpsilonInsensitive", "Huber", "Poisson", "Quantile", "Squared")
 )
 
 
 def for_numbers(loss: Any) -> bool:
-    """Whether a loss, given as an object, a name or a description, is one for numbers."""
+    """Whether a loss, given as an object, a name or a description, is a regression loss."""
     given = describe(loss)
     name = given.get("name") if isinstance(given, dict) else given
     return isinstance(name, str) and name in NUMBERS
 
 
 class KernelSGD(Native, Scores, Classifier):
-    """Gradient descent in the space of a kernel: nonlinear classification, or regression, of any loss.
+    """Kernel classification or regression by stochastic gradient descent, with any loss.
 
-    The prediction is `f(x) = Σ c_i k(x_i, x)` over points that were kept. An example whose loss has a slope
-    becomes a point, with the coefficient `-learning_rate * slope`, after all others were multiplied by `1 -
-    learning_rate * l2`. The loss says what is learned: with one for classes this is a classifier of two or more
-    classes, with one for numbers `KernelSGD(loss=losses.Squared())` gives a `KernelSGDRegressor`.
+    The prediction is `f(x) = Σ c_i k(x_i, x)` over stored points. An example with a nonzero slope of the loss
+    becomes a point with the coefficient `-learning_rate * slope`, after all other coefficients were multiplied by
+    `1 - learning_rate * l2`. The loss determines the task: a classification loss gives a classifier for two or
+    more classes, and a regression loss, as in `KernelSGD(loss=losses.Squared())`, a `KernelSGDRegressor`.
 
-    A prediction costs one kernel value for each point, so their number is bounded: up to `budget` examples every
-    point is kept, and from then on `maintenance` says which one pays. `budget=None` keeps every point for ever, as
-    the textbook does; then time and memory grow with the stream. For a linear model of fixed cost instead, see
-    `RandomFourierFeatures` and `Nystroem`.
+    A prediction costs one kernel value per point, so the number of points is bounded by `budget`. When the budget
+    is full, `maintenance` determines which point is given up. `budget=None` stores every point; time and memory
+    then grow with the stream. For a linear model of constant cost, see `RandomFourierFeatures` and `Nystroem`.
 
-    With `loss=losses.Hinge(threshold=0)` and `learning_rate=1` it is the kernel perceptron, with
-    `maintenance="forgetron"` the Forgetron and with "projectron" the Projectron; with the hinge, `l2` and
-    `optim.Optimal(alpha=l2)` it is Pegasos.
+    With `loss=losses.Hinge(margin=0)` and `learning_rate=1` it is the kernel perceptron; with
+    `maintenance="forgetron"` the Forgetron, with "projectron" the Projectron. With the hinge loss, `l2` and
+    `optim.Optimal(l2)` it is Pegasos.
 
     Parameters
     ----------
     kernel
-        What makes two examples alike: one of `millstream.kernel`, or a function of your own that takes two vectors
-        and gives a number (see `Function`). With a function, or with `String`, the model runs in Python.
+        Kernel function: one of `millstream.kernel`, or a Python function of two vectors that returns a number (see
+        `Function`). With a function or `String` the model runs in Python.
     loss
-        The loss that is followed downhill.
+        Loss to minimise.
     learning_rate
-        The size of a step: a number, or a schedule.
+        Learning rate: a number, or a schedule.
     l2
-        Pull of all coefficients towards 0, so that old points fade.
+        L2 penalty: decay of all coefficients, so that old points fade.
     intercept
-        Whether there is a constant term, which takes the same steps.
+        Whether to fit an intercept, which takes the same steps.
     budget
-        The most points that are kept; None keeps every one.
+        Maximum number of stored points; None for no limit.
     maintenance
-        What happens when the budget is full. "auto" is "merging" for `RBF` and "removal" for the others. "removal"
-        drops the point that matters least (and the oldest among equals); "projection" drops it too, but lets the
-        others take over what they can of it; "merging" makes one point of two that are close, for `RBF`;
-        "forgetron" shrinks all and drops the oldest; "projectron" gives each new point to the others, also before
-        the budget is full if it lies near their span; "projectron++" as well, and learns from examples that are
-        right but not by enough. Those that project cost the square of the budget.
+        Strategy when the budget is full. "auto" is "merging" for `RBF` and "removal" for other kernels. "removal"
+        drops the point with the smallest contribution (the oldest among equals). "projection" also projects the
+        dropped point onto the others. "merging" replaces two close points by one, for `RBF` only. "forgetron"
+        shrinks all coefficients and drops the oldest point. "projectron" projects each new point onto the stored
+        ones, also before the budget is full if it lies near their span. "projectron++" does so too and also learns
+        from correctly classified examples with a small margin. Projecting costs the square of the budget.
     tolerance
-        For "projectron": the share of `k(x, x)` up to which a point that lies near the span of the others is
-        projected on it.
+        For "projectron": distance to the span of the stored points, as a fraction of `k(x, x)`, below which a new
+        point is projected onto it.
 
     Examples
     --------
-    Whether two numbers have the same sign is nothing that a line can tell.
+    Whether two numbers have the same sign is not linearly separable.
 
     >>> from millstream import kernel
     >>> import numpy as np
@@ -100,13 +104,13 @@ class KernelSGD(Native, Scores, Classifier):
     def __new__(cls, kernel: Any = "kernel.RBF", loss: Any = "losses.Hinge", *others: Any, **more: Any) -> Any:
         if cls is KernelSGD and for_numbers(loss):
             return KernelSGDRegressor(kernel, loss, *others, **more)
-        if cls is KernelSGD and is_own(kernel):
+        if cls is KernelSGD and needs_python(kernel):
             return PythonKernelSGD(kernel, loss, *others, **more)
         return super().__new__(cls)
 
     def __init__(
         self,
-        kernel: Kernel | Own | str = "kernel.RBF",
+        kernel: Kernel | KernelFunction | str = "kernel.RBF",
         loss: Loss | str = "losses.Hinge",
         learning_rate: float | Schedule = 0.1,
         l2: float = 0.0,
@@ -128,38 +132,38 @@ class KernelSGD(Native, Scores, Classifier):
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """The points that are kept: their features, and their coefficient by output (one for two classes)."""
+        """The stored points: their features and their coefficients by output (one for two classes)."""
         return list(self.inspect()["points"])
 
 
 class KernelSGDRegressor(Native, Regressor):
-    """Gradient descent in the space of a kernel: nonlinear regression with any loss for numbers.
+    """Kernel regression by stochastic gradient descent, with any regression loss.
 
-    With the squared loss it is the textbook's recursion (but for its rate, which is half as large there, because
-    the loss has no half before it here); `losses.Quantile` follows a quantile, `losses.EpsilonInsensitive` makes
-    it support vector regression on a stream. What is said of `KernelSGD` holds here too.
+    With the squared loss it is the textbook recursion with twice the learning rate, since the loss has no factor
+    of one half here. `losses.Quantile` estimates a quantile, and `losses.EpsilonInsensitive` gives support vector
+    regression. See `KernelSGD` for points, budget and maintenance.
 
     Parameters
     ----------
     kernel
-        What makes two examples alike: one of `millstream.kernel`, or a function of your own that takes two vectors
-        and gives a number (see `Function`).
+        Kernel function: one of `millstream.kernel`, or a Python function of two vectors that returns a number (see
+        `Function`).
     loss
-        The loss that is followed downhill; one for numbers.
+        Loss to minimise: a regression loss.
     learning_rate
-        The size of a step: a number, or a schedule.
+        Learning rate: a number, or a schedule.
     l2
-        Pull of all coefficients towards 0, so that old points fade.
+        L2 penalty: decay of all coefficients, so that old points fade.
     intercept
-        Whether there is a constant term, which takes the same steps.
+        Whether to fit an intercept, which takes the same steps.
     budget
-        The most points that are kept; None keeps every one.
+        Maximum number of stored points; None for no limit.
     maintenance
-        What happens when the budget is full: "auto", "removal", "projection", "merging" or "projectron", see
+        Strategy when the budget is full: "auto", "removal", "projection", "merging" or "projectron"; see
         `KernelSGD`.
     tolerance
-        For "projectron": the share of `k(x, x)` up to which a point that lies near the span of the others is
-        projected on it.
+        For "projectron": distance to the span of the stored points, as a fraction of `k(x, x)`, below which a new
+        point is projected onto it.
 
     Examples
     --------
@@ -181,13 +185,13 @@ class KernelSGDRegressor(Native, Regressor):
     name = "kernel.KernelSGDRegressor"
 
     def __new__(cls, kernel: Any = "kernel.RBF", *others: Any, **more: Any) -> Any:
-        if cls is KernelSGDRegressor and is_own(kernel):
+        if cls is KernelSGDRegressor and needs_python(kernel):
             return PythonKernelSGDRegressor(kernel, *others, **more)
         return super().__new__(cls)
 
     def __init__(
         self,
-        kernel: Kernel | Own | str = "kernel.RBF",
+        kernel: Kernel | KernelFunction | str = "kernel.RBF",
         loss: Loss | str = "losses.Squared",
         learning_rate: float | Schedule = 0.1,
         l2: float = 0.0,
@@ -209,5 +213,5 @@ class KernelSGDRegressor(Native, Regressor):
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """The points that are kept: their features, and their coefficient in a list of one."""
+        """The stored points: their features and their coefficient in a list of one."""
         return list(self.inspect()["points"])

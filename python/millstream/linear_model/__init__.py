@@ -1,7 +1,7 @@
 """Learners that are linear in their parameters.
 
-Numbers enter as they are: put a `StandardScaler` in front of those that follow a gradient. A nominal feature gets
-a weight for each of its values, a missing one adds nothing, and features may appear at any time.
+Numbers are not scaled: put a `StandardScaler` in front of learners that follow a gradient. A nominal feature has
+one weight per value, a missing value contributes nothing, and features may appear at any time.
 """
 
 from __future__ import annotations

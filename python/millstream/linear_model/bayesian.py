@@ -1,41 +1,41 @@
-"""Linear regression that says how sure it is."""
+"""Linear regression with prediction intervals."""
 
 from __future__ import annotations
 
 from millstream._part import forwarded
 from millstream.base import Regressor
-from millstream.linear_model.planes import OnePlane
+from millstream.linear_model.weights import SingleVector
 from millstream.verbs import PredictsIntervals
 
 __all__ = ["BayesianLinearRegression"]
 
 
-class BayesianLinearRegression(OnePlane, PredictsIntervals, Regressor):
-    """Bayesian linear regression: predictions with intervals, at the cost of recursive least squares.
+class BayesianLinearRegression(SingleVector, PredictsIntervals, Regressor):
+    """Bayesian linear regression: prediction intervals at the cost of recursive least squares.
 
-    Choose it where it matters how far off a prediction may be. What it predicts is what `RLS` with `l2 = alpha /
-    beta` predicts; `predict_interval_one(x, coverage=0.9)` and `predict_interval_many` give two numbers between
-    which the target lies with that probability. They take in the noise of the target and what is not yet known
-    of the weights: an example unlike those learned has a wider interval.
+    Choose it where the uncertainty of a prediction matters. Its predictions are those of `RLS` with `l2 =
+    prior_precision / noise_precision`. `predict_interval_one(x, coverage=0.9)` and `predict_interval_many` return
+    the lower and upper bound of an interval that contains the target with that probability. The interval includes
+    the noise of the target and the uncertainty of the weights: it is wider for an example unlike those learned.
 
-    The noise is learned unless `beta` says what it is: intervals then fit targets of any scale, and are wide as
-    long as few examples have come (before the first they hold all numbers). River's model of this name has
-    `beta=1.0` and no constant term, and gives the same with `beta=1.0, intercept=False`; its `predict_one(x,
-    with_dist=True)` is an interval here, and its `smoothing` is `forgetting` with examples of weight 1 -
-    `forgetting`. `merge` is exact without forgetting.
+    The noise is estimated unless `noise_precision` is given. Intervals then fit targets of any scale, and are wide
+    while few examples have been learned (before the first they contain all numbers). River's model of this name
+    has `beta=1.0` and no intercept; `noise_precision=1.0, intercept=False` gives the same predictions. Its
+    `predict_one(x, with_dist=True)` is an interval here, and its `smoothing` is `forgetting` with examples of
+    weight 1 - `forgetting`. `merge` is exact without forgetting.
 
     Parameters
     ----------
-    alpha
-        The precision of weights before anything is learned, the inverse of their variance; in units of the noise
-        where that is learned.
-    beta
-        The precision of the noise, the inverse of its variance; learned if it is None.
+    prior_precision
+        Precision (inverse variance) of the prior on the weights; relative to the noise precision if that is
+        estimated. River's and Bishop's alpha.
+    noise_precision
+        Precision (inverse variance) of the noise; None to estimate it. River's and Bishop's beta.
     forgetting
-        How much of an example's weight is left one example later; intervals then rest on the examples that are
-        remembered.
+        Forgetting factor: weight of an example relative to the next one. Below 1, intervals are based on recent
+        examples.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class BayesianLinearRegression(OnePlane, PredictsIntervals, Regressor):
     >>> round(model.noise, 2)
     0.27
 
-    Far from all that was learned it is less sure.
+    Far from all learned examples the interval is wider.
 
     >>> lower, upper = model.predict_interval_one({0: 0.0, 1: 0.0, 2: 100.0})
     >>> round(upper - lower, 1)
@@ -70,13 +70,13 @@ class BayesianLinearRegression(OnePlane, PredictsIntervals, Regressor):
     @forwarded
     def __init__(
         self,
-        alpha: float = 1.0,
-        beta: float | None = None,
+        prior_precision: float = 1.0,
+        noise_precision: float | None = None,
         forgetting: float = 1.0,
         intercept: bool = True,
     ) -> None: ...
 
     @property
     def noise(self) -> float | None:
-        """The variance of the noise, as far as it is known; None before the first example."""
+        """Estimated variance of the noise; None before the first example."""
         return self._numbers()["noise"]  # type: ignore[no-any-return]

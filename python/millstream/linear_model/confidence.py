@@ -1,28 +1,29 @@
-"""Classifiers that know how sure they are of each weight."""
+"""Classifiers that keep the uncertainty of each weight."""
 
 from __future__ import annotations
 
 from millstream._part import forwarded
-from millstream.linear_model.planes import Margin
+from millstream.linear_model.weights import MarginClassifier
 
 __all__ = ["AROW", "CW", "SCW", "Ellipsoid", "GaussianHerding"]
 
 
-class CW(Margin):
-    """Confidence-weighted learning: the smallest change that is right with a given probability.
+class CW(MarginClassifier):
+    """Confidence-weighted learning: the smallest change that is correct with a given probability.
 
-    Each weight has a variance: what was seen seldom moves far, what was seen often little, so rare words of texts
-    are learned at once. It believes every label; on noisy ones `SCW` and `AROW` are better.
+    Each weight has a variance. Weights of rare features take large steps and weights of frequent features small
+    ones, so rare words of a text are learned at once. It treats every label as correct; for noisy labels use `SCW` or
+    `AROW`.
 
     Parameters
     ----------
-    eta
-        The probability with which an example shall be classified rightly after it was learned, above 0.5.
+    confidence
+        Probability with which each example should be classified correctly after its update; above 0.5.
     full
-        Whether the covariance is a full matrix, for up to a few thousand features and nominal values, or a
-        diagonal, which costs no more than the features that an example has.
+        Whether to keep the full covariance matrix, for up to a few thousand features and nominal values, instead
+        of its diagonal, which costs no more than the features present in an example.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -42,28 +43,28 @@ class CW(Margin):
     name = "linear_model.CW"
 
     @forwarded
-    def __init__(self, eta: float = 0.9, full: bool = False, intercept: bool = True) -> None: ...
+    def __init__(self, confidence: float = 0.9, full: bool = False, intercept: bool = True) -> None: ...
 
 
-class SCW(Margin):
-    """Soft confidence-weighted learning: confidence-weighted, and not thrown off by noise.
+class SCW(MarginClassifier):
+    """Soft confidence-weighted learning: confidence-weighted and robust to label noise.
 
-    Choose it like `CW`, for labels that may be wrong: `C` bounds what one example can do. A sample weight
-    multiplies `C`.
+    Choose it over `CW` for noisy labels: `C` bounds the influence of a single example. A sample weight multiplies
+    `C`.
 
     Parameters
     ----------
-    eta
-        The probability with which an example shall be classified rightly after it was learned, above 0.5.
+    confidence
+        Probability with which each example should be classified correctly after its update; above 0.5.
     C
-        How much an example may move the weights.
+        Aggressiveness: the maximum step per example.
     mode
-        1 for SCW-I, whose steps are held to `C`; 2 for SCW-II, whose steps are softened.
+        Variant: 1 for SCW-I with steps up to `C`, 2 for SCW-II with softened steps.
     full
-        Whether the covariance is a full matrix, for up to a few thousand features and nominal values, or a
-        diagonal, which costs no more than the features that an example has.
+        Whether to keep the full covariance matrix, for up to a few thousand features and nominal values, instead
+        of its diagonal, which costs no more than the features present in an example.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -83,25 +84,26 @@ class SCW(Margin):
 
     @forwarded
     def __init__(
-        self, eta: float = 0.9, C: float = 1.0, mode: int = 1, full: bool = False, intercept: bool = True
+        self, confidence: float = 0.9, C: float = 1.0, mode: int = 1, full: bool = False, intercept: bool = True
     ) -> None: ...
 
 
-class AROW(Margin):
-    """Adaptive regularisation of weights: rare features take large steps, and noise does little harm.
+class AROW(MarginClassifier):
+    """Adaptive regularisation of weights: large steps for rare features, robust to label noise.
 
     A good first choice among linear classifiers, above all for sparse rows: it needs no scaling of single features
-    and hardly any tuning. Steps shrink as a feature is seen more often, so it follows drift slowly.
+    and hardly any tuning. The steps of a weight shrink as its feature occurs more often, so it adapts slowly to
+    drift.
 
     Parameters
     ----------
     r
-        How noisy examples are taken to be: the larger, the smaller the steps. A sample weight divides it.
+        Noise level of the examples; larger values give smaller steps. A sample weight divides it.
     full
-        Whether the covariance is a full matrix, for up to a few thousand features and nominal values, or a
-        diagonal, which costs no more than the features that an example has.
+        Whether to keep the full covariance matrix, for up to a few thousand features and nominal values, instead
+        of its diagonal, which costs no more than the features present in an example.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -123,20 +125,20 @@ class AROW(Margin):
     def __init__(self, r: float = 1.0, full: bool = False, intercept: bool = True) -> None: ...
 
 
-class GaussianHerding(Margin):
-    """Gaussian herding: a cloud of weight vectors, each moved as little as it must.
+class GaussianHerding(MarginClassifier):
+    """Gaussian herding (NHERD): a distribution of weight vectors, each changed as little as possible.
 
-    Like `AROW`, with steps that shrink faster the further an example reaches. In the literature: NHERD.
+    Like `AROW`, with steps that shrink faster for examples of large variance.
 
     Parameters
     ----------
     C
-        How much an example may move the weights.
+        Aggressiveness: the maximum step per example.
     full
-        Whether the covariance is a full matrix, for up to a few thousand features and nominal values, or a
-        diagonal, which costs no more than the features that an example has.
+        Whether to keep the full covariance matrix, for up to a few thousand features and nominal values, instead
+        of its diagonal, which costs no more than the features present in an example.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -158,32 +160,32 @@ class GaussianHerding(Margin):
     def __init__(self, C: float = 1.0, full: bool = False, intercept: bool = True) -> None: ...
 
 
-class Ellipsoid(Margin):
-    """The ellipsoid method: each mistake cuts the set of hypotheses that agree with all examples so far.
+class Ellipsoid(MarginClassifier):
+    """Ellipsoid method: each mistake cuts the set of hypotheses consistent with all examples so far.
 
-    An ellipsoid holds these hypotheses, and predictions are made with its centre. A mistake cuts away the
-    hypotheses that make it too, and the smallest ellipsoid around the rest is the next one. Choose it for data
-    that a plane can separate: it makes few mistakes there, however badly the features are scaled. It has no
-    answer to noise: every wrong label cuts away good hypotheses, and after many cuts it hardly moves. `AROW`
-    and `SCW` are for noisy labels. A sample weight above 0 changes nothing: a cut is made or not.
+    An ellipsoid contains these hypotheses, and its centre makes the predictions. A mistake removes the hypotheses
+    that make the same mistake; the smallest ellipsoid around the rest is the next one. Choose it for linearly
+    separable data: it makes few mistakes there, whatever the scale of the features. It is not robust to noise:
+    every wrong label removes good hypotheses, and after many cuts the model hardly changes. Use `AROW` or `SCW`
+    for noisy labels. The size of a sample weight above 0 has no effect.
 
     Parameters
     ----------
     mode
-        1 for CELLIP, the classical method; 2 for IELLIP, which steps until the example has a margin of 1, so that
-        it keeps moving, and narrows the ellipsoid less and less.
+        Variant: 1 for CELLIP, the classical method; 2 for IELLIP, which gives the example a margin of 1, keeps
+        adapting, and shrinks the ellipsoid less with each mistake.
     depth
-        How deep a cut of CELLIP may be, from 0 at the centre to 1 at the edge. From 1 on no hypothesis agrees with
-        all examples; deeper cuts are held to this. 0 always halves the ellipsoid.
+        For CELLIP: maximum depth of a cut, from 0 (centre) to 1 (edge). From 1 on no hypothesis is consistent with
+        all examples; deeper cuts are limited to `depth`. 0 always halves the ellipsoid.
     c
-        How much the first mistake narrows the ellipsoid, for IELLIP.
+        For IELLIP: shrinkage of the ellipsoid at the first mistake.
     b
-        By what factor that falls at each mistake, for IELLIP.
+        For IELLIP: decay factor of `c` per mistake.
     full
-        Whether the ellipsoid is a full matrix, for up to a few thousand features and nominal values, or a
-        diagonal, which costs no more than the features that an example has.
+        Whether the ellipsoid is a full matrix, for up to a few thousand features and nominal values, instead of a
+        diagonal, which costs no more than the features present in an example.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Linear learners that follow the gradient of a loss."""
+"""Linear learners by stochastic gradient descent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from millstream._native import Native
 from millstream._part import forwarded
 from millstream.base import Classifier, Label, Regressor
-from millstream.linear_model.planes import OnePlane
+from millstream.linear_model.weights import SingleVector
 from millstream.losses import Loss
 from millstream.optim import Optimizer, Schedule
 from millstream.verbs import Scores
@@ -17,35 +17,35 @@ __all__ = ["LinearRegression", "LogisticRegression", "SoftmaxRegression"]
 _ALIASES = {"intercept_lr": "intercept_learning_rate"}
 
 
-class LinearRegression(OnePlane, Regressor):
+class LinearRegression(SingleVector, Regressor):
     """Linear regression by stochastic gradient descent.
 
-    With the default loss it follows the mean of the target; `losses.Quantile` follows a quantile,
-    `losses.Huber` is not drawn far by outliers, and `losses.Poisson` is for counts, with predictions
-    `exp(score)`. Parameters and defaults are those of River, and so are the figures, as long as no feature is
-    exactly 0 (see `optim`) and `l1` is not used: here it is a proximal step, in River a cumulative penalty.
+    The default loss estimates the mean of the target; `losses.Quantile` estimates a quantile, `losses.Huber` is
+    robust to outliers, and `losses.Poisson` is for counts, with predictions `exp(score)`. Parameters and defaults
+    are those of River, and so are the results, as long as no feature is exactly 0 (see `optim`) and `l1` is not
+    used: here it is a proximal step, in River a cumulative penalty.
 
     Parameters
     ----------
     optimizer
-        How the weights follow the gradient: one of `optim`, or its name. With `"adaptive"` nothing needs to be
-        scaled or tuned.
+        Optimiser of the weights: one of `optim`, or its name. `"adaptive"` needs neither scaled features nor
+        tuning.
     loss
-        The loss that is followed downhill; one for numbers.
+        Loss to minimise: a regression loss.
     l2
-        Pull of weights towards 0.
+        L2 penalty: shrinks weights towards 0.
     l1
-        Pull of weights to exactly 0.
+        L1 penalty: shrinks weights to exactly 0.
     intercept
-        Whether there is a constant term.
+        Whether to fit an intercept.
     intercept_init
-        The constant term to begin with.
+        Initial intercept.
     intercept_learning_rate
-        The size of a step of the constant term: a number, or a schedule.
+        Learning rate of the intercept: a number, or a schedule.
     clip_gradient
-        The largest slope of the loss that is followed.
+        Maximum absolute gradient of the loss; larger ones are clipped.
     averaging
-        Predict with the mean of all weights so far (Polyak and Juditsky, 1992).
+        Whether to predict with the mean of all weights so far (Polyak and Juditsky, 1992).
 
     Examples
     --------
@@ -82,36 +82,35 @@ class LinearRegression(OnePlane, Regressor):
     ) -> None: ...
 
 
-class LogisticRegression(OnePlane, Scores, Classifier):
-    """Logistic regression of two classes by stochastic gradient descent.
+class LogisticRegression(SingleVector, Scores, Classifier):
+    """Logistic regression for two classes by stochastic gradient descent.
 
-    With another loss it becomes another classifier: `losses.Hinge` makes it a linear support vector machine,
-    `losses.Hinge(threshold=0)` a perceptron. For more than two classes take `SoftmaxRegression`, or wrap it in
-    `multiclass.OneVsRest`. Parameters and defaults are those of River, and so are the figures, as long as no
-    feature is exactly 0 (see `optim`) and `l1` is not used: here it is a proximal step, in River a cumulative
-    penalty.
+    Another loss gives another classifier: `losses.Hinge` a linear support vector machine, `losses.Hinge(margin=0)`
+    a perceptron. For more than two classes use `SoftmaxRegression`, or wrap it in `multiclass.OneVsRest`.
+    Parameters and defaults are those of River, and so are the results, as long as no feature is exactly 0 (see
+    `optim`) and `l1` is not used: here it is a proximal step, in River a cumulative penalty.
 
     Parameters
     ----------
     optimizer
-        How the weights follow the gradient: one of `optim`, or its name. With `"adaptive"` nothing needs to be
-        scaled or tuned.
+        Optimiser of the weights: one of `optim`, or its name. `"adaptive"` needs neither scaled features nor
+        tuning.
     loss
-        The loss that is followed downhill; one for classes.
+        Loss to minimise: a classification loss.
     l2
-        Pull of weights towards 0.
+        L2 penalty: shrinks weights towards 0.
     l1
-        Pull of weights to exactly 0.
+        L1 penalty: shrinks weights to exactly 0.
     intercept
-        Whether there is a constant term.
+        Whether to fit an intercept.
     intercept_init
-        The constant term to begin with.
+        Initial intercept.
     intercept_learning_rate
-        The size of a step of the constant term: a number, or a schedule.
+        Learning rate of the intercept: a number, or a schedule.
     clip_gradient
-        The largest slope of the loss that is followed.
+        Maximum absolute gradient of the loss; larger ones are clipped.
     averaging
-        Predict with the mean of all weights so far (Polyak and Juditsky, 1992).
+        Whether to predict with the mean of all weights so far (Polyak and Juditsky, 1992).
 
     Examples
     --------
@@ -151,28 +150,28 @@ class LogisticRegression(OnePlane, Scores, Classifier):
 
 
 class SoftmaxRegression(Native, Classifier):
-    """Logistic regression of any number of classes by stochastic gradient descent.
+    """Logistic regression for any number of classes by stochastic gradient descent.
 
-    Each class has weights of its own, from its first example on, and one example moves them all. Choose it
-    over `OneVsRest` for probabilities that belong together. River's version has no constant term: with
-    `intercept=False` the figures are River's, as long as no feature is exactly 0 (see `optim`).
+    Each class has its own weights from its first example on, and every example updates the weights of all classes.
+    Choose it over `OneVsRest` for jointly estimated probabilities. River's version has no intercept: with
+    `intercept=False` the results are River's, as long as no feature is exactly 0 (see `optim`).
 
     Parameters
     ----------
     optimizer
-        How the weights follow the gradient. Each class counts its own steps.
+        Optimiser of the weights. Each class counts its own steps.
     l2
-        Pull of weights towards 0.
+        L2 penalty: shrinks weights towards 0.
     l1
-        Pull of weights to exactly 0.
+        L1 penalty: shrinks weights to exactly 0.
     intercept
-        Whether each class has a constant term.
+        Whether to fit an intercept for each class.
     intercept_learning_rate
-        The size of a step of the constant terms: a number, or a schedule.
+        Learning rate of the intercepts: a number, or a schedule.
     clip_gradient
-        The largest slope of the loss that is followed.
+        Maximum absolute gradient of the loss; larger ones are clipped.
     averaging
-        Predict with the mean of all weights so far (Polyak and Juditsky, 1992).
+        Whether to predict with the mean of all weights so far (Polyak and Juditsky, 1992).
 
     Examples
     --------
@@ -213,7 +212,7 @@ class SoftmaxRegression(Native, Classifier):
 
     @property
     def bias(self) -> dict[Label, float]:
-        """The constant term of each class."""
+        """The intercept of each class."""
         return {label: plane["intercept"] for label, plane in self._planes(self._numbers())}
 
     def _planes(self, told: Any) -> list[tuple[Label, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""Learners that change a function as little as possible over the region of its inputs."""
+"""Learners that change a function as little as possible over the domain of its inputs."""
 
 from __future__ import annotations
 
@@ -15,34 +15,32 @@ __all__ = ["IRMA", "IRMAClassifier"]
 
 
 class IRMA(Native, Regressor):
-    """Incremental risk minimisation: each example changes the function as little as possible over its region.
+    """Incremental risk minimisation: each example changes the function as little as possible over its domain.
 
-    Choose it behind a `basis` to learn a function of few inputs from one example at a time: it is as stable with
-    powers of order 10 as with local functions, needs no scaling, and costs as much as a gradient step. With the
-    growing stiffness of the paper it comes to rest after a few hundred examples; keep it adapting with `cap` or
-    `growth=1`.
+    Choose it behind a `basis` to learn a function of few inputs one example at a time: it is as stable with powers
+    of order 10 as with local functions, needs no scaling, and costs as much as a gradient step. With the growing
+    stiffness of the paper it stops adapting after a few hundred examples; `cap` or `growth=1` keeps it adapting.
 
-    The change is measured by the integral of its square over the bounds of the basis that stands directly before
-    it. Without a basis it is measured by the squared change of the weights, or by `gram`. A sample weight
-    multiplies the loss. There is no constant term: the constant is one of the basis's functions.
+    The change is the integral of its square over the bounds of the basis directly in front of the learner. Without
+    a basis it is the squared change of the weights, or given by `gram`. A sample weight multiplies the loss. There
+    is no intercept: the constant is one of the functions of the basis.
 
     Parameters
     ----------
     loss
-        The loss at the example; any convex one for numbers.
+        Loss at the example: any convex regression loss.
     stiffness
-        What a change of the function costs at the first example; the smaller, the nearer the function comes to it.
+        Cost of changing the function at the first example; smaller values fit the example more closely.
     growth
-        The factor by which the stiffness grows with each example; 1 keeps it.
+        Growth factor of the stiffness per example; 1 keeps it constant.
     schedule
         "geometric" multiplies the stiffness by `growth` with each example, "linear" adds
         `stiffness * (growth - 1)`.
     cap
-        The stiffness grows up to this and stays. From about 1e16 times the square of the features on, an example
-        changes nothing.
+        Maximum stiffness. From about 1e16 times the square of the features on, an example changes nothing.
     gram
-        The integral of the products of features, as a list of rows in the order of the features, where no basis
-        stands before the learner. It must be positive definite.
+        Gram matrix of the features: the integrals of their products, as a list of rows in the order of the
+        features. Only for use without a basis in front of the learner. It must be positive definite.
 
     Examples
     --------
@@ -87,28 +85,28 @@ class IRMA(Native, Regressor):
 class IRMAClassifier(Native, Scores, Classifier):
     """Incremental risk minimisation for two or more classes.
 
-    Choose it behind a `basis` to learn the border between classes of few inputs from one example at a time, for
-    the reasons given at `IRMA`. Of two classes it learns one function, whose sign is the class. From the third
-    class on there is a function for each: with the logistic loss they are learned together by the exact step of
-    the softmax loss, with any other loss each class against the rest. The new loss at an example is never larger
-    than the old.
+    Choose it behind a `basis` to learn the decision boundary between classes in few inputs one example at a time,
+    for the reasons given at `IRMA`. With two classes it learns one function, whose sign is the class. From the
+    third class on there is one function per class: with the logistic loss they are learned jointly by the exact
+    step of the softmax loss, with any other loss each class against the rest. A step never increases the loss at
+    its example.
 
     Parameters
     ----------
     loss
-        The loss at the example; any convex one for classes. The logistic loss makes the function the log odds.
+        Loss at the example: any convex classification loss. With the logistic loss the function is the log-odds.
     stiffness
-        What a change of the function costs at the first example; the smaller, the nearer the function comes to it.
+        Cost of changing the function at the first example; smaller values fit the example more closely.
     growth
-        The factor by which the stiffness grows with each example; 1 keeps it.
+        Growth factor of the stiffness per example; 1 keeps it constant.
     schedule
         "geometric" multiplies the stiffness by `growth` with each example, "linear" adds
         `stiffness * (growth - 1)`.
     cap
-        The stiffness grows up to this and stays.
+        Maximum stiffness.
     gram
-        The integral of the products of features, as a list of rows in the order of the features, where no basis
-        stands before the learner. It must be positive definite.
+        Gram matrix of the features: the integrals of their products, as a list of rows in the order of the
+        features. Only for use without a basis in front of the learner. It must be positive definite.
 
     Examples
     --------
@@ -144,7 +142,7 @@ class IRMAClassifier(Native, Scores, Classifier):
 
     @property
     def weights(self) -> dict[Any, Any]:
-        """The weight of each feature (of a nominal one, of each of its values); of several classes, by class."""
+        """The weight of each feature (of a nominal one, of each of its values); with several classes, by class."""
         planes = self.inspect()["planes"]
         if len(planes) < 2:
             return planes[0]["weights"] if planes else {}

@@ -1,34 +1,34 @@
-"""Regressors that learn from the error of an example, without a loss to choose."""
+"""Regressors that learn from the residual of an example."""
 
 from __future__ import annotations
 
 from millstream._part import forwarded
 from millstream.base import Regressor
-from millstream.linear_model.planes import OnePlane
+from millstream.linear_model.weights import SingleVector
 
 __all__ = ["LMS", "RLS", "AROWRegressor", "LeastSquares", "PARegressor"]
 
 
-class RLS(OnePlane, Regressor):
-    """Recursive least squares: after each example exactly the ridge regression on all examples so far.
+class RLS(SingleVector, Regressor):
+    """Recursive least squares: exact ridge regression on all examples so far.
 
-    Choose it where features number in the tens or hundreds: it needs no learning rate and no scaling, and learns
-    from each example all that there is to learn, at a cost that grows with the square of the number of features
-    and nominal values. With `forgetting` below 1 it follows a target that drifts. Its covariance is kept in
-    factors that stay positive definite on collinear and badly scaled features.
+    Choose it for tens or hundreds of features: it needs no learning rate and no scaling and is exact after each
+    example, at a cost that grows with the square of the number of features and nominal values. With `forgetting`
+    below 1 it adapts to drift. The covariance is stored as a factorisation that stays positive definite with
+    collinear and badly scaled features.
 
-    `merge` is exact with `forgetting=1`: two halves of a stream, learned apart and merged, give the weights of the
-    whole, to rounding.
+    `merge` is exact with `forgetting=1`: two halves of a stream, learned separately and merged, give the weights
+    of the whole stream, up to rounding.
 
     Parameters
     ----------
     l2
-        Pull of weights towards 0; the inverse of their variance before anything is learned.
+        L2 penalty: the inverse of the prior variance of the weights.
     forgetting
-        How much of an example's weight is left one example later. 0.99 remembers about 100 examples. Variances
-        stay within a million times those of the beginning, so that a constant input does not wind it up.
+        Forgetting factor: weight of an example relative to the next one. 0.99 remembers about 100 examples.
+        Variances stay within a million times their initial values, so that a constant input causes no wind-up.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1, and `l2` holds it too.
+        Whether to fit an intercept: the weight of a feature that is always 1, which `l2` penalises too.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class RLS(OnePlane, Regressor):
     >>> {name: round(weight, 2) for name, weight in model.weights.items()}
     {'x': 2.0}
 
-    Another part of the stream, learned elsewhere, is folded in; it may have features of its own.
+    A model of another part of the stream is merged; it may have other features.
 
     >>> other = linear_model.RLS(l2=0.001)
     >>> for x, z in ((4.0, 1.0), (5.0, 0.0), (6.0, 1.0)):
@@ -62,26 +62,25 @@ class RLS(OnePlane, Regressor):
     def __init__(self, l2: float = 1.0, forgetting: float = 1.0, intercept: bool = True) -> None: ...
 
 
-class LeastSquares(OnePlane, Regressor):
-    """Least squares from sums of products, solved when a prediction is asked for.
+class LeastSquares(SingleVector, Regressor):
+    """Least squares: accumulates sums of products and solves for the weights when predicting.
 
-    Choose it where much is learned and little predicted, or where parts of a stream are learned in several
-    places and merged: an example costs a third of what it costs `RLS`, and `merge` is exact, for it adds up
-    sums. The first prediction after learning solves for the weights, at a cost that grows with the cube of the
-    number of features; where each example is predicted before it is learned, `RLS` gives the same with `l2`
-    above 0 for less. `RLS` also keeps more digits where features are nearly collinear: sums of squares have half
-    of them.
+    Choose it where predictions are rare, or where parts of a stream are learned separately and merged: an example
+    costs a third of what it costs `RLS`, and `merge` is exact because it adds sums. The first prediction after
+    learning solves for the weights, at a cost that grows with the cube of the number of features. Where each
+    example is predicted before it is learned, `RLS` with `l2` above 0 gives the same result at lower cost. `RLS`
+    is also more accurate for nearly collinear features, since sums of squares keep only half of the digits.
 
-    Sums are about the mean, so that a large constant in a feature does no harm. Features that are combinations
-    of others (to a millionth of their spread) do none either: without `l2` they share the weight, each in units
-    of its own spread, which is the smallest of all solutions. A feature that has not varied has the weight 0.
+    Sums are centred, so a large constant offset of a feature loses no precision. Features that are linear
+    combinations of others (up to a millionth of their spread) are supported: without `l2` the solution has minimum
+    norm in units of each feature's spread. A constant feature has weight 0.
 
     Parameters
     ----------
     l2
-        Pull of weights towards 0, as in `RLS`. With 0 it is ordinary least squares.
+        L2 penalty, as in `RLS`; 0 gives ordinary least squares.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1, and `l2` holds it too.
+        Whether to fit an intercept: the weight of a feature that is always 1, which `l2` penalises too.
 
     Examples
     --------
@@ -92,7 +91,7 @@ class LeastSquares(OnePlane, Regressor):
     >>> round(model.predict_one({"x": 4.0}), 3)
     9.0
 
-    The same feature twice: each has half of the weight, in its own units.
+    A duplicated feature: each copy has half of the weight, in its own units.
 
     >>> model = linear_model.LeastSquares()
     >>> for x in (1.0, 2.0, 3.0):
@@ -113,22 +112,22 @@ class LeastSquares(OnePlane, Regressor):
     def __init__(self, l2: float = 0.0, intercept: bool = True) -> None: ...
 
 
-class LMS(OnePlane, Regressor):
-    """Least mean squares: a step along each example, in proportion to its error.
+class LMS(SingleVector, Regressor):
+    """Least mean squares: a step along each example, proportional to its error.
 
-    The simplest adaptive filter, and the cheapest. Without `normalized` the learning rate must suit the scale of
-    the features: it diverges where it is above 2 divided by the squared length of examples. A sample weight
+    The simplest and cheapest adaptive filter. Without `normalized` the learning rate must suit the scale of the
+    features: the filter diverges if it exceeds 2 divided by the squared length of the examples. A sample weight
     multiplies the step.
 
     Parameters
     ----------
     learning_rate
-        The size of a step; below 2 if `normalized`.
+        Learning rate; below 2 if `normalized`.
     normalized
-        Whether the step is divided by the squared length of the example (NLMS): then the scale of features as a
-        whole does not matter.
+        Whether to divide the step by the squared length of the example (NLMS), which makes the learner independent
+        of the common scale of the features.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -152,28 +151,27 @@ class LMS(OnePlane, Regressor):
     def __init__(self, learning_rate: float = 0.01, normalized: bool = False, intercept: bool = True) -> None: ...
 
 
-class PARegressor(OnePlane, Regressor):
-    """Passive-aggressive regression: the smallest change that brings the error down to `eps`.
+class PARegressor(SingleVector, Regressor):
+    """Passive-aggressive regression: the smallest change that reduces the error to `epsilon`.
 
-    Choose it for a target that drifts, with little noise: its steps do not shrink with time. Parameters are those
-    of River. A sample weight multiplies `C`.
+    Choose it for a drifting target with little noise: its steps do not shrink with time. Parameters are those of
+    River, whose `eps` is `epsilon` here. A sample weight multiplies `C`.
 
     Parameters
     ----------
     C
-        How much an example may move the weights.
+        Aggressiveness: the maximum step per example.
     mode
-        0 for PA, which always goes all the way; 1 for PA-I, whose steps are held to `C`; 2 for PA-II, whose steps
-        are softened.
-    eps
-        Errors up to this are none.
+        Variant: 0 for PA with unbounded steps, 1 for PA-I with steps up to `C`, 2 for PA-II with softened steps.
+    epsilon
+        Errors up to this are ignored.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
     >>> from millstream import linear_model
-    >>> model = linear_model.PARegressor(eps=0.01)
+    >>> model = linear_model.PARegressor(epsilon=0.01)
     >>> for x in (1.0, 2.0, 3.0) * 20:
     ...     model.learn_one({"x": x}, 2.0 * x + 1.0)
     >>> round(model.predict_one({"x": 4.0}), 1)
@@ -189,24 +187,24 @@ class PARegressor(OnePlane, Regressor):
     aliases = {"learn_intercept": "intercept"}
 
     @forwarded
-    def __init__(self, C: float = 1.0, mode: int = 1, eps: float = 0.1, intercept: bool = True) -> None: ...
+    def __init__(self, C: float = 1.0, mode: int = 1, epsilon: float = 0.1, intercept: bool = True) -> None: ...
 
 
-class AROWRegressor(OnePlane, Regressor):
-    """Adaptive regularisation of weights for numbers: each feature has a learning rate of its own.
+class AROWRegressor(SingleVector, Regressor):
+    """Adaptive regularisation of weights for regression: one adaptive learning rate per feature.
 
-    Choose it for sparse rows of very many features, where `RLS` would need too much memory; with `full=True` it is
-    recursive least squares with l2 = r.
+    Choose it for sparse rows with very many features, for which `RLS` would need too much memory. With `full=True`
+    it is recursive least squares with l2 = r.
 
     Parameters
     ----------
     r
-        How noisy examples are taken to be: the larger, the smaller the steps. A sample weight divides it.
+        Noise level of the examples; larger values give smaller steps. A sample weight divides it.
     full
-        Whether the covariance is a full matrix, for up to a few thousand features and nominal values, or a
-        diagonal, which costs no more than the features that an example has.
+        Whether to keep the full covariance matrix, for up to a few thousand features and nominal values, instead
+        of its diagonal, which costs no more than the features present in an example.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------

@@ -1,23 +1,23 @@
-"""Classifiers that step along an example when its margin is too small."""
+"""Classifiers that update along an example whose margin is too small."""
 
 from __future__ import annotations
 
 from millstream._part import forwarded
-from millstream.linear_model.planes import Margin
+from millstream.linear_model.weights import MarginClassifier
 
 __all__ = ["ALMA", "ROMMA", "SVM", "PAClassifier", "Perceptron"]
 
 
-class Perceptron(Margin):
-    """The perceptron: a step along each example that is classified wrongly.
+class Perceptron(MarginClassifier):
+    """Perceptron: a step along each misclassified example.
 
-    The oldest of them, and a good first baseline: it has nothing to tune. Its steps do not shrink, so on noisy
-    data it never settles; `PAClassifier` and `AROW` do better there.
+    A simple baseline without tuning parameters. Its steps do not shrink, so it does not converge on noisy data;
+    `PAClassifier` and `AROW` are better there.
 
     Parameters
     ----------
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -39,21 +39,20 @@ class Perceptron(Margin):
     def __init__(self, intercept: bool = True) -> None: ...
 
 
-class PAClassifier(Margin):
+class PAClassifier(MarginClassifier):
     """Passive-aggressive classification: the smallest change that gives each example a margin of 1.
 
-    Choose it for a stream with little noise that drifts: its steps do not shrink with time. `C` bounds how far one
-    example, which may be mislabelled, can pull. A sample weight multiplies `C`. Parameters are those of River.
+    Choose it for drifting streams with little noise: its steps do not shrink with time. `C` bounds the influence
+    of a single, possibly mislabelled, example. A sample weight multiplies `C`. Parameters are those of River.
 
     Parameters
     ----------
     C
-        How much an example may move the weights.
+        Aggressiveness: the maximum step per example.
     mode
-        0 for PA, which always goes all the way; 1 for PA-I, whose steps are held to `C`; 2 for PA-II, whose steps
-        are softened.
+        Variant: 0 for PA with unbounded steps, 1 for PA-I with steps up to `C`, 2 for PA-II with softened steps.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -77,23 +76,23 @@ class PAClassifier(Margin):
     def __init__(self, C: float = 1.0, mode: int = 1, intercept: bool = True) -> None: ...
 
 
-class SVM(Margin):
-    """A linear support vector machine by steps down the hinge loss.
+class SVM(MarginClassifier):
+    """Linear support vector machine by subgradient descent on the hinge loss.
 
-    With `method="osd"` steps shrink as 1 / √t, whatever the data: a good choice without tuning. With "pegasos"
-    weights are pulled to 0 by `l2` and steps shrink as 1 / (l2 t): it comes to the solution of the batch, after
-    about 1 / `l2` examples, and is wild before.
+    With `method="osd"` steps shrink as 1 / √t for all data: a good choice without tuning. With "pegasos" weights
+    are penalised by `l2` and steps shrink as 1 / (l2 t): it converges to the batch solution after about 1 / `l2`
+    examples and is unstable before.
 
     Parameters
     ----------
     method
         "osd" (online subgradient descent) or "pegasos".
     l2
-        Pull of weights towards 0, for pegasos.
+        For "pegasos": L2 penalty.
     learning_rate
-        The size of the first step, for osd.
+        For "osd": learning rate of the first step.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -119,19 +118,19 @@ class SVM(Margin):
     ) -> None: ...
 
 
-class ROMMA(Margin):
-    """Relaxed online maximum margin: the shortest weights that are right now and as they were before.
+class ROMMA(MarginClassifier):
+    """Relaxed online maximum margin: the shortest weights consistent with this example and the previous weights.
 
-    It comes near the maximum margin of separable data in one pass. The aggressive form learns from every example
-    with a margin below 1, not from mistakes only. If the shortest weights for the new example alone also satisfy
-    the constraint of the old ones, they are taken.
+    It approximates the maximum margin of separable data in one pass. The aggressive variant learns from every
+    example with a margin below 1, not only from mistakes. If the shortest weights for the new example alone also
+    satisfy the constraint of the previous ones, they are used.
 
     Parameters
     ----------
     aggressive
-        Whether to step at every margin below 1, or at mistakes only.
+        Whether to update at every margin below 1, not only at mistakes.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -153,18 +152,18 @@ class ROMMA(Margin):
     def __init__(self, aggressive: bool = False, intercept: bool = True) -> None: ...
 
 
-class ALMA(Margin):
-    """Approximate large margin: perceptron steps that shrink, towards a share of the best margin.
+class ALMA(MarginClassifier):
+    """Approximate large margin: shrinking perceptron steps towards a fraction of the maximum margin.
 
-    Examples are scaled to length 1, so the scale of features does not matter as a whole. Parameters are those of
+    Examples are scaled to length 1, so the common scale of the features has no effect. The constants are those of
     the paper's theorem 3, in the Euclidean norm.
 
     Parameters
     ----------
-    alpha
-        How far below the best margin it may stay, as a share: 0.9 asks for a tenth of it.
+    margin_slack
+        Fraction of the maximum margin that may be given up: 0.9 asks for a tenth of it. The paper's alpha.
     intercept
-        Whether there is a constant term; it is the weight of a feature that is always 1.
+        Whether to fit an intercept: the weight of a feature that is always 1.
 
     Examples
     --------
@@ -184,4 +183,4 @@ class ALMA(Margin):
     name = "linear_model.ALMA"
 
     @forwarded
-    def __init__(self, alpha: float = 0.9, intercept: bool = True) -> None: ...
+    def __init__(self, margin_slack: float = 0.9, intercept: bool = True) -> None: ...

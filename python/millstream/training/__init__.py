@@ -1,4 +1,4 @@
-"""Training by passes over finite data: the incremental gradient method, for all that learns one by one."""
+"""Training by several passes over finite data: the incremental gradient method, for any learner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finite data that can be gone through again and again, in some order."""
+"""Finite data that can be read repeatedly, in a chosen order."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["ORDERS", "Data", "data_of"]
 
 ORDERS = ("cyclic", "shuffle", "random")
 
-#: How many examples are learned between looks at the clock and for Ctrl-C.
+#: Number of examples learned between checks of the clock and for Ctrl-C.
 STRETCH = 16_384
 
 
 class Data:
-    """Examples, and the orders that they can come in."""
+    """Examples that can be read in several orders."""
 
-    #: How many there are, if that is known before they are read.
+    #: Number of examples, if known before they are read.
     size: int | None
 
     def chunks(self, order: str, random: np.random.Generator) -> Iterator[Chunk]:
@@ -34,8 +34,8 @@ class Data:
         raise NotImplementedError
 
 
-class Held(Data):
-    """What is in memory."""
+class InMemory(Data):
+    """Data in memory."""
 
     def __init__(self, whole: Chunk) -> None:
         self.whole, self.size = whole, len(whole)
@@ -44,18 +44,18 @@ class Held(Data):
 
     def chunks(self, order: str, random: np.random.Generator) -> Iterator[Chunk]:
         n = len(self.whole)
-        places = None
+        indices = None
         if order == "shuffle":
-            places = random.permutation(n)
+            indices = random.permutation(n)
         elif order == "random":
-            places = random.integers(0, n, n)
+            indices = random.integers(0, n, n)
         for start in range(0, n, STRETCH):
             stop = min(start + STRETCH, n)
-            yield self.whole.cut(start, stop) if places is None else self.whole.take(places[start:stop])
+            yield self.whole.cut(start, stop) if indices is None else self.whole.take(indices[start:stop])
 
 
-class Read(Data):
-    """A stream that is read anew in each pass, and may be larger than memory."""
+class FromStream(Data):
+    """A stream that is read again in each pass and may be larger than memory."""
 
     def __init__(self, stream: Stream, buffer: int) -> None:
         self.stream, self.buffer, self.size = stream, buffer, stream.n_samples
@@ -72,7 +72,7 @@ class Read(Data):
 
 
 def data_of(given: Any, passes: int, order: str, buffer: int) -> Data:
-    """Data in any of the forms that `evaluate.prequential` takes."""
+    """Data in any form that `evaluate.prequential` accepts."""
     if isinstance(given, Stream):
         return _of_stream(given, passes, order, buffer)
     if isinstance(given, (str, bytes, Mapping, np.ndarray)) or not isinstance(given, Iterable):
@@ -81,14 +81,14 @@ def data_of(given: Any, passes: int, order: str, buffer: int) -> Data:
         X, y, w = (*given, None)[:3]
         if isinstance(y, str) and not isinstance(X, list):
             X, y = take_column(X, y)
-        return Held(_chunk(X, y, w))
+        return InMemory(_chunk(X, y, w))
     examples = list(given)
     for example in examples:
         if not _is_example(example):
             raise InvalidType(f"train: an example is (x, y) or (x, y, w) with a dict x, got {quoted(example)}")
     ws = [example[2] if len(example) == 3 else 1.0 for example in examples]
     xs, ys = [example[0] for example in examples], [example[1] for example in examples]
-    return Held(_chunk(xs, ys, ws if any(len(example) == 3 for example in examples) else None))
+    return InMemory(_chunk(xs, ys, ws if any(len(example) == 3 for example in examples) else None))
 
 
 def _is_example(item: Any) -> bool:
@@ -97,20 +97,20 @@ def _is_example(item: Any) -> bool:
 
 def _of_stream(stream: Stream, passes: int, order: str, buffer: int) -> Data:
     if stream.endless:
-        raise InvalidValue(f"train: {stream!r} never ends, so there is no pass over it: take(n) of it does end")
+        raise InvalidValue(f"train: data must be finite, got {stream!r}, which is endless: use its take(n)")
     if passes > 1 and not stream.repeatable:
         raise InvalidValue(f"train: {passes} passes need data that can be read again, got {stream!r}")
     if order != "random":
-        return Read(stream, buffer)
+        return FromStream(stream, buffer)
     if stream.n_samples is None or stream.n_samples > buffer:
-        held = "how many is not known" if stream.n_samples is None else f"there are {stream.n_samples:,}"
+        held = "an unknown number" if stream.n_samples is None else f"{stream.n_samples:,}"
         raise InvalidValue(
-            f"train: order='random' holds all examples in memory, up to buffer={buffer:,}, and of {stream!r} "
-            f"{held}; order='shuffle' needs no more than the buffer"
+            f"train: order='random' keeps all examples in memory, up to buffer={buffer:,}; {stream!r} has "
+            f"{held}; order='shuffle' needs only the buffer"
         )
     from millstream.stream.joined import joined
 
-    return Held(joined(list(Read(stream, buffer).chunks("cyclic", np.random.default_rng()))))
+    return InMemory(joined(list(FromStream(stream, buffer).chunks("cyclic", np.random.default_rng()))))
 
 
 def _chunk(X: Any, y: Any, w: Any) -> Chunk:

@@ -42,59 +42,57 @@ def train(
     progress: bool | None = None,
     on_interrupt: str = "return",
 ) -> Training:
-    """Let a model learn finite data in several passes, and follow its empirical risk.
+    """Train a model on finite data in several passes and record its empirical risk.
 
-    This is the incremental gradient method: the model learns one example after the other, and when all have been
-    seen it begins again. With a learning rate that falls (`optim.InverseScaling`, say) it comes to the minimum
-    of the mean loss over the data; with a constant one it comes near it and keeps moving about. For a stream
-    that goes on, `learn_many` or `evaluate.prequential` is the right tool: there, one pass is all there is, and
-    the honest score is that of predictions made before learning. A risk measured on data that was learned
-    flatters; give `validation`.
+    This is the incremental gradient method: the model learns one example after the other and repeats the data in
+    each pass. With a decreasing learning rate (such as `optim.InverseScaling`) it converges to the minimum of the
+    mean loss over the data; with a constant rate it fluctuates around it. For a stream, use `learn_many` or
+    `evaluate.prequential` instead: it is learned in one pass, and the unbiased score is that of predictions made
+    before learning. The risk on training data is optimistic; pass `validation` for an independent estimate.
 
     Parameters
     ----------
     model
-        A classifier or a regressor. It learns in place, and goes on from what it has learned already.
+        A classifier or a regressor. It is trained in place and continues from its current state.
     data
         `(X, y)` or `(X, y, w)` with a matrix, a frame or dicts (y may be the name of a column), a `Stream`, or
-        an iterable of examples `(x, y)`, which is held in memory. A stream is read anew in each pass.
+        an iterable of examples `(x, y)`, which is kept in memory. A stream is read again in each pass.
     passes
-        How often to go through the data, at most.
+        Maximum number of passes over the data.
     order
-        "cyclic": as the data lies, each pass alike. "shuffle": a new permutation in each pass; of a stream, as
-        far as `buffer` reaches. "random": as many examples as there are, each drawn from all, with replacement.
+        "cyclic": the order of the data, the same in each pass. "shuffle": a new permutation in each pass; for a
+        stream, within `buffer` examples. "random": as many examples as the data has, drawn with replacement.
     seed
-        For the order. The same seed gives the same result, bit for bit; None gives another one each time.
+        Random seed of the order. The same seed gives a bit-identical result; None draws a new one.
     batch_size
-        None: the model takes a step after each example, as `learn_one` does. A number: one step for so many
-        examples, down the mean of their gradients, all taken at the weights before the step (the last batch of a
-        pass may have fewer). So it takes fewer steps, which are less noisy, and with the same learning rate it
-        moves less in a pass. It has a meaning only for learners that follow a gradient:
-        `linear_model.LinearRegression` and `linear_model.LogisticRegression`, alone or at the end of a pipeline;
-        in front of them transformers still learn example by example. A batch of 1 is the same as None.
+        None: one step per example, as in `learn_one`. A number: one step per batch of that many examples, along
+        the mean of their gradients at the weights before the step (the last batch of a pass may be smaller). Steps
+        are fewer and less noisy, and with the same learning rate the weights move less in a pass. Only for
+        learners that follow a gradient: `linear_model.LinearRegression` and `linear_model.LogisticRegression`,
+        alone or at the end of a pipeline, whose transformers still learn example by example. A batch of 1 is the
+        same as None.
     metric
-        What to measure after each pass, in place of the loss that the model itself goes down (hinge for learners
-        of a margin, squared error and error rate for those that go down none).
+        Metric to compute after each pass instead of the model's own loss (hinge loss for margin-based learners,
+        squared error or error rate for learners without a loss).
     validation
-        Data to measure the risk on, in place of `data`.
+        Data on which to measure the risk, instead of `data`.
     tolerance
-        Stop when the risk has not become better by more than this, `patience` passes in a row; None: make all
-        passes.
+        Stop when the risk has not improved by more than this for `patience` passes; None for all passes.
     patience
-        How many passes without improvement to bear.
+        Number of passes without improvement before stopping.
     keep_best
-        Whether to put the model back to where its risk was best.
+        Whether to restore the model with the best risk.
     buffer
-        How many examples of a stream are held in memory, to shuffle or draw from.
+        Number of examples of a stream kept in memory for shuffling or drawing.
     progress
         Whether to show progress on standard error; None shows it on a terminal.
     on_interrupt
-        At Ctrl-C: "return" the result so far, with what was learned until then, or "raise" KeyboardInterrupt.
+        On Ctrl-C: "return" the result so far, keeping what was learned, or "raise" KeyboardInterrupt.
 
     Returns
     -------
     Training
-        The history of the risk, and why it ended.
+        The history of the risk and the reason for stopping.
 
     Examples
     --------
@@ -131,7 +129,7 @@ def train(
     kept = keep_best and run.best is not None
     if kept and run.best_pass < len(run.history["pass"]):
         restore(model, run.best)
-    # What the risk is called is known by now.
+    # The name of the risk is known by now.
     history = {risk.name if name == "risk" else name: column for name, column in run.history.items()}
     settings = {"passes": int(passes), "order": order, "seed": seed, "batch_size": batch_size}
     settings |= {"tolerance": tolerance, "patience": patience, "buffer": buffer}
@@ -139,7 +137,7 @@ def train(
 
 
 class Run:
-    """One training, as far as it has come."""
+    """The state of one training run."""
 
     def __init__(
         self, model: Any, risk: Risk, batch_size: int | None, bar: Progress, interrupts: Interrupts
@@ -162,7 +160,7 @@ class Run:
         patience: int,
         keep_best: bool,
     ) -> str:
-        """Make the passes; why they ended."""
+        """Run the passes and return the reason for stopping."""
         random = np.random.default_rng(seed)
         last, waited = self.risk.worst, 0
         for number in range(1, passes + 1):
@@ -177,7 +175,7 @@ class Run:
                 self.best = copy.deepcopy(self.model) if keep_best else None
             if tolerance is None:
                 continue
-            # Against the best of the passes before, so that many small steps of improvement still count.
+            # Compared with the best earlier pass, so that many small improvements still count.
             improved = self.risk.better(value, last, tolerance)
             waited = 0 if improved else waited + 1
             last = value if improved else last

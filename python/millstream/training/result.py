@@ -1,4 +1,4 @@
-"""What training came to."""
+"""The result of training."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ __all__ = ["Training"]
 
 @dataclass
 class Training:
-    """What `train` did: the risk after each pass, and why it ended.
+    """The result of `train`: the risk after each pass, and the reason for stopping.
 
-    `history` is by column: `pass`, the risk (under its name), `examples` learned so far, `seconds`.
+    `history` has the columns `pass`, the risk (under its name), `examples` learned so far, and `seconds`.
     """
 
     model: Any
-    #: What the risk is: "loss", "squared error", "error rate", or the metric that was given.
+    #: Name of the risk: "loss", "squared error", "error rate", or the given metric.
     name: str
     history: dict[str, list[Any]]
-    #: Why it ended: "passes", "tolerance" or "interrupted".
+    #: Reason for stopping: "passes", "tolerance" or "interrupted".
     stopped: str
-    #: The pass after which the risk was best, from 1; 0 if none was completed.
+    #: The pass with the best risk, from 1; 0 if none was completed.
     best_pass: int
-    #: Whether the model was put back to where it was after that pass.
+    #: Whether the model was restored to its state after that pass.
     kept_best: bool
     settings: dict[str, Any]
 
     @property
     def passes(self) -> int:
-        """Passes completed."""
+        """Number of completed passes."""
         return len(self.history["pass"])
 
     @property
@@ -43,14 +43,14 @@ class Training:
 
     @property
     def risk(self) -> float:
-        """The risk of the model as it is: after the last pass, or the best if that was kept."""
+        """The risk of the current model: after the last pass, or the best if that was kept."""
         if not self.risks:
             return float("nan")
         return self.risks[self.best_pass - 1 if self.kept_best else -1]
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it; what was learned until then is kept."""
+        """Whether Ctrl-C stopped the training; what was learned until then is kept."""
         return self.stopped == "interrupted"
 
     def to_frame(self, kind: str | None = None) -> Any:

@@ -19,34 +19,34 @@ __all__ = ["Risk", "table_of"]
 
 
 class Risk:
-    """How a model is judged after each pass."""
+    """The risk that is measured after each pass."""
 
     def __init__(self, model: Any, metric: Any) -> None:
-        #: Of a stranger's model it is told by what it can do.
+        #: The role of a foreign model follows from its methods.
         self.role = role_named(str(role_of(model)))
         self.metric: Any = None
-        #: What the number is; of a model's own loss it is known after the first look.
+        #: Name of the number; for a model's own loss it is known after the first evaluation.
         self.name = "loss"
         self.bigger_is_better = False
         if metric is not None:
             chosen = chosen_metrics(metric, self.role)
             if len(chosen) != 1:
-                raise InvalidType(f"train: metric is one metric, got {len(chosen)}: {', '.join(chosen)}")
+                raise InvalidType(f"train: metric must be one metric, got {len(chosen)}: {', '.join(chosen)}")
             self.name, self.metric = next(iter(chosen.items()))
             self.bigger_is_better = bool(getattr(self.metric, "bigger_is_better", True))
         self.own = metric is None and isinstance(model, _core.Model)
 
     def better(self, risk: float, best: float, by: float = 0.0) -> bool:
-        """Whether a risk is better than the best so far, by more than so much."""
+        """Whether a risk is better than the best so far by more than `by`."""
         return risk > best + by if self.bigger_is_better else risk < best - by
 
     @property
     def worst(self) -> float:
-        """Worse than any."""
+        """The worst possible risk."""
         return -np.inf if self.bigger_is_better else np.inf
 
     def of(self, model: Any, data: Data, look: Callable[[], None]) -> float:
-        """The risk of the model as it is; `look` is called between stretches of examples."""
+        """The risk of the current model; `look` is called between chunks of examples."""
         if self.metric is not None:
             return self._measured(model, data, look)
         if self.own:
@@ -58,7 +58,7 @@ class Risk:
         return self._plain(model, data, look)
 
     def _own(self, model: Any, data: Data, look: Callable[[], None]) -> float | None:
-        """By the loss that the model itself goes down; None if it has none."""
+        """The mean of the model's own loss; None if it has none."""
         total = weight = 0.0
         for chunk in data.chunks("cyclic", _NO_ORDER):
             found = model._risk(table_of(chunk.X), _frames.targets(chunk.y), _frames.weights(chunk.w))
@@ -112,7 +112,7 @@ def _answers(model: Any, chunk: Chunk, probabilities: bool) -> tuple[Any, Any, A
 
 
 def table_of(X: Any) -> tuple[Any, ...]:
-    """Rows as the core reads a table; what a dict lacks is missing."""
+    """Rows as a table for the core; absent keys of a dict are missing values."""
     parts = _frames.take_apart(X)
     if parts[0] != "dicts":
         return parts

@@ -1,4 +1,4 @@
-//! One input: a structure on its bounds, in the user's functions and in orthonormal ones.
+//! One input: a structure on its bounds, in its own functions and in orthonormal ones.
 
 use crate::fault::{Fault, Result};
 
@@ -35,11 +35,11 @@ impl Axis {
         };
         let mut axis = Axis { low, high, structure, lead, factor: None };
         if lead != Lead::Own || axis.structure.transition().is_none() {
-            let factor = BandedCholesky::new(&axis.gram(), axis.size()).map_err(|place| {
+            let factor = BandedCholesky::new(&axis.gram(), axis.size()).map_err(|index| {
                 Fault::value(format!(
-                    "{who}: the Gram matrix is singular: function {} on [{low}, {high}] is a sum of those before it \
-                     to the precision of numbers; {}",
-                    axis.name(place, "x"),
+                    "{who}: the Gram matrix is singular: function {} on [{low}, {high}] is a linear combination of \
+                     earlier ones in double precision; {}",
+                    axis.name(index, "x"),
                     axis.structure.remedy()
                 ))
             })?;
@@ -126,12 +126,12 @@ impl Axis {
         }
     }
 
-    pub fn name(&self, place: usize, input: &str) -> String {
+    pub fn name(&self, index: usize, input: &str) -> String {
         match self.lead {
-            Lead::Own => self.structure.name(place, input),
-            _ if place == 0 => "1".into(),
-            Lead::Replaces => self.structure.name(place, input),
-            Lead::Precedes => self.structure.name(place - 1, input),
+            Lead::Own => self.structure.name(index, input),
+            _ if index == 0 => "1".into(),
+            Lead::Replaces => self.structure.name(index, input),
+            Lead::Precedes => self.structure.name(index - 1, input),
         }
     }
 

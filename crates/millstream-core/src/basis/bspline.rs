@@ -17,20 +17,20 @@ const MOST_DEGREE: usize = 10;
 pub static DECLARATION: Declaration = Declaration {
     name: "basis.BSpline",
     role: Role::Transformer,
-    words: "B-splines: smooth functions of the inputs that are local",
+    words: "B-splines: smooth, local piecewise polynomials of the inputs",
     parameters: &[
         parameters::BOUNDS,
         Parameter::new(
             "intervals",
             Kind::Integer { low: 1, high: 1000 },
             Default::Integer(8),
-            "how many pieces the bounds are divided into; with the degree the number of functions of an input",
+            "number of equal intervals between the bounds; an input has intervals + degree functions",
         ),
         Parameter::new(
             "degree",
             Kind::Integer { low: 0, high: MOST_DEGREE as i64 },
             Default::Integer(3),
-            "the degree of the pieces; 3 joins them with a continuous curvature",
+            "polynomial degree of the pieces; 3 gives continuous second derivatives",
         ),
         parameters::COMBINE,
         parameters::OUTSIDE,
@@ -56,8 +56,8 @@ impl BSpline {
         self.count - self.degree
     }
 
-    fn knot(&self, place: isize) -> f64 {
-        let interval = place.clamp(0, self.intervals() as isize) as f64 / self.intervals() as f64;
+    fn knot(&self, index: isize) -> f64 {
+        let interval = index.clamp(0, self.intervals() as isize) as f64 / self.intervals() as f64;
         self.low + (self.high - self.low) * interval
     }
 
@@ -70,9 +70,9 @@ impl BSpline {
             for (r, out) in out.iter_mut().enumerate().take(degree) {
                 let right = self.knot(interval as isize + r as isize + 1);
                 let left = self.knot(interval as isize + r as isize + 1 - degree as isize);
-                let share = *out / (right - left);
-                *out = saved + (right - x) * share;
-                saved = (x - left) * share;
+                let fraction = *out / (right - left);
+                *out = saved + (right - x) * fraction;
+                saved = (x - left) * fraction;
             }
             out[degree] = saved;
         }
@@ -85,8 +85,8 @@ impl Structure for BSpline {
     }
 
     fn write(&self, x: f64, out: &mut [f64]) {
-        let place = (x - self.low) / (self.high - self.low) * self.intervals() as f64;
-        let interval = (place.max(0.0) as usize).min(self.intervals() - 1);
+        let index = (x - self.low) / (self.high - self.low) * self.intervals() as f64;
+        let interval = (index.max(0.0) as usize).min(self.intervals() - 1);
         let mut local = [0.0; MOST_DEGREE + 1];
         self.local(interval, x, &mut local);
         out.fill(0.0);
@@ -123,12 +123,12 @@ impl Structure for BSpline {
         (0..count).map(|i| length(i) / (degree + 1) as f64).collect()
     }
 
-    fn name(&self, place: usize, input: &str) -> String {
-        format!("B{place}({input})")
+    fn name(&self, index: usize, input: &str) -> String {
+        format!("B{index}({input})")
     }
 
     fn remedy(&self) -> &'static str {
-        "take fewer intervals or a lower degree"
+        "use fewer intervals or a lower degree"
     }
 
     fn memory(&self) -> usize {

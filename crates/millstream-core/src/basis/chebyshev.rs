@@ -20,7 +20,7 @@ pub static DECLARATION: Declaration = Declaration {
             "order",
             Kind::Integer { low: 0, high: MOST_ORDER },
             Default::Required,
-            "the highest order in an input",
+            "highest polynomial order per input",
         ),
         parameters::BOUNDS,
         parameters::COMBINE,
@@ -57,7 +57,7 @@ impl Structure for Chebyshev {
     }
 
     fn write(&self, x: f64, out: &mut [f64]) {
-        let t = self.orthonormal.place(x);
+        let t = self.orthonormal.index(x);
         let (mut before, mut last) = (t, 1.0);
         for out in out {
             *out = last;
@@ -102,15 +102,15 @@ impl Structure for Chebyshev {
         }))
     }
 
-    fn name(&self, place: usize, input: &str) -> String {
-        match place {
+    fn name(&self, index: usize, input: &str) -> String {
+        match index {
             0 => "1".into(),
-            _ => format!("T{place}({input})"),
+            _ => format!("T{index}({input})"),
         }
     }
 
     fn remedy(&self) -> &'static str {
-        "take a lower order"
+        "use a lower order"
     }
 
     fn memory(&self) -> usize {

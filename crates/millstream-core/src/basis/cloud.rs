@@ -1,4 +1,4 @@
-//! Bell curves around given points of any number of dimensions.
+//! Gaussian bumps around given points in any number of dimensions.
 
 use crate::fault::{Fault, Result};
 
@@ -25,13 +25,13 @@ impl Cloud {
             each.map(|((a, b), &(low, high))| overlap(*a, *b, low, high, width)).product()
         };
         let gram: Vec<f64> = centres.iter().flat_map(|a| centres.iter().map(|b| entry(a, b))).collect();
-        let factor = BandedCholesky::new(&gram, size).map_err(|place| {
-            let twin = centres[..place].iter().position(|other| *other == centres[place]);
+        let factor = BandedCholesky::new(&gram, size).map_err(|index| {
+            let twin = centres[..index].iter().position(|other| *other == centres[index]);
             let why = match twin {
-                Some(twin) => format!("centres {twin} and {place} are the same"),
+                Some(twin) => format!("centres {twin} and {index} are the same"),
                 None => format!(
-                    "the function of centre {place} is a sum of those before it to the precision of numbers, or \
-                     vanishes on the bounds; take a smaller width or fewer centres, within the bounds"
+                    "the function of centre {index} is a linear combination of earlier ones in double precision, or \
+                     vanishes on the bounds; use a smaller width or fewer centres, within the bounds"
                 ),
             };
             Fault::value(format!("{who}: the Gram matrix is singular: {why}"))

@@ -14,13 +14,13 @@ use super::Basis;
 pub static DECLARATION: Declaration = Declaration {
     name: "basis.Fourier",
     role: Role::Transformer,
-    words: "Sines and cosines of the inputs, of which the bounds are one period",
+    words: "Sines and cosines of the inputs; the bounds are one period",
     parameters: &[
         Parameter::new(
             "order",
             Kind::Integer { low: 0, high: MOST_ORDER },
             Default::Required,
-            "how many waves of the shortest fit between the bounds",
+            "highest frequency, in periods between the bounds",
         ),
         parameters::BOUNDS,
         parameters::COMBINE,
@@ -57,8 +57,8 @@ impl Fourier {
         }
     }
 
-    fn square(&self, place: usize) -> f64 {
-        if place == 0 {
+    fn square(&self, index: usize) -> f64 {
+        if index == 0 {
             self.width
         } else {
             0.5 * self.width
@@ -103,16 +103,16 @@ impl Structure for Fourier {
         Some(triangle)
     }
 
-    fn name(&self, place: usize, input: &str) -> String {
-        match (place, place % 2) {
+    fn name(&self, index: usize, input: &str) -> String {
+        match (index, index % 2) {
             (0, _) => "1".into(),
-            (_, 1) => format!("cos{}({input})", place.div_ceil(2)),
-            _ => format!("sin{}({input})", place / 2),
+            (_, 1) => format!("cos{}({input})", index.div_ceil(2)),
+            _ => format!("sin{}({input})", index / 2),
         }
     }
 
     fn remedy(&self) -> &'static str {
-        "take a lower order"
+        "use a lower order"
     }
 
     fn memory(&self) -> usize {

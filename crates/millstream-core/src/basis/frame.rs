@@ -1,7 +1,7 @@
-//! The transformer that writes the functions of a basis, and looks after its region.
+//! The transformer that evaluates the functions of a basis and checks its domain.
 //!
-//! The number of inputs is that of the bounds, or of the first row that is learned, and stays: Ω is fixed. An input that
-//! is missing, nominal or (unless `outside` says otherwise) out of bounds is refused, in predicting too (`check`).
+//! The number of inputs is that of the bounds or of the first learned row and does not change: Ω is fixed. Missing and
+//! nominal inputs, and values out of bounds (unless `outside` allows them), are rejected in predicting too (`check`).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::parameter::Arguments;
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, RowBuffer, Scratch, Value};
-use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
 use crate::transformer::{BasisFunctions, Transformer};
 
@@ -28,11 +28,11 @@ pub struct Basis {
     who: String,
     bounds: Region,
     functions: Functions,
-    /// How many inputs there must be, where that is known from the beginning.
+    /// Required number of inputs, if known from the start.
     fixed: Option<usize>,
     outside: Outside,
     orthonormal: bool,
-    /// What the inputs are called, for messages.
+    /// The names of the inputs, for messages.
     names: Vec<String>,
     state: State,
     undo: State,
@@ -40,7 +40,7 @@ pub struct Basis {
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
-    /// How many inputs there are; 0 before anything is learned.
+    /// Number of inputs; 0 before the first example.
     inputs: u32,
 }
 
@@ -69,7 +69,7 @@ impl Basis {
         let pairs = bounds.pairs();
         if pairs.len() != inputs {
             return Err(Fault::value(format!(
-                "{}: centres must be of {} numbers, as many as there are bounds, got {inputs}",
+                "{}: centres must have {} numbers, as many as there are bounds, got {inputs}",
                 arguments.who,
                 pairs.len()
             )));
@@ -108,13 +108,13 @@ impl Basis {
             return Ok(size);
         }
         let remedy = match self.functions {
-            Functions::Axes(_, Combine::Tensor) => "take fewer inputs, a lower order, or combine=\"additive\"",
-            _ => "take fewer inputs or a lower order",
+            Functions::Axes(_, Combine::Tensor) => "use fewer inputs, a lower order, or combine=\"additive\"",
+            _ => "use fewer inputs or a lower order",
         };
         Err(Fault::value(format!(
             "{}: {inputs} inputs would make {} functions, more than {MOST_FUNCTIONS}; {remedy}",
             self.who,
-            if size == usize::MAX { "more than can be counted".into() } else { size.to_string() },
+            if size == usize::MAX { "countless".into() } else { size.to_string() },
         )))
     }
 
@@ -131,7 +131,7 @@ impl Basis {
         self.names.get(input).cloned().unwrap_or_else(|| format!("input {input}"))
     }
 
-    /// Refuse a row that is not within Ω.
+    /// Reject a row outside Ω.
     fn examine(&self, x: Row<'_>) -> Result<()> {
         let width = x.width();
         if let Row::Plain(values) = x {
@@ -142,8 +142,8 @@ impl Basis {
         let inputs = self.inputs(width);
         if width > inputs {
             return Err(Fault::value(format!(
-                "{}: the functions are of {inputs} input{}, got {} besides; its region is fixed: select the inputs \
-                 before it (compose.Select)",
+                "{}: the functions have {inputs} input{}, got also {}; the domain is fixed: select the inputs first \
+                 (compose.Select)",
                 self.who,
                 if inputs == 1 { "" } else { "s" },
                 self.called(inputs),
@@ -157,7 +157,7 @@ impl Basis {
                         continue;
                     }
                     format!(
-                        "{} must be within the bounds [{}, {}], got {} (outside=\"clamp\" or \"extrapolate\" takes it)",
+                        "{} must be within the bounds [{}, {}], got {} (outside=\"clamp\" or \"extrapolate\" accepts it)",
                         self.called(input),
                         Shown(low),
                         Shown(high),
@@ -165,9 +165,9 @@ impl Basis {
                     )
                 }
                 Some(Value::Nominal(_)) => {
-                    format!("{} must be a number, got a nominal value; encode it before", self.called(input))
+                    format!("{} must be a number, got a nominal value; encode it first", self.called(input))
                 }
-                None => format!("{} is missing; put a preprocessing.Imputer before it", self.called(input)),
+                None => format!("{} is missing; put a preprocessing.Imputer in front", self.called(input)),
             };
             return Err(Fault::value(format!("{}: {fault}", self.who)));
         }
@@ -182,9 +182,9 @@ impl Basis {
         }
     }
 
-    /// Where an input is taken to be.
+    /// The position of an input, after `outside`.
     #[inline]
-    fn place(&self, input: usize, value: f64) -> f64 {
+    fn index(&self, input: usize, value: f64) -> f64 {
         if self.outside == Outside::Extrapolate {
             return value;
         }
@@ -195,12 +195,12 @@ impl Basis {
 
     fn write(&self, values: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         let alone = match values {
-            [value] => self.functions.write_one(self.place(0, *value), self.orthonormal, out),
+            [value] => self.functions.write_one(self.index(0, *value), self.orthonormal, out),
             _ => false,
         };
         if !alone {
             let (mut x, mut one) = (scratch.take_numbers(), scratch.take_numbers());
-            x.extend(values.iter().enumerate().map(|(input, &value)| self.place(input, value)));
+            x.extend(values.iter().enumerate().map(|(input, &value)| self.index(input, value)));
             self.functions.write(&x, self.orthonormal, out, &mut one);
             scratch.give_numbers(x);
             scratch.give_numbers(one);
@@ -215,7 +215,7 @@ impl Basis {
         match size <= MOST_IN_TRIANGLE {
             true => Ok(()),
             false => Err(Fault::value(format!(
-                "{}: a matrix of {size} functions is made for up to {MOST_IN_TRIANGLE}",
+                "{}: the matrix supports up to {MOST_IN_TRIANGLE} functions, got {size}",
                 self.who
             ))),
         }
@@ -287,7 +287,7 @@ impl Transformer for Basis {
                 let mut values = scratch.take_numbers();
                 values.extend((0..inputs).map(|input| match x.get(input) {
                     Some(Value::Number(number)) => number,
-                    // Refused by `check`; where nobody asked, the middle does least harm.
+                    // Rejected by `check`; without it, the centre of the bounds is used.
                     _ => 0.5 * self.pair(input).0 + 0.5 * self.pair(input).1,
                 }));
                 self.write(&values, out, scratch);

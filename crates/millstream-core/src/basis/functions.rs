@@ -102,18 +102,18 @@ impl Functions {
     pub fn names(&self, inputs: &[String]) -> Vec<String> {
         let mut names = vec![String::from("1")];
         match self {
-            Functions::Cloud(cloud) => return (0..cloud.size()).map(|place| format!("rbf{place}")).collect(),
+            Functions::Cloud(cloud) => return (0..cloud.size()).map(|index| format!("rbf{index}")).collect(),
             Functions::Axes(axes, Combine::Tensor) => {
                 for (input, called) in inputs.iter().enumerate() {
                     let axis = of(axes, input);
-                    let own: Vec<String> = (0..axis.size()).map(|place| axis.name(place, called)).collect();
+                    let own: Vec<String> = (0..axis.size()).map(|index| axis.name(index, called)).collect();
                     names = own.iter().flat_map(|own| names.iter().map(move |name| product(name, own))).collect();
                 }
             }
             Functions::Axes(axes, Combine::Additive) => {
                 for (input, called) in inputs.iter().enumerate() {
                     let axis = of(axes, input);
-                    names.extend((1..axis.size()).map(|place| axis.name(place, called)));
+                    names.extend((1..axis.size()).map(|index| axis.name(index, called)));
                 }
             }
         }
@@ -165,11 +165,11 @@ fn sum_transition(axes: &[Axis], inputs: usize, size: usize) -> Vec<f64> {
         let axis = of(axes, input);
         let (own, scale) = (axis.transition(), (axis.width() / volume).sqrt());
         for i in 1..axis.size() {
-            let (row, place) = (first + i - 1, i * (i + 1) / 2);
+            let (row, index) = (first + i - 1, i * (i + 1) / 2);
             let start = row * (row + 1) / 2;
-            whole[start] = scale * own[place];
+            whole[start] = scale * own[index];
             for j in 1..=i {
-                whole[start + first + j - 1] = scale * own[place + j];
+                whole[start + first + j - 1] = scale * own[index + j];
             }
         }
         first += axis.size() - 1;
@@ -184,7 +184,7 @@ fn sum_gram(axes: &[Axis], inputs: usize, size: usize) -> Vec<f64> {
     for input in 0..inputs {
         let axis = of(axes, input);
         let means = axis.integrals().into_iter().map(|integral| integral / axis.width()).enumerate();
-        functions.extend(means.skip(1).map(|(place, mean)| (input, place, mean)));
+        functions.extend(means.skip(1).map(|(index, mean)| (input, index, mean)));
     }
     let grams: Vec<Vec<f64>> = (0..inputs).map(|input| of(axes, input).gram()).collect();
     let mut gram = vec![0.0; size * size];

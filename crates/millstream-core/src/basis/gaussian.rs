@@ -1,6 +1,6 @@
-//! Bell curves e^(−|x − c|² / 2 width²) around centres: a grid of them, or centres that are given.
+//! Gaussian bumps e^(−|x − c|² / 2 width²) around centres: a grid of them, or centres that are given.
 //!
-//! Of a product of two only a bell curve around the middle is left, so that A is in closed form:
+//! The product of two bumps is a bump around their midpoint, so A has a closed form:
 //!
 //! ```text
 //! ∫ φ_a φ_b = e^(−(a − b)² / 4w²) · w√π/2 · (erf((high − m)/w) − erf((low − m)/w)),  m = (a + b) / 2
@@ -24,26 +24,26 @@ const NAME: &str = "basis.GaussianRBF";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Bell curves around centres on a grid, or around given ones",
+    words: "Gaussian bumps around the points of a grid, or around given centres",
     parameters: &[
         parameters::BOUNDS,
         Parameter::new(
             "count",
             Kind::Integer { low: 1, high: 1000 },
             Default::Integer(10),
-            "how many centres an input has on its grid, the bounds among them",
+            "number of grid centres per input, bounds included",
         ),
         Parameter::new(
             "width",
             Kind::Optional(&Kind::Float(Bounds::POSITIVE)),
             Default::Null,
-            "the standard deviation of a bell curve; null for the distance of centres",
+            "standard deviation of a bump; None for the distance between centres",
         ),
         Parameter::new(
             "centres",
             Kind::Optional(&Kind::Table("a list of numbers, or of points as lists of numbers")),
             Default::Null,
-            "the centres, in place of a grid",
+            "centres to use instead of a grid",
         ),
         parameters::COMBINE,
         parameters::OUTSIDE,
@@ -123,12 +123,12 @@ impl Structure for Gaussians {
         self.centres.iter().map(integral).collect()
     }
 
-    fn name(&self, place: usize, input: &str) -> String {
-        format!("rbf{place}({input})")
+    fn name(&self, index: usize, input: &str) -> String {
+        format!("rbf{index}({input})")
     }
 
     fn remedy(&self) -> &'static str {
-        "take a smaller width or fewer centres"
+        "use a smaller width or fewer centres"
     }
 
     fn memory(&self) -> usize {

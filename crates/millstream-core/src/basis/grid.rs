@@ -21,7 +21,7 @@ pub static DECLARATION: Declaration = Declaration {
             "count",
             Kind::Integer { low: 2, high: 10_000 },
             Default::Integer(11),
-            "how many points an input has, the bounds among them",
+            "number of grid points per input, bounds included",
         ),
         parameters::COMBINE,
         parameters::OUTSIDE,
@@ -52,11 +52,11 @@ impl Structure for Grid {
     }
 
     fn write(&self, x: f64, out: &mut [f64]) {
-        let place = (x - self.low) / (self.high - self.low) * (self.count - 1) as f64;
-        let cell = (place.max(0.0) as usize).min(self.count - 2);
-        let share = place - cell as f64;
+        let index = (x - self.low) / (self.high - self.low) * (self.count - 1) as f64;
+        let cell = (index.max(0.0) as usize).min(self.count - 2);
+        let fraction = index - cell as f64;
         out.fill(0.0);
-        (out[cell], out[cell + 1]) = (1.0 - share, share);
+        (out[cell], out[cell + 1]) = (1.0 - fraction, fraction);
     }
 
     fn constant(&self) -> Constant {
@@ -80,13 +80,13 @@ impl Structure for Grid {
         (0..self.count).map(|i| if i == 0 || i + 1 == self.count { 0.5 * h } else { h }).collect()
     }
 
-    fn name(&self, place: usize, input: &str) -> String {
-        let point = self.low + (self.high - self.low) * (place as f64 / (self.count - 1) as f64);
+    fn name(&self, index: usize, input: &str) -> String {
+        let point = self.low + (self.high - self.low) * (index as f64 / (self.count - 1) as f64);
         format!("{input}={point}")
     }
 
     fn remedy(&self) -> &'static str {
-        "take fewer points"
+        "use fewer points"
     }
 
     fn memory(&self) -> usize {

@@ -19,7 +19,7 @@ pub static DECLARATION: Declaration = Declaration {
             "order",
             Kind::Integer { low: 0, high: MOST_ORDER },
             Default::Required,
-            "the highest order in an input",
+            "highest polynomial order per input",
         ),
         parameters::BOUNDS,
         parameters::COMBINE,
@@ -47,7 +47,7 @@ impl Structure for Legendre {
     }
 
     fn write(&self, x: f64, out: &mut [f64]) {
-        let t = self.orthonormal.place(x);
+        let t = self.orthonormal.index(x);
         let (mut before, mut last) = (0.0, 1.0);
         for (k, out) in out.iter_mut().enumerate() {
             *out = last;
@@ -88,15 +88,15 @@ impl Structure for Legendre {
         Some(triangle)
     }
 
-    fn name(&self, place: usize, input: &str) -> String {
-        match place {
+    fn name(&self, index: usize, input: &str) -> String {
+        match index {
             0 => "1".into(),
-            _ => format!("P{place}({input})"),
+            _ => format!("P{index}({input})"),
         }
     }
 
     fn remedy(&self) -> &'static str {
-        "take a lower order"
+        "use a lower order"
     }
 
     fn memory(&self) -> usize {

@@ -1,8 +1,8 @@
-//! Approximation structures: functions φ(x) on a bounded region Ω, as transformers in front of a linear learner.
+//! Basis functions φ(x) on a bounded domain Ω, as transformers in front of a linear learner.
 //!
-//! Of one input each structure is a file of its own (`Structure`): its functions, their Gram matrix
-//! A = ∫_Ω φφᵀ in closed form where there is one, and their names. `Basis` makes of it functions of several inputs
-//! (products of all, or a sum by input), looks after the bounds, and is what the registry builds.
+//! For one input each structure has its own file (`Structure`): its functions, their Gram matrix
+//! A = ∫_Ω φφᵀ in closed form where there is one, and their names. `Basis` combines it to functions of several
+//! inputs (products, or sums by input), checks the bounds, and is built by the registry.
 //!
 //! A learner that minimises the change of a function over Ω (IRMA) needs A⁻¹. In a basis ψ = Cφ of the same space that
 //! is orthonormal on Ω, A is the identity, so such a learner asks the basis in front of it for ψ

@@ -1,4 +1,4 @@
-//! The parameters that all structures share, and what they come to.
+//! The parameters of all structures, and their parsed values.
 
 use serde_json::Value as Json;
 
@@ -7,30 +7,30 @@ use crate::parameter::{Arguments, Default, Kind, Parameter};
 
 /// Beyond this a recurrence is no longer cheap, and no data needs it.
 pub const MOST_ORDER: i64 = 1000;
-/// So many functions take a megabyte for each set of weights.
+/// This many functions take a megabyte per set of weights.
 pub const MOST_FUNCTIONS: usize = 1 << 17;
-/// Of so many functions a triangle of coefficients takes 16 MB.
+/// A triangle of coefficients for this many functions takes 16 MB.
 pub const MOST_IN_TRIANGLE: usize = 2048;
 
 pub const BOUNDS: Parameter = Parameter::new(
     "bounds",
     Kind::Table("a pair of numbers, or a pair for each input"),
     Default::Required,
-    "the least and the greatest value of every input, or of each",
+    "lower and upper bound of all inputs, or a pair for each input",
 );
 
 pub const COMBINE: Parameter = Parameter::new(
     "combine",
     Kind::Choice(&["tensor", "additive"]),
     Default::Text("tensor"),
-    "functions of several inputs: products of one of each, or a sum of functions of one",
+    "how several inputs combine: products of their functions, or a sum of one-input functions",
 );
 
 pub const OUTSIDE: Parameter = Parameter::new(
     "outside",
     Kind::Choice(&["refuse", "clamp", "extrapolate"]),
     Default::Text("refuse"),
-    "what happens to a value beyond the bounds",
+    "treatment of values beyond the bounds",
 );
 
 /// The region Ω.
@@ -83,7 +83,7 @@ impl Region {
         }
     }
 
-    /// How many inputs there must be, where that is fixed.
+    /// Required number of inputs, if fixed.
     pub fn inputs(&self) -> Option<usize> {
         match self {
             Region::All(..) => None,

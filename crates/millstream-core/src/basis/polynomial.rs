@@ -21,13 +21,13 @@ const MOST_CANCELLATION: f64 = 1e12;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Powers of the inputs: 1, x, x^2, up to an order",
+    words: "Powers of the inputs: 1, x, x^2, ..., x^order",
     parameters: &[
         Parameter::new(
             "order",
             Kind::Integer { low: 0, high: MOST_POWER },
             Default::Required,
-            "the highest power of an input",
+            "highest power per input",
         ),
         parameters::BOUNDS,
         parameters::COMBINE,
@@ -56,7 +56,7 @@ impl Polynomial {
         if cancellation.is_nan() || cancellation > MOST_CANCELLATION {
             return Err(Fault::value(format!(
                 "{NAME}: order {order} is too high for powers on [{low}, {high}] in double precision: terms that are \
-                 {cancellation:.0e} times their sum cancel; take basis.Legendre, which has the same space"
+                 {cancellation:.0e} times their sum cancel; use basis.Legendre, which spans the same space"
             )));
         }
         Ok(polynomial)
@@ -118,16 +118,16 @@ impl Structure for Polynomial {
         }))
     }
 
-    fn name(&self, place: usize, input: &str) -> String {
-        match place {
+    fn name(&self, index: usize, input: &str) -> String {
+        match index {
             0 => "1".into(),
             1 => input.into(),
-            _ => format!("{input}^{place}"),
+            _ => format!("{input}^{index}"),
         }
     }
 
     fn remedy(&self) -> &'static str {
-        "take a lower order"
+        "use a lower order"
     }
 
     fn memory(&self) -> usize {

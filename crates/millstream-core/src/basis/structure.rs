@@ -1,4 +1,4 @@
-//! What a structure must say of itself, in one dimension.
+//! The interface of a structure in one dimension.
 
 /// Where the constant function is among a structure's functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Constant {
 }
 
 pub trait Structure: Send + Sync {
-    /// How many functions there are.
+    /// Number of functions.
     fn size(&self) -> usize;
     /// The functions at `x`; `out` is as long as there are functions.
     fn write(&self, x: f64, out: &mut [f64]);
@@ -31,7 +31,7 @@ pub trait Structure: Send + Sync {
         None
     }
     /// The name of a function of an input of this name; the constant is called 1.
-    fn name(&self, place: usize, input: &str) -> String;
+    fn name(&self, index: usize, input: &str) -> String;
     /// What to do where the functions are linearly dependent to the precision of numbers.
     fn remedy(&self) -> &'static str;
     fn memory(&self) -> usize;

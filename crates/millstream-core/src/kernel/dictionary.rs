@@ -1,4 +1,4 @@
-//! Points with the coordinates that features have in them.
+//! Points and the coordinates of features in them.
 //!
 //! A number is a coordinate, a value of a nominal feature is a coordinate of its own that is 1 or 0, and what is missing
 //! or was never learned is 0: as in a linear model. So every kernel takes every kind of row.
@@ -45,14 +45,14 @@ impl Dictionary {
         }
     }
 
-    /// Give coordinates to all that is new in `x`. Returns the width before, for `shrink`.
+    /// Add coordinates for everything new in `x`. Returns the width before, for `shrink`.
     pub fn grow(&mut self, x: Row<'_>) -> usize {
         let before = self.coordinates.grow(x);
         self.points.fit(self.coordinates.width());
         before
     }
 
-    /// Take back the coordinates given out since the width was `before`.
+    /// Remove the coordinates added since the width was `before`.
     pub fn shrink(&mut self, before: usize) {
         self.coordinates.shrink(before);
         self.points.fit(before);
@@ -73,15 +73,15 @@ impl Dictionary {
         if !self.points.listed() {
             out.values.resize(width, 0.0);
             x.each(|slot, value| {
-                if let Some(place) = self.coordinates.of(slot, value) {
-                    out.values[place as usize] = size(value);
+                if let Some(index) = self.coordinates.of(slot, value) {
+                    out.values[index as usize] = size(value);
                 }
             });
             return;
         }
         x.each(|slot, value| {
-            if let Some(place) = self.coordinates.of(slot, value).filter(|_| size(value) != 0.0) {
-                out.indices.push(place);
+            if let Some(index) = self.coordinates.of(slot, value).filter(|_| size(value) != 0.0) {
+                out.indices.push(index);
                 out.values.push(size(value));
             }
         });
@@ -93,9 +93,9 @@ impl Dictionary {
         self.norms.push(norm);
     }
 
-    pub fn write(&mut self, place: usize, x: &Vector, norm: f64) {
-        self.points.write(place, x);
-        self.norms[place] = norm;
+    pub fn write(&mut self, index: usize, x: &Vector, norm: f64) {
+        self.points.write(index, x);
+        self.norms[index] = norm;
     }
 
     pub fn pop(&mut self) {
@@ -103,8 +103,8 @@ impl Dictionary {
         self.norms.pop();
     }
 
-    /// After loading: refuse what could not have been saved, and work out what is not saved. `count` is the number of
-    /// points by what else is saved of them: those without coordinates take no bytes, so their own word is not enough.
+    /// After loading: reject an invalid state and recompute what is not saved. `count` is the number of points according to
+    /// the rest of the state: points without coordinates take no bytes, so the number cannot be derived from them.
     pub fn revive(&mut self, who: &str, kernel: &Kernel, count: usize) -> Result<()> {
         require(who, self.len() == count, "points of the wrong number")?;
         self.coordinates.validate(who)?;
@@ -112,16 +112,16 @@ impl Dictionary {
         self.points.validate(who)?;
         let mut point = Vector::default();
         self.norms.clear();
-        for place in 0..self.len() {
-            self.points.read(place, &mut point);
+        for index in 0..self.len() {
+            self.points.read(index, &mut point);
             self.norms.push(kernel.itself(&point));
         }
         require(who, all_finite(&self.norms), "a point is too large")
     }
 
-    /// A point by the names of features.
-    pub fn named(&self, place: usize, schema: &Schema) -> serde_json::Map<String, serde_json::Value> {
-        named(schema, |slot, value| Some(self.points.get(place, self.coordinates.of(slot, value)? as usize)))
+    /// The features of a point by name.
+    pub fn named(&self, index: usize, schema: &Schema) -> serde_json::Map<String, serde_json::Value> {
+        named(schema, |slot, value| Some(self.points.get(index, self.coordinates.of(slot, value)? as usize)))
     }
 
     pub fn memory(&self) -> usize {

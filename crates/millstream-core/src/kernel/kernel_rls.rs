@@ -28,33 +28,33 @@ use crate::task::Numbers;
 use super::dictionary::{Dictionary, Located};
 use super::kernels::{Kernel, KERNEL};
 use super::points::Vector;
-use crate::linear_algebra::growing_cholesky::{GrowingCholesky, LEAST_SHARE};
+use crate::linear_algebra::growing_cholesky::{GrowingCholesky, LEAST_FRACTION};
 
 const NAME: &str = "kernel.KernelRLS";
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "Least squares in the space of a kernel, over a dictionary of examples that represents all others",
+    words: "Kernel recursive least squares over a dictionary of examples that approximates all others",
     parameters: &[
         KERNEL,
         Parameter::new(
             "tolerance",
             Kind::Float(Bounds::NOT_NEGATIVE),
             DefaultValue::Float(0.01),
-            "the share of k(x, x) that the dictionary may miss of an example",
+            "approximation error, as a fraction of k(x, x), above which an example joins the dictionary",
         ),
         Parameter::new(
             "l2",
             Kind::Float(Bounds::NOT_NEGATIVE),
             DefaultValue::Float(0.01),
-            "pull of the function towards 0",
+            "L2 penalty on the function",
         ),
         Parameter::new(
             "budget",
             Kind::Optional(&Kind::Integer { low: 1, high: 100_000 }),
             DefaultValue::Integer(500),
-            "the most examples in the dictionary; without one the tolerance decides",
+            "maximum number of examples in the dictionary; None for no limit",
         ),
     ],
     build: |arguments| {
@@ -89,7 +89,7 @@ struct State {
     dictionary: Dictionary,
     factor: GrowingCholesky,
     squares: Squares,
-    /// Examples learned.
+    /// Number of learned examples.
     t: f64,
 }
 
@@ -172,7 +172,7 @@ impl Squares {
 }
 
 impl KernelRls {
-    /// Learn, and give what was predicted before.
+    /// Learn, and return the prediction before.
     fn take(&mut self, x: Row<'_>, y: f64, w: f64) -> Result<f64> {
         let before = match self.state.dictionary.knows(x) {
             true => self.state.dictionary.points.width(),
@@ -196,7 +196,7 @@ impl KernelRls {
         let distance = state.factor.forward(&work.row, itself, &mut work.u);
         let predicted = dot(&state.squares.theta, Features::Dense(&work.u));
         let joins =
-            distance > self.tolerance.max(LEAST_SHARE) * itself.abs() && state.dictionary.len() < self.budget;
+            distance > self.tolerance.max(LEAST_FRACTION) * itself.abs() && state.dictionary.len() < self.budget;
         work.next.copy_from(&state.squares);
         if joins {
             work.next.grow(self.l2);
@@ -207,9 +207,9 @@ impl KernelRls {
             return Err(Fault::overflow(NAME));
         }
         if joins {
-            let place = state.dictionary.len();
+            let index = state.dictionary.len();
             work.u.pop();
-            state.factor.push(place, &work.u, distance);
+            state.factor.push(index, &work.u, distance);
             state.dictionary.push(&work.x, itself);
         }
         std::mem::swap(&mut state.squares, &mut work.next);
@@ -258,8 +258,8 @@ impl Part for KernelRls {
         let State { dictionary, factor, squares, t } = &self.state;
         let mut by_row = squares.theta.clone();
         factor.backward(&mut by_row);
-        let point = |(place, c): (&u32, &f64)| json!({ "coefficients": [c], "features": dictionary.named(*place as usize, schema) });
-        json!({ "examples": t, "points": factor.places.iter().zip(&by_row).map(point).collect::<Vec<_>>() })
+        let point = |(index, c): (&u32, &f64)| json!({ "coefficients": [c], "features": dictionary.named(*index as usize, schema) });
+        json!({ "examples": t, "points": factor.indices.iter().zip(&by_row).map(point).collect::<Vec<_>>() })
     }
 }
 
@@ -295,7 +295,7 @@ impl Learner<Numbers> for KernelRls {
         scratch: &mut Scratch,
     ) -> Result<()> {
         if !self.state.dictionary.knows(x) {
-            // A new feature must not be seen before it is learned.
+            // Prediction must not use a feature before it is learned.
             *out = self.predicted(x, scratch);
             return self.take(x, y, w).map(drop);
         }
@@ -341,7 +341,7 @@ mod tests {
         model.learn(Row::Plain(&[0.0]), 1.0, 1.0, &mut scratch).unwrap();
         model.learn(Row::Plain(&[1.0]), 2.0, 1.0, &mut scratch).unwrap();
         let shown = model.inspect(&Schema::default());
-        let coefficient = |place: usize| shown["points"][place]["coefficients"][0].as_f64().unwrap();
+        let coefficient = |index: usize| shown["points"][index]["coefficients"][0].as_f64().unwrap();
         assert!(coefficient(0).abs() < 1e-15 && (coefficient(1) - 2.0).abs() < 1e-15, "{shown}");
     }
 }

@@ -1,8 +1,8 @@
-//! Stochastic gradient descent in the space of a kernel, for classes and for numbers; see `machine` for the recursion
-//! and `upkeep` for the budget.
+//! Kernel classification and regression by stochastic gradient descent; see `expansion` for the recursion
+//! and `budget` for the budget.
 //!
-//! Of two classes there is one output, and the loss is that of the margin y f(x). From the third class on there is an
-//! output for each, over the same points, and the margin is the score of the true class minus the highest of the
+//! With two classes there is one output, and the loss is that of the margin y f(x). From the third class on there is one
+//! output per class, over the same points, and the margin is the score of the true class minus the highest of the
 //! others (Crammer and Singer, 2001; for kernels on a budget Wang, Crammer and Vucetic, 2012, section 5): the true
 //! class takes one half of the step and its rival the other, with the opposite sign. So the margin moves by what it
 //! would move by with two classes, and when a third one comes, f becomes f/2 and −f/2 and nothing is lost.
@@ -18,9 +18,9 @@ use crate::row::{finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::{ClassPrediction, Classes, Numbers};
 
+use super::budget;
+use super::expansion::Expansion;
 use super::kernels::KERNEL;
-use super::machine::Machine;
-use super::upkeep;
 
 const CLASSES: &str = "kernel.KernelSGD";
 const NUMBERS: &str = "kernel.KernelSGDRegressor";
@@ -33,37 +33,37 @@ const fn parameters(loss: &'static str) -> [Parameter; 8] {
             "learning_rate",
             Kind::Rate(Bounds::POSITIVE),
             DefaultValue::Float(0.1),
-            "the size of a step: a number, or a schedule",
+            "learning rate: a number, or a schedule",
         ),
         Parameter::new(
             "l2",
             Kind::Float(Bounds::NOT_NEGATIVE),
             DefaultValue::Float(0.0),
-            "pull of all coefficients towards 0",
+            "L2 penalty: decay of all coefficients",
         ),
         Parameter::new(
             "intercept",
             Kind::Boolean,
             DefaultValue::Boolean(false),
-            "whether there is a constant term",
+            "whether to fit an intercept",
         ),
         Parameter::new(
             "budget",
             Kind::Optional(&Kind::Integer { low: 1, high: 1_000_000 }),
             DefaultValue::Integer(1000),
-            "the most points that are kept; without one every point is",
+            "maximum number of stored points; None for no limit",
         ),
         Parameter::new(
             "maintenance",
-            Kind::Choice(upkeep::CHOICES),
+            Kind::Choice(budget::CHOICES),
             DefaultValue::Text("auto"),
-            "which point pays when the budget is full, and how",
+            "strategy when the budget is full",
         ),
         Parameter::new(
             "tolerance",
             Kind::Float(Bounds::NOT_NEGATIVE),
             DefaultValue::Float(0.01),
-            "for 'projectron': the share of k(x, x) up to which a point that lies near the span of the others is projected on it",
+            "for 'projectron': distance to the span of the stored points, as a fraction of k(x, x), below which a point is projected",
         ),
     ]
 }
@@ -74,22 +74,22 @@ static NUMBER_PARAMETERS: [Parameter; 8] = parameters("losses.Squared");
 pub static CLASSIFIER: Declaration = Declaration {
     name: CLASSES,
     role: Role::Classifier,
-    words: "Gradient descent in the space of a kernel, for classes, with or without a budget of points",
+    words: "Kernel classification by stochastic gradient descent, with or without a budget of points",
     parameters: &CLASS_PARAMETERS,
     build: |arguments| {
         let loss = loss(arguments, true)?;
-        Ok(Built::Classifier(Box::new(KernelSgd { loss, machine: Machine::new(CLASSES, arguments, true)? })))
+        Ok(Built::Classifier(Box::new(KernelSgd { loss, machine: Expansion::new(CLASSES, arguments, true)? })))
     },
 };
 
 pub static REGRESSOR: Declaration = Declaration {
     name: NUMBERS,
     role: Role::Regressor,
-    words: "Gradient descent in the space of a kernel, for numbers, with or without a budget of points",
+    words: "Kernel regression by stochastic gradient descent, with or without a budget of points",
     parameters: &NUMBER_PARAMETERS,
     build: |arguments| {
         let loss = loss(arguments, false)?;
-        let machine = Machine::new(NUMBERS, arguments, false)?;
+        let machine = Expansion::new(NUMBERS, arguments, false)?;
         Ok(Built::Regressor(Box::new(KernelSgdRegressor(KernelSgd { loss, machine }))))
     },
 };
@@ -98,10 +98,10 @@ fn loss(arguments: &Arguments<'_>, for_classes: bool) -> Result<Loss> {
     match arguments.part("loss")? {
         Built::Loss(loss) if loss.for_classes() == for_classes => Ok(loss),
         _ => Err(Fault::value(format!(
-            "{}: loss must be one for {}, got {}; {} takes it",
+            "{}: loss must be a {} loss, got {}; use {}",
             arguments.who,
-            if for_classes { "classes" } else { "numbers" },
-            arguments.value("loss")?["name"].as_str().unwrap_or("another part"),
+            if for_classes { "classification" } else { "regression" },
+            arguments.value("loss")?["name"].as_str().unwrap_or("another component"),
             if for_classes { NUMBERS } else { CLASSES },
         ))),
     }
@@ -110,14 +110,14 @@ fn loss(arguments: &Arguments<'_>, for_classes: bool) -> Result<Loss> {
 #[derive(Clone)]
 struct KernelSgd {
     loss: Loss,
-    machine: Machine,
+    machine: Expansion,
 }
 
 #[derive(Clone)]
 struct KernelSgdRegressor(KernelSgd);
 
 impl KernelSgd {
-    /// What to predict from the scores of all outputs.
+    /// The prediction from the scores of all outputs.
     fn write(&self, scores: &[f64], want: Want, out: &mut ClassPrediction) {
         out.clear();
         match scores {
@@ -139,7 +139,7 @@ impl KernelSgd {
         }
     }
 
-    /// How many classes the outputs tell apart.
+    /// Number of classes that the outputs distinguish.
     fn classes(&self) -> usize {
         match self.machine.state.coefficients.len() {
             1 => 2,
@@ -147,7 +147,7 @@ impl KernelSgd {
         }
     }
 
-    /// An output for a class that is new.
+    /// Add an output for a new class.
     fn admit(&mut self, y: usize) {
         let state = &mut self.machine.state;
         if y > 1 && state.coefficients.len() == 1 {
@@ -180,7 +180,7 @@ impl KernelSgd {
     }
 
     fn take(&mut self, x: Row<'_>, y: usize, w: f64, answer: Option<(Want, &mut ClassPrediction)>) -> Result<()> {
-        // A new class is rare; then the coefficients before are kept, for the case that the example is refused.
+        // A new class is rare: the previous coefficients are copied, in case the example is rejected.
         let state = &self.machine.state;
         let before = (y >= self.classes()).then(|| (state.coefficients.clone(), state.intercepts.clone()));
         if before.is_some() {
@@ -212,7 +212,7 @@ impl Part for KernelSgd {
         if self.machine.state.coefficients.len() == 2 {
             self.machine.state = before;
             return Err(Fault::state(format!(
-                "{CLASSES}: the saved state is not valid: two outputs where one is enough"
+                "{CLASSES}: the saved state is not valid: two outputs where one suffices"
             )));
         }
         Ok(())
@@ -253,7 +253,7 @@ impl Learner<Classes> for KernelSgd {
         scratch: &mut Scratch,
     ) -> Result<()> {
         if y as usize >= self.classes() || !self.machine.state.dictionary.knows(x) {
-            // A new feature or class must not be seen before it is learned.
+            // Prediction must not use a feature or class before it is learned.
             self.predict(x, want, out, scratch);
             return self.take(x, y as usize, w, None);
         }
@@ -288,7 +288,7 @@ impl KernelSgdRegressor {
         finite(self.0.loss.mean(score))
     }
 
-    /// Learn, and give the score before.
+    /// Learn, and return the score before.
     fn take(&mut self, x: Row<'_>, y: f64, w: f64) -> Result<f64> {
         let KernelSgd { loss, machine } = &mut self.0;
         if loss.for_counts() && y < 0.0 {
@@ -371,7 +371,7 @@ impl Learner<Numbers> for KernelSgdRegressor {
         scratch: &mut Scratch,
     ) -> Result<()> {
         if !self.0.machine.state.dictionary.knows(x) {
-            // A new feature must not be seen before it is learned.
+            // Prediction must not use a feature before it is learned.
             *out = self.predicted(x, scratch);
             return self.take(x, y, w).map(drop);
         }

@@ -1,4 +1,4 @@
-//! The kernels: k(x, z) as an inner product of two vectors in a space of its own.
+//! The kernels: k(x, z), an inner product in a feature space.
 //!
 //! | kernel | k(x, z) |
 //! |---|---|
@@ -8,28 +8,28 @@
 //! | Laplace | exp(−γ ‖x − z‖₁) |
 //! | sigmoid | tanh(γ x·z + c), which is no inner product for all γ and c, but is used as one |
 //!
-//! Distances are sums of differences, not |x|² + |z|² − 2 x·z with squared lengths kept aside: that is no quicker here
+//! Distances are sums of differences, not |x|² + |z|² − 2 x·z with precomputed squared lengths: that is no faster here
 //! (the sum runs over eight points side by side and is bound by loading them) and loses all digits where points are
 //! close together and far from 0.
 //!
 //! scikit-learn's gamma="scale" needs all data before the first example. The default of 0.1 suits about ten features of
-//! unit variance; 1 / (number of features) is a good first try.
+//! unit variance; 1 / (number of features) is a good start.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 use crate::registry;
 
-use super::lanes::exp_each;
 use super::points::{Points, Vector, WIDE};
-use super::texts::TextKernel;
+use super::simd_math::exp_each;
+use super::string_kernel::StringKernel;
 
-/// For the parts that take one.
+/// The parameter of learners that have a kernel.
 pub const KERNEL: Parameter = Parameter::new(
     "kernel",
     Kind::Part(&[Role::Kernel]),
     Default::Part("kernel.RBF"),
-    "what makes two examples alike",
+    "kernel function: the similarity of two examples",
 );
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,8 +50,8 @@ pub enum Kernel {
         gamma: f64,
         coef0: f64,
     },
-    /// On texts, which are no vectors: see `texts`.
-    Text(TextKernel),
+    /// On strings instead of vectors: see `string_kernel`.
+    String(StringKernel),
 }
 
 impl Kernel {
@@ -68,9 +68,9 @@ impl Kernel {
     /// The kernel on vectors that is the parameter `kernel`.
     pub fn of(arguments: &Arguments<'_>) -> Result<Self> {
         match arguments.part("kernel")? {
-            Built::Kernel(Kernel::Text(_)) => Err(Fault::value(format!(
-                "{}: kernel.String is for texts, which KernelSGD, KernelRLS and Nystroem take, and only where they stand by \
-                 themselves or in a pipeline",
+            Built::Kernel(Kernel::String(_)) => Err(Fault::value(format!(
+                "{}: kernel.String works on strings, which only KernelSGD, KernelRLS and Nystroem accept, alone or in a \
+                 pipeline",
                 arguments.who
             ))),
             Built::Kernel(kernel) => Ok(kernel),
@@ -78,10 +78,10 @@ impl Kernel {
         }
     }
 
-    /// k(s, t) for each of some texts, not normalised; none for a kernel on vectors.
+    /// k(s, t) for each of several strings, not normalised; None for a kernel on vectors.
     pub fn texts(&self, s: &str, texts: &[String]) -> Vec<f64> {
         match self {
-            Kernel::Text(kernel) => texts.iter().map(|t| kernel.raw(s, t)).collect(),
+            Kernel::String(kernel) => texts.iter().map(|t| kernel.raw(s, t)).collect(),
             _ => Vec::new(),
         }
     }
@@ -108,7 +108,7 @@ impl Kernel {
     /// k(x, z) for every point z, into `out`.
     pub fn row(&self, points: &Points, x: &Vector, out: &mut Vec<f64>) {
         match *self {
-            Kernel::Linear | Kernel::Polynomial { .. } | Kernel::Sigmoid { .. } | Kernel::Text(_) => {
+            Kernel::Linear | Kernel::Polynomial { .. } | Kernel::Sigmoid { .. } | Kernel::String(_) => {
                 points.fold(x, out, |sum, x, z| sum + x * z);
             }
             Kernel::Rbf { .. } => points.fold(x, out, |sum, x, z| sum + (x - z) * (x - z)),
@@ -132,7 +132,7 @@ impl Kernel {
     /// From inner products or distances to kernel values.
     fn finish(&self, values: &mut [f64]) {
         match *self {
-            Kernel::Linear | Kernel::Text(_) => {}
+            Kernel::Linear | Kernel::String(_) => {}
             Kernel::Polynomial { degree, gamma, coef0 } => {
                 values.iter_mut().for_each(|value| *value = (gamma * *value + coef0).powi(degree));
             }
@@ -151,17 +151,21 @@ const GAMMA: Parameter = Parameter::new(
     "gamma",
     Kind::Float(Bounds::POSITIVE),
     Default::Float(0.1),
-    "how fast likeness falls with distance; 1 / (number of features) is a good first try",
+    "kernel coefficient: how fast similarity falls with distance; 1 / (number of features) is a good start",
 );
-const SLOPE: Parameter =
-    Parameter::new("gamma", Kind::Float(Bounds::POSITIVE), Default::Float(0.1), "the factor of the inner product");
+const SLOPE: Parameter = Parameter::new(
+    "gamma",
+    Kind::Float(Bounds::POSITIVE),
+    Default::Float(0.1),
+    "kernel coefficient: factor of the inner product",
+);
 const COEF0: Parameter =
-    Parameter::new("coef0", Kind::Float(Bounds::ANY), Default::Float(1.0), "what is added to the inner product");
+    Parameter::new("coef0", Kind::Float(Bounds::ANY), Default::Float(1.0), "constant added to the inner product");
 
 pub static LINEAR: Declaration = Declaration {
     name: "kernel.Linear",
     role: Role::Kernel,
-    words: "The inner product of two examples",
+    words: "Linear kernel: the inner product of two examples",
     parameters: &[],
     build: |_| Ok(Built::Kernel(Kernel::Linear)),
 };
@@ -169,9 +173,14 @@ pub static LINEAR: Declaration = Declaration {
 pub static POLYNOMIAL: Declaration = Declaration {
     name: "kernel.Polynomial",
     role: Role::Kernel,
-    words: "A power of the inner product: all products of up to so many features",
+    words: "Polynomial kernel: all products of up to degree features",
     parameters: &[
-        Parameter::new("degree", Kind::Integer { low: 1, high: 100 }, Default::Integer(3), "the power"),
+        Parameter::new(
+            "degree",
+            Kind::Integer { low: 1, high: 100 },
+            Default::Integer(3),
+            "degree of the polynomial",
+        ),
         SLOPE,
         COEF0,
     ],
@@ -187,7 +196,7 @@ pub static POLYNOMIAL: Declaration = Declaration {
 pub static RBF: Declaration = Declaration {
     name: "kernel.RBF",
     role: Role::Kernel,
-    words: "The Gaussian of the distance between two examples",
+    words: "Gaussian (radial basis function) kernel of the distance between two examples",
     parameters: &[GAMMA],
     build: |arguments| Ok(Built::Kernel(Kernel::Rbf { gamma: arguments.float("gamma")? })),
 };
@@ -195,7 +204,7 @@ pub static RBF: Declaration = Declaration {
 pub static LAPLACE: Declaration = Declaration {
     name: "kernel.Laplace",
     role: Role::Kernel,
-    words: "The exponential of the sum of absolute differences of two examples",
+    words: "Laplacian kernel: exponential of minus the L1 distance between two examples",
     parameters: &[GAMMA],
     build: |arguments| Ok(Built::Kernel(Kernel::Laplace { gamma: arguments.float("gamma")? })),
 };
@@ -203,7 +212,7 @@ pub static LAPLACE: Declaration = Declaration {
 pub static SIGMOID: Declaration = Declaration {
     name: "kernel.Sigmoid",
     role: Role::Kernel,
-    words: "The hyperbolic tangent of the inner product, as in a layer of a neural network",
+    words: "Sigmoid kernel: hyperbolic tangent of the inner product",
     parameters: &[SLOPE, COEF0],
     build: |arguments| {
         Ok(Built::Kernel(Kernel::Sigmoid { gamma: arguments.float("gamma")?, coef0: arguments.float("coef0")? }))

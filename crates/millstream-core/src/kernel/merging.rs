@@ -10,7 +10,7 @@
 
 use crate::row::finite;
 
-use super::machine::Machine;
+use super::expansion::Expansion;
 
 /// The inner products of the coefficients of two points over the outputs: a·a, b·b, a·b.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl Pair {
     }
 
     /// The h in [0, 1] at which least is lost, by golden section; an end where that is as good.
-    fn place(&self, kernel: f64) -> f64 {
+    fn index(&self, kernel: f64) -> f64 {
         let logarithm = kernel.max(1e-300).ln();
         let at = |h: f64| self.square((logarithm * (1.0 - h) * (1.0 - h)).exp(), (logarithm * h * h).exp());
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
@@ -61,16 +61,16 @@ impl Pair {
     }
 }
 
-impl Machine {
+impl Expansion {
     /// Merge two of the old points and the new one, and keep what is left.
     pub fn merge(&mut self) {
         let first = self.least();
         self.state.fade(self.work.decay);
-        let Machine { kernel, state, work, .. } = self;
+        let Expansion { kernel, state, work, .. } = self;
         // The kernel values of the first point to all old ones.
         match first {
-            Some(place) => {
-                state.dictionary.points.read(place, &mut work.point);
+            Some(index) => {
+                state.dictionary.points.read(index, &mut work.point);
                 kernel.row(&state.dictionary.points, &work.point, &mut work.other_row);
             }
             None => {
@@ -81,40 +81,40 @@ impl Machine {
         // By output: the coefficients of the first point, which are then merged with those of the second.
         work.numbers.clear();
         match first {
-            Some(place) => work.numbers.extend(state.coefficients.iter().map(|of| of[place])),
+            Some(index) => work.numbers.extend(state.coefficients.iter().map(|of| of[index])),
             None => work.numbers.extend_from_slice(&work.step),
         }
         let own: f64 = work.numbers.iter().map(|a| a * a).sum();
         let mut partner = None;
         let mut least = f64::INFINITY;
-        if let Some(place) = first {
+        if let Some(index) = first {
             let both = work.numbers.iter().zip(&work.step).map(|(a, b)| a * b).sum();
             let pair = Pair { a: own, b: work.step.iter().map(|b| b * b).sum(), both };
-            least = pair.loss(work.row[place]);
+            least = pair.loss(work.row[index]);
         }
-        for place in (0..state.born.len()).filter(|&place| Some(place) != first) {
-            let both = work.numbers.iter().zip(&state.coefficients).map(|(a, of)| a * of[place]).sum();
-            let loss = Pair { a: own, b: state.square(place), both }.loss(work.other_row[place]);
+        for index in (0..state.born.len()).filter(|&index| Some(index) != first) {
+            let both = work.numbers.iter().zip(&state.coefficients).map(|(a, of)| a * of[index]).sum();
+            let loss = Pair { a: own, b: state.square(index), both }.loss(work.other_row[index]);
             if loss < least {
-                (partner, least) = (Some(place), loss);
+                (partner, least) = (Some(index), loss);
             }
         }
         let (between, b): (f64, f64) = match (partner, first) {
-            (Some(place), _) => (work.other_row[place], state.square(place)),
-            (None, Some(place)) => (work.row[place], work.step.iter().map(|b| b * b).sum()),
+            (Some(index), _) => (work.other_row[index], state.square(index)),
+            (None, Some(index)) => (work.row[index], work.step.iter().map(|b| b * b).sum()),
             // A budget of one point, which is then the old one, always has a partner.
             (None, None) => return,
         };
-        let second = |output: usize| partner.map_or(work.step[output], |place| state.coefficients[output][place]);
+        let second = |output: usize| partner.map_or(work.step[output], |index| state.coefficients[output][index]);
         let both = work.numbers.iter().enumerate().map(|(output, a)| a * second(output)).sum();
-        let h = Pair { a: own, b, both }.place(between);
+        let h = Pair { a: own, b, both }.index(between);
         let logarithm = between.max(1e-300).ln();
         let (p, q) = ((logarithm * (1.0 - h) * (1.0 - h)).exp(), (logarithm * h * h).exp());
         for output in 0..work.numbers.len() {
             work.numbers[output] = finite(work.numbers[output] * p + second(output) * q);
         }
-        let place = partner.or(first).unwrap_or_default();
-        let born = state.born[place].max(if partner.is_some() { 0.0 } else { state.t + 1.0 });
+        let index = partner.or(first).unwrap_or_default();
+        let born = state.born[index].max(if partner.is_some() { 0.0 } else { state.t + 1.0 });
         match partner {
             Some(partner) => state.dictionary.points.between(h, partner, &mut work.point),
             None => work.point.mix(h, &work.x),
@@ -123,9 +123,9 @@ impl Machine {
             self.replace(first);
         }
         let (state, work) = (&mut self.state, &self.work);
-        state.dictionary.write(place, &work.point, 1.0);
-        state.born[place] = born;
-        state.coefficients.iter_mut().zip(&work.numbers).for_each(|(of, &merged)| of[place] = merged);
+        state.dictionary.write(index, &work.point, 1.0);
+        state.born[index] = born;
+        state.coefficients.iter_mut().zip(&work.numbers).for_each(|(of, &merged)| of[index] = merged);
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn two_equal_points_by_hand() {
         let pair = Pair { a: 1.0, b: 1.0, both: 1.0 };
-        assert!((pair.place(0.5) - 0.5).abs() < 1e-6);
+        assert!((pair.index(0.5) - 0.5).abs() < 1e-6);
         assert!((pair.loss(0.5) - (3.0 - 8f64.sqrt())).abs() < 1e-14);
     }
 
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn opposite_points_by_hand() {
         let pair = Pair { a: 1.0, b: 4.0, both: -2.0 };
-        assert_eq!(pair.place(0.5), 0.0);
+        assert_eq!(pair.index(0.5), 0.0);
         assert!((pair.loss(0.5) - 0.75).abs() < 1e-15);
     }
 }

@@ -1,14 +1,14 @@
-//! The Nyström map: as many features as there are landmarks, whose inner products are nearly the kernel.
+//! The Nyström map: one feature per landmark, with inner products that approximate the kernel.
 //!
 //! Williams and Seeger (2001), "Using the Nyström method to speed up kernel machines". With landmarks z and their Gram
 //! matrix K = L Lᵀ, the features u(x) = L⁻¹ (k(zᵢ, x))ᵢ have u(x)·u(y) = kₓᵀK⁻¹k_y, the kernel of the projections on the
 //! span of the landmarks. scikit-learn writes K^(−1/2) for L⁻¹, which is the same but for a rotation; with L⁻¹ a new
-//! landmark adds a feature and leaves the others as they were, so that what a learner behind this step has learned
-//! stays true while landmarks come.
+//! landmark adds a feature and leaves the others as they were, so that the weights of the
+//! following learner stay valid while landmarks are added.
 //!
-//! Landmarks are the first rows that are not nearly in the span of those before; a row that repeats what is there would
+//! Landmarks are the first rows that are not nearly in the span of those before; a redundant row would
 //! add nothing. They cannot be a random sample of the stream, as in a batch: once a learner uses a feature it must
-//! not change. Until there are all, the features to come are 0.
+//! not change. The features of missing landmarks are 0.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,33 +19,33 @@ use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, Row, RowBuffer, Scratch};
-use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
 use super::dictionary::{Dictionary, Located};
 use super::kernels::{Kernel, KERNEL};
-use crate::linear_algebra::growing_cholesky::{GrowingCholesky, LEAST_SHARE};
+use crate::linear_algebra::growing_cholesky::{GrowingCholesky, LEAST_FRACTION};
 
 const NAME: &str = "kernel.Nystroem";
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Features by likeness to landmarks, so that a linear learner stands in for a kernel at constant cost",
+    words: "Nystroem approximation of a kernel by landmarks, for linear learners at constant cost per example",
     parameters: &[
         KERNEL,
         Parameter::new(
             "n_components",
             Kind::Integer { low: 1, high: 10_000 },
             DefaultValue::Integer(100),
-            "how many landmarks, and features",
+            "number of landmarks, and of output features",
         ),
         Parameter::new(
             "tolerance",
             Kind::Float(Bounds::NOT_NEGATIVE),
             DefaultValue::Float(0.01),
-            "the share of k(x, x) that the landmarks may miss of a row before it becomes one",
+            "approximation error, as a fraction of k(x, x), above which a row becomes a landmark",
         ),
     ],
     build: |arguments| {
@@ -67,7 +67,7 @@ struct Nystroem {
     count: usize,
     tolerance: f64,
     state: State,
-    /// What the last `learn` did: the width before, and whether the row became a landmark.
+    /// Undo information of the last `learn`: the width before, and whether the row became a landmark.
     undo: Option<(usize, bool)>,
     /// The width and the number of landmarks at the last savepoint.
     at_savepoint: Option<(usize, usize)>,
@@ -80,7 +80,7 @@ struct State {
 }
 
 impl Nystroem {
-    /// Whether `x` can teach nothing any more.
+    /// Whether learning `x` has no effect.
     fn settled(&self, x: Row<'_>) -> bool {
         self.state.landmarks.len() == self.count && self.state.landmarks.knows(x)
     }
@@ -96,14 +96,14 @@ impl Part for Nystroem {
         state.landmarks.revive(NAME, &self.kernel, state.factor.len())?;
         require(NAME, state.landmarks.len() <= self.count, "too many landmarks")?;
         state.factor.validate(NAME, state.landmarks.len())?;
-        let ordered = state.factor.places.iter().enumerate().all(|(row, &place)| row == place as usize);
+        let ordered = state.factor.indices.iter().enumerate().all(|(row, &index)| row == index as usize);
         require(NAME, ordered, "a landmark is out of place")?;
         self.state = state;
         self.undo = None;
         Ok(())
     }
 
-    /// Landmarks come and never go.
+    /// Landmarks are never removed.
     fn savepoint(&mut self) -> bool {
         self.at_savepoint = Some((self.state.landmarks.points.width(), self.state.landmarks.len()));
         true
@@ -133,7 +133,7 @@ impl Part for Nystroem {
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
         let landmarks = &self.state.landmarks;
-        let shown: Vec<_> = (0..landmarks.len()).map(|place| landmarks.named(place, schema)).collect();
+        let shown: Vec<_> = (0..landmarks.len()).map(|index| landmarks.named(index, schema)).collect();
         json!({ "landmarks": shown })
     }
 }
@@ -165,7 +165,7 @@ impl Transformer for Nystroem {
         let mut u = scratch.take_numbers();
         let distance = factor.forward(&located.row, itself, &mut u);
         let sound = all_finite(&located.row) && itself.is_finite() && all_finite(&u) && distance.is_finite();
-        let apart = distance > self.tolerance.max(LEAST_SHARE) * itself.abs() && landmarks.len() < self.count;
+        let apart = distance > self.tolerance.max(LEAST_FRACTION) * itself.abs() && landmarks.len() < self.count;
         if sound && apart {
             factor.push(landmarks.len(), &u, distance);
             landmarks.push(&located.x, itself);
@@ -210,8 +210,8 @@ impl Transformer for Nystroem {
 
     fn output(&self, _input: &Schema) -> Schema {
         let mut schema = Schema::default();
-        for place in 0..self.count {
-            schema.push_unique(Name::Text(format!("nystroem_{place}").into()), FeatureKind::Number);
+        for index in 0..self.count {
+            schema.push_unique(Name::Text(format!("nystroem_{index}").into()), FeatureKind::Number);
         }
         schema.mark();
         schema

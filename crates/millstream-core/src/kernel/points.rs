@@ -1,4 +1,4 @@
-//! The points that an expansion keeps, laid out for computing with all of them at once.
+//! The points of an expansion, in a layout for computing with all of them at once.
 //!
 //! Points lie in blocks of eight: in a block coordinate after coordinate, eight numbers each, one of each point. So a
 //! sum over coordinates runs for eight points side by side in vector registers, whatever the number of features, and
@@ -24,14 +24,14 @@ pub struct Points {
     lists: Vec<List>,
 }
 
-/// A point as its coordinates that are not 0, ascending.
+/// A point as its nonzero coordinates, ascending.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct List {
     indices: Vec<u32>,
     values: Vec<f64>,
 }
 
-/// An example in the form of the points that it meets: all coordinates, or those that are not 0.
+/// An example in the form of the points: all coordinates, or the nonzero ones.
 #[derive(Clone, Debug, Default)]
 pub struct Vector {
     pub values: Vec<f64>,
@@ -100,7 +100,7 @@ impl Points {
         self.width
     }
 
-    /// Whether points are lists of what is not 0.
+    /// Whether points are lists of nonzero coordinates.
     #[inline]
     pub fn listed(&self) -> bool {
         self.width > WIDE
@@ -139,8 +139,8 @@ impl Points {
         }
         let old = std::mem::replace(self, Points { width, ..Points::default() });
         let (mut point, mut fitted) = (Vector::default(), Vector::default());
-        for place in 0..old.count {
-            old.read(place, &mut point);
+        for index in 0..old.count {
+            old.read(index, &mut point);
             fitted.values.clear();
             fitted.indices.clear();
             if self.listed() {
@@ -169,9 +169,9 @@ impl Points {
     }
 
     /// Write x over a point.
-    pub fn write(&mut self, place: usize, x: &Vector) {
+    pub fn write(&mut self, index: usize, x: &Vector) {
         if self.listed() {
-            let list = &mut self.lists[place];
+            let list = &mut self.lists[index];
             list.indices.clone_from(&x.indices);
             list.values.clone_from(&x.values);
             return;
@@ -179,7 +179,7 @@ impl Points {
         if self.width == 0 {
             return;
         }
-        let start = (place / LANES) * LANES * self.width + place % LANES;
+        let start = (index / LANES) * LANES * self.width + index % LANES;
         // Of points without coordinates there is no block.
         let block = self.blocks.get_mut(start..).unwrap_or_default();
         for (number, &x) in block.iter_mut().step_by(LANES).zip(&x.values[..self.width]) {
@@ -202,37 +202,37 @@ impl Points {
     }
 
     /// A point as it was written.
-    pub fn read(&self, place: usize, out: &mut Vector) {
+    pub fn read(&self, index: usize, out: &mut Vector) {
         out.values.clear();
         out.indices.clear();
         if self.listed() {
-            out.values.extend_from_slice(&self.lists[place].values);
-            out.indices.extend_from_slice(&self.lists[place].indices);
+            out.values.extend_from_slice(&self.lists[index].values);
+            out.indices.extend_from_slice(&self.lists[index].indices);
         } else if self.width > 0 {
-            let start = (place / LANES) * LANES * self.width + place % LANES;
+            let start = (index / LANES) * LANES * self.width + index % LANES;
             out.values.extend(self.blocks[start..].iter().step_by(LANES).take(self.width));
         }
     }
 
     /// x ← h x + (1 − h) z with a point z.
-    pub fn between(&self, h: f64, place: usize, x: &mut Vector) {
+    pub fn between(&self, h: f64, index: usize, x: &mut Vector) {
         if self.listed() {
             let mut z = Vector::default();
-            self.read(place, &mut z);
+            self.read(index, &mut z);
             x.mix(h, &z);
         } else {
             for (coordinate, x) in x.values.iter_mut().enumerate() {
-                *x = h * *x + (1.0 - h) * self.get(place, coordinate);
+                *x = h * *x + (1.0 - h) * self.get(index, coordinate);
             }
         }
     }
 
     /// One coordinate of a point.
-    pub fn get(&self, place: usize, coordinate: usize) -> f64 {
+    pub fn get(&self, index: usize, coordinate: usize) -> f64 {
         if !self.listed() {
-            return self.blocks[((place / LANES) * self.width + coordinate) * LANES + place % LANES];
+            return self.blocks[((index / LANES) * self.width + coordinate) * LANES + index % LANES];
         }
-        let List { indices, values } = &self.lists[place];
+        let List { indices, values } = &self.lists[index];
         indices.binary_search(&(coordinate as u32)).map_or(0.0, |at| values[at])
     }
 
@@ -274,7 +274,7 @@ fn together(z: &List, x: &Vector, add: impl Fn(f64, f64, f64) -> f64) -> f64 {
 fn each_together(a: &[u32], x: &[f64], b: &[u32], z: &[f64], mut visit: impl FnMut(u32, f64, f64)) {
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {
-        let at = |indices: &[u32], place: usize| indices.get(place).map_or(u64::MAX, |&index| u64::from(index));
+        let at = |indices: &[u32], index: usize| indices.get(index).map_or(u64::MAX, |&index| u64::from(index));
         let (from_x, from_z) = (at(a, i), at(b, j));
         let index = from_x.min(from_z) as u32;
         visit(index, if from_x <= from_z { x[i] } else { 0.0 }, if from_z <= from_x { z[j] } else { 0.0 });

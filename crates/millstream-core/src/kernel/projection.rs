@@ -1,4 +1,4 @@
-//! Points that are given to the span of the others instead of being kept or dropped.
+//! Points that are projected onto the span of the others instead of being stored or dropped.
 //!
 //! * projection (Wang, Crammer and Vucetic, 2012, section 4.2): when the budget is full, the one of the B + 1 points that
 //!   matters least goes, and the others take over its projection on their span, Δc = c K⁻¹k.
@@ -7,41 +7,41 @@
 //!   the budget is full, every new point is.
 //! * projectron++ (algorithm 3): as that, but an example that is right and costs something all the same is only
 //!   learned as far as projecting it can help: with the squared distance δ² and η² = tolerance · k(x, x), if ℓ > δ/η,
-//!   by the share min(1, ℓ / |Pk|², 2 (ℓ − δ/η) / |Pk|²) of a step, and not at all otherwise.
+//!   by the fraction min(1, ℓ / |Pk|², 2 (ℓ − δ/η) / |Pk|²) of a step, and not at all otherwise.
 //!
-//! With losses.Hinge(threshold=0) and rate 1 the steps of projectron are those of the paper, with losses.Hinge() those
+//! With losses.Hinge(margin=0) and rate 1 the steps of projectron are those of the paper, with losses.Hinge() those
 //! of projectron++; other losses follow the same rule with their own slope. Where the paper's bound needs no budget,
 //! `budget=None` leaves the number of points to the tolerance.
 
 use crate::fault::{Fault, Result};
 
-use super::machine::Machine;
-use crate::linear_algebra::growing_cholesky::LEAST_SHARE;
+use super::expansion::Expansion;
+use crate::linear_algebra::growing_cholesky::LEAST_FRACTION;
 
-impl Machine {
+impl Expansion {
     /// u = L⁻¹k of the new point into `work.numbers`; gives its squared distance from the span of the others, and
-    /// whether that is more than rounding and more than a share of its length.
-    fn distance(&mut self, share: f64) -> (f64, bool) {
-        let (work, factor) = (&mut self.work, &self.state.upkeep.factor);
+    /// whether that exceeds rounding error and a fraction of its length.
+    fn distance(&mut self, fraction: f64) -> (f64, bool) {
+        let (work, factor) = (&mut self.work, &self.state.maintenance.factor);
         let distance = factor.forward(&work.row, work.itself, &mut work.numbers);
-        (distance, distance > share.max(LEAST_SHARE) * work.itself.abs())
+        (distance, distance > fraction.max(LEAST_FRACTION) * work.itself.abs())
     }
 
-    /// Let the others have the new point's projection, which is L⁻ᵀ of `work.numbers`.
+    /// Add the new point's projection to the others, which is L⁻ᵀ of `work.numbers`.
     fn hand_over(&mut self) -> Result<()> {
-        let Machine { state, work, .. } = self;
-        state.upkeep.factor.backward(&mut work.numbers);
+        let Expansion { state, work, .. } = self;
+        state.maintenance.factor.backward(&mut work.numbers);
         let handed = |coefficient: f64, a: f64, step: f64| work.decay * coefficient + step * a;
         for (of, &step) in state.coefficients.iter().zip(&work.step) {
-            for (&place, &a) in state.upkeep.factor.places.iter().zip(&work.numbers) {
-                if !handed(of[place as usize], a, step).is_finite() {
+            for (&index, &a) in state.maintenance.factor.indices.iter().zip(&work.numbers) {
+                if !handed(of[index as usize], a, step).is_finite() {
                     return Err(Fault::overflow(self.who));
                 }
             }
         }
         for (of, &step) in state.coefficients.iter_mut().zip(&work.step) {
-            for (&place, &a) in state.upkeep.factor.places.iter().zip(&work.numbers) {
-                of[place as usize] = handed(of[place as usize], a, step);
+            for (&index, &a) in state.maintenance.factor.indices.iter().zip(&work.numbers) {
+                of[index as usize] = handed(of[index as usize], a, step);
             }
         }
         Ok(())
@@ -49,10 +49,10 @@ impl Machine {
 
     /// Keep the new point, whose u is in `work.numbers`.
     fn keep(&mut self, distance: f64) -> Result<()> {
-        let place = self.state.dictionary.len();
-        self.state.upkeep.factor.push(place, &self.work.numbers, distance);
-        if !self.state.upkeep.factor.finite_last() {
-            self.state.upkeep.factor.pop();
+        let index = self.state.dictionary.len();
+        self.state.maintenance.factor.push(index, &self.work.numbers, distance);
+        if !self.state.maintenance.factor.finite_last() {
+            self.state.maintenance.factor.pop();
             return Err(Fault::overflow(self.who));
         }
         self.push();
@@ -64,14 +64,14 @@ impl Machine {
         let work = &mut self.work;
         if plus && work.margin > 0.0 {
             let projected = (work.itself - distance).max(0.0) * work.rate;
-            let eta = (tolerance.max(LEAST_SHARE) * work.itself.abs()).sqrt();
+            let eta = (tolerance.max(LEAST_FRACTION) * work.itself.abs()).sqrt();
             let gain = work.loss - distance.max(0.0).sqrt() / eta;
-            let share = (work.loss / projected).min(2.0 * gain / projected).min(1.0);
-            if !(gain > 0.0 && share > 0.0) {
+            let fraction = (work.loss / projected).min(2.0 * gain / projected).min(1.0);
+            if !(gain > 0.0 && fraction > 0.0) {
                 self.state.fade(self.work.decay);
                 return Ok(());
             }
-            work.step.iter_mut().for_each(|step| *step *= share);
+            work.step.iter_mut().for_each(|step| *step *= fraction);
             return self.hand_over();
         }
         match apart && !full {
@@ -90,8 +90,8 @@ impl Machine {
         }
         let Some(gone) = self.least() else { return self.hand_over() };
         // The factor of the others and the new point, which takes the place of the one that goes.
-        let Machine { who, kernel, state, work, .. } = self;
-        work.factor.copy_from(&state.upkeep.factor);
+        let Expansion { who, kernel, state, work, .. } = self;
+        work.factor.copy_from(&state.maintenance.factor);
         work.factor.remove(gone, &mut work.turns);
         let distance = work.factor.forward(&work.row, work.itself, &mut work.numbers);
         work.factor.push(gone, &work.numbers, distance);
@@ -105,26 +105,26 @@ impl Machine {
         work.factor.forward(&work.other_row, 0.0, &mut work.numbers);
         work.factor.backward(&mut work.numbers);
         // In the place that becomes the new point's, its coefficient.
-        let handed = |of: &[f64], step: f64, place: usize, a: f64| {
-            let own = if place == gone { step } else { work.decay * of[place] };
+        let handed = |of: &[f64], step: f64, index: usize, a: f64| {
+            let own = if index == gone { step } else { work.decay * of[index] };
             own + work.decay * of[gone] * a
         };
         for (of, &step) in state.coefficients.iter().zip(&work.step) {
-            for (&place, &a) in work.factor.places.iter().zip(&work.numbers) {
-                if !handed(of, step, place as usize, a).is_finite() {
+            for (&index, &a) in work.factor.indices.iter().zip(&work.numbers) {
+                if !handed(of, step, index as usize, a).is_finite() {
                     return Err(Fault::overflow(who));
                 }
             }
         }
         for (of, step) in state.coefficients.iter_mut().zip(&mut work.step) {
             // The one at `gone` is the last row of the factor, so the others are done before it is overwritten.
-            for (&place, &a) in work.factor.places.iter().zip(&work.numbers) {
-                let new = handed(of, *step, place as usize, a);
-                of[place as usize] = new;
+            for (&index, &a) in work.factor.indices.iter().zip(&work.numbers) {
+                let new = handed(of, *step, index as usize, a);
+                of[index as usize] = new;
             }
         }
         let (state, work) = (&mut self.state, &mut self.work);
-        state.upkeep.factor.copy_from(&work.factor);
+        state.maintenance.factor.copy_from(&work.factor);
         state.dictionary.write(gone, &work.x, work.itself);
         state.born[gone] = state.t + 1.0;
         Ok(())

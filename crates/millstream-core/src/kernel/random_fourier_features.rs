@@ -1,4 +1,4 @@
-//! Random Fourier features: D cosines whose inner products are nearly the Gaussian kernel.
+//! Random Fourier features: D cosines whose inner products approximate the Gaussian kernel.
 //!
 //! Rahimi and Recht (2007), "Random features for large-scale kernel machines", algorithm 1: with ω from the Fourier
 //! transform of the kernel, which for exp(−γ‖x − y‖²) is a normal distribution of variance 2γ, and b uniform in [0, 2π),
@@ -19,11 +19,11 @@ use crate::numeric::random::Random;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{Row, RowBuffer, Scratch, Value};
-use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
-use super::lanes::cos_each;
+use super::simd_math::cos_each;
 
 const NAME: &str = "kernel.RandomFourierFeatures";
 const KEPT: usize = 1 << 10;
@@ -33,25 +33,25 @@ const PHASES: u64 = u64::MAX;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Random cosines of the features, so that a linear learner stands in for an RBF kernel at constant cost",
+    words: "Random cosine features that approximate an RBF kernel, for linear learners at constant cost per example",
     parameters: &[
         Parameter::new(
             "n_components",
             Kind::Integer { low: 1, high: 100_000 },
             DefaultValue::Integer(100),
-            "how many features",
+            "number of output features",
         ),
         Parameter::new(
             "gamma",
             Kind::Float(Bounds::POSITIVE),
             DefaultValue::Float(0.1),
-            "how fast likeness falls with distance; 1 / (number of features) is a good first try",
+            "kernel coefficient: how fast similarity falls with distance; 1 / (number of features) is a good start",
         ),
         Parameter::new(
             "seed",
             Kind::Integer { low: 0, high: i64::MAX },
             DefaultValue::Integer(1),
-            "what the frequencies are drawn from",
+            "random seed of the frequencies",
         ),
     ],
     build: |arguments| {
@@ -85,7 +85,7 @@ struct State {}
 impl RandomFourierFeatures {
     fn draw(&self, purpose: u64, mut visit: impl FnMut(usize, f64)) {
         let mut random = Random::new(self.seed, purpose);
-        (0..self.phases.len()).for_each(|place| visit(place, self.deviation * random.gaussian()));
+        (0..self.phases.len()).for_each(|index| visit(index, self.deviation * random.gaussian()));
     }
 
     /// Add x times the frequencies of a feature to `sums`.
@@ -103,12 +103,12 @@ impl RandomFourierFeatures {
             Some(kept) => {
                 let frequencies = kept.get_or_init(|| {
                     let mut drawn = vec![0.0; sums.len()];
-                    self.draw(purpose, |place, frequency| drawn[place] = frequency);
+                    self.draw(purpose, |index, frequency| drawn[index] = frequency);
                     drawn.into()
                 });
                 sums.iter_mut().zip(&frequencies[..]).for_each(|(sum, frequency)| *sum += x * frequency);
             }
-            None => self.draw(purpose, |place, frequency| sums[place] += x * frequency),
+            None => self.draw(purpose, |index, frequency| sums[index] += x * frequency),
         }
     }
 }
@@ -157,8 +157,8 @@ impl Transformer for RandomFourierFeatures {
 
     fn output(&self, _input: &Schema) -> Schema {
         let mut schema = Schema::default();
-        for place in 0..self.phases.len() {
-            schema.push_unique(Name::Text(format!("fourier_{place}").into()), FeatureKind::Number);
+        for index in 0..self.phases.len() {
+            schema.push_unique(Name::Text(format!("fourier_{index}").into()), FeatureKind::Number);
         }
         schema.mark();
         schema

@@ -2,8 +2,8 @@
 //!
 //! A row of L begins where the row of A does, so that the factor of a banded matrix (splines, a grid) stays banded.
 
-/// A function of which less than this share is not a sum of those before it cannot be told from them.
-const LEAST_SHARE: f64 = 1e-10;
+/// A function of which less than this fraction is independent of the earlier ones counts as dependent.
+const LEAST_FRACTION: f64 = 1e-10;
 
 #[derive(Clone, Debug)]
 pub struct BandedCholesky {
@@ -14,7 +14,7 @@ pub struct BandedCholesky {
 }
 
 impl BandedCholesky {
-    /// The factor of a symmetric matrix given by rows; the place of the first function that depends on those before
+    /// The factor of a symmetric matrix given by rows; the index of the first function that depends on those before
     /// it if the matrix is not positive definite.
     pub fn new(matrix: &[f64], size: usize) -> Result<Self, usize> {
         let mut factor = BandedCholesky { rows: Vec::with_capacity(size), entries: Vec::new() };
@@ -33,7 +33,7 @@ impl BandedCholesky {
                 rest -= entry * entry;
                 factor.entries.push(entry);
             }
-            if rest.is_nan() || rest <= LEAST_SHARE * row[i] || rest == f64::INFINITY {
+            if rest.is_nan() || rest <= LEAST_FRACTION * row[i] || rest == f64::INFINITY {
                 return Err(i);
             }
             factor.entries.push(1.0 / rest.sqrt());

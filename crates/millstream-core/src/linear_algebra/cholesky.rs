@@ -1,4 +1,4 @@
-//! The Cholesky factor of a matrix that is used once: computed in its place, then solved with.
+//! The Cholesky factor of a matrix that is used once: computed in place, then used to solve.
 
 use crate::optim::{dot as product, Features};
 

@@ -25,7 +25,7 @@ pub struct Eigendecomposition {
     vectors: Vec<f64>,
 }
 
-/// What an update needs beside the spectrum; kept so that nothing is allocated per example.
+/// Buffers of an update, kept so that nothing is allocated per example.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     next: Eigendecomposition,
@@ -96,7 +96,7 @@ impl Eigendecomposition {
         self.values.truncate(width);
     }
 
-    /// Work out the spectrum of A + g gᵀ; false if something would overflow. Nothing here changes.
+    /// Work out the spectrum of A + g gᵀ; false if something would overflow. Nothing changes here.
     pub fn propose(&self, g: &[f64], work: &mut Work) -> bool {
         let n = self.width();
         work.next.values.clone_from(&self.values);
@@ -157,10 +157,10 @@ impl Work {
                 if ((d[k] - d[last]) * c * s).abs() <= least {
                     (z[k], z[last]) = (r, 0.0);
                     (d[last], d[k]) = (d[last] * c * c + d[k] * s * s, d[last] * s * s + d[k] * c * c);
-                    for place in 0..n {
-                        let (a, b) = (vectors[last * n + place], vectors[k * n + place]);
-                        vectors[last * n + place] = c * a - s * b;
-                        vectors[k * n + place] = s * a + c * b;
+                    for index in 0..n {
+                        let (a, b) = (vectors[last * n + index], vectors[k * n + index]);
+                        vectors[last * n + index] = c * a - s * b;
+                        vectors[k * n + index] = s * a + c * b;
                     }
                     active.pop();
                 }
@@ -214,10 +214,10 @@ impl Work {
             let length = square.sqrt();
             let out = &mut next.vectors[k * n..(k + 1) * n];
             out.fill(0.0);
-            for (share, vector) in row.iter().zip(before.chunks_exact(n.max(1))) {
-                let share = share / length;
+            for (fraction, vector) in row.iter().zip(before.chunks_exact(n.max(1))) {
+                let fraction = fraction / length;
                 for (out, v) in out.iter_mut().zip(vector) {
-                    *out += share * v;
+                    *out += fraction * v;
                 }
             }
             next.values[k] = roots[j];

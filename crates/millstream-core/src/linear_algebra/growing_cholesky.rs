@@ -13,15 +13,16 @@ use crate::held::state::require;
 use crate::optim::{dot, Features};
 use crate::row::all_finite;
 
-/// A point nearer to the span than this share of its length is in it, for all that numbers can tell.
-pub const LEAST_SHARE: f64 = 1e-10;
+/// A point nearer to the span than this fraction of its length is in the span, up to rounding.
+pub const LEAST_FRACTION: f64 = 1e-10;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct GrowingCholesky {
     /// The rows of L up to the diagonal, one after the other: row i has i + 1 numbers.
     rows: Vec<f64>,
-    /// The place of each row's point among the points.
-    pub places: Vec<u32>,
+    /// Index of the point of each row.
+    #[serde(rename = "places")]
+    pub indices: Vec<u32>,
 }
 
 fn start(row: usize) -> usize {
@@ -30,19 +31,19 @@ fn start(row: usize) -> usize {
 
 impl GrowingCholesky {
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.indices.len()
     }
 
     fn row(&self, row: usize) -> &[f64] {
         &self.rows[start(row)..start(row) + row + 1]
     }
 
-    /// u = L⁻¹k of kernel values by place; gives k(x, x) − |u|².
+    /// u = L⁻¹k of kernel values by index; returns k(x, x) − |u|².
     pub fn forward(&self, kernel: &[f64], itself: f64, u: &mut Vec<f64>) -> f64 {
         u.clear();
-        for (row, &place) in self.places.iter().enumerate() {
+        for (row, &index) in self.indices.iter().enumerate() {
             let factors = self.row(row);
-            let rest = kernel[place as usize] - dot(&factors[..row], Features::Dense(u));
+            let rest = kernel[index as usize] - dot(&factors[..row], Features::Dense(u));
             u.push(rest / factors[row]);
         }
         itself - dot(u, Features::Dense(u))
@@ -58,23 +59,23 @@ impl GrowingCholesky {
         }
     }
 
-    /// A point at `place` with u = L⁻¹k and the squared distance from the span, which is positive.
-    pub fn push(&mut self, place: usize, u: &[f64], distance: f64) {
+    /// A point at `index` with u = L⁻¹k and the squared distance from the span, which is positive.
+    pub fn push(&mut self, index: usize, u: &[f64], distance: f64) {
         self.rows.extend_from_slice(u);
         self.rows.push(distance.sqrt());
-        self.places.push(place as u32);
+        self.indices.push(index as u32);
     }
 
     pub fn pop(&mut self) {
-        if self.places.pop().is_some() {
+        if self.indices.pop().is_some() {
             self.rows.truncate(start(self.len()));
         }
     }
 
-    /// Take the point at `place` out. With the column c that its row leaves behind, the rows below become the factor
+    /// Take the point at `index` out. With the column c that its row leaves behind, the rows below become the factor
     /// of L Lᵀ + c cᵀ, row by row; `turns` is for the rotations.
-    pub fn remove(&mut self, place: usize, turns: &mut Vec<(f64, f64)>) {
-        let Some(gone) = self.places.iter().position(|&other| other as usize == place) else { return };
+    pub fn remove(&mut self, index: usize, turns: &mut Vec<(f64, f64)>) {
+        let Some(gone) = self.indices.iter().position(|&other| other as usize == index) else { return };
         turns.clear();
         for row in gone + 1..self.len() {
             let from = start(row);
@@ -98,13 +99,13 @@ impl GrowingCholesky {
             self.rows.copy_within(from..from + row, to);
             to += row;
         }
-        self.places.remove(gone);
+        self.indices.remove(gone);
         self.rows.truncate(start(self.len()));
     }
 
     pub fn copy_from(&mut self, other: &GrowingCholesky) {
         self.rows.clone_from(&other.rows);
-        self.places.clone_from(&other.places);
+        self.indices.clone_from(&other.indices);
     }
 
     pub fn finite(&self) -> bool {
@@ -120,15 +121,15 @@ impl GrowingCholesky {
     pub fn validate(&self, who: &str, points: usize) -> Result<()> {
         require(who, self.len() == points && self.rows.len() == start(points), "a factor of the wrong size")?;
         let mut seen = vec![false; points];
-        for &place in &self.places {
-            let fresh = seen.get_mut(place as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        for &index in &self.indices {
+            let fresh = seen.get_mut(index as usize).is_some_and(|seen| !std::mem::replace(seen, true));
             require(who, fresh, "a point is out of place")?;
         }
         require(who, self.finite(), "a factor is not finite")
     }
 
     pub fn memory(&self) -> usize {
-        8 * self.rows.capacity() + 4 * self.places.capacity()
+        8 * self.rows.capacity() + 4 * self.indices.capacity()
     }
 }
 
@@ -136,11 +137,11 @@ impl GrowingCholesky {
 mod tests {
     use super::*;
 
-    fn factor(gram: &[[f64; 4]; 4], places: &[usize]) -> GrowingCholesky {
+    fn factor(gram: &[[f64; 4]; 4], indices: &[usize]) -> GrowingCholesky {
         let (mut factor, mut u) = (GrowingCholesky::default(), Vec::new());
-        for &place in places {
-            let distance = factor.forward(&gram[place], gram[place][place], &mut u);
-            factor.push(place, &u, distance);
+        for &index in indices {
+            let distance = factor.forward(&gram[index], gram[index][index], &mut u);
+            factor.push(index, &u, distance);
         }
         factor
     }
@@ -163,9 +164,9 @@ mod tests {
         for gone in 0..4 {
             let mut some = factor(&gram, &[0, 1, 2, 3]);
             some.remove(gone, &mut Vec::new());
-            let others: Vec<usize> = (0..4).filter(|&place| place != gone).collect();
+            let others: Vec<usize> = (0..4).filter(|&index| index != gone).collect();
             let wanted = factor(&gram, &others);
-            assert_eq!(some.places, wanted.places);
+            assert_eq!(some.indices, wanted.indices);
             for (got, wanted) in some.rows.iter().zip(&wanted.rows) {
                 assert!((got - wanted).abs() < 1e-14, "{some:?} is not {wanted:?}");
             }

@@ -1,8 +1,8 @@
-//! Factorisations of symmetric positive matrices, each for what its user does with the matrix.
+//! Factorisations of symmetric positive matrices, one for each kind of use.
 //!
 //! | factorisation | its matrix | used by |
 //! |---|---|---|
-//! | `cholesky` | used once, in its place | `neural_network::functional` |
+//! | `cholesky` | used once, in place | `neural_network::functional` |
 //! | `BandedCholesky` | fixed, perhaps banded; a dependent function is an error | `basis` |
 //! | `PivotedCholesky` | fixed, perhaps of less than full rank | `linear_model::least_squares` |
 //! | `GrowingCholesky` | gains and loses rows and columns | `kernel` |

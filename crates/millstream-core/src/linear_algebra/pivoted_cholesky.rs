@@ -8,7 +8,7 @@
 #[derive(Clone, Debug, Default)]
 pub struct PivotedCholesky {
     pub rank: usize,
-    /// The coordinate in each place.
+    /// The coordinate at each position.
     pub order: Vec<usize>,
     /// By coordinate: 1 / √aᵢᵢ, or 0 where there is nothing.
     scales: Vec<f64>,
@@ -22,7 +22,7 @@ impl PivotedCholesky {
         let scale = |i: usize| Some(matrix[i * n + i]).filter(|a| *a > 0.0).map_or(0.0, |a| 1.0 / a.sqrt());
         let scales: Vec<f64> = (0..n).map(scale).map(|s| if s.is_finite() { s } else { 0.0 }).collect();
         let mut order: Vec<usize> = (0..n).collect();
-        // The symmetric matrix that is left, in the order of places.
+        // The symmetric matrix that is left, in pivot order.
         let mut left = vec![0.0; n * n];
         for i in 0..n {
             for j in 0..=i {
@@ -60,30 +60,30 @@ impl PivotedCholesky {
         self.order.len()
     }
 
-    /// Row `place` of L, as far as it counts.
-    fn row(&self, place: usize) -> &[f64] {
-        &self.lower[place * self.width()..][..self.rank]
+    /// Row `index` of L, as far as it counts.
+    fn row(&self, index: usize) -> &[f64] {
+        &self.lower[index * self.width()..][..self.rank]
     }
 
     /// Vectors rₖ with Σ rₖ rₖᵀ = A, each by coordinate: the columns of L without the scales.
     pub fn columns(&self) -> impl Iterator<Item = Vec<f64>> + '_ {
         (0..self.rank).map(|k| {
             let mut column = vec![0.0; self.width()];
-            for (place, &i) in self.order.iter().enumerate() {
-                column[i] = if self.scales[i] > 0.0 { self.row(place)[k] / self.scales[i] } else { 0.0 };
+            for (index, &i) in self.order.iter().enumerate() {
+                column[i] = if self.scales[i] > 0.0 { self.row(index)[k] / self.scales[i] } else { 0.0 };
             }
             column
         })
     }
 
     /// t with Σ tₖ rₖ = b for a `b` that is such a sum: L t = P S b, of which the first `rank` rows are enough.
-    pub fn shares(&self, b: &[f64]) -> Vec<f64> {
+    pub fn coefficients(&self, b: &[f64]) -> Vec<f64> {
         let mut t = Vec::with_capacity(self.rank);
-        for place in 0..self.rank {
-            let i = self.order[place];
-            let row = self.row(place);
+        for index in 0..self.rank {
+            let i = self.order[index];
+            let row = self.row(index);
             let sum: f64 = row.iter().zip(&t).map(|(l, t)| l * t).sum();
-            t.push((b[i] * self.scales[i] - sum) / row[place]);
+            t.push((b[i] * self.scales[i] - sum) / row[index]);
         }
         t
     }
@@ -92,16 +92,16 @@ impl PivotedCholesky {
     /// root of its diagonal in A, are the smallest in sum of squares.
     pub fn solve(&self, b: &[f64]) -> Vec<f64> {
         let (n, rank) = (self.width(), self.rank);
-        let mut t = if rank == n { self.shares(b) } else { self.least(b) };
+        let mut t = if rank == n { self.coefficients(b) } else { self.least(b) };
         let u = match rank == n {
             true => {
-                for place in (0..n).rev() {
-                    let sum: f64 = (place + 1..n).map(|other| self.row(other)[place] * t[other]).sum();
-                    t[place] = (t[place] - sum) / self.row(place)[place];
+                for index in (0..n).rev() {
+                    let sum: f64 = (index + 1..n).map(|other| self.row(other)[index] * t[other]).sum();
+                    t[index] = (t[index] - sum) / self.row(index)[index];
                 }
                 t
             }
-            false => (0..n).map(|place| self.row(place).iter().zip(&t).map(|(l, t)| l * t).sum()).collect(),
+            false => (0..n).map(|index| self.row(index).iter().zip(&t).map(|(l, t)| l * t).sum()).collect(),
         };
         let mut w = vec![0.0; n];
         for (&i, u) in self.order.iter().zip(u) {
@@ -115,8 +115,8 @@ impl PivotedCholesky {
         let (n, rank) = (self.width(), self.rank);
         let mut square = vec![0.0; rank * rank];
         let mut t = vec![0.0; rank];
-        for (place, &i) in self.order.iter().enumerate().take(n) {
-            let row = self.row(place);
+        for (index, &i) in self.order.iter().enumerate().take(n) {
+            let row = self.row(index);
             for (k, &l) in row.iter().enumerate() {
                 t[k] += l * b[i] * self.scales[i];
                 square[k * rank..(k + 1) * rank].iter_mut().zip(row).for_each(|(s, other)| *s += l * other);
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(cholesky.rank, 1);
         near(&cholesky.solve(&[10.0, 20.0, 0.0]), &[5.0, 2.5, 0.0]);
         near(&cholesky.columns().next().unwrap(), &[1.0, 2.0, 0.0]);
-        near(&cholesky.shares(&[10.0, 20.0, 0.0]), &[10.0]);
+        near(&cholesky.coefficients(&[10.0, 20.0, 0.0]), &[10.0]);
     }
 
     /// Units do not matter, up to what they do to the weights.

@@ -33,11 +33,11 @@ pub const fn tiles(groups: usize) -> usize {
 }
 
 /// Which number it is that stands in row `i` and column `j`, at or above the diagonal.
-pub const fn place(i: usize, j: usize) -> usize {
+pub const fn index(i: usize, j: usize) -> usize {
     LANES * (LANES * (tiles(j / LANES) + i / LANES) + j % LANES) + i % LANES
 }
 
-/// Σ aᵢ bᵢ in four strands, which zeros at the end do not change.
+/// Σ aᵢ bᵢ in four partial sums, which zeros at the end do not change.
 #[inline]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let n = a.len().min(b.len());
@@ -166,7 +166,7 @@ mod tests {
     fn numbers_lie_in_tiles() {
         assert_eq!([groups(0), groups(1), groups(4), groups(5)], [0, 1, 1, 2]);
         assert_eq!([tiles(0), tiles(1), tiles(2), tiles(3)], [0, 1, 3, 6]);
-        assert_eq!([place(0, 0), place(2, 3), place(0, 4), place(5, 6)], [0, 14, 16, 32 + 8 + 1]);
+        assert_eq!([index(0, 0), index(2, 3), index(0, 4), index(5, 6)], [0, 14, 16, 32 + 8 + 1]);
     }
 
     /// U = [[1, 2, 3], [0, 1, 4], [0, 0, 1]], x = (1, 10, 100): Uᵀx = (1, 2 + 10, 3 + 40 + 100), in even and odd terms
@@ -189,7 +189,7 @@ mod tests {
             for (j, column) in matrix.iter_mut().enumerate() {
                 for (i, u) in column.iter_mut().enumerate().take(j + 1) {
                     *u = if i == j { 1.0 } else { number(i + 7 * j) };
-                    all.as_flattened_mut().as_flattened_mut()[place(i, j)] = *u;
+                    all.as_flattened_mut().as_flattened_mut()[index(i, j)] = *u;
                 }
             }
             let mut gain = vec![0.0; padded(n)];
@@ -206,7 +206,7 @@ mod tests {
             assert_eq!(k.as_flattened(), gain);
             for (j, column) in matrix.iter().enumerate() {
                 for (i, u) in column.iter().enumerate().take(j + 1) {
-                    assert_eq!(all.as_flattened().as_flattened()[place(i, j)], *u, "{n} {i} {j}");
+                    assert_eq!(all.as_flattened().as_flattened()[index(i, j)], *u, "{n} {i} {j}");
                 }
             }
         }

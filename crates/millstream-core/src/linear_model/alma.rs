@@ -8,25 +8,26 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, Rule, Seen};
-use crate::linear_model::plane::{Move, Spread};
+use crate::linear_model::margin::{build, MarginExample, UpdateRule};
+use crate::linear_model::weight_vector::{Move, Spread};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Alma::NAME,
     role: Role::Classifier,
-    words: "Approximate large margin: perceptron steps that shrink, towards a share of the best margin",
+    words: "Approximate large margin: shrinking perceptron steps towards a fraction of the maximum margin",
     parameters: &[
         Parameter::new(
-            "alpha",
+            "margin_slack",
             Kind::Float(Bounds { low: 0.0, low_included: false, high: 1.0, high_included: true }),
             Default::Float(0.9),
-            "how far below the best margin it may stay, as a share",
-        ),
+            "fraction of the maximum margin that may be given up",
+        )
+        .formerly(&["alpha"]),
         INTERCEPT,
     ],
     build: |arguments| {
-        let rule = Alma { alpha: arguments.float("alpha")? };
+        let rule = Alma { alpha: arguments.float("margin_slack")? };
         Ok(build(rule, Spread::None, arguments.boolean("intercept")?))
     },
 };
@@ -36,11 +37,11 @@ struct Alma {
     alpha: f64,
 }
 
-impl Rule for Alma {
+impl UpdateRule for Alma {
     const NAME: &'static str = "linear_model.ALMA";
     const LENGTH: bool = true;
 
-    fn decide(&self, seen: &Seen) -> Option<Move> {
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
         let size = seen.variance.sqrt();
         let k = (seen.moves + 1.0).sqrt();
         let margin = seen.margin / size;

@@ -11,22 +11,22 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
-use crate::linear_model::plane::Move;
-use crate::linear_model::residual::{self, Missed, Rule as _};
+use crate::linear_model::margin::{build, spread, MarginExample, UpdateRule, FULL};
+use crate::linear_model::regression_update::{self, RegressionExample, RegressionUpdate as _};
+use crate::linear_model::weight_vector::Move;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 pub const R: Parameter = Parameter::new(
     "r",
     Kind::Float(Bounds::POSITIVE),
     Default::Float(1.0),
-    "how noisy examples are taken to be: the larger, the smaller the steps",
+    "noise level of the examples; larger values give smaller steps",
 );
 
 pub static CLASSIFIER: Declaration = Declaration {
     name: Arow::NAME,
     role: Role::Classifier,
-    words: "Adaptive regularisation of weights: rare features take large steps, and noise does little harm",
+    words: "Adaptive regularisation of weights: large steps for rare features, robust to label noise",
     parameters: &[R, FULL, INTERCEPT],
     build: |arguments| {
         let rule = Arow { r: arguments.float("r")? };
@@ -37,11 +37,11 @@ pub static CLASSIFIER: Declaration = Declaration {
 pub static REGRESSOR: Declaration = Declaration {
     name: ArowRegressor::NAME,
     role: Role::Regressor,
-    words: "Adaptive regularisation of weights for numbers: each feature has a learning rate of its own",
+    words: "Adaptive regularisation of weights for regression: one adaptive learning rate per feature",
     parameters: &[R, FULL, INTERCEPT],
     build: |arguments| {
         let rule = ArowRegressor { r: arguments.float("r")? };
-        Ok(residual::build(rule, spread(arguments, 1.0)?, arguments.boolean("intercept")?))
+        Ok(regression_update::build(rule, spread(arguments, 1.0)?, arguments.boolean("intercept")?))
     },
 };
 
@@ -50,7 +50,7 @@ struct Arow {
     r: f64,
 }
 
-impl Rule for Arow {
+impl UpdateRule for Arow {
     const NAME: &'static str = "linear_model.AROW";
 
     #[inline]
@@ -59,7 +59,7 @@ impl Rule for Arow {
     }
 
     #[inline]
-    fn decide(&self, seen: &Seen) -> Option<Move> {
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
         let (loss, r) = (1.0 - seen.margin, self.r / seen.w);
         (loss > 0.0).then(|| Move::surer(loss / (seen.variance + r), 1.0 / r))
     }
@@ -70,11 +70,11 @@ struct ArowRegressor {
     r: f64,
 }
 
-impl residual::Rule for ArowRegressor {
+impl regression_update::RegressionUpdate for ArowRegressor {
     const NAME: &'static str = "linear_model.AROWRegressor";
 
     #[inline]
-    fn decide(&self, missed: &Missed) -> Option<Move> {
+    fn decide(&self, missed: &RegressionExample) -> Option<Move> {
         let r = self.r / missed.w;
         Some(Move::surer(missed.error / (missed.variance + r), 1.0 / r))
     }
@@ -84,7 +84,7 @@ impl residual::Rule for ArowRegressor {
 mod tests {
     use crate::learner::testing::Numeric;
     use crate::linear_model::margin::tests::{classifier, score};
-    use crate::linear_model::residual::tests::regressor;
+    use crate::linear_model::regression_update::tests::regressor;
     use crate::row::{Row, Scratch};
     use serde_json::json;
 

@@ -1,11 +1,12 @@
-//! Bayesian linear regression: weights with their uncertainty, and intervals for what is predicted.
+//! Bayesian linear regression: weights with their uncertainty, and prediction intervals.
 //!
-//! Weights have the prior N(0, I / alpha), and targets are wᵀx plus noise of precision beta. The posterior mean is ridge
+//! With alpha the prior precision and beta the noise precision, weights have the prior N(0, I / alpha), and targets are
+//! wᵀx plus noise of precision beta. The posterior mean is ridge
 //! regression with l2 = alpha / beta, and its covariance P / beta with the P of recursion.rs (Bishop, Pattern Recognition
 //! and Machine Learning, 3.49 to 3.59). A target at x has the variance (1 + xᵀP x) / beta.
 //!
-//! Where beta is not given it is learned, and alpha is then in units of it. With n the weight of all examples and
-//! γ = Σᵢ (1 − l2 Pᵢᵢ) the number of weights that the examples, and not the prior, have settled (MacKay, 1992):
+//! If beta is not given it is estimated, and alpha is relative to it. With n the weight of all examples and
+//! γ = Σᵢ (1 − l2 Pᵢᵢ) the number of weights determined by the examples rather than the prior (MacKay, 1992):
 //! ```text
 //! 1 / beta = Σ w (y − wᵀx)² / (n − γ),    and the target has Student's distribution with n − γ degrees of freedom
 //! ```
@@ -37,29 +38,37 @@ const NAME: &str = "linear_model.BayesianLinearRegression";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "Bayesian linear regression: predictions with intervals, at the cost of recursive least squares",
+    words: "Bayesian linear regression: prediction intervals at the cost of recursive least squares",
     parameters: &[
         Parameter::new(
-            "alpha",
+            "prior_precision",
             Kind::Float(Bounds::POSITIVE),
             DefaultValue::Float(1.0),
-            "the precision of weights before anything is learned: the inverse of their variance",
-        ),
+            "precision (inverse variance) of the prior on the weights",
+        )
+        .formerly(&["alpha"]),
         Parameter::new(
-            "beta",
+            "noise_precision",
             Kind::Optional(&Kind::Float(Bounds::POSITIVE)),
             DefaultValue::Null,
-            "the precision of the noise, the inverse of its variance; learned if it is not given",
-        ),
+            "precision (inverse variance) of the noise; None to estimate it",
+        )
+        .formerly(&["beta"]),
         rls::FORGETTING,
         hyperplane::INTERCEPT,
     ],
     build: |arguments| {
-        let alpha = arguments.float("alpha")?;
-        let beta = if arguments.value("beta")?.is_null() { None } else { Some(arguments.float("beta")?) };
+        let alpha = arguments.float("prior_precision")?;
+        let beta = if arguments.value("noise_precision")?.is_null() {
+            None
+        } else {
+            Some(arguments.float("noise_precision")?)
+        };
         let l2 = alpha / beta.unwrap_or(1.0);
         if !(l2.is_normal() && (1.0 / l2).is_normal()) {
-            return Err(Fault::value(format!("{NAME}: alpha / beta must be a number of moderate size, got {l2}")));
+            return Err(Fault::value(format!(
+                "{NAME}: prior_precision / noise_precision must be a number of moderate size, got {l2}"
+            )));
         }
         let recursion = Recursion::new(NAME, l2, arguments.float("forgetting")?, arguments.boolean("intercept")?);
         Ok(Built::Regressor(Box::new(Bayesian { beta, recursion, noise: Noise::default() })))
@@ -75,11 +84,11 @@ struct Bayesian {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Noise {
-    /// The weight of all examples, of which the older ones are forgotten.
+    /// The total weight of the examples, with forgetting.
     weight: f64,
-    /// The least sum of squares, pull included.
+    /// The least sum of squares, penalty included.
     surprise: f64,
-    /// What is left of l2 for each weight, where it is forgotten; otherwise empty.
+    /// What remains of l2 for each weight with forgetting; otherwise empty.
     pulls: Vec<f64>,
 }
 
@@ -102,7 +111,7 @@ impl Bayesian {
         Ok(finite(taken.score))
     }
 
-    /// The variance of the noise, and on how many degrees of freedom that rests; none before the first example.
+    /// The variance of the noise and its degrees of freedom; None before the first example.
     fn noise(&self) -> Option<(f64, f64)> {
         if let Some(beta) = self.beta {
             return Some((1.0 / beta, f64::INFINITY));
@@ -118,7 +127,7 @@ impl Bayesian {
             settled += (1.0 - pull * variance).clamp(0.0, 1.0);
             held += pull * weights[i] * weights[i];
         }
-        // What rounding leaves of the difference is no noise.
+        // A rounding remainder of the difference is not noise.
         let squares = (surprise - held).max(f64::EPSILON * surprise);
         let degrees = (weight - settled).max(f64::EPSILON * weight);
         Some((squares / degrees, degrees))
@@ -135,9 +144,9 @@ impl Part for Bayesian {
         let sound = all_finite(&[noise.weight, noise.surprise]) && noise.weight >= 0.0 && noise.surprise >= 0.0;
         require(NAME, sound, "a sum is not finite, or negative")?;
         let width = if self.recursion.forgetting < 1.0 { recursion.weights.len() } else { 0 };
-        require(NAME, noise.pulls.len() == width, "a wrong number of pulls")?;
+        require(NAME, noise.pulls.len() == width, "penalties of the wrong number")?;
         let positive = noise.pulls.iter().all(|pull| pull.is_finite() && *pull >= 0.0);
-        require(NAME, positive, "a pull is not finite, or negative")?;
+        require(NAME, positive, "a penalty is not finite, or negative")?;
         require(NAME, (noise.weight > 0.0) != recursion.weights.is_empty(), "weights without examples")?;
         self.recursion.adopt(recursion)?;
         self.noise = noise;
@@ -202,7 +211,7 @@ impl Interval for Bayesian {
         self.recursion.vector(x, &mut vector);
         let middle = finite(dot(weights, &vector));
         vector.resize(weights.len(), 0.0);
-        // What was never learned has the variance that all weights begin with.
+        // A weight that was never learned has the prior variance.
         let mut strange = f64::from(u8::from(weights.is_empty() && self.recursion.intercept));
         x.each(|_, value| strange += f64::from(u8::from(value == Value::Nominal(None))));
         let spread = noise * (1.0 + covariance.variance(&vector) + strange / self.recursion.l2);
@@ -219,15 +228,15 @@ impl Interval for Bayesian {
 #[cfg(test)]
 mod tests {
     use crate::learner::testing::Numeric;
-    use crate::linear_model::residual::tests::regressor;
+    use crate::linear_model::regression_update::tests::regressor;
     use crate::row::{Row, Scratch};
     use serde_json::json;
 
-    /// alpha = 1, beta = 2, x = 1, y = 3, no constant term: the precision of w is 1 + 2 = 3, its mean 2 · 3 / 3 = 2. At
+    /// alpha = 1, beta = 2, x = 1, y = 3, no intercept: the precision of w is 1 + 2 = 3, its mean 2 · 3 / 3 = 2. At
     /// x = 3 the target has the mean 6 and the variance 1/2 + 9/3 = 7/2; 1.6449 times its root on either side is 90 %.
     #[test]
     fn known_noise_by_hand() {
-        let parameters = json!({ "alpha": 1.0, "beta": 2.0, "intercept": false });
+        let parameters = json!({ "prior_precision": 1.0, "noise_precision": 2.0, "intercept": false });
         let mut model = regressor("linear_model.BayesianLinearRegression", parameters);
         let mut scratch = Scratch::default();
         model.learn(Row::Plain(&[1.0]), 3.0, 1.0, &mut scratch).unwrap();

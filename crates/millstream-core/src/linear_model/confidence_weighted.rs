@@ -18,24 +18,25 @@
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
+use crate::linear_model::margin::{build, spread, MarginExample, UpdateRule, FULL};
 use crate::linear_model::passive_aggressive::C;
-use crate::linear_model::plane::Move;
+use crate::linear_model::weight_vector::Move;
 use crate::numeric::quantiles;
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 
-pub const ETA: Parameter = Parameter::new(
-    "eta",
+pub const CONFIDENCE: Parameter = Parameter::new(
+    "confidence",
     Kind::Float(Bounds { low: 0.5, low_included: false, high: 1.0, high_included: false }),
     Default::Float(0.9),
-    "the probability with which an example shall be classified rightly",
-);
+    "probability with which each example should be classified correctly after its update",
+)
+.formerly(&["eta"]);
 
 pub static CW: Declaration = Declaration {
     name: Hard::NAME,
     role: Role::Classifier,
-    words: "Confidence-weighted learning: the smallest change that is right with a given probability",
-    parameters: &[ETA, FULL, INTERCEPT],
+    words: "Confidence-weighted learning: the smallest change that is correct with a given probability",
+    parameters: &[CONFIDENCE, FULL, INTERCEPT],
     build: |arguments| {
         let rule = Hard { phi: phi(arguments)? };
         Ok(build(rule, spread(arguments, 1.0)?, arguments.boolean("intercept")?))
@@ -45,15 +46,15 @@ pub static CW: Declaration = Declaration {
 pub static SCW: Declaration = Declaration {
     name: Soft::NAME,
     role: Role::Classifier,
-    words: "Soft confidence-weighted learning: confidence-weighted, and not thrown off by noise",
+    words: "Soft confidence-weighted learning: confidence-weighted and robust to label noise",
     parameters: &[
-        ETA,
+        CONFIDENCE,
         C,
         Parameter::new(
             "mode",
             Kind::Integer { low: 1, high: 2 },
             Default::Integer(1),
-            "1 for SCW-I (steps up to C), 2 for SCW-II (softened steps)",
+            "variant: 1 for SCW-I (steps up to C), 2 for SCW-II (softened steps)",
         ),
         FULL,
         INTERCEPT,
@@ -65,7 +66,7 @@ pub static SCW: Declaration = Declaration {
 };
 
 fn phi(arguments: &Arguments<'_>) -> Result<f64> {
-    Ok(quantile(arguments.float("eta")?))
+    Ok(quantile(arguments.float("confidence")?))
 }
 
 /// Φ⁻¹ of a probability from one half on.
@@ -98,11 +99,11 @@ struct Hard {
     phi: f64,
 }
 
-impl Rule for Hard {
+impl UpdateRule for Hard {
     const NAME: &'static str = "linear_model.CW";
 
     #[inline]
-    fn decide(&self, seen: &Seen) -> Option<Move> {
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
         let along = exact(self.phi, seen.margin, seen.variance) * seen.w.min(1.0);
         with_precision(self.phi, along, seen.variance)
     }
@@ -115,11 +116,11 @@ struct Soft {
     second: bool,
 }
 
-impl Rule for Soft {
+impl UpdateRule for Soft {
     const NAME: &'static str = "linear_model.SCW";
 
     #[inline]
-    fn decide(&self, seen: &Seen) -> Option<Move> {
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
         let (m, v, phi, c) = (seen.margin, seen.variance, self.phi, self.c * seen.w);
         if !self.second {
             return with_precision(phi, exact(phi, m, v).min(c), v);
@@ -150,7 +151,8 @@ mod tests {
     /// m = φ √v: exactly as confident as asked. So the same example teaches nothing more, but for rounding.
     #[test]
     fn one_step_by_hand() {
-        let mut model = classifier("linear_model.CW", json!({ "eta": 0.8413447460685429, "intercept": false }));
+        let mut model =
+            classifier("linear_model.CW", json!({ "confidence": 0.8413447460685429, "intercept": false }));
         for _ in 0..2 {
             model.learn(Row::Plain(&[2.0]), 1, 1.0, &mut Scratch::default()).unwrap();
             assert!((score(&*model, &[2.0]) - 2f64.sqrt()).abs() < 1e-9);
@@ -165,7 +167,8 @@ mod tests {
     #[test]
     fn soft_steps_by_hand() {
         for (mode, along) in [(1, 0.1), (2, 1872f64.sqrt() / 234.0)] {
-            let parameters = json!({ "eta": 0.8413447460685429, "C": 0.1, "mode": mode, "intercept": false });
+            let parameters =
+                json!({ "confidence": 0.8413447460685429, "C": 0.1, "mode": mode, "intercept": false });
             let mut model = classifier("linear_model.SCW", parameters);
             model.learn(Row::Plain(&[2.0]), 1, 1.0, &mut Scratch::default()).unwrap();
             assert!((score(&*model, &[2.0]) - 4.0 * along).abs() < 1e-12, "{mode}");

@@ -1,7 +1,7 @@
 //! From features to coordinates of a weight vector.
 //!
 //! While all features are numbers, a slot is its own coordinate and a plain row is used as it is. A nominal
-//! feature gets one coordinate for each value, given out in the order in which they are learned; from then
+//! feature gets one coordinate per value, in the order in which values are learned; from then
 //! on, slots are looked up.
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Coordinates {
-    /// How many were given out.
+    /// Number of coordinates.
     width: u32,
     /// Of the number in each slot; empty while slot and coordinate are the same.
     numbers: Vec<u32>,
@@ -24,8 +24,7 @@ pub struct Coordinates {
     nominals: Vec<Vec<u32>>,
 }
 
-/// The features of one row by coordinate: borrowed as they lie, or, where they had to be looked up, in buffers of the
-/// scratch.
+/// The features of one row by coordinate: borrowed, or, after a lookup, in buffers of the scratch.
 pub enum Located<'a> {
     Lying(Features<'a>),
     Found(Vec<u32>, Vec<f64>),
@@ -54,12 +53,12 @@ impl Coordinates {
         self.width as usize
     }
 
-    /// Whether slots have to be looked up, which is so from the first nominal value on.
+    /// Whether slots need a lookup: from the first nominal value on.
     pub fn mapped(&self) -> bool {
         !self.nominals.is_empty()
     }
 
-    /// Whether a plain row can be used as it is: slots are coordinates, and none is left out.
+    /// Whether a plain row can be used unchanged: every slot is its own coordinate.
     #[inline]
     pub fn direct(&self, values: &[f64]) -> bool {
         !self.mapped() && values.len() >= self.width()
@@ -67,14 +66,14 @@ impl Coordinates {
 
     /// The coordinate of a number or a nominal value, if it has one.
     pub fn of(&self, slot: usize, value: Value) -> Option<u32> {
-        let place = match value {
+        let coordinate = match value {
             Value::Number(_) if !self.mapped() => (slot < self.width()).then_some(slot as u32),
             Value::Number(_) => self.numbers.get(slot).copied(),
             Value::Nominal(code) => {
                 self.nominals.get(slot).zip(code).and_then(|(values, code)| values.get(code as usize).copied())
             }
         };
-        place.filter(|&place| place != NONE)
+        coordinate.filter(|&coordinate| coordinate != NONE)
     }
 
     /// Visit each feature that has coordinates: its slot, and that of a number or those of its nominal values.
@@ -86,15 +85,15 @@ impl Coordinates {
         for slot in 0..self.numbers.len().max(self.nominals.len()) {
             let given = self.nominals.get(slot).into_iter().flatten();
             values.clear();
-            values.extend(given.filter(|&&place| place != NONE).map(|&place| place as usize));
-            let number = self.numbers.get(slot).filter(|&&place| place != NONE && values.is_empty());
+            values.extend(given.filter(|&&coordinate| coordinate != NONE).map(|&coordinate| coordinate as usize));
+            let number = self.numbers.get(slot).filter(|&&coordinate| coordinate != NONE && values.is_empty());
             if number.is_some() || !values.is_empty() {
-                visit(slot, number.map(|&place| place as usize), &values);
+                visit(slot, number.map(|&coordinate| coordinate as usize), &values);
             }
         }
     }
 
-    /// The features of a row as they lie, if all have coordinates and none has to be looked up: most rows of most streams.
+    /// The features of a row as they are, if all have coordinates and none needs a lookup, as in most streams.
     #[inline]
     pub fn lying<'a>(&self, x: Row<'a>) -> Option<Features<'a>> {
         match x {
@@ -106,7 +105,7 @@ impl Coordinates {
         }
     }
 
-    /// The features of a row; those without a coordinate weigh nothing.
+    /// The features of a row; those without a coordinate are ignored.
     #[inline]
     pub fn locate<'a>(&self, x: Row<'a>, scratch: &mut Scratch) -> Located<'a> {
         match x {
@@ -122,8 +121,8 @@ impl Coordinates {
     fn look_up<'a>(&self, x: Row<'a>, scratch: &mut Scratch) -> Located<'a> {
         let (mut indices, mut values) = (scratch.take_indices(), scratch.take_numbers());
         x.each(|slot, value| {
-            if let Some(place) = self.of(slot, value) {
-                indices.push(place);
+            if let Some(coordinate) = self.of(slot, value) {
+                indices.push(coordinate);
                 values.push(match value {
                     Value::Number(number) => number,
                     Value::Nominal(_) => 1.0,
@@ -143,7 +142,7 @@ impl Coordinates {
         }
     }
 
-    /// Give coordinates to all that is new in `x`. Returns the width before, for `shrink`.
+    /// Add coordinates for everything new in `x`. Returns the width before, for `shrink`.
     pub fn grow(&mut self, x: Row<'_>) -> usize {
         let before = self.width();
         if !self.mapped() {
@@ -162,7 +161,7 @@ impl Coordinates {
     }
 
     fn give(&mut self, slot: usize, value: Value) {
-        let (places, at) = match value {
+        let (coordinates, at) = match value {
             Value::Number(_) => (&mut self.numbers, slot),
             Value::Nominal(None) => return,
             Value::Nominal(Some(code)) => {
@@ -172,18 +171,18 @@ impl Coordinates {
                 (&mut self.nominals[slot], code as usize)
             }
         };
-        if places.get(at).is_some_and(|&place| place != NONE) {
+        if coordinates.get(at).is_some_and(|&coordinate| coordinate != NONE) {
             return;
         }
-        if places.len() <= at {
-            places.resize(at + 1, NONE);
+        if coordinates.len() <= at {
+            coordinates.resize(at + 1, NONE);
         }
-        places[at] = self.width;
+        coordinates[at] = self.width;
         self.width += 1;
     }
 
-    /// Give coordinates to all that `other` has one for, features being found by name; where each of its coordinates
-    /// is here.
+    /// Add coordinates for everything that has one in `other`, matching features by name. Returns the coordinate here of
+    /// each of its coordinates.
     pub fn join(&mut self, other: &Coordinates, theirs: &Schema, ours: &Schema) -> Result<Vec<u32>> {
         let unknown = || Fault::state("the saved state is not valid: a coordinate without a feature");
         let slot =
@@ -191,38 +190,38 @@ impl Coordinates {
         if other.mapped() && !self.mapped() {
             self.numbers = (0..self.width).collect();
         }
-        let mut places = vec![NONE; other.width()];
+        let mut coordinates = vec![NONE; other.width()];
         for (their_slot, codes) in other.nominals.iter().enumerate() {
-            for (code, &place) in codes.iter().enumerate().filter(|(_, &place)| place != NONE) {
+            for (code, &coordinate) in codes.iter().enumerate().filter(|(_, &coordinate)| coordinate != NONE) {
                 let text = theirs.values(their_slot).text(code as u32).ok_or_else(unknown)?;
                 let slot = slot(their_slot).ok_or_else(unknown)?;
                 let value = Value::Nominal(Some(ours.code(slot, text).ok_or_else(unknown)?));
                 self.give(slot as usize, value);
-                places[place as usize] = self.of(slot as usize, value).ok_or_else(unknown)?;
+                coordinates[coordinate as usize] = self.of(slot as usize, value).ok_or_else(unknown)?;
             }
         }
         let direct: Vec<u32> = if other.mapped() { Vec::new() } else { (0..other.width).collect() };
         let numbers = if other.mapped() { &other.numbers } else { &direct };
-        for (their_slot, &place) in numbers.iter().enumerate().filter(|(_, &place)| place != NONE) {
+        for (their_slot, &coordinate) in numbers.iter().enumerate().filter(|(_, &coordinate)| coordinate != NONE) {
             let slot = slot(their_slot).ok_or_else(unknown)? as usize;
             match self.mapped() {
                 true => self.give(slot, Value::Number(0.0)),
                 false => self.width = self.width.max(slot as u32 + 1),
             }
-            places[place as usize] = self.of(slot, Value::Number(0.0)).ok_or_else(unknown)?;
+            coordinates[coordinate as usize] = self.of(slot, Value::Number(0.0)).ok_or_else(unknown)?;
         }
-        Ok(places)
+        Ok(coordinates)
     }
 
-    /// Take back the coordinates given out since the width was `before`.
+    /// Remove the coordinates added since the width was `before`.
     pub fn shrink(&mut self, before: usize) {
-        let new = |place: &u32| *place != NONE && *place as usize >= before;
-        for places in self.nominals.iter_mut().chain(std::iter::once(&mut self.numbers)) {
-            for place in places.iter_mut().filter(|place| new(place)) {
-                *place = NONE;
+        let new = |coordinate: &u32| *coordinate != NONE && *coordinate as usize >= before;
+        for coordinates in self.nominals.iter_mut().chain(std::iter::once(&mut self.numbers)) {
+            for coordinate in coordinates.iter_mut().filter(|coordinate| new(coordinate)) {
+                *coordinate = NONE;
             }
-            while places.last() == Some(&NONE) {
-                places.pop();
+            while coordinates.last() == Some(&NONE) {
+                coordinates.pop();
             }
         }
         while self.nominals.last().is_some_and(Vec::is_empty) {
@@ -238,16 +237,16 @@ impl Coordinates {
         if !self.mapped() {
             return require(who, self.numbers.is_empty(), "coordinates are mapped without need");
         }
-        let mut seen = vec![false; self.places().count()];
-        for place in self.places() {
-            let fresh = seen.get_mut(place as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        let mut seen = vec![false; self.coordinates().count()];
+        for coordinate in self.coordinates() {
+            let fresh = seen.get_mut(coordinate as usize).is_some_and(|seen| !std::mem::replace(seen, true));
             require(who, fresh, "a coordinate is out of place")?;
         }
         require(who, seen.len() == self.width(), "coordinates are missing")
     }
 
-    fn places(&self) -> impl Iterator<Item = u32> + '_ {
-        self.nominals.iter().flatten().chain(&self.numbers).copied().filter(|&place| place != NONE)
+    fn coordinates(&self) -> impl Iterator<Item = u32> + '_ {
+        self.nominals.iter().flatten().chain(&self.numbers).copied().filter(|&coordinate| coordinate != NONE)
     }
 
     pub fn memory(&self) -> usize {

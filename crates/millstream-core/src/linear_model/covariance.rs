@@ -1,4 +1,4 @@
-//! A covariance matrix P = U D Uᵀ and its update by one example, in factors that stay positive.
+//! A covariance matrix P = U D Uᵀ and its update by one example, in factors that stay positive definite.
 //!
 //! U is upper triangular with ones on its diagonal, D diagonal. Bierman (1976), "Measurement updating using the
 //! U-D factorization", Automatica 12, updates the factors without forming P: D is a product of positive numbers, so P
@@ -11,9 +11,9 @@
 //! ```
 //! where k begins at 0 and ends as P x; the gain is k / αₙ, and αₙ = r + xᵀP x.
 //!
-//! An update must not be half made. To look at every number of U for an overflow costs a third of the update, so a
-//! bound on them is kept: from the bound and f, v, α follows how large they can become. Where that is far from what a
-//! number can hold, U is updated in place; the bound grows, and every few hundred examples it is worked out anew.
+//! An update must be atomic. Checking every number of U for overflow costs a third of the update, so a bound on them is
+//! kept: from the bound and f, v, α follows how large they can become. Where that is far from overflow, U is updated in
+//! place; the bound grows, and every few hundred examples it is recomputed.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,20 +22,20 @@ use crate::held::state::require;
 use crate::row::all_finite;
 
 use crate::linear_algebra::tiled_triangle::{
-    groups, padded, place, strands, tiles, total, turn, Four, Strands, Tile, LANES,
+    groups, index, padded, strands, tiles, total, turn, Four, Strands, Tile, LANES,
 };
 
-/// A variance that has shrunk to nothing would never grow again, and its inverse would overflow.
+/// A variance of 0 would never grow again, and its inverse would overflow.
 pub const LEAST_VARIANCE: f64 = 1e-100;
 
-/// Numbers up to this can be multiplied and added up without a look at each of them.
+/// Numbers up to this can be multiplied and added without overflow checks.
 pub const SURE: f64 = 1e150;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Packed", into = "Packed")]
 pub struct Covariance {
     width: usize,
-    /// U as triangle.rs has it.
+    /// U in the layout of tiled_triangle.rs.
     upper: Vec<Tile>,
     /// D, filled up to a multiple of four.
     diagonal: Vec<Four>,
@@ -55,7 +55,7 @@ impl From<Covariance> for Packed {
     fn from(covariance: Covariance) -> Self {
         let above = |j: usize| (0..j).map(move |i| (i, j));
         let upper =
-            (0..covariance.width).flat_map(above).map(|(i, j)| covariance.numbers()[place(i, j)]).collect();
+            (0..covariance.width).flat_map(above).map(|(i, j)| covariance.numbers()[index(i, j)]).collect();
         Packed { upper, diagonal: covariance.d().to_vec() }
     }
 }
@@ -71,18 +71,18 @@ impl TryFrom<Packed> for Covariance {
         let mut covariance = Covariance::default();
         covariance.grow(n, 0.0);
         covariance.diagonal.as_flattened_mut()[..n].copy_from_slice(&packed.diagonal);
-        let above = (0..n).flat_map(|j| (0..j).map(move |i| place(i, j)));
+        let above = (0..n).flat_map(|j| (0..j).map(move |i| index(i, j)));
         let numbers = covariance.upper.as_flattened_mut().as_flattened_mut();
-        above.zip(packed.upper).for_each(|(place, saved)| numbers[place] = saved);
+        above.zip(packed.upper).for_each(|(index, saved)| numbers[index] = saved);
         covariance.bound = covariance.largest();
         Ok(covariance)
     }
 }
 
-/// What an update needs beside the factors; kept so that nothing is allocated per example.
+/// Buffers of an update, kept so that nothing is allocated per example.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// Of how many coordinates the numbers below are.
+    /// Number of coordinates of the values below.
     width: usize,
     /// The example; behind it are zeros up to a multiple of four.
     pub x: Vec<f64>,
@@ -130,7 +130,7 @@ impl Work {
         self.width = n;
     }
 
-    /// Turn the columns of U by what was measured; P x is then in `gain`.
+    /// Update the columns of U; P x is then in `gain`.
     #[inline]
     fn turn(width: usize, upper: &mut [Tile], groups: &[Group], first: f64, gain: &mut [f64]) {
         // Of the column before.
@@ -143,8 +143,8 @@ impl Work {
         });
     }
 
-    /// D after the update, dⱼ αⱼ₋₁ / αⱼ. Not with the rest of the measuring: by now α is out of the way to memory, and
-    /// can be read one place off without waiting.
+    /// D after the update, dⱼ αⱼ₋₁ / αⱼ. Separate from the rest: by now α is in memory and
+    /// can be read at an offset of one without a stall.
     #[inline]
     fn shrink(diagonal: &mut [Four], groups: &[Group], noise: f64) {
         let n = diagonal.len().min(groups.len());
@@ -163,7 +163,7 @@ impl Work {
 }
 
 impl Covariance {
-    /// U as it lies, see `place`.
+    /// U as it lies, see `index`.
     fn numbers(&self) -> &[f64] {
         self.upper.as_flattened().as_flattened()
     }
@@ -184,7 +184,7 @@ impl Covariance {
         self.diagonal.as_flattened_mut()[before..width].fill(variance);
         self.upper.resize(tiles(groups(width)), [[0.0; LANES]; LANES]);
         for j in before..width {
-            self.upper.as_flattened_mut().as_flattened_mut()[place(j, j)] = 1.0;
+            self.upper.as_flattened_mut().as_flattened_mut()[index(j, j)] = 1.0;
         }
         self.bound = self.bound.max(1.0);
     }
@@ -235,7 +235,7 @@ impl Covariance {
         let mut sums = vec![0.0; self.width];
         for (j, d) in self.d().iter().enumerate() {
             for (i, sum) in sums.iter_mut().enumerate().take(j + 1) {
-                let u = self.numbers()[place(i, j)];
+                let u = self.numbers()[index(i, j)];
                 *sum += d * u * u;
             }
         }
@@ -252,7 +252,7 @@ impl Covariance {
             let row = &mut rows[i * n..];
             row[i] = 1.0;
             for j in i + 1..n {
-                let u = self.numbers()[place(i, j)];
+                let u = self.numbers()[index(i, j)];
                 let other = &after[(j - i - 1) * n..(j - i) * n];
                 row[j..].iter_mut().zip(&other[j..]).for_each(|(w, o)| *w -= u * o);
             }
@@ -261,8 +261,8 @@ impl Covariance {
         for (k, d) in self.d().iter().enumerate() {
             let row = &inverse[k * n..(k + 1) * n];
             for i in k..n {
-                let share = row[i] / d;
-                information[i * n..(i + 1) * n].iter_mut().zip(row).for_each(|(sum, w)| *sum += share * w);
+                let fraction = row[i] / d;
+                information[i * n..(i + 1) * n].iter_mut().zip(row).for_each(|(sum, w)| *sum += fraction * w);
             }
         }
         information
@@ -272,9 +272,8 @@ impl Covariance {
         self.numbers().iter().fold(1.0, |most: f64, u| most.max(u.abs()))
     }
 
-    /// Work out f, v, α and the new D for the example in `work.x`; `inflation` and `ceiling` as for `propose`. Gives αₙ,
-    /// or None if something would overflow. Then either `update`, which is for where `work.reach` and the like are
-    /// below `SURE`, or `propose`.
+    /// Compute f, v, α and the new D for the example in `work.x`; `inflation` and `ceiling` as for `propose`. Returns αₙ, or
+    /// None on overflow. Then call either `update`, if `work.reach` and the like are below `SURE`, or `propose`.
     #[inline]
     pub fn prepare(&mut self, noise: f64, inflation: f64, ceiling: f64, work: &mut Work) -> Option<f64> {
         let alpha = self.measure(noise, inflation, ceiling, work)?;
@@ -282,9 +281,9 @@ impl Covariance {
         if !sure && self.bound > 1.0 {
             let before = self.bound;
             self.bound = self.largest();
-            let share = self.bound / before;
-            work.reach *= share;
-            work.bound *= share;
+            let fraction = self.bound / before;
+            work.reach *= fraction;
+            work.bound *= fraction;
         }
         Some(alpha)
     }
@@ -304,7 +303,7 @@ impl Covariance {
             upper = after;
             group.strands = strands(own, x);
         }
-        // In four strands, like all sums here. A sum of absolute values is no less than the largest of them, and infinite
+        // In four partial sums, like all sums here. A sum of absolute values is no less than the largest of them, and infinite
         // or NaN if one of them is.
         let (mut most, mut sum) = ([0.0; LANES], noise);
         for g in 0..n {
@@ -363,8 +362,8 @@ impl Covariance {
         self.bound = work.bound;
     }
 
-    /// Work out the update by `x` seen through noise of variance `noise`, after all variances were multiplied by
-    /// `inflation` and held to `ceiling`. Returns αₙ, or None if something would overflow; nothing here changes.
+    /// Compute the update by `x` with noise of variance `noise`, after all variances were multiplied by `inflation` and
+    /// limited to `ceiling`. Returns αₙ, or None on overflow; nothing changes here.
     pub fn propose(&self, x: &[f64], noise: f64, inflation: f64, ceiling: f64, work: &mut Work) -> Option<f64> {
         work.x.clear();
         work.x.extend_from_slice(x);
@@ -400,7 +399,7 @@ mod tests {
     /// P as a matrix.
     fn matrix(covariance: &Covariance) -> Vec<Vec<f64>> {
         let n = covariance.width;
-        let u = |i: usize, j: usize| if i <= j { covariance.numbers()[place(i, j)] } else { 0.0 };
+        let u = |i: usize, j: usize| if i <= j { covariance.numbers()[index(i, j)] } else { 0.0 };
         let d = covariance.d();
         let entry = |i: usize, j: usize| (0..n).map(|k| u(i, k) * d[k] * u(j, k)).sum();
         (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect()
@@ -425,7 +424,7 @@ mod tests {
         assert_eq!(covariance.propose(&[1.0, 2.0], 1.0, 1.0, 1.0, &mut work), Some(6.0));
         assert_eq!(work.gain, [1.0, 2.0, 0.0, 0.0]);
         covariance.commit(&mut work);
-        assert_eq!((covariance.diagonal[0][0], covariance.numbers()[place(0, 1)]), (0.5, -1.0));
+        assert_eq!((covariance.diagonal[0][0], covariance.numbers()[index(0, 1)]), (0.5, -1.0));
         near(&matrix(&covariance).concat(), &[5.0 / 6.0, -2.0 / 6.0, -2.0 / 6.0, 2.0 / 6.0], 1e-15);
         near(&covariance.information(), &[2.0, 2.0, 2.0, 5.0], 1e-15);
         near(&covariance.variances(), &[5.0 / 6.0, 2.0 / 6.0], 1e-15);

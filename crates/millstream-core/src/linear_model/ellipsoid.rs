@@ -21,8 +21,8 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
-use crate::linear_model::plane::Move;
+use crate::linear_model::margin::{build, spread, MarginExample, UpdateRule, FULL};
+use crate::linear_model::weight_vector::Move;
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 const BELOW_ONE: Bounds = Bounds { low: 0.0, low_included: true, high: 1.0, high_included: false };
@@ -30,31 +30,31 @@ const BELOW_ONE: Bounds = Bounds { low: 0.0, low_included: true, high: 1.0, high
 pub static DECLARATION: Declaration = Declaration {
     name: Ellipsoid::NAME,
     role: Role::Classifier,
-    words: "Ellipsoid method: each mistake cuts the set of hypotheses that agree with all examples so far",
+    words: "Ellipsoid method: each mistake cuts the set of hypotheses consistent with all examples so far",
     parameters: &[
         Parameter::new(
             "mode",
             Kind::Integer { low: 1, high: 2 },
             Default::Integer(1),
-            "1 for CELLIP (the classical method), 2 for IELLIP (steps to a margin of 1)",
+            "variant: 1 for CELLIP (the classical method), 2 for IELLIP (steps to a margin of 1)",
         ),
         Parameter::new(
             "depth",
             Kind::Float(BELOW_ONE),
             Default::Float(0.5),
-            "how deep a cut may be, from 0 at the centre to 1 at the edge, for CELLIP",
+            "for CELLIP: maximum depth of a cut, from 0 (centre) to 1 (edge)",
         ),
         Parameter::new(
             "c",
             Kind::Float(BELOW_ONE),
             Default::Float(0.1),
-            "how much the first mistake narrows the ellipsoid, for IELLIP",
+            "for IELLIP: shrinkage of the ellipsoid at the first mistake",
         ),
         Parameter::new(
             "b",
             Kind::Float(Bounds { low: 0.0, low_included: true, high: 1.0, high_included: true }),
             Default::Float(0.3),
-            "by what factor that falls at each mistake, for IELLIP",
+            "for IELLIP: decay factor of c per mistake",
         ),
         FULL,
         INTERCEPT,
@@ -90,7 +90,7 @@ impl Ellipsoid {
     }
 }
 
-impl Rule for Ellipsoid {
+impl UpdateRule for Ellipsoid {
     const NAME: &'static str = "linear_model.Ellipsoid";
     const WANTED: f64 = 0.0;
 
@@ -99,8 +99,8 @@ impl Rule for Ellipsoid {
         margin > 0.0
     }
 
-    fn decide(&self, seen: &Seen) -> Option<Move> {
-        let Seen { margin, variance, coordinates, .. } = *seen;
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
+        let MarginExample { margin, variance, coordinates, .. } = *seen;
         if self.idle(margin) || variance <= 0.0 {
             return None;
         }

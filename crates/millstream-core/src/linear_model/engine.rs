@@ -1,5 +1,5 @@
-//! What follows a loss downhill inside linear and logistic regression: one hyperplane, stepped weight by weight
-//! (`Linear`) or as a whole (`Whole`).
+//! The engine of linear and logistic regression: one hyperplane that minimises a loss, updated per coordinate (`Linear`)
+//! or with all features at once (`FullVector`).
 
 use serde_json::Value as Json;
 
@@ -12,7 +12,7 @@ use crate::schema::Schema;
 
 pub trait Engine: Clone + Send + Sync + 'static {
     fn loss(&self) -> Loss;
-    /// Steps taken.
+    /// Number of steps.
     fn steps(&self) -> f64;
     /// The score to predict with.
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> f64;
@@ -20,11 +20,11 @@ pub trait Engine: Clone + Send + Sync + 'static {
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
     /// The score to predict with, then one step.
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64>;
-    /// Whether there are steps of mini-batches.
+    /// Whether mini-batch steps are supported.
     fn takes_batches(&self) -> bool;
-    /// Add the gradient at (x, y), at the weights as they are, to those of a mini-batch.
+    /// Add the gradient at (x, y) and the current weights to the mini-batch.
     fn accumulate(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
-    /// One step down the mean of the gradients that were gathered.
+    /// One step along the mean of the accumulated gradients.
     fn apply(&mut self) -> Result<()>;
     /// See `Part::prefetch`.
     fn prefetch(&mut self, _x: Sparse<'_>) {}
@@ -38,15 +38,15 @@ pub trait Engine: Clone + Send + Sync + 'static {
     fn inspect(&self, schema: &Schema) -> Json;
 }
 
-/// The argument `loss`, which must be for classes or for numbers.
+/// The argument `loss`, which must be a classification or a regression loss.
 pub fn loss(arguments: &Arguments<'_>, for_classes: bool) -> Result<Loss> {
     match arguments.part("loss")? {
         Built::Loss(loss) if loss.for_classes() == for_classes => Ok(loss),
         _ => Err(Fault::value(format!(
-            "{}: loss must be one for {}, got {}",
+            "{}: loss must be a {} loss, got {}",
             arguments.who,
-            if for_classes { "classes" } else { "numbers" },
-            arguments.value("loss")?["name"].as_str().unwrap_or("another part"),
+            if for_classes { "classification" } else { "regression" },
+            arguments.value("loss")?["name"].as_str().unwrap_or("another component"),
         ))),
     }
 }

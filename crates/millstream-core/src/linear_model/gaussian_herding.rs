@@ -8,14 +8,14 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, spread, Rule, Seen, FULL};
+use crate::linear_model::margin::{build, spread, MarginExample, UpdateRule, FULL};
 use crate::linear_model::passive_aggressive::C;
-use crate::linear_model::plane::Move;
+use crate::linear_model::weight_vector::Move;
 
 pub static DECLARATION: Declaration = Declaration {
     name: Herding::NAME,
     role: Role::Classifier,
-    words: "Gaussian herding: a cloud of weight vectors, each moved as little as it must",
+    words: "Gaussian herding: a distribution of weight vectors, each changed as little as possible",
     parameters: &[C, FULL, INTERCEPT],
     build: |arguments| {
         let rule = Herding { c: arguments.float("C")? };
@@ -28,7 +28,7 @@ struct Herding {
     c: f64,
 }
 
-impl Rule for Herding {
+impl UpdateRule for Herding {
     const NAME: &'static str = "linear_model.GaussianHerding";
 
     #[inline]
@@ -37,7 +37,7 @@ impl Rule for Herding {
     }
 
     #[inline]
-    fn decide(&self, seen: &Seen) -> Option<Move> {
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
         let (loss, c, v) = (1.0 - seen.margin, self.c * seen.w, seen.variance);
         (loss > 0.0).then(|| Move::surer(loss / (v + 1.0 / c), 2.0 * c + c * c * v))
     }

@@ -1,4 +1,4 @@
-//! A score wᵀx + b and one gradient step of it: what every learner of this family is made of.
+//! A score wᵀx + b and one gradient step of it: the building block of the learners by gradient.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -6,7 +6,7 @@ use serde_json::{json, Value as Json};
 use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
-use crate::optim::{Features, Optimizer, Penalty, Rule, Schedule, Step, Weights};
+use crate::optim::{CoordinateRule, Features, Optimizer, Penalty, Schedule, Step, Weights};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, finite, Value};
 use crate::schema::Schema;
@@ -17,46 +17,46 @@ pub const OPTIMIZER: Parameter = Parameter::new(
     "optimizer",
     Kind::Part(&[Role::Optimizer]),
     DefaultValue::Part("optim.SGD"),
-    "how the weights follow the gradient",
+    "optimiser of the weights",
 );
 pub const L1: Parameter = Parameter::new(
     "l1",
     Kind::Float(Bounds::NOT_NEGATIVE),
     DefaultValue::Float(0.0),
-    "pull of weights to exactly 0",
+    "L1 penalty: shrinks weights to exactly 0",
 );
-pub const L2: Parameter =
-    Parameter::new("l2", Kind::Float(Bounds::NOT_NEGATIVE), DefaultValue::Float(0.0), "pull of weights towards 0");
-pub const INTERCEPT: Parameter =
-    Parameter::new("intercept", Kind::Boolean, DefaultValue::Boolean(true), "whether there is a constant term");
-pub const INTERCEPT_INIT: Parameter = Parameter::new(
-    "intercept_init",
-    Kind::Float(Bounds::ANY),
+pub const L2: Parameter = Parameter::new(
+    "l2",
+    Kind::Float(Bounds::NOT_NEGATIVE),
     DefaultValue::Float(0.0),
-    "the constant term to begin with",
+    "L2 penalty: shrinks weights towards 0",
 );
+pub const INTERCEPT: Parameter =
+    Parameter::new("intercept", Kind::Boolean, DefaultValue::Boolean(true), "whether to fit an intercept");
+pub const INTERCEPT_INIT: Parameter =
+    Parameter::new("intercept_init", Kind::Float(Bounds::ANY), DefaultValue::Float(0.0), "initial intercept");
 pub const INTERCEPT_LEARNING_RATE: Parameter = Parameter::new(
     "intercept_learning_rate",
     Kind::Rate(Bounds::NOT_NEGATIVE),
     DefaultValue::Float(0.01),
-    "the size of a step of the constant term: a number, or a schedule",
+    "learning rate of the intercept: a number, or a schedule",
 );
 pub const CLIP_GRADIENT: Parameter = Parameter::new(
     "clip_gradient",
     Kind::Float(Bounds::POSITIVE),
     DefaultValue::Float(1e12),
-    "the largest slope of the loss that is followed",
+    "maximum absolute gradient of the loss; larger ones are clipped",
 );
 pub const AVERAGING: Parameter = Parameter::new(
     "averaging",
     Kind::Boolean,
     DefaultValue::Boolean(false),
-    "predict with the mean of all weights so far (Polyak and Juditsky, 1992)",
+    "whether to predict with the mean of all weights so far (Polyak and Juditsky, 1992)",
 );
 
-/// How a hyperplane follows a gradient.
+/// The optimiser settings of a hyperplane.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct HyperplaneSettings {
     pub who: String,
     pub optimizer: Optimizer,
     penalty: Penalty,
@@ -65,14 +65,14 @@ pub struct Settings {
     pub averaging: bool,
 }
 
-impl Settings {
+impl HyperplaneSettings {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
         let optimizer = match arguments.part("optimizer")? {
             Built::Optimizer(optimizer) => optimizer,
-            Built::Whole(whole) => {
+            Built::FullVectorOptimizer(whole) => {
                 return Err(Fault::value(format!(
-                    "{}: {} steps one score at a time and so is for linear_model.LinearRegression and \
-                     linear_model.LogisticRegression; for several classes put multiclass.OneVsRest around the latter",
+                    "{}: {} updates one score at a time: use it with linear_model.LinearRegression or \
+                     linear_model.LogisticRegression, and multiclass.OneVsRest for several classes",
                     arguments.who,
                     whole.name()
                 )))
@@ -80,14 +80,15 @@ impl Settings {
             _ => return Err(arguments.absent("optimizer")),
         };
         let penalty = Penalty { l1: arguments.float("l1")?, l2: arguments.float("l2")? };
-        if matches!(optimizer.rule, Rule::FtrlProximal { .. }) && (penalty.l1 > 0.0 || penalty.l2 > 0.0) {
+        if matches!(optimizer.rule, CoordinateRule::FtrlProximal { .. }) && (penalty.l1 > 0.0 || penalty.l2 > 0.0)
+        {
             return Err(Fault::value(format!(
-                "{}: l1 and l2 must be 0 with optim.FTRLProximal, which takes them itself, got {} and {}",
+                "{}: l1 and l2 must be 0 with optim.FTRLProximal, which has its own, got {} and {}",
                 arguments.who, penalty.l1, penalty.l2
             )));
         }
         let intercept_rate = arguments.rate("intercept_learning_rate")?;
-        Ok(Settings {
+        Ok(HyperplaneSettings {
             who: arguments.who.into(),
             optimizer,
             penalty,
@@ -102,7 +103,7 @@ impl Settings {
         slope.clamp(-self.clip, self.clip)
     }
 
-    /// Whether the gradient is taken at the very point that predictions are made with.
+    /// Whether the gradient is taken at the weights that predict.
     #[inline]
     pub fn shares_score(&self) -> bool {
         !self.averaging && self.optimizer.rule.look_ahead() == 0.0
@@ -111,13 +112,13 @@ impl Settings {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Hyperplane {
-    /// Steps taken.
+    /// Number of steps.
     pub t: f64,
     pub intercept: f64,
     /// Like `lag` in `Weights`.
     intercept_lag: f64,
     pub weights: Weights,
-    /// The numbers above as they were at `savepoint`.
+    /// The numbers above at `savepoint`.
     #[serde(skip)]
     held: [f64; 3],
 }
@@ -144,9 +145,9 @@ impl Hyperplane {
         finite(self.weights.dot(features, self.t) + self.bias())
     }
 
-    /// The score at the point where the gradient is taken, which may overflow.
+    /// The score at the point where the gradient is taken; may overflow.
     #[inline]
-    pub fn gradient_score(&self, settings: &Settings, features: Features<'_>) -> f64 {
+    pub fn gradient_score(&self, settings: &HyperplaneSettings, features: Features<'_>) -> f64 {
         self.weights.current(settings.optimizer.rule, features) + self.intercept
     }
 
@@ -157,10 +158,10 @@ impl Hyperplane {
         self.weights.fetch(indices, x, &mut next.weights) + self.intercept
     }
 
-    /// The constant term to predict with.
+    /// The intercept to predict with.
     #[inline]
     pub fn bias(&self) -> f64 {
-        // Without averaging there is no lag, and no division to pay for.
+        // Without averaging there is no lag and no division.
         if self.intercept_lag == 0.0 {
             self.intercept
         } else {
@@ -168,9 +169,15 @@ impl Hyperplane {
         }
     }
 
-    /// Write the result of a step down `slope` into `next`; false if it would overflow. Nothing here changes.
+    /// Write the result of a step down `slope` into `next`; false if it would overflow. Nothing changes here.
     #[inline]
-    pub fn propose(&self, settings: &Settings, features: Features<'_>, slope: f64, next: &mut Hyperplane) -> bool {
+    pub fn propose(
+        &self,
+        settings: &HyperplaneSettings,
+        features: Features<'_>,
+        slope: f64,
+        next: &mut Hyperplane,
+    ) -> bool {
         self.propose_from(settings, features, slope, false, next)
     }
 
@@ -178,7 +185,7 @@ impl Hyperplane {
     #[inline]
     pub fn propose_from(
         &self,
-        settings: &Settings,
+        settings: &HyperplaneSettings,
         features: Features<'_>,
         slope: f64,
         fetched: bool,
@@ -187,11 +194,11 @@ impl Hyperplane {
         self.propose_apart(settings, features, [slope, slope], fetched, next)
     }
 
-    /// As `propose_from`, with a slope of the weights and one of the constant term.
+    /// As `propose_from`, with a slope of the weights and one of the intercept.
     #[inline]
     pub fn propose_apart(
         &self,
-        settings: &Settings,
+        settings: &HyperplaneSettings,
         features: Features<'_>,
         [slope, intercept_slope]: [f64; 2],
         fetched: bool,
@@ -211,7 +218,7 @@ impl Hyperplane {
         sound && next.intercept.is_finite() && next.intercept_lag.is_finite()
     }
 
-    /// Make a proposal the state. `features` are those that it was made for.
+    /// Commit a proposal. `features` are those it was made for.
     #[inline]
     pub fn commit(&mut self, features: Features<'_>, next: &mut Hyperplane) {
         self.weights.commit(features, &mut next.weights);
@@ -220,8 +227,8 @@ impl Hyperplane {
         self.intercept_lag = next.intercept_lag;
     }
 
-    /// Refuse, after loading, what could not have been learned with `settings` and so many coordinates.
-    pub fn validate(&self, settings: &Settings, width: usize) -> Result<()> {
+    /// Reject, after loading, a state that could not have been learned with `settings` and so many coordinates.
+    pub fn validate(&self, settings: &HyperplaneSettings, width: usize) -> Result<()> {
         let who = &settings.who;
         let numbers = [self.t, self.intercept, self.intercept_lag];
         require(who, all_finite(&numbers) && self.t >= 0.0, "a number is not finite")?;
@@ -234,7 +241,7 @@ impl Hyperplane {
     /// `{"steps": …, "intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`
     pub fn inspect(&self, coordinates: &Coordinates, schema: &Schema) -> Json {
         let weight = |slot: usize, value: Value| {
-            coordinates.of(slot, value).map(|place| self.weights.effective(place as usize, self.t))
+            coordinates.of(slot, value).map(|index| self.weights.effective(index as usize, self.t))
         };
         json!({ "steps": self.t, "intercept": self.bias(), "weights": named(schema, weight) })
     }

@@ -1,5 +1,5 @@
-//! What the learners of the incremental risk functional share: how stiff they are, and in which coordinates they
-//! measure the change of a function.
+//! Shared by the learners of the incremental risk functional: the stiffness schedule, and the coordinates in which the
+//! change of a function is measured.
 //!
 //! They keep weights w of features ψ in which ∫ (Δᵀψ)² = ΔᵀΔ. A basis in front of them writes such ψ. Features φ with
 //! another Gram matrix A = L Lᵀ (the parameter `gram`, or a learner that was taken out of its pipeline) become
@@ -22,42 +22,38 @@ use crate::schema::Schema;
 
 use super::{named, proximal, Coordinates};
 
-/// Of so many features a triangle of coefficients takes 16 MB.
+/// A triangle of coefficients for this many features takes 16 MB.
 const MOST_IN_GRAM: usize = 2048;
 
 pub const STIFFNESS: Parameter = Parameter::new(
     "stiffness",
     Kind::Float(Bounds::POSITIVE),
     DefaultValue::Float(0.1),
-    "what a change of the function costs at the first example",
+    "cost of changing the function at the first example",
 );
 
 pub const GROWTH: Parameter = Parameter::new(
     "growth",
     Kind::Float(Bounds::new(1.0, true, f64::INFINITY, false)),
     DefaultValue::Float(1.05),
-    "the factor by which the stiffness grows with each example; 1 keeps it",
+    "growth factor of the stiffness per example; 1 keeps it constant",
 );
 
 pub const SCHEDULE: Parameter = Parameter::new(
     "schedule",
     Kind::Choice(&["geometric", "linear"]),
     DefaultValue::Text("geometric"),
-    "whether each example multiplies the stiffness by growth, or adds what the first one would",
+    "growth of the stiffness: geometric, or linear by the first increment",
 );
 
-pub const CAP: Parameter = Parameter::new(
-    "cap",
-    Kind::Float(Bounds::POSITIVE),
-    DefaultValue::Float(1e100),
-    "the stiffness grows up to this and stays",
-);
+pub const CAP: Parameter =
+    Parameter::new("cap", Kind::Float(Bounds::POSITIVE), DefaultValue::Float(1e100), "maximum stiffness");
 
 pub const GRAM: Parameter = Parameter::new(
     "gram",
     Kind::Optional(&Kind::Table("a square matrix, as a list of rows")),
     DefaultValue::Null,
-    "the integral of the products of features, where no basis stands before the learner",
+    "Gram matrix of the features: the integrals of their products; only without a basis before the learner",
 );
 
 /// λ over time.
@@ -97,14 +93,14 @@ impl Stiffness {
     }
 }
 
-/// The loss of a learner, which must be convex and for classes or for numbers.
+/// The loss of a learner, which must be convex and a classification or a regression loss.
 pub fn loss(arguments: &Arguments<'_>, for_classes: bool) -> Result<Loss> {
-    let called = arguments.value("loss")?["name"].as_str().unwrap_or("another part");
+    let called = arguments.value("loss")?["name"].as_str().unwrap_or("another component");
     match arguments.part("loss")? {
         Built::Loss(loss) if loss.for_classes() != for_classes => Err(Fault::value(format!(
-            "{}: loss must be one for {}, got {called}",
+            "{}: loss must be a {} loss, got {called}",
             arguments.who,
-            if for_classes { "classes" } else { "numbers" },
+            if for_classes { "classification" } else { "regression" },
         ))),
         Built::Loss(loss) if !proximal::is_convex(&loss) => Err(Fault::value(format!(
             "{}: loss must be convex, so that a step has one minimum; {called} is not",
@@ -115,7 +111,7 @@ pub fn loss(arguments: &Arguments<'_>, for_classes: bool) -> Result<Loss> {
     }
 }
 
-/// The coordinates of features, and how ψ is made of them.
+/// The coordinates of features, and ψ as a function of them.
 #[derive(Clone, Debug, Default)]
 pub struct Ground {
     /// L⁻¹ of the parameter `gram`, a lower triangle by rows; empty without.
@@ -169,7 +165,7 @@ impl Ground {
                 }
             }
             Err(row) => bad(format!(
-                "positive definite: row {row} is a sum of those before it to the precision of numbers"
+                "positive definite: row {row} is a linear combination of earlier rows in double precision"
             )),
         }
     }
@@ -187,7 +183,7 @@ impl Ground {
         }
     }
 
-    /// How many weights there are.
+    /// Number of weights.
     pub fn width(&self) -> usize {
         match rows(self.triangle()) {
             Some(rows) if rows > 0 => rows,
@@ -202,7 +198,7 @@ impl Ground {
         values.len() == coordinates.width() && !coordinates.mapped() && self.triangle().is_empty()
     }
 
-    /// Give coordinates to all that is new in a row. Returns the width before, for `shrink`.
+    /// Add coordinates for everything new in a row. Returns the width before, for `shrink`.
     pub fn grow(&mut self, who: &str, x: Row<'_>) -> Result<usize> {
         let before = self.state.coordinates.grow(x);
         let (known, width) = (rows(self.triangle()).unwrap_or(0), self.state.coordinates.width());
@@ -254,8 +250,8 @@ impl Ground {
         let mut phi = scratch.take_numbers();
         phi.resize(self.width(), 0.0);
         x.each(|slot, value| {
-            let place = self.state.coordinates.of(slot, value).map(|place| place as usize);
-            if let Some(phi) = place.and_then(|place| phi.get_mut(place)) {
+            let index = self.state.coordinates.of(slot, value).map(|index| index as usize);
+            if let Some(phi) = index.and_then(|index| phi.get_mut(index)) {
                 *phi = match value {
                     Value::Number(number) => number,
                     Value::Nominal(_) => 1.0,
@@ -284,7 +280,7 @@ impl Ground {
     pub fn load(&mut self, who: &str, state: GroundState) -> Result<()> {
         state.coordinates.validate(who)?;
         let size = rows(&state.transition);
-        require(who, size.is_some_and(|size| size <= MOST_IN_GRAM), "the transition is no triangle")?;
+        require(who, size.is_some_and(|size| size <= MOST_IN_GRAM), "the transition is not triangular")?;
         require(who, all_finite(&state.transition), "a number is not finite")?;
         require(who, state.transition.is_empty() || self.given.is_empty(), "two Gram matrices")?;
         let before = std::mem::replace(&mut self.state, state);

@@ -33,13 +33,13 @@ pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
     words:
-        "Incremental risk minimisation: each example changes the function as little as possible over its region",
+        "Incremental risk minimisation: each example changes the function as little as possible over its domain",
     parameters: &[
         Parameter::new(
             "loss",
             Kind::Part(&[Role::Loss]),
             DefaultValue::Part("losses.Squared"),
-            "the loss at the example; a convex one for numbers",
+            "loss at the example: a convex regression loss",
         ),
         risk::STIFFNESS,
         risk::GROWTH,
@@ -69,7 +69,7 @@ struct Irma {
     current: f64,
     /// Of ψ.
     weights: Vec<f64>,
-    /// The weights after a step, until it is sure.
+    /// The weights after a step, before they are committed.
     spare: Vec<f64>,
 }
 
@@ -117,7 +117,7 @@ impl Irma {
         self.check_target(y)?;
         let (before, fresh) = (self.ground.grow(NAME, x)?, self.weights.len());
         self.weights.resize(self.ground.width(), 0.0);
-        // Lent out while it is read, since features may lie in it.
+        // Moved out while it is read, since the features may borrow from it.
         let ground = std::mem::take(&mut self.ground);
         let learned = ground.with(x, scratch, |features, _| self.descend(features, y, w));
         self.ground = ground;

@@ -1,4 +1,4 @@
-//! IRMA for classes: the incremental risk functional of irma.rs with a loss for classes.
+//! IRMA for classification: the incremental risk functional of irma.rs with a classification loss.
 //!
 //! Of two classes there is one function, the score of the second class, and the loss of its margin: what a step
 //! minimises is the paper's functional to the letter. From the third class on there is a function for each. With the
@@ -36,7 +36,7 @@ pub static DECLARATION: Declaration = Declaration {
             "loss",
             Kind::Part(&[Role::Loss]),
             DefaultValue::Part("losses.Logistic"),
-            "the loss at the example; a convex one for classes",
+            "loss at the example: a convex classification loss",
         ),
         risk::STIFFNESS,
         risk::GROWTH,
@@ -67,9 +67,9 @@ struct IrmaClassifier {
     current: f64,
     /// Weights of ψ: none before anything is learned, one for two classes, else one for each.
     functions: Vec<Vec<f64>>,
-    /// The weights after a step, until it is sure.
+    /// The weights after a step, before they are committed.
     spare: Vec<Vec<f64>>,
-    /// How far each function goes along ψ.
+    /// The step of each function along ψ.
     steps: Vec<f64>,
 }
 
@@ -98,10 +98,10 @@ impl IrmaClassifier {
             return;
         }
         if self.functions.len() < 2 {
-            let share = if self.loss == Loss::Logistic { 0.5 } else { 1.0 };
+            let fraction = if self.loss == Loss::Logistic { 0.5 } else { 1.0 };
             let one = self.functions.pop().unwrap_or_else(|| vec![0.0; width]);
-            self.functions.push(one.iter().map(|weight| -share * weight).collect());
-            self.functions.push(one.iter().map(|weight| share * weight).collect());
+            self.functions.push(one.iter().map(|weight| -fraction * weight).collect());
+            self.functions.push(one.iter().map(|weight| fraction * weight).collect());
         }
         if y >= self.functions.len() {
             self.functions.resize(y + 1, vec![0.0; width]);
@@ -199,7 +199,7 @@ impl Part for IrmaClassifier {
         ground.load(NAME, state.ground)?;
         let learned = !state.functions.is_empty();
         require(NAME, learned || ground.state.coordinates.width() == 0, "coordinates without weights")?;
-        require(NAME, state.functions.len() != 2, "two functions, where there is one or there are three")?;
+        require(NAME, state.functions.len() != 2, "two functions instead of one, or three and more")?;
         for weights in &state.functions {
             require(NAME, weights.len() == ground.width(), "a wrong number of weights")?;
             require(NAME, all_finite(weights), "a weight is not finite")?;
@@ -252,7 +252,7 @@ impl Learner<Classes> for IrmaClassifier {
         if grown || known == 0 {
             self.admit(y);
         }
-        // Lent out while it is read, since features may lie in it.
+        // Moved out while it is read, since the features may borrow from it.
         let ground = std::mem::take(&mut self.ground);
         let learned = ground.with(x, scratch, |features, scratch| self.descend(features, y, w, scratch));
         self.ground = ground;

@@ -1,9 +1,9 @@
-//! Least squares by its normal equations, solved when a prediction is asked for.
+//! Least squares by its normal equations, solved when predicting.
 //!
 //! Kept are the means and the scatter of target and features (scatter.rs), which is Σ w x xᵀ and Σ w x y about the mean:
-//! an example costs d² / 2 multiplications, a third of what the recursion of RLS costs. Weights are worked out at the first
-//! prediction after learning, in d³ / 3, and kept until the next example. With S the scatter of features, s that of
-//! features and target, n the weight of all examples, and a constant term b that l2 holds like the other weights:
+//! an example costs d² / 2 multiplications, a third of what the recursion of RLS costs. Weights are computed at the first
+//! prediction after learning, in d³ / 3, and cached until the next example. With S the scatter of features, s that of
+//! features and target, n the weight of all examples, and an intercept b that l2 holds like the other weights:
 //! ```text
 //! (S + l2 I + κ x̄ x̄ᵀ) w = s + κ ȳ x̄,   κ = n l2 / (n + l2),   b = (ȳ − wᵀx̄) n / (n + l2)
 //! ```
@@ -26,8 +26,8 @@ use crate::row::{all_finite, finite, Row, Scratch, Value, Want};
 use crate::schema::Schema;
 use crate::task::Numbers;
 
-use super::plane::MOST_COORDINATES;
 use super::scatter::Scatter;
+use super::weight_vector::MOST_COORDINATES;
 use super::{hyperplane, named, Coordinates};
 use crate::linear_algebra::tiled_triangle::dot;
 use crate::linear_algebra::PivotedCholesky;
@@ -41,7 +41,7 @@ const TOLERANCE: f64 = 1e-12;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "Least squares: keeps sums of products, and solves for the weights when it is asked",
+    words: "Least squares: accumulates sums of products and solves for the weights when predicting",
     parameters: &[hyperplane::L2, hyperplane::INTERCEPT],
     build: |arguments| {
         Ok(Built::Regressor(Box::new(LeastSquares {
@@ -58,7 +58,7 @@ struct LeastSquares {
     l2: f64,
     intercept: bool,
     state: State,
-    /// The constant term and the weights; nothing since an example was learned. It follows from the state alone, so
+    /// The intercept and the weights; nothing since an example was learned. It follows from the state alone, so
     /// it does not matter which of several threads works it out.
     solution: OnceLock<Vec<f64>>,
 }
@@ -125,8 +125,8 @@ impl LeastSquares {
             _ => {
                 out.resize(coordinates.width() + 1, 0.0);
                 x.each(|slot, value| {
-                    if let Some(place) = coordinates.of(slot, value) {
-                        out[place as usize + 1] = match value {
+                    if let Some(index) = coordinates.of(slot, value) {
+                        out[index as usize + 1] = match value {
                             Value::Number(number) => number,
                             Value::Nominal(_) => 1.0,
                         };
@@ -140,7 +140,7 @@ impl LeastSquares {
         let width = self.state.coordinates.width();
         if width > MOST_COORDINATES {
             return Err(Fault::value(format!(
-                "{NAME}: takes up to {MOST_COORDINATES} features and nominal values, got {width}: \
+                "{NAME}: supports up to {MOST_COORDINATES} features and nominal values, got {width}: \
                  its sums grow with their square"
             )));
         }
@@ -178,12 +178,12 @@ impl Part for LeastSquares {
         if other.scatter.width() == 0 {
             return Ok(());
         }
-        let places = self.state.coordinates.join(&other.coordinates, theirs, ours)?;
+        let indices = self.state.coordinates.join(&other.coordinates, theirs, ours)?;
         self.widen()?;
-        let places: Vec<usize> =
-            std::iter::once(0).chain(places.iter().map(|place| *place as usize + 1)).collect();
+        let indices: Vec<usize> =
+            std::iter::once(0).chain(indices.iter().map(|index| *index as usize + 1)).collect();
         self.solution.take();
-        if self.state.scatter.merge(&other.scatter, &places, self.intercept) {
+        if self.state.scatter.merge(&other.scatter, &indices, self.intercept) {
             Ok(())
         } else {
             Err(Fault::overflow(NAME))
@@ -249,7 +249,7 @@ impl Learner<Numbers> for LeastSquares {
 #[cfg(test)]
 mod tests {
     use crate::learner::testing::Numeric;
-    use crate::linear_model::residual::tests::regressor;
+    use crate::linear_model::regression_update::tests::regressor;
     use crate::row::{Row, Scratch};
     use serde_json::json;
 
@@ -266,7 +266,7 @@ mod tests {
         assert!((model.number(Row::Plain(&[10.0]), &mut scratch) - 21.0).abs() < 1e-12);
     }
 
-    /// l2 = 2, x = 2, y = 6 without a constant term: w = 2 · 6 / (2² + 2) = 2. With one, which l2 holds too:
+    /// l2 = 2, x = 2, y = 6 without an intercept: w = 2 · 6 / (2² + 2) = 2. With one, which l2 holds too:
     /// [[4 + 2, 2], [2, 1 + 2]] (w, b) = (12, 6) gives w = (36 − 12) / 14 = 12/7 and b = (36 − 24) / 14 = 6/7.
     #[test]
     fn ridge_by_hand() {

@@ -1,4 +1,4 @@
-//! What linear and logistic regression share: one hyperplane that follows a loss downhill.
+//! The per-coordinate engine of linear and logistic regression: one hyperplane that minimises a loss.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -11,19 +11,19 @@ use crate::parameter::Arguments;
 use crate::row::{finite, Row, Scratch, Sparse};
 use crate::schema::Schema;
 
-use super::gathered::Gathered;
-use super::hyperplane::{Hyperplane, Settings};
+use super::gradient_accumulator::GradientAccumulator;
+use super::hyperplane::{Hyperplane, HyperplaneSettings};
 use super::{engine, Coordinates, Engine};
 
 #[derive(Clone, Debug)]
 pub struct Linear {
-    settings: Settings,
+    settings: HyperplaneSettings,
     loss: Loss,
     state: State,
     spare: Hyperplane,
     /// The coordinates as they were at `savepoint`.
     held: Option<Coordinates>,
-    gathered: Gathered,
+    gathered: GradientAccumulator,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -33,10 +33,10 @@ struct State {
 }
 
 impl Linear {
-    /// Build from arguments with a `loss`, which must be for classes or for numbers.
+    /// Build from arguments with a `loss`, which must be a classification or a regression loss.
     pub fn new(arguments: &Arguments<'_>, for_classes: bool) -> Result<Self> {
         let loss = engine::loss(arguments, for_classes)?;
-        let settings = Settings::new(arguments)?;
+        let settings = HyperplaneSettings::new(arguments)?;
         let intercept = if settings.intercept_rate.is_some() { arguments.float("intercept_init")? } else { 0.0 };
         Ok(Linear {
             settings,
@@ -44,7 +44,7 @@ impl Linear {
             state: State { hyperplane: Hyperplane::new(intercept), ..State::default() },
             spare: Hyperplane::default(),
             held: None,
-            gathered: Gathered::default(),
+            gathered: GradientAccumulator::default(),
         })
     }
 
@@ -64,7 +64,7 @@ impl Linear {
         score
     }
 
-    /// Make room for what has grown, to lie as a step of `x` wants it.
+    /// Make room for new coordinates, in the layout that a step of `x` needs.
     fn grow(&mut self, x: Row<'_>) {
         let State { coordinates, hyperplane } = &mut self.state;
         let (width, rule) = (coordinates.width(), self.settings.optimizer.rule);
@@ -80,7 +80,7 @@ impl Linear {
         self.gathered.shrink(before);
     }
 
-    /// The step itself; the score to predict with is only found if it is wanted.
+    /// The step itself; the score to predict with is computed only if requested.
     #[inline]
     fn descend<const PREDICT: bool>(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
         let hyperplane = &mut self.state.hyperplane;
@@ -133,7 +133,7 @@ impl Engine for Linear {
 
     #[inline]
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        // A dense sum over more coordinates is added up in another order: predict before there are more.
+        // A dense sum over more coordinates is added in another order: predict before they are added.
         if matches!(x, Row::Plain(values) if values.len() > self.state.coordinates.width()) {
             let score = self.score(x, scratch);
             self.learn(x, y, w, scratch)?;

@@ -1,12 +1,12 @@
 //! Linear regression by stochastic gradient descent: ŷ = wᵀx + b, or e^(wᵀx + b) with the Poisson loss.
 //!
-//! Any loss for numbers may be followed: squared for the mean, absolute or quantile for the median and other
-//! quantiles, Huber against outliers.
+//! Any regression loss can be minimised: squared for the mean, absolute or quantile for the median and other
+//! quantiles, Huber for robustness to outliers.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result, Shown};
 use crate::learner::{Learner, MiniBatch};
-use crate::linear_model::whole::{self, Build as _};
+use crate::linear_model::full_vector::{self, Build as _};
 use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -26,7 +26,7 @@ pub static DECLARATION: Declaration = Declaration {
             "loss",
             Kind::Part(&[Role::Loss]),
             Default::Part("losses.Squared"),
-            "the loss that is followed downhill; one for numbers",
+            "loss to minimise: a regression loss",
         ),
         hyperplane::L2,
         hyperplane::L1,
@@ -37,15 +37,15 @@ pub static DECLARATION: Declaration = Declaration {
         hyperplane::AVERAGING,
     ],
     build: |arguments| match arguments.part("optimizer")? {
-        Built::Whole(optimizer) => whole::with_engine(arguments, optimizer, false, Build),
+        Built::FullVectorOptimizer(optimizer) => full_vector::with_engine(arguments, optimizer, false, Build),
         _ => Ok(Build.build(Linear::new(arguments, false)?)),
     },
 };
 
-/// Around any engine.
+/// Wraps any engine.
 struct Build;
 
-impl whole::Build for Build {
+impl full_vector::Build for Build {
     fn build<E: Engine>(self, engine: E) -> Built {
         Built::Regressor(Box::new(LinearRegression { engine }))
     }

@@ -1,12 +1,12 @@
 //! Least mean squares (Widrow and Hoff, 1960): w ← w + μ (y − wᵀx) x; normalised (Nagumo and Noda, 1967), the step is
-//! divided by ε + |x|², and is then stable for every μ below 2 whatever the scale of the features. The constant term is
+//! divided by ε + |x|², and is then stable for every μ below 2 whatever the scale of the features. The intercept is
 //! a feature that is always 1. A sample weight multiplies μ.
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::{Fault, Shown};
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::plane::{Move, Spread};
-use crate::linear_model::residual::{build, Missed, Rule};
+use crate::linear_model::regression_update::{build, RegressionExample, RegressionUpdate};
+use crate::linear_model::weight_vector::{Move, Spread};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 /// Keeps an example without features from dividing by 0.
@@ -15,19 +15,19 @@ const EPSILON: f64 = 1e-12;
 pub static DECLARATION: Declaration = Declaration {
     name: Lms::NAME,
     role: Role::Regressor,
-    words: "Least mean squares: a step along each example, in proportion to its error",
+    words: "Least mean squares: a step along each example, proportional to its error",
     parameters: &[
         Parameter::new(
             "learning_rate",
             Kind::Float(Bounds::POSITIVE),
             Default::Float(0.01),
-            "the size of a step; below 2 if normalized",
+            "learning rate; below 2 if normalized",
         ),
         Parameter::new(
             "normalized",
             Kind::Boolean,
             Default::Boolean(false),
-            "whether the step is divided by the squared length of the example",
+            "whether to divide the step by the squared length of the example",
         ),
         INTERCEPT,
     ],
@@ -35,8 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
         let rule = Lms { rate: arguments.float("learning_rate")?, normalized: arguments.boolean("normalized")? };
         if rule.normalized && rule.rate >= 2.0 {
             return Err(Fault::value(format!(
-                "{}: learning_rate must be below 2 with normalized=True, got {}: it goes past the target by more than \
-                 it was away",
+                "{}: learning_rate must be below 2 with normalized=True, got {}: larger steps diverge",
                 arguments.who,
                 Shown(rule.rate)
             )));
@@ -51,7 +50,7 @@ struct Lms {
     normalized: bool,
 }
 
-impl Rule for Lms {
+impl RegressionUpdate for Lms {
     const NAME: &'static str = "linear_model.LMS";
 
     #[inline]
@@ -60,7 +59,7 @@ impl Rule for Lms {
     }
 
     #[inline]
-    fn decide(&self, missed: &Missed) -> Option<Move> {
+    fn decide(&self, missed: &RegressionExample) -> Option<Move> {
         let rate = self.rate * missed.w;
         Some(Move::along(match self.normalized {
             true => rate * missed.error / (EPSILON + missed.variance),
@@ -72,7 +71,7 @@ impl Rule for Lms {
 #[cfg(test)]
 mod tests {
     use crate::learner::testing::Numeric;
-    use crate::linear_model::residual::tests::regressor;
+    use crate::linear_model::regression_update::tests::regressor;
     use crate::row::{Row, Scratch};
     use serde_json::json;
 

@@ -1,11 +1,11 @@
 //! Logistic regression by stochastic gradient descent: P(y = 1 | x) = 1 / (1 + e^−(wᵀx + b)).
 //!
-//! Two classes; code 1 is the positive one. Any loss for classes may stand in for the logistic one.
+//! Two classes; code 1 is positive. Any classification loss can replace the logistic one.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
 use crate::learner::{DecisionFunction, Learner, MiniBatch};
-use crate::linear_model::whole::{self, Build as _};
+use crate::linear_model::full_vector::{self, Build as _};
 use crate::linear_model::{hyperplane, Engine, Linear};
 use crate::parameter::{Default, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -18,14 +18,14 @@ const NAME: &str = "linear_model.LogisticRegression";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "Logistic regression of two classes by stochastic gradient descent",
+    words: "Logistic regression for two classes by stochastic gradient descent",
     parameters: &[
         hyperplane::OPTIMIZER,
         Parameter::new(
             "loss",
             Kind::Part(&[Role::Loss]),
             Default::Part("losses.Logistic"),
-            "the loss that is followed downhill; one for classes",
+            "loss to minimise: a classification loss",
         ),
         hyperplane::L2,
         hyperplane::L1,
@@ -36,15 +36,15 @@ pub static DECLARATION: Declaration = Declaration {
         hyperplane::AVERAGING,
     ],
     build: |arguments| match arguments.part("optimizer")? {
-        Built::Whole(optimizer) => whole::with_engine(arguments, optimizer, true, Build),
+        Built::FullVectorOptimizer(optimizer) => full_vector::with_engine(arguments, optimizer, true, Build),
         _ => Ok(Build.build(Linear::new(arguments, true)?)),
     },
 };
 
-/// Around any engine.
+/// Wraps any engine.
 struct Build;
 
-impl whole::Build for Build {
+impl full_vector::Build for Build {
     fn build<E: Engine>(self, engine: E) -> Built {
         Built::Classifier(Box::new(LogisticRegression { engine, started: false }))
     }
@@ -53,7 +53,7 @@ impl whole::Build for Build {
 #[derive(Clone)]
 struct LogisticRegression<E: Engine> {
     engine: E,
-    /// Whether anything was learned: before that there is no class to predict.
+    /// Whether any example was learned: before that there is no class to predict.
     started: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Classifiers that learn from the margin of an example: one engine, and a rule for each of them.
+//! Classifiers that learn from the margin of an example: one engine, with an update rule for each learner.
 //!
-//! Of two classes there is one plane, and the margin is y wᵀx with y = ±1. From the third class on there is a plane
-//! for each, and the margin is the score of the true class minus the highest of the others: then the true class takes
-//! the step, and the other one its opposite (Crammer and Singer, 2003). Both are the same step of one long weight
-//! vector along one long example, so a rule does not know the difference; a plane of two classes becomes two halves.
+//! With two classes there is one weight vector, and the margin is y wᵀx with y = ±1. From the third class on there is one
+//! vector per class, and the margin is the score of the true class minus the highest other score. The true class then
+//! takes the step and its rival the opposite one (Crammer and Singer, 2003). Both are the same step of one long weight
+//! vector along one long example, so the update rules are the same. At the third class the vector is split in halves.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -21,49 +21,49 @@ use crate::row::{finite, most, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::{ClassPrediction, ClassPredictions, Classes, Task};
 
-use super::plane::{check_width, Move, Plane, Proposal, Spread};
 use super::softmax_regression::softmax;
+use super::weight_vector::{check_width, Move, Proposal, Spread, WeightVector};
 use super::Coordinates;
 
-/// What a rule is told of an example.
+/// What an update rule receives of an example.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct MarginExample {
     pub margin: f64,
     /// xᵀΣ x; the squared length of x where there is no covariance.
     pub variance: f64,
     /// The sample weight.
     pub w: f64,
-    /// Which example it is, from 1.
+    /// Number of the example, from 1.
     pub t: f64,
-    /// Steps taken so far.
+    /// Number of updates so far.
     pub moves: f64,
-    /// The squared length of the weights; 0 unless the rule asks for it.
+    /// The squared length of the weights; 0 unless the rule uses it.
     pub length: f64,
-    /// How many coordinates there are, those of all planes and the constant terms.
+    /// Number of coordinates of all vectors, intercepts included.
     pub coordinates: f64,
 }
 
-pub trait Rule: Clone + Send + Sync + 'static {
+pub trait UpdateRule: Clone + Send + Sync + 'static {
     const NAME: &'static str;
-    /// Whether it asks for `Seen::variance`.
+    /// Whether the rule uses `MarginExample::variance`.
     const VARIANCE: bool = true;
-    /// Whether it asks for `Seen::length`, which needs the variance too.
+    /// Whether the rule uses `MarginExample::length`, which needs the variance too.
     const LENGTH: bool = false;
-    /// The margin from which on an example has no loss: what is missing of it is the loss.
+    /// Margin above which the loss is 0; the loss is the missing margin.
     const WANTED: f64 = 1.0;
-    /// Whether an example with this margin teaches nothing, whatever else it is: then nothing else is found out.
+    /// Whether an example with this margin causes no update; then nothing else is computed.
     fn idle(&self, _margin: f64) -> bool {
         false
     }
-    /// How far to go, or None if the example teaches nothing.
-    fn decide(&self, seen: &Seen) -> Option<Move>;
+    /// The step, or None for no update.
+    fn decide(&self, seen: &MarginExample) -> Option<Move>;
 }
 
 pub const FULL: Parameter = Parameter::new(
     "full",
     Kind::Boolean,
     crate::parameter::Default::Boolean(false),
-    "whether the covariance is a full matrix, for up to thousands of features, or a diagonal",
+    "whether to keep the full covariance matrix (up to thousands of features) instead of its diagonal",
 );
 
 /// The form of the covariance, from the parameter `full`.
@@ -71,64 +71,65 @@ pub fn spread(arguments: &Arguments<'_>, variance: f64) -> Result<Spread> {
     Ok(if arguments.boolean("full")? { Spread::Full(variance) } else { Spread::Diagonal(variance) })
 }
 
-pub fn build<R: Rule>(rule: R, spread: Spread, intercept: bool) -> Built {
-    Built::Classifier(Box::new(Margin {
+pub fn build<R: UpdateRule>(rule: R, spread: Spread, intercept: bool) -> Built {
+    Built::Classifier(Box::new(MarginClassifier {
         rule,
         spread,
         intercept,
         state: State::default(),
         next: Proposal::default(),
         other: Proposal::default(),
-        held: Held::default(),
+        held: Savepoint::default(),
     }))
 }
 
 #[derive(Clone)]
-struct Margin<R: Rule> {
+struct MarginClassifier<R: UpdateRule> {
     rule: R,
     spread: Spread,
     intercept: bool,
     state: State,
     next: Proposal,
     other: Proposal,
-    held: Held,
+    held: Savepoint,
 }
 
-/// The way back to the state at `savepoint`.
+/// Undo information: restores the state at `savepoint`.
 #[derive(Clone, Debug, Default)]
-enum Held {
+enum Savepoint {
     #[default]
     Nothing,
-    /// The planes keep what they overwrite.
+    /// The vectors record overwritten values.
     Rest { coordinates: Coordinates, counts: [f64; 3] },
-    /// Everything as it was: planes were added or replaced.
-    Whole(Box<State>),
+    /// A copy of the state: vectors were added or replaced.
+    Copy(Box<State>),
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     coordinates: Coordinates,
-    /// One for two classes, whose positive one has code 1; from the third class on one for each.
-    planes: Vec<Plane>,
-    /// Examples learned.
+    /// One for two classes, of which code 1 is positive; from the third class on one per class.
+    #[serde(rename = "planes")]
+    vectors: Vec<WeightVector>,
+    /// Number of learned examples.
     t: f64,
     moves: f64,
     length: f64,
 }
 
 impl State {
-    /// Back to where it was held, while the planes that were held are still there.
-    fn rollback(&mut self, held: &Held) {
-        if let Held::Rest { coordinates, counts } = held {
+    /// Restore the savepoint, while the vectors of the savepoint still exist.
+    fn rollback(&mut self, held: &Savepoint) {
+        if let Savepoint::Rest { coordinates, counts } = held {
             self.coordinates = coordinates.clone();
             [self.t, self.moves, self.length] = *counts;
-            self.planes.iter_mut().for_each(Plane::rollback);
+            self.vectors.iter_mut().for_each(WeightVector::rollback);
         }
     }
 }
 
-impl<R: Rule> Margin<R> {
-    /// What to predict from the scores of all planes.
+impl<R: UpdateRule> MarginClassifier<R> {
+    /// The prediction from the scores of all vectors.
     #[inline]
     fn write(&self, scores: &[f64], want: Want, out: &mut ClassPrediction) {
         out.clear();
@@ -158,46 +159,46 @@ impl<R: Rule> Margin<R> {
         out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) {
-        if let [plane] = &self.state.planes[..] {
-            return self.write(&[finite(plane.score(features))], want, out);
+        if let [vector] = &self.state.vectors[..] {
+            return self.write(&[finite(vector.score(features))], want, out);
         }
         let mut scores = scratch.take_numbers();
-        scores.extend(self.state.planes.iter().map(|plane| finite(plane.score(features))));
+        scores.extend(self.state.vectors.iter().map(|vector| finite(vector.score(features))));
         self.write(&scores, want, out);
         scratch.give_numbers(scores);
     }
 
-    /// How many classes the planes tell apart.
+    /// Number of classes that the vectors distinguish.
     fn classes(&self) -> usize {
-        match self.state.planes.len() {
+        match self.state.vectors.len() {
             1 => 2,
-            planes => planes,
+            vectors => vectors,
         }
     }
 
-    /// A plane for a class that is new.
+    /// Add a vector for a new class.
     fn admit(&mut self, y: usize) {
-        if let Held::Rest { .. } = self.held {
+        if let Savepoint::Rest { .. } = self.held {
             let mut whole = Box::new(self.state.clone());
             whole.rollback(&self.held);
-            self.state.planes.iter_mut().for_each(Plane::discard_savepoint);
-            self.held = Held::Whole(whole);
+            self.state.vectors.iter_mut().for_each(WeightVector::discard_savepoint);
+            self.held = Savepoint::Copy(whole);
         }
-        let State { coordinates, planes, length, .. } = &mut self.state;
-        if y > 1 && planes.len() == 1 {
-            *planes = [-1.0, 1.0].map(|sign| planes[0].half(sign)).to_vec();
+        let State { coordinates, vectors, length, .. } = &mut self.state;
+        if y > 1 && vectors.len() == 1 {
+            *vectors = [-1.0, 1.0].map(|sign| vectors[0].half(sign)).to_vec();
             *length *= 0.5;
         }
-        planes.resize(if y > 1 { y + 1 } else { 1 }, Plane::new());
-        let share = if planes.len() == 1 { 1.0 } else { 0.5 };
-        for plane in planes {
-            plane.grow(coordinates.width(), self.spread, self.intercept, share);
+        vectors.resize(if y > 1 { y + 1 } else { 1 }, WeightVector::new());
+        let fraction = if vectors.len() == 1 { 1.0 } else { 0.5 };
+        for vector in vectors {
+            vector.grow(coordinates.width(), self.spread, self.intercept, fraction);
         }
     }
 
-    /// Coordinates for what is new in `x`.
+    /// Add coordinates for new features of `x`.
     fn grow(&mut self, x: Row<'_>) -> Result<()> {
-        let State { coordinates, planes, .. } = &mut self.state;
+        let State { coordinates, vectors, .. } = &mut self.state;
         let before = coordinates.grow(x);
         if coordinates.width() == before {
             return Ok(());
@@ -206,21 +207,21 @@ impl<R: Rule> Margin<R> {
             coordinates.shrink(before);
             return Err(fault);
         }
-        let share = if planes.len() == 1 { 1.0 } else { 0.5 };
-        for plane in planes {
-            plane.grow(coordinates.width(), self.spread, self.intercept, share);
+        let fraction = if vectors.len() == 1 { 1.0 } else { 0.5 };
+        for vector in vectors {
+            vector.grow(coordinates.width(), self.spread, self.intercept, fraction);
         }
         Ok(())
     }
 
     fn shrink(&mut self, width: usize) {
         self.state.coordinates.shrink(width);
-        for plane in &mut self.state.planes {
-            plane.shrink(width, self.intercept);
+        for vector in &mut self.state.vectors {
+            vector.shrink(width, self.intercept);
         }
     }
 
-    /// Predict if it is wanted, then take the step that the rule decides.
+    /// Predict if requested, then take the step of the update rule.
     #[inline]
     fn step_features(
         &mut self,
@@ -231,12 +232,12 @@ impl<R: Rule> Margin<R> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let (spread, intercept) = (self.spread, self.intercept);
-        if self.state.planes.len() != 1 {
+        if self.state.vectors.len() != 1 {
             return self.step_rivals(features, y, w, answer, scratch);
         }
-        let plane = &mut self.state.planes[0];
-        plane.fetch(features, &mut self.next);
-        let score = plane.fetched_score(features, &self.next);
+        let vector = &mut self.state.vectors[0];
+        vector.fetch(features, &mut self.next);
+        let score = vector.fetched_score(features, &self.next);
         if let Some((want, out)) = answer {
             self.write(&[finite(score)], want, out);
         }
@@ -246,15 +247,15 @@ impl<R: Rule> Margin<R> {
             return self.count(&seen, None);
         }
         if R::VARIANCE {
-            seen.variance = self.state.planes[0].variance(features, spread, intercept, &mut self.next);
+            seen.variance = self.state.vectors[0].variance(features, spread, intercept, &mut self.next);
         }
         let Some(step) = self.decide(&seen)? else { return self.count(&seen, None) };
         let signed = Move { along: sign * step.along, ..step };
-        if !self.state.planes[0].propose(features, signed, spread, intercept, &mut self.next) {
+        if !self.state.vectors[0].propose(features, signed, spread, intercept, &mut self.next) {
             return Err(Fault::overflow(R::NAME));
         }
         self.count(&seen, Some(step))?;
-        self.state.planes[0].commit(features, spread, &mut self.next);
+        self.state.vectors[0].commit(features, spread, &mut self.next);
         Ok(())
     }
 
@@ -269,7 +270,7 @@ impl<R: Rule> Margin<R> {
     ) -> Result<()> {
         let (spread, intercept) = (self.spread, self.intercept);
         let mut scores = scratch.take_numbers();
-        scores.extend(self.state.planes.iter().map(|plane| finite(plane.score(features))));
+        scores.extend(self.state.vectors.iter().map(|vector| finite(vector.score(features))));
         if let Some((want, out)) = answer {
             self.write(&scores, want, out);
         }
@@ -280,43 +281,51 @@ impl<R: Rule> Margin<R> {
         if self.rule.idle(seen.margin) {
             return self.count(&seen, None);
         }
-        for (place, proposal) in [(y, &mut self.next), (rival, &mut self.other)] {
-            self.state.planes[place].fetch(features, proposal);
+        for (index, proposal) in [(y, &mut self.next), (rival, &mut self.other)] {
+            self.state.vectors[index].fetch(features, proposal);
             if R::VARIANCE {
-                seen.variance += self.state.planes[place].variance(features, spread, intercept, proposal);
+                seen.variance += self.state.vectors[index].variance(features, spread, intercept, proposal);
             }
         }
         let Some(step) = self.decide(&seen)? else { return self.count(&seen, None) };
         let opposite = Move { along: -step.along, ..step };
-        if !(self.state.planes[y].propose(features, step, spread, intercept, &mut self.next)
-            && self.state.planes[rival].propose(features, opposite, spread, intercept, &mut self.other))
+        if !(self.state.vectors[y].propose(features, step, spread, intercept, &mut self.next)
+            && self.state.vectors[rival].propose(features, opposite, spread, intercept, &mut self.other))
         {
             return Err(Fault::overflow(R::NAME));
         }
         self.count(&seen, Some(step))?;
-        for (place, plane) in self.state.planes.iter_mut().enumerate() {
-            if place == y {
-                plane.commit(features, spread, &mut self.next);
-            } else if place == rival {
-                plane.commit(features, spread, &mut self.other);
+        for (index, vector) in self.state.vectors.iter_mut().enumerate() {
+            if index == y {
+                vector.commit(features, spread, &mut self.next);
+            } else if index == rival {
+                vector.commit(features, spread, &mut self.other);
             } else {
-                plane.rescale(step);
+                vector.rescale(step);
             }
         }
         Ok(())
     }
 
-    /// What is known of an example by its margin.
+    /// The example as the update rule receives it.
     #[inline]
-    fn seen(&self, margin: f64, w: f64) -> Seen {
-        let State { coordinates, planes, t, moves, length } = &self.state;
-        let width = (coordinates.width() + usize::from(self.intercept)) * planes.len();
-        Seen { margin, variance: 0.0, w, t: t + 1.0, moves: *moves, length: *length, coordinates: width as f64 }
+    fn seen(&self, margin: f64, w: f64) -> MarginExample {
+        let State { coordinates, vectors, t, moves, length } = &self.state;
+        let width = (coordinates.width() + usize::from(self.intercept)) * vectors.len();
+        MarginExample {
+            margin,
+            variance: 0.0,
+            w,
+            t: t + 1.0,
+            moves: *moves,
+            length: *length,
+            coordinates: width as f64,
+        }
     }
 
-    /// What the rule says, unless something has overflowed.
+    /// The step of the rule, or an error on overflow.
     #[inline]
-    fn decide(&self, seen: &Seen) -> Result<Option<Move>> {
+    fn decide(&self, seen: &MarginExample) -> Result<Option<Move>> {
         if !(seen.margin.is_finite() && seen.variance.is_finite()) {
             return Err(Fault::overflow(R::NAME));
         }
@@ -326,9 +335,9 @@ impl<R: Rule> Margin<R> {
         }
     }
 
-    /// The example is learned; nothing can fail after this.
+    /// Count the learned example; nothing can fail after this.
     #[inline]
-    fn count(&mut self, seen: &Seen, step: Option<Move>) -> Result<()> {
+    fn count(&mut self, seen: &MarginExample, step: Option<Move>) -> Result<()> {
         if let (true, Some(Move { scale, along, .. })) = (R::LENGTH, step) {
             // |s w + a x|² = s² |w|² + 2 s a wᵀx + a² |x|²; rounding must not make it negative.
             let squares = scale * scale * seen.length + 2.0 * scale * along * seen.margin;
@@ -358,7 +367,7 @@ impl<R: Rule> Margin<R> {
         }
     }
 
-    /// Take a row that has to be looked up, or that brings something new.
+    /// Learn a row that needs a lookup or adds coordinates.
     fn take_new(
         &mut self,
         x: Row<'_>,
@@ -368,11 +377,11 @@ impl<R: Rule> Margin<R> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let width = self.state.coordinates.width();
-        // A new class is rare; then the state before is kept whole, for the case that the example is refused.
+        // A new class is rare: the previous state is copied, in case the example is rejected.
         let before = (y >= self.classes()).then(|| self.state.clone());
         let mut answer = answer;
         if before.is_some() || matches!(x, Row::Plain(values) if values.len() > width) {
-            // A dense sum over more coordinates is added up in another order: predict before there are more.
+            // A dense sum over more coordinates is added in another order: predict before they are added.
             if let Some((want, out)) = answer.take() {
                 self.predict(x, want, out, scratch);
             }
@@ -393,7 +402,7 @@ impl<R: Rule> Margin<R> {
     }
 }
 
-impl<R: Rule> Part for Margin<R> {
+impl<R: UpdateRule> Part for MarginClassifier<R> {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.state)
     }
@@ -402,48 +411,49 @@ impl<R: Rule> Part for Margin<R> {
         let state: State = unpack(R::NAME, bytes)?;
         state.coordinates.validate(R::NAME)?;
         let width = state.coordinates.width();
-        require(R::NAME, width == 0 || !state.planes.is_empty(), "coordinates without weights")?;
-        require(R::NAME, state.planes.len() != 2, "two planes where one is enough")?;
+        require(R::NAME, width == 0 || !state.vectors.is_empty(), "coordinates without weights")?;
+        require(R::NAME, state.vectors.len() != 2, "two weight vectors where one suffices")?;
         let counts = [state.t, state.moves, state.length];
         require(R::NAME, counts.iter().all(|n| n.is_finite() && *n >= 0.0), "a count is not finite")?;
         check_width(R::NAME, width, self.spread)?;
-        for plane in &state.planes {
-            plane.validate(R::NAME, width, self.spread, self.intercept)?;
+        for vector in &state.vectors {
+            vector.validate(R::NAME, width, self.spread, self.intercept)?;
         }
         self.state = state;
         Ok(())
     }
 
     fn memory(&self) -> usize {
-        let planes = self.state.planes.iter().map(|plane| std::mem::size_of::<Plane>() + plane.memory());
+        let vectors =
+            self.state.vectors.iter().map(|vector| std::mem::size_of::<WeightVector>() + vector.memory());
         std::mem::size_of::<Self>()
-            + planes.sum::<usize>()
+            + vectors.sum::<usize>()
             + self.next.memory()
             + self.other.memory()
             + self.state.coordinates.memory()
     }
 
     fn savepoint(&mut self) -> bool {
-        // A step of a full covariance costs what a copy of it does.
+        // A step of a full covariance costs as much as a copy of it.
         if let Spread::Full(_) = self.spread {
             return false;
         }
-        let State { coordinates, planes, t, moves, length } = &mut self.state;
-        self.held = Held::Rest { coordinates: coordinates.clone(), counts: [*t, *moves, *length] };
-        planes.iter_mut().for_each(Plane::savepoint);
+        let State { coordinates, vectors, t, moves, length } = &mut self.state;
+        self.held = Savepoint::Rest { coordinates: coordinates.clone(), counts: [*t, *moves, *length] };
+        vectors.iter_mut().for_each(WeightVector::savepoint);
         true
     }
 
     fn rollback(&mut self) {
         match std::mem::take(&mut self.held) {
-            Held::Whole(state) => self.state = *state,
+            Savepoint::Copy(state) => self.state = *state,
             held => self.state.rollback(&held),
         }
     }
 
     fn commit(&mut self) {
-        self.held = Held::Nothing;
-        self.state.planes.iter_mut().for_each(Plane::discard_savepoint);
+        self.held = Savepoint::Nothing;
+        self.state.vectors.iter_mut().for_each(WeightVector::discard_savepoint);
     }
 
     fn abilities(&self) -> Abilities {
@@ -451,12 +461,12 @@ impl<R: Rule> Part for Margin<R> {
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
-        let planes = self.state.planes.iter().map(|plane| plane.inspect(&self.state.coordinates, schema));
-        json!({ "examples": self.state.t, "steps": self.state.moves, "planes": planes.collect::<Vec<_>>() })
+        let vectors = self.state.vectors.iter().map(|vector| vector.inspect(&self.state.coordinates, schema));
+        json!({ "examples": self.state.t, "steps": self.state.moves, "planes": vectors.collect::<Vec<_>>() })
     }
 }
 
-impl<R: Rule> Learner<Classes> for Margin<R> {
+impl<R: UpdateRule> Learner<Classes> for MarginClassifier<R> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         let located = self.state.coordinates.locate(x, scratch);
         self.predict_features(located.features(), want, out, scratch);
@@ -480,7 +490,7 @@ impl<R: Rule> Learner<Classes> for Margin<R> {
         self.take(x, y as usize, w, Some((want, out)), scratch)
     }
 
-    /// What is the same for all rows of a batch is looked at once.
+    /// Conditions that hold for all rows of a batch are checked once.
     fn step_batch(
         &mut self,
         batch: &Batch<'_, Classes>,
@@ -488,12 +498,12 @@ impl<R: Rule> Learner<Classes> for Margin<R> {
         out: &mut ClassPredictions,
         scratch: &mut Scratch,
     ) -> usize {
-        let State { coordinates, planes, .. } = &self.state;
+        let State { coordinates, vectors, .. } = &self.state;
         let width = match batch.rows {
             Rows::Plain { width, .. } => width,
             _ => usize::MAX,
         };
-        let settled = width == coordinates.width() && !coordinates.mapped() && planes.len() == 1;
+        let settled = width == coordinates.width() && !coordinates.mapped() && vectors.len() == 1;
         let mut prediction = scratch.take_prediction();
         let mut done = 0;
         for (row, &y) in batch.truths.iter().enumerate() {
@@ -526,12 +536,12 @@ impl<R: Rule> Learner<Classes> for Margin<R> {
     fn loss(&self, x: Row<'_>, y: u32, scratch: &mut Scratch) -> Option<f64> {
         let located = self.state.coordinates.locate(x, scratch);
         let mut scores = scratch.take_numbers();
-        scores.extend(self.state.planes.iter().map(|plane| finite(plane.score(located.features()))));
+        scores.extend(self.state.vectors.iter().map(|vector| finite(vector.score(located.features()))));
         located.release(scratch);
         let margin = match (&scores[..], y) {
             ([score], 0 | 1) => Some(if y == 1 { *score } else { -score }),
             (several, y) => several.get(y as usize).map(|truth| {
-                let others = several.iter().enumerate().filter(|(place, _)| *place != y as usize);
+                let others = several.iter().enumerate().filter(|(index, _)| *index != y as usize);
                 truth - others.map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max)
             }),
         };
@@ -544,11 +554,11 @@ impl<R: Rule> Learner<Classes> for Margin<R> {
     }
 }
 
-impl<R: Rule> DecisionFunction for Margin<R> {
+impl<R: UpdateRule> DecisionFunction for MarginClassifier<R> {
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
-        let [plane] = &self.state.planes[..] else { return None };
+        let [vector] = &self.state.vectors[..] else { return None };
         let located = self.state.coordinates.locate(x, scratch);
-        let score = finite(plane.score(located.features()));
+        let score = finite(vector.score(located.features()));
         located.release(scratch);
         Some(score)
     }

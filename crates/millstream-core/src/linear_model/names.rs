@@ -1,11 +1,11 @@
-//! Weights by the names that users gave: what `inspect` shows of every learner of this family.
+//! Weights by feature name, as `inspect` reports them.
 
 use serde_json::{json, Map, Value as Json};
 
 use crate::row::Value;
-use crate::schema::{Kind, Schema};
+use crate::schema::{FeatureKind, Schema};
 
-/// From so many columns on, numbered ones without a weight are not shown: most of a hashed model has none.
+/// From this many columns on, numbered columns without a weight are not shown: most columns of a hashed model.
 const WIDE: usize = 1 << 12;
 
 /// Something of each feature, or of each value of a nominal one: `{feature: number, or {value: number}}`.
@@ -13,7 +13,7 @@ pub fn named(schema: &Schema, of: impl Fn(usize, Value) -> Option<f64>) -> Map<S
     let wide = schema.only_numbered() && schema.len() > WIDE;
     let mut found = Map::new();
     for (slot, (name, kind)) in schema.names().zip(schema.kinds()).enumerate() {
-        if *kind == Kind::Nominal {
+        if *kind == FeatureKind::Nominal {
             let values = schema.values(slot);
             let by_value: Map<_, _> = (0..values.len() as u32)
                 .filter_map(|code| {

@@ -11,22 +11,22 @@
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, Rule, Seen};
-use crate::linear_model::plane::{Move, Spread};
-use crate::linear_model::residual::{self, Missed, Rule as _};
+use crate::linear_model::margin::{build, MarginExample, UpdateRule};
+use crate::linear_model::regression_update::{self, RegressionExample, RegressionUpdate as _};
+use crate::linear_model::weight_vector::{Move, Spread};
 use crate::parameter::{Arguments, Bounds, Default, Kind, Parameter};
 
 pub const C: Parameter = Parameter::new(
     "C",
     Kind::Float(Bounds::POSITIVE),
     Default::Float(1.0),
-    "how much an example may move the weights",
+    "aggressiveness: maximum step per example",
 );
 pub const MODE: Parameter = Parameter::new(
     "mode",
     Kind::Integer { low: 0, high: 2 },
     Default::Integer(1),
-    "0 for PA, 1 for PA-I (steps up to C), 2 for PA-II (softened steps)",
+    "variant: 0 for PA, 1 for PA-I (steps up to C), 2 for PA-II (softened steps)",
 );
 
 pub static CLASSIFIER: Declaration = Declaration {
@@ -43,21 +43,22 @@ pub static CLASSIFIER: Declaration = Declaration {
 pub static REGRESSOR: Declaration = Declaration {
     name: Tube::NAME,
     role: Role::Regressor,
-    words: "Passive-aggressive regression: the smallest change that brings the error down to eps",
+    words: "Passive-aggressive regression: the smallest change that reduces the error to epsilon",
     parameters: &[
         C,
         MODE,
         Parameter::new(
-            "eps",
+            "epsilon",
             Kind::Float(Bounds::NOT_NEGATIVE),
             Default::Float(0.1),
-            "errors up to this are none",
-        ),
+            "errors up to this are ignored",
+        )
+        .formerly(&["eps"]),
         INTERCEPT,
     ],
     build: |arguments| {
-        let rule = Tube { step: Step::new(arguments)?, eps: arguments.float("eps")? };
-        Ok(residual::build(rule, Spread::None, arguments.boolean("intercept")?))
+        let rule = Tube { step: Step::new(arguments)?, eps: arguments.float("epsilon")? };
+        Ok(regression_update::build(rule, Spread::None, arguments.boolean("intercept")?))
     },
 };
 
@@ -91,7 +92,7 @@ struct PassiveAggressive {
     step: Step,
 }
 
-impl Rule for PassiveAggressive {
+impl UpdateRule for PassiveAggressive {
     const NAME: &'static str = "linear_model.PAClassifier";
 
     #[inline]
@@ -100,7 +101,7 @@ impl Rule for PassiveAggressive {
     }
 
     #[inline]
-    fn decide(&self, seen: &Seen) -> Option<Move> {
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
         let loss = 1.0 - seen.margin;
         (loss > 0.0).then(|| Move::along(self.step.size(loss, seen.variance, seen.w)))
     }
@@ -112,7 +113,7 @@ struct Tube {
     eps: f64,
 }
 
-impl residual::Rule for Tube {
+impl regression_update::RegressionUpdate for Tube {
     const NAME: &'static str = "linear_model.PARegressor";
 
     #[inline]
@@ -125,7 +126,7 @@ impl residual::Rule for Tube {
     }
 
     #[inline]
-    fn decide(&self, missed: &Missed) -> Option<Move> {
+    fn decide(&self, missed: &RegressionExample) -> Option<Move> {
         let loss = missed.error.abs() - self.eps;
         let step = || self.step.size(loss, missed.variance, missed.w).copysign(missed.error);
         (loss > 0.0).then(|| Move::along(step()))
@@ -136,7 +137,7 @@ impl residual::Rule for Tube {
 mod tests {
     use crate::learner::testing::Numeric;
     use crate::linear_model::margin::tests::{classifier, score};
-    use crate::linear_model::residual::tests::regressor;
+    use crate::linear_model::regression_update::tests::regressor;
     use crate::row::{Row, Scratch};
     use serde_json::json;
 
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn a_number_by_hand() {
         for (mode, expected) in [(0, -2.5), (1, -0.5)] {
-            let parameters = json!({ "C": 0.1, "mode": mode, "eps": 0.5, "intercept": false });
+            let parameters = json!({ "C": 0.1, "mode": mode, "epsilon": 0.5, "intercept": false });
             let mut model = regressor("linear_model.PARegressor", parameters);
             let mut scratch = Scratch::default();
             model.learn(Row::Plain(&[1.0, 2.0]), -3.0, 1.0, &mut scratch).unwrap();

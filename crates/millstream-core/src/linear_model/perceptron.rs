@@ -2,13 +2,13 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, Rule, Seen};
-use crate::linear_model::plane::{Move, Spread};
+use crate::linear_model::margin::{build, MarginExample, UpdateRule};
+use crate::linear_model::weight_vector::{Move, Spread};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Perceptron::NAME,
     role: Role::Classifier,
-    words: "Perceptron: a step along each example that is classified wrongly",
+    words: "Perceptron: a step along each misclassified example",
     parameters: &[INTERCEPT],
     build: |arguments| Ok(build(Perceptron, Spread::None, arguments.boolean("intercept")?)),
 };
@@ -16,7 +16,7 @@ pub static DECLARATION: Declaration = Declaration {
 #[derive(Clone)]
 struct Perceptron;
 
-impl Rule for Perceptron {
+impl UpdateRule for Perceptron {
     const NAME: &'static str = "linear_model.Perceptron";
     const WANTED: f64 = 0.0;
     const VARIANCE: bool = false;
@@ -26,7 +26,7 @@ impl Rule for Perceptron {
         margin > 0.0
     }
 
-    fn decide(&self, seen: &Seen) -> Option<Move> {
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
         // On the boundary is not right.
         (seen.margin <= 0.0).then(|| Move::along(seen.w))
     }

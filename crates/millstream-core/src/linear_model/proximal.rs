@@ -1,4 +1,4 @@
-//! The one number that a step of IRMA needs, for any convex loss.
+//! The step length of IRMA for any convex loss.
 //!
 //! The functional λ/2 ΔᵀA Δ + w/2 ℓ(y, (θ + Δ)ᵀφ) has its minimum at Δ = a A⁻¹φ, where with z = θᵀφ, s = φᵀA⁻¹φ
 //! and κ = w / 2λ
@@ -19,7 +19,7 @@ const MOST_ROUNDS: usize = 1100;
 #[inline]
 pub fn step(loss: &Loss, y: f64, z: f64, s: f64, hardness: f64) -> f64 {
     if s == 0.0 {
-        // The functions are all 0 here: no change would show.
+        // All functions are 0 here: no change has an effect.
         return 0.0;
     }
     let kappa = (0.5 / hardness).min(1e300);
@@ -27,13 +27,13 @@ pub fn step(loss: &Loss, y: f64, z: f64, s: f64, hardness: f64) -> f64 {
     match *loss {
         Loss::Squared => r / (hardness + s),
         Loss::Absolute => (r / s).clamp(-kappa, kappa),
-        Loss::Quantile { alpha } => (r / s).clamp((alpha - 1.0) * kappa, alpha * kappa),
+        Loss::Quantile { q } => (r / s).clamp((q - 1.0) * kappa, q * kappa),
         Loss::EpsilonInsensitive { epsilon } => ((r.abs() - epsilon).max(0.0) / s).min(kappa).copysign(r),
         Loss::Huber { epsilon } => (r / (2.0 * hardness + s)).clamp(-kappa * epsilon, kappa * epsilon),
         Loss::Poisson => poisson(y, z, s, kappa),
         Loss::Logistic => y * logistic(y * z, s, kappa),
         Loss::FocalStar { gamma, beta } => y * logistic(gamma * (y * z) + beta, gamma * s, kappa),
-        Loss::Hinge { threshold } => y * ((threshold - y * z).max(0.0) / s).min(kappa),
+        Loss::Hinge { margin } => y * ((margin - y * z).max(0.0) / s).min(kappa),
         Loss::SquaredHinge => y * ((1.0 - y * z).max(0.0) / (hardness + s)),
         Loss::ModifiedHuber => y * ((1.0 - y * z).max(0.0) / (hardness + s)).min(4.0 * kappa),
         // Not convex unless γ = 0, and refused before.
@@ -114,12 +114,12 @@ mod tests {
         Loss::Squared,
         Loss::Absolute,
         Loss::Huber { epsilon: 0.7 },
-        Loss::Quantile { alpha: 0.8 },
+        Loss::Quantile { q: 0.8 },
         Loss::EpsilonInsensitive { epsilon: 0.3 },
         Loss::Poisson,
         Loss::Logistic,
-        Loss::Hinge { threshold: 1.0 },
-        Loss::Hinge { threshold: 0.0 },
+        Loss::Hinge { margin: 1.0 },
+        Loss::Hinge { margin: 0.0 },
         Loss::SquaredHinge,
         Loss::ModifiedHuber,
         Loss::FocalStar { gamma: 2.0, beta: 1.0 },
@@ -136,10 +136,10 @@ mod tests {
         assert_eq!(at(Loss::Absolute, 0.25), 0.25);
         assert_eq!(at(Loss::Huber { epsilon: 1.0 }, 3.0), 0.5);
         assert!((at(Loss::Huber { epsilon: 1.0 }, 0.9) - 0.3).abs() < 1e-16);
-        assert_eq!(at(Loss::Hinge { threshold: 1.0 }, -1.0), -0.5);
+        assert_eq!(at(Loss::Hinge { margin: 1.0 }, -1.0), -0.5);
         assert_eq!(at(Loss::SquaredHinge, -1.0), -0.5);
-        assert_eq!(at(Loss::Quantile { alpha: 0.8 }, 3.0), 0.4);
-        assert!((at(Loss::Quantile { alpha: 0.8 }, -3.0) + 0.1).abs() < 1e-16);
+        assert_eq!(at(Loss::Quantile { q: 0.8 }, 3.0), 0.4);
+        assert!((at(Loss::Quantile { q: 0.8 }, -3.0) + 0.1).abs() < 1e-16);
         assert_eq!(at(Loss::EpsilonInsensitive { epsilon: 0.5 }, 0.75), 0.25);
         // Logistic: v = σ(−v) / 2 at v = 0.222…: ln(1/2v − 1) = v.
         let a = at(Loss::Logistic, 1.0);

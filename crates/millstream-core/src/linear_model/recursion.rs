@@ -1,15 +1,14 @@
-//! The recursion of least squares: what `RLS` and `BayesianLinearRegression` are made of.
+//! The recursion of least squares, used by `RLS` and `BayesianLinearRegression`.
 //!
 //! ```text
 //! w ← w + K (y − wᵀx),  K = P x / (ρ / ω + xᵀP x),  P ← (P − K xᵀP) / ρ,  P₀ = I / l2
 //! ```
 //! with forgetting ρ and sample weight ω (Haykin, Adaptive Filter Theory, chapter 10). An example that is k steps old
-//! counts ρᵏ, and so does the pull of l2. P is kept in factors (covariance.rs). The constant term is the weight of a
+//! counts ρᵏ, and so does the pull of l2. P is kept in factors (covariance.rs). The intercept is the weight of a
 //! feature that is always 1, and is held by l2 like the others.
 //!
-//! Where forgetting goes on and nothing new comes (a constant input), P grows as ρ⁻ᵗ in all other directions, until
-//! one example throws the weights anywhere: wind-up. Here no variance grows beyond `MOST_INFLATION` times that of
-//! the beginning.
+//! With forgetting and a constant input, P grows as ρ⁻ᵗ in all other directions, until a single example moves the
+//! weights arbitrarily far: wind-up. Here no variance grows beyond `MOST_INFLATION` times its initial value.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -20,14 +19,14 @@ use crate::row::{all_finite, finite, Row, Scratch, Value};
 use crate::schema::Schema;
 
 use super::covariance::{Covariance, Work, SURE};
-use super::plane::MOST_COORDINATES;
+use super::weight_vector::MOST_COORDINATES;
 use super::{named, Coordinates};
 use crate::linear_algebra::tiled_triangle::dot;
 use crate::linear_algebra::PivotedCholesky;
 
 const MOST_INFLATION: f64 = 1e6;
 
-/// What two halves share of a matrix is lost to rounding below this.
+/// Below this, a difference of two matrices is rounding error.
 const TOLERANCE: f64 = 1e-14;
 
 #[derive(Clone)]
@@ -38,7 +37,7 @@ pub struct Recursion {
     pub intercept: bool,
     pub state: State,
     work: Work,
-    /// The weights after a step, until it is sure.
+    /// The weights after a step, before they are committed.
     spare: Vec<f64>,
     /// No weight is larger.
     bound: f64,
@@ -47,16 +46,16 @@ pub struct Recursion {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct State {
     coordinates: Coordinates,
-    /// The constant term first, if there is one.
+    /// The intercept first, if there is one.
     pub weights: Vec<f64>,
     pub covariance: Covariance,
 }
 
-/// How an example was learned.
+/// The result of learning an example.
 pub struct Taken {
-    /// What was predicted before.
+    /// The prediction before learning.
     pub score: f64,
-    /// By how much the least sum of squares has grown: (y − wᵀx)² / α.
+    /// Increase of the least sum of squares: (y − wᵀx)² / α.
     pub surprise: f64,
 }
 
@@ -84,8 +83,8 @@ impl Recursion {
             _ => {
                 out.resize(weights.len().max(offset), 0.0);
                 x.each(|slot, value| {
-                    if let Some(place) = coordinates.of(slot, value) {
-                        out[offset + place as usize] = match value {
+                    if let Some(index) = coordinates.of(slot, value) {
+                        out[offset + index as usize] = match value {
                             Value::Number(number) => number,
                             Value::Nominal(_) => 1.0,
                         };
@@ -112,7 +111,7 @@ impl Recursion {
     fn widen(&mut self, width: usize) -> Result<()> {
         if width > MOST_COORDINATES {
             return Err(Fault::value(format!(
-                "{}: takes up to {MOST_COORDINATES} features and nominal values, got {width}: \
+                "{}: supports up to {MOST_COORDINATES} features and nominal values, got {width}: \
                  its covariance grows with their square",
                 self.who
             )));
@@ -124,13 +123,13 @@ impl Recursion {
 
     fn shrink(&mut self, before: usize, fresh: bool) {
         self.state.coordinates.shrink(before);
-        // Before the first example there is not even a constant term.
+        // Before the first example there is no intercept either.
         let width = if fresh { 0 } else { before + self.offset() };
         self.state.weights.truncate(width);
         self.state.covariance.shrink(width);
     }
 
-    /// Learn an example, or leave everything as it was.
+    /// Learn an example, or change nothing.
     #[inline]
     pub fn take(&mut self, x: Row<'_>, y: f64, w: f64) -> Result<Taken> {
         let (fresh, before) = (self.state.weights.is_empty(), self.state.coordinates.width());
@@ -188,27 +187,27 @@ impl Recursion {
         Some(Taken { score, surprise })
     }
 
-    /// Fold in what another half of the stream has taught the same learner; gives by how much the sum of `surprise`
-    /// has grown beyond that of both halves.
+    /// Merge the same learner of another component of the stream. Returns the increase of the sum of `surprise` beyond that of
+    /// both parts.
     ///
-    /// The other half knows w₂ and P₂, which are those of ridge regression: its examples come to Λ = P₂⁻¹ − l2 I and
-    /// to Λ₂ w₂. So many vectors r with targets t as Λ has rank stand for them, Σ r rᵀ = Λ and Σ t r = P₂⁻¹ w₂, and
-    /// are learned like examples: nothing is taken off P, which stays positive definite.
+    /// The other part has w₂ and P₂ of ridge regression: its examples amount to Λ = P₂⁻¹ − l2 I and P₂⁻¹ w₂. As many vectors
+    /// r with targets t as Λ has rank, with Σ r rᵀ = Λ and Σ t r = P₂⁻¹ w₂, represent them and are learned like
+    /// examples: nothing is subtracted from P, which stays positive definite.
     pub fn merge(&mut self, other: State, theirs: &Schema, ours: &Schema) -> Result<f64> {
         if self.forgetting < 1.0 {
             return Err(Fault::value(format!(
-                "cannot be merged with forgetting below 1, got {}: how much the examples of one half are to be forgotten \
-                 depends on when the other half's came",
+                "cannot be merged with forgetting below 1, got {}: the weight of an example would depend on when those of \
+                 the other model came",
                 self.forgetting
             )));
         }
         if other.weights.is_empty() {
             return Ok(0.0);
         }
-        let places = self.state.coordinates.join(&other.coordinates, theirs, ours)?;
+        let indices = self.state.coordinates.join(&other.coordinates, theirs, ours)?;
         self.widen(self.state.coordinates.width() + self.offset())?;
-        let places: Vec<usize> =
-            (0..self.offset()).chain(places.iter().map(|place| *place as usize + self.offset())).collect();
+        let indices: Vec<usize> =
+            (0..self.offset()).chain(indices.iter().map(|index| *index as usize + self.offset())).collect();
         let n = other.weights.len();
         let mut information = other.covariance.information();
         let pulled: Vec<f64> = information.chunks_exact(n).map(|row| dot(row, &other.weights)).collect();
@@ -220,19 +219,19 @@ impl Recursion {
             return Err(Fault::overflow(self.who));
         }
         let cholesky = PivotedCholesky::new(&information, n, TOLERANCE);
-        let shares = cholesky.shares(&pulled);
-        let mut more = explained - dot(&shares, &shares);
-        for (r, t) in cholesky.columns().zip(&shares) {
+        let coefficients = cholesky.coefficients(&pulled);
+        let mut more = explained - dot(&coefficients, &coefficients);
+        for (r, t) in cholesky.columns().zip(&coefficients) {
             let x = &mut self.work.x;
             x.clear();
             x.resize(self.state.weights.len(), 0.0);
-            places.iter().zip(r).for_each(|(place, r)| x[*place] = r);
+            indices.iter().zip(r).for_each(|(index, r)| x[*index] = r);
             more += self.follow(*t, 1.0).ok_or_else(|| Fault::overflow(self.who))?.surprise;
         }
         Ok(more)
     }
 
-    /// Refuse, after loading, what could not have been learned.
+    /// Reject, after loading, a state that could not have been learned.
     pub fn adopt(&mut self, state: State) -> Result<()> {
         let who = self.who;
         state.coordinates.validate(who)?;
@@ -256,8 +255,8 @@ impl Recursion {
     /// `{"intercept": …, "weights": {feature: number, or {value: number} if it is nominal}}`
     pub fn inspect(&self, schema: &Schema) -> Json {
         let weight = |slot: usize, value: Value| {
-            let place = self.state.coordinates.of(slot, value)? as usize + self.offset();
-            self.state.weights.get(place).copied()
+            let index = self.state.coordinates.of(slot, value)? as usize + self.offset();
+            self.state.weights.get(index).copied()
         };
         let intercept = self.state.weights.first().filter(|_| self.intercept).copied().unwrap_or(0.0);
         json!({ "intercept": intercept, "weights": named(schema, weight) })

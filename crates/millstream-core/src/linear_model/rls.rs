@@ -1,8 +1,8 @@
 //! Recursive least squares: after every example the weights are exactly those of ridge regression on all examples
 //! so far, at a cost of O(d²) each. The recursion is in recursion.rs.
 //!
-//! P begins as I / l2, the inverse of what l2 adds to Σ x xᵀ. The founding text on online learning writes it (I + λI)⁻¹
-//! for the step that inverts Σ + λI; at the first example that is off by the I, and is a slip.
+//! P starts as I / l2, the inverse of what l2 adds to Σ x xᵀ. The form (I + λI)⁻¹, found in some texts, is wrong by I at
+//! the first example.
 
 use serde_json::Value as Json;
 
@@ -25,19 +25,19 @@ pub const FORGETTING: Parameter = Parameter::new(
     "forgetting",
     Kind::Float(Bounds { low: 0.0, low_included: false, high: 1.0, high_included: true }),
     DefaultValue::Float(1.0),
-    "how much of an example's weight is left one example later",
+    "forgetting factor: weight of an example relative to the next one",
 );
 
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "Recursive least squares: ridge regression on all examples so far, exactly",
+    words: "Recursive least squares: exact ridge regression on all examples so far",
     parameters: &[
         Parameter::new(
             "l2",
             Kind::Float(Bounds::POSITIVE),
             DefaultValue::Float(1.0),
-            "pull of weights towards 0; the inverse of their variance before anything is learned",
+            "L2 penalty: the inverse of the prior variance of the weights",
         ),
         FORGETTING,
         hyperplane::INTERCEPT,

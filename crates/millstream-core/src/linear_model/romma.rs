@@ -11,20 +11,21 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, Rule, Seen};
-use crate::linear_model::plane::{Move, Spread};
+use crate::linear_model::margin::{build, MarginExample, UpdateRule};
+use crate::linear_model::weight_vector::{Move, Spread};
 use crate::parameter::{Default, Kind, Parameter};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Romma::NAME,
     role: Role::Classifier,
-    words: "Relaxed online maximum margin: the shortest weights that are right now and as they were before",
+    words:
+        "Relaxed online maximum margin: the shortest weights consistent with this example and the previous weights",
     parameters: &[
         Parameter::new(
             "aggressive",
             Kind::Boolean,
             Default::Boolean(false),
-            "whether to step at every margin below 1, or at mistakes only",
+            "whether to update at every margin below 1, not only at mistakes",
         ),
         INTERCEPT,
     ],
@@ -39,7 +40,7 @@ struct Romma {
     aggressive: bool,
 }
 
-impl Rule for Romma {
+impl UpdateRule for Romma {
     const NAME: &'static str = "linear_model.ROMMA";
     const LENGTH: bool = true;
 
@@ -52,8 +53,8 @@ impl Rule for Romma {
         }
     }
 
-    fn decide(&self, seen: &Seen) -> Option<Move> {
-        let Seen { margin, variance: squares, length, .. } = *seen;
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
+        let MarginExample { margin, variance: squares, length, .. } = *seen;
         if squares == 0.0 || self.idle(margin) {
             return None;
         }

@@ -43,8 +43,8 @@ impl Scatter {
     /// Take a vector, which becomes δ; false if something would overflow, and then nothing here has changed.
     pub fn add(&mut self, z: &mut [f64], w: f64, centred: bool) -> bool {
         let (before, weight) = (self.weight, self.weight + w);
-        let share = w / weight;
-        let factor = if centred { before * share } else { w };
+        let fraction = w / weight;
+        let factor = if centred { before * fraction } else { w };
         if centred {
             z.iter_mut().zip(&self.mean).for_each(|(z, mean)| *z -= mean);
         }
@@ -55,7 +55,7 @@ impl Scatter {
         }
         self.weight = weight;
         if centred {
-            self.mean.iter_mut().zip(&*z).for_each(|(mean, z)| *mean += share * z);
+            self.mean.iter_mut().zip(&*z).for_each(|(mean, z)| *mean += fraction * z);
         }
         self.spread(z, factor);
         true
@@ -75,20 +75,20 @@ impl Scatter {
         }
     }
 
-    /// Fold in another, whose coordinate i is coordinate `places[i]` here; false if something would overflow.
-    pub fn merge(&mut self, other: &Scatter, places: &[usize], centred: bool) -> bool {
-        for (i, &a) in places.iter().enumerate() {
-            for (j, &b) in places.iter().enumerate().take(i + 1) {
+    /// Merge another, whose coordinate i is coordinate `indices[i]` here; false if something would overflow.
+    pub fn merge(&mut self, other: &Scatter, indices: &[usize], centred: bool) -> bool {
+        for (i, &a) in indices.iter().enumerate() {
+            for (j, &b) in indices.iter().enumerate().take(i + 1) {
                 self.sums[row(a.max(b)) + a.min(b)] += other.get(i, j);
             }
         }
         let weight = self.weight + other.weight;
         if centred && weight > 0.0 {
             let mut delta: Vec<f64> = self.mean.iter().map(|mean| -mean).collect();
-            places.iter().zip(&other.mean).for_each(|(&place, mean)| delta[place] += mean);
-            let share = other.weight / weight;
-            self.spread(&delta, self.weight * share);
-            self.mean.iter_mut().zip(&delta).for_each(|(mean, d)| *mean += share * d);
+            indices.iter().zip(&other.mean).for_each(|(&index, mean)| delta[index] += mean);
+            let fraction = other.weight / weight;
+            self.spread(&delta, self.weight * fraction);
+            self.mean.iter_mut().zip(&delta).for_each(|(mean, d)| *mean += fraction * d);
         }
         self.weight = weight;
         weight.is_finite() && all_finite(&self.mean) && all_finite(&self.sums)
@@ -107,7 +107,7 @@ impl Scatter {
     }
 }
 
-/// Where row `i` begins.
+/// Start of row `i`.
 fn row(i: usize) -> usize {
     i * (i + 1) / 2
 }

@@ -12,7 +12,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
-use crate::linear_model::hyperplane::{self, Hyperplane, Settings};
+use crate::linear_model::hyperplane::{self, Hyperplane, HyperplaneSettings};
 use crate::linear_model::Coordinates;
 use crate::optim::Features;
 use crate::part::{Abilities, Part};
@@ -25,7 +25,7 @@ const NAME: &str = "linear_model.SoftmaxRegression";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "Logistic regression of any number of classes by stochastic gradient descent",
+    words: "Logistic regression for any number of classes by stochastic gradient descent",
     parameters: &[
         hyperplane::OPTIMIZER,
         hyperplane::L2,
@@ -37,7 +37,7 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         Ok(Built::Classifier(Box::new(SoftmaxRegression {
-            settings: Settings::new(arguments)?,
+            settings: HyperplaneSettings::new(arguments)?,
             state: State::default(),
             spare: Vec::new(),
             held: None,
@@ -47,7 +47,7 @@ pub static DECLARATION: Declaration = Declaration {
 
 #[derive(Clone)]
 struct SoftmaxRegression {
-    settings: Settings,
+    settings: HyperplaneSettings,
     state: State,
     spare: Vec<Hyperplane>,
     /// The coordinates and the number of classes as they were at `savepoint`.

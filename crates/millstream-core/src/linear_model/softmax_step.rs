@@ -22,20 +22,20 @@ pub fn probabilities(scores: &[f64], y: usize, tau: f64, out: &mut Vec<f64>) {
     let q = root(greatest - tau, greatest - tau / count + count.ln(), |q| {
         let (mut sum, mut slope) = (0.0, 0.0);
         for k in 0..scores.len() {
-            let p = share(c(k) - q, tau);
+            let p = probability(c(k) - q, tau);
             sum += p;
             slope += p / (1.0 + tau * p);
         }
         (1.0 - sum, slope)
     });
     out.clear();
-    out.extend((0..scores.len()).map(|k| share(c(k) - q, tau)));
+    out.extend((0..scores.len()).map(|k| probability(c(k) - q, tau)));
     let sum: f64 = out.iter().sum();
     out.iter_mut().for_each(|p| *p /= sum);
 }
 
 /// p in ln p + τ p = x: Newton's steps on v + ln v = x + ln τ with v = τ p, which converge from either side.
-fn share(x: f64, tau: f64) -> f64 {
+fn probability(x: f64, tau: f64) -> f64 {
     let target = x + tau.ln();
     if target < -30.0 || tau == 0.0 {
         // v is below 1e-13: one term of its series is left.

@@ -1,7 +1,7 @@
 //! A linear support vector machine, online: steps down the hinge loss ℓ = max(0, 1 − m), m the margin.
 //!
 //! * "pegasos" (Shalev-Shwartz, Singer, Srebro and Cotter, 2011, Mathematical Programming 127, figure 1): with l2 > 0
-//!   and η = 1 / (l2 t), w ← (1 − η l2) w + η y x if m < 1, and then w is held to |w| ≤ 1 / √l2. The constant term is a
+//!   and η = 1 / (l2 t), w ← (1 − η l2) w + η y x if m < 1, and then w is held to |w| ≤ 1 / √l2. The intercept is a
 //!   feature that is always 1, so it is pulled to 0 too.
 //! * "osd", online subgradient descent (Zinkevich, 2003, ICML): η = learning_rate / √t, w ← w + η y x if m < 1, without
 //!   l2.
@@ -10,32 +10,27 @@
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
-use crate::linear_model::margin::{build, Rule, Seen};
-use crate::linear_model::plane::{Move, Spread};
+use crate::linear_model::margin::{build, MarginExample, UpdateRule};
+use crate::linear_model::weight_vector::{Move, Spread};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
 
 pub static DECLARATION: Declaration = Declaration {
     name: Svm::NAME,
     role: Role::Classifier,
-    words: "Linear support vector machine by steps down the hinge loss",
+    words: "Linear support vector machine by subgradient descent on the hinge loss",
     parameters: &[
         Parameter::new(
             "method",
             Kind::Choice(&["osd", "pegasos"]),
             Default::Text("osd"),
-            "how steps shrink: as learning_rate / √t, or as 1 / (l2 t) with a pull to 0",
+            "'osd': learning rate learning_rate / √t; 'pegasos': 1 / (l2 t) with an L2 penalty",
         ),
-        Parameter::new(
-            "l2",
-            Kind::Float(Bounds::POSITIVE),
-            Default::Float(1e-4),
-            "pull of weights towards 0, for pegasos",
-        ),
+        Parameter::new("l2", Kind::Float(Bounds::POSITIVE), Default::Float(1e-4), "for 'pegasos': L2 penalty"),
         Parameter::new(
             "learning_rate",
             Kind::Float(Bounds::POSITIVE),
             Default::Float(1.0),
-            "the size of the first step, for osd",
+            "for 'osd': learning rate of the first step",
         ),
         INTERCEPT,
     ],
@@ -53,7 +48,7 @@ struct Svm {
     rate: f64,
 }
 
-impl Rule for Svm {
+impl UpdateRule for Svm {
     const NAME: &'static str = "linear_model.SVM";
     const LENGTH: bool = true;
 
@@ -63,7 +58,7 @@ impl Rule for Svm {
     }
 
     #[inline]
-    fn decide(&self, seen: &Seen) -> Option<Move> {
+    fn decide(&self, seen: &MarginExample) -> Option<Move> {
         let hit = if seen.margin < 1.0 { seen.w } else { 0.0 };
         let Some(l2) = self.l2 else {
             return (hit > 0.0).then(|| Move::along(hit * self.rate / seen.t.sqrt()));

@@ -8,7 +8,7 @@ use super::Loss;
 pub static LOGISTIC: Declaration = Declaration {
     name: "losses.Logistic",
     role: Role::Loss,
-    words: "The logistic loss, whose minimiser is the log odds",
+    words: "Logistic loss; its minimiser is the log-odds",
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::Logistic)),
 };
@@ -16,20 +16,21 @@ pub static LOGISTIC: Declaration = Declaration {
 pub static HINGE: Declaration = Declaration {
     name: "losses.Hinge",
     role: Role::Loss,
-    words: "The hinge of support vector machines, or the perceptron's with threshold 0",
+    words: "Hinge loss of support vector machines; with margin 0, of the perceptron",
     parameters: &[Parameter::new(
-        "threshold",
+        "margin",
         Kind::Float(Bounds::NOT_NEGATIVE),
         Default::Float(1.0),
-        "the margin from which an example costs nothing",
-    )],
-    build: |arguments| Ok(Built::Loss(Loss::Hinge { threshold: arguments.float("threshold")? })),
+        "margin above which the loss is 0",
+    )
+    .formerly(&["threshold"])],
+    build: |arguments| Ok(Built::Loss(Loss::Hinge { margin: arguments.float("margin")? })),
 };
 
 pub static SQUARED_HINGE: Declaration = Declaration {
     name: "losses.SquaredHinge",
     role: Role::Loss,
-    words: "The squared hinge, which grows with the square of what the margin lacks",
+    words: "Squared hinge loss: the square of the missing margin",
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::SquaredHinge)),
 };
@@ -37,7 +38,7 @@ pub static SQUARED_HINGE: Declaration = Declaration {
 pub static MODIFIED_HUBER: Declaration = Declaration {
     name: "losses.ModifiedHuber",
     role: Role::Loss,
-    words: "The squared hinge made linear for gross errors: tolerant of outliers, with probabilities",
+    words: "Squared hinge loss, linear for large errors: robust to outliers, with probabilities",
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::ModifiedHuber)),
 };
@@ -45,25 +46,28 @@ pub static MODIFIED_HUBER: Declaration = Declaration {
 pub static FOCAL: Declaration = Declaration {
     name: "losses.Focal",
     role: Role::Loss,
-    words: "The logistic loss with less weight on examples that are already right",
+    words: "Logistic loss with less weight on well-classified examples",
     parameters: &[Parameter::new(
-        "gamma",
+        "focusing",
         Kind::Float(Bounds::NOT_NEGATIVE),
         Default::Float(2.0),
-        "how much less they weigh; 0 is the logistic loss",
-    )],
-    build: |arguments| Ok(Built::Loss(Loss::Focal { gamma: arguments.float("gamma")? })),
+        "how strongly well-classified examples are down-weighted; 0 gives the logistic loss",
+    )
+    .formerly(&["gamma"])],
+    build: |arguments| Ok(Built::Loss(Loss::Focal { gamma: arguments.float("focusing")? })),
 };
 
 pub static FOCAL_STAR: Declaration = Declaration {
     name: "losses.FocalStar",
     role: Role::Loss,
-    words: "The focal loss in the simpler form of its paper's appendix",
+    words: "Focal loss in the simplified form of the paper's appendix",
     parameters: &[
-        Parameter::new("gamma", Kind::Float(Bounds::POSITIVE), Default::Float(2.0), "how steep it is"),
-        Parameter::new("beta", Kind::Float(Bounds::ANY), Default::Float(1.0), "how far it is shifted"),
+        Parameter::new("steepness", Kind::Float(Bounds::POSITIVE), Default::Float(2.0), "steepness of the loss")
+            .formerly(&["gamma"]),
+        Parameter::new("shift", Kind::Float(Bounds::ANY), Default::Float(1.0), "shift of the margin")
+            .formerly(&["beta"]),
     ],
     build: |arguments| {
-        Ok(Built::Loss(Loss::FocalStar { gamma: arguments.float("gamma")?, beta: arguments.float("beta")? }))
+        Ok(Built::Loss(Loss::FocalStar { gamma: arguments.float("steepness")?, beta: arguments.float("shift")? }))
     },
 };

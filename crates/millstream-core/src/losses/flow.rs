@@ -1,5 +1,5 @@
-//! Importance-aware steps: how far a score moves if it follows the slope of its loss not for one step but all the
-//! way.
+//! Importance-aware steps: how far a score moves if it follows the gradient flow of its loss instead of one gradient
+//! step.
 //!
 //! A gradient step of rate η and importance h moves the score z by −h η c ∂ℓ/∂z, where c = xᵀ D x says how far a
 //! step along D x moves it. For a large h it overshoots: the slope is that of the beginning. An example of
@@ -24,7 +24,7 @@ impl Loss {
         match *self {
             Loss::Squared => r * (-2.0 * tau).exp_m1(),
             Loss::Absolute => towards(-r, tau),
-            Loss::Quantile { alpha } => towards(-r, tau * if r > 0.0 { 1.0 - alpha } else { alpha }),
+            Loss::Quantile { q } => towards(-r, tau * if r > 0.0 { 1.0 - q } else { q }),
             Loss::EpsilonInsensitive { epsilon } => towards(-r, tau.min((r.abs() - epsilon).max(0.0))),
             Loss::Huber { epsilon } => {
                 // At full slope until the error is ε, from there on it shrinks exponentially.
@@ -41,7 +41,7 @@ impl Loss {
             }
             Loss::Logistic => y * logistic(m, tau),
             Loss::FocalStar { gamma, beta } => y * logistic(gamma * m + beta, gamma * tau) / gamma,
-            Loss::Hinge { threshold } => y * tau.min((threshold - m).max(0.0)),
+            Loss::Hinge { margin } => y * tau.min((margin - m).max(0.0)),
             Loss::SquaredHinge => -y * (1.0 - m).max(0.0) * (-2.0 * tau).exp_m1(),
             Loss::ModifiedHuber => {
                 let far = (-1.0 - m).max(0.0);
@@ -99,11 +99,11 @@ mod tests {
         Loss::Squared,
         Loss::Absolute,
         Loss::Huber { epsilon: 0.7 },
-        Loss::Quantile { alpha: 0.8 },
+        Loss::Quantile { q: 0.8 },
         Loss::EpsilonInsensitive { epsilon: 0.3 },
         Loss::Poisson,
         Loss::Logistic,
-        Loss::Hinge { threshold: 1.0 },
+        Loss::Hinge { margin: 1.0 },
         Loss::SquaredHinge,
         Loss::ModifiedHuber,
         Loss::FocalStar { gamma: 2.0, beta: 1.0 },
@@ -140,10 +140,10 @@ mod tests {
 
     #[test]
     fn no_flow_goes_too_far() {
-        // With all the time there is, the squared loss ends at its target, the hinge at its threshold.
+        // With all the time there is, the squared loss ends at its target, the hinge at its margin.
         assert_eq!(Loss::Squared.flow(3.0, -1.0, 1e9), 4.0);
-        assert_eq!(Loss::Hinge { threshold: 1.0 }.flow(-1.0, 4.0, 1e9), -5.0);
-        assert_eq!(Loss::Quantile { alpha: 0.1 }.flow(2.0, 5.0, 1e300), -3.0);
+        assert_eq!(Loss::Hinge { margin: 1.0 }.flow(-1.0, 4.0, 1e9), -5.0);
+        assert_eq!(Loss::Quantile { q: 0.1 }.flow(2.0, 5.0, 1e300), -3.0);
         for m in [-700.0, -30.0, 0.0, 5.0, 40.0, 700.0, 1e4] {
             for tau in [1e-300, 1e-9, 1.0, 1e3, 1e9, 1e300] {
                 let d = logistic(m, tau);

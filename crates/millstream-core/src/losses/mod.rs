@@ -1,8 +1,8 @@
 //! Losses: ℓ(y, z) of a target and a linear score, with the slope ∂ℓ/∂z that a gradient step needs.
 //!
-//! Losses for classification take y = ±1 and know how a score becomes a probability; m = y z is the margin.
-//! Losses for regression know how a score becomes a prediction. All are safe for every finite y and z:
-//! what is too large for a number becomes infinite, never NaN, and a slope is clipped by its user.
+//! Classification losses take y = ±1 and define how a score becomes a probability; m = y z is the margin.
+//! Regression losses define how a score becomes a prediction. All accept every finite y and z: overflow gives
+//! infinity, never NaN, and slopes are clipped by the caller.
 
 mod classification;
 mod flow;
@@ -17,22 +17,22 @@ use crate::registry;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
-    /// (z − y)², without the half that some put before it
+    /// (z − y)², without a factor of one half
     Squared,
     /// |z − y|
     Absolute,
     /// r²/2 for |r| ≤ ε, else ε |r| − ε²/2, with r = z − y (Huber, 1964)
     Huber { epsilon: f64 },
-    /// α (y − z) below the target, (1 − α) (z − y) above it (Koenker and Bassett, 1978)
-    Quantile { alpha: f64 },
+    /// q (y − z) below the target, (1 − q) (z − y) above it (Koenker and Bassett, 1978)
+    Quantile { q: f64 },
     /// max(0, |z − y| − ε) (Vapnik, 1995)
     EpsilonInsensitive { epsilon: f64 },
     /// e^z − y z; the prediction is e^z
     Poisson,
     /// ln(1 + e^(−m))
     Logistic,
-    /// max(0, threshold − m)
-    Hinge { threshold: f64 },
+    /// max(0, margin − m)
+    Hinge { margin: f64 },
     /// max(0, 1 − m)²
     SquaredHinge,
     /// max(0, 1 − m)² for m ≥ −1, else −4 m (Zhang, 2004)
@@ -62,11 +62,11 @@ impl Loss {
             Loss::Absolute => r.abs(),
             Loss::Huber { epsilon } if r.abs() <= epsilon => 0.5 * r * r,
             Loss::Huber { epsilon } => epsilon * (r.abs() - 0.5 * epsilon),
-            Loss::Quantile { alpha } => (if r > 0.0 { 1.0 - alpha } else { alpha }) * r.abs(),
+            Loss::Quantile { q } => (if r > 0.0 { 1.0 - q } else { q }) * r.abs(),
             Loss::EpsilonInsensitive { epsilon } => (r.abs() - epsilon).max(0.0),
             Loss::Poisson => poisson(y, z),
             Loss::Logistic => log_1p_exp(-m),
-            Loss::Hinge { threshold } => (threshold - m).max(0.0),
+            Loss::Hinge { margin } => (margin - m).max(0.0),
             Loss::SquaredHinge => (1.0 - m).max(0.0).powi(2),
             Loss::ModifiedHuber if m < -1.0 => -4.0 * m,
             Loss::ModifiedHuber => (1.0 - m).max(0.0).powi(2),
@@ -76,7 +76,7 @@ impl Loss {
     }
 
     /// ∂ℓ/∂z. Where the loss has a kink, one of the slopes beside it: at z = y that of z < y, and at the
-    /// threshold of the hinge −y, as River and scikit-learn have it.
+    /// margin of the hinge −y, as River and scikit-learn have it.
     #[inline]
     pub fn slope(&self, y: f64, z: f64) -> f64 {
         match *self {
@@ -84,11 +84,11 @@ impl Loss {
             Loss::Squared => 2.0 * (z - y),
             Loss::Absolute => sign(z > y),
             Loss::Huber { epsilon } => (z - y).clamp(-epsilon, epsilon),
-            Loss::Quantile { alpha } => (if z > y { 1.0 } else { 0.0 }) - alpha,
+            Loss::Quantile { q } => (if z > y { 1.0 } else { 0.0 }) - q,
             Loss::EpsilonInsensitive { epsilon } if (z - y).abs() <= epsilon => 0.0,
             Loss::EpsilonInsensitive { .. } => sign(z > y),
             Loss::Poisson => z.exp() - y,
-            Loss::Hinge { threshold } if y * z <= threshold => -y,
+            Loss::Hinge { margin } if y * z <= margin => -y,
             Loss::Hinge { .. } => 0.0,
             Loss::SquaredHinge => -2.0 * y * (1.0 - y * z).max(0.0),
             Loss::ModifiedHuber => -2.0 * y * (1.0 - y * z).clamp(0.0, 2.0),
@@ -102,8 +102,8 @@ impl Loss {
 
     /// The probability of the class +1 at score `z`.
     ///
-    /// Both squared hinges are least where z = 2 P(+1) − 1, which is turned around. The plain hinge says
-    /// nothing of probabilities; like River, it is given the logistic function, which at least orders them.
+    /// Both squared hinges are minimal at z = 2 P(+1) − 1, which is inverted. The plain hinge does not estimate
+    /// probabilities; as in River, the logistic function is used, which preserves their order.
     #[inline]
     pub fn probability(&self, z: f64) -> f64 {
         match self {
@@ -112,7 +112,7 @@ impl Loss {
         }
     }
 
-    /// The number that is predicted at score `z`.
+    /// The predicted number at score `z`.
     #[inline]
     pub fn mean(&self, z: f64) -> f64 {
         match self {
@@ -134,7 +134,7 @@ impl Loss {
         )
     }
 
-    /// Whether the loss is made for targets that are not negative.
+    /// Whether the loss requires nonnegative targets.
     pub fn for_counts(&self) -> bool {
         *self == Loss::Poisson
     }
@@ -177,11 +177,11 @@ mod tests {
         Loss::Squared,
         Loss::Absolute,
         Loss::Huber { epsilon: 0.7 },
-        Loss::Quantile { alpha: 0.8 },
+        Loss::Quantile { q: 0.8 },
         Loss::EpsilonInsensitive { epsilon: 0.3 },
         Loss::Poisson,
         Loss::Logistic,
-        Loss::Hinge { threshold: 1.0 },
+        Loss::Hinge { margin: 1.0 },
         Loss::SquaredHinge,
         Loss::ModifiedHuber,
         Loss::Focal { gamma: 0.0 },
@@ -232,8 +232,8 @@ mod tests {
         // Focal, γ = 2, at z = 0: p = 1/2, (1/2)² ln 2.
         let focal = Loss::Focal { gamma: 2.0 }.value(1.0, 0.0);
         assert!((focal - 0.25 * 2f64.ln()).abs() < 1e-16);
-        // Quantile, α = 0.8: below the target a unit costs 0.8, above it 0.2.
-        let quantile = Loss::Quantile { alpha: 0.8 };
+        // Quantile, q = 0.8: below the target a unit costs 0.8, above it 0.2.
+        let quantile = Loss::Quantile { q: 0.8 };
         assert!((quantile.value(1.0, 0.0) - 0.8).abs() < 1e-16 && (quantile.value(0.0, 1.0) - 0.2).abs() < 1e-15);
     }
 }

@@ -8,7 +8,7 @@ use super::Loss;
 pub static SQUARED: Declaration = Declaration {
     name: "losses.Squared",
     role: Role::Loss,
-    words: "The squared error, whose minimiser is the mean",
+    words: "Squared error; its minimiser is the mean",
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::Squared)),
 };
@@ -16,7 +16,7 @@ pub static SQUARED: Declaration = Declaration {
 pub static ABSOLUTE: Declaration = Declaration {
     name: "losses.Absolute",
     role: Role::Loss,
-    words: "The absolute error, whose minimiser is the median",
+    words: "Absolute error; its minimiser is the median",
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::Absolute)),
 };
@@ -24,12 +24,12 @@ pub static ABSOLUTE: Declaration = Declaration {
 pub static HUBER: Declaration = Declaration {
     name: "losses.Huber",
     role: Role::Loss,
-    words: "Squared for small errors, absolute for large ones",
+    words: "Huber loss: squared for small errors, absolute for large ones",
     parameters: &[Parameter::new(
         "epsilon",
         Kind::Float(Bounds::POSITIVE),
         Default::Float(0.1),
-        "the error at which it turns from squared to absolute",
+        "error at which the loss changes from squared to absolute",
     )],
     build: |arguments| Ok(Built::Loss(Loss::Huber { epsilon: arguments.float("epsilon")? })),
 };
@@ -37,25 +37,26 @@ pub static HUBER: Declaration = Declaration {
 pub static QUANTILE: Declaration = Declaration {
     name: "losses.Quantile",
     role: Role::Loss,
-    words: "The pinball loss, whose minimiser is a quantile",
+    words: "Pinball loss; its minimiser is the q-quantile",
     parameters: &[Parameter::new(
-        "alpha",
+        "q",
         Kind::Float(Bounds::OPEN_UNIT),
         Default::Float(0.5),
-        "the share of targets that should lie below the prediction",
-    )],
-    build: |arguments| Ok(Built::Loss(Loss::Quantile { alpha: arguments.float("alpha")? })),
+        "quantile to predict: the fraction of targets below the prediction",
+    )
+    .formerly(&["alpha"])],
+    build: |arguments| Ok(Built::Loss(Loss::Quantile { q: arguments.float("q")? })),
 };
 
 pub static EPSILON_INSENSITIVE: Declaration = Declaration {
     name: "losses.EpsilonInsensitive",
     role: Role::Loss,
-    words: "The absolute error beyond a margin, as in support vector regression",
+    words: "Absolute error beyond a margin, as in support vector regression",
     parameters: &[Parameter::new(
         "epsilon",
         Kind::Float(Bounds::NOT_NEGATIVE),
         Default::Float(0.1),
-        "errors up to this cost nothing",
+        "errors up to this have no loss",
     )],
     build: |arguments| Ok(Built::Loss(Loss::EpsilonInsensitive { epsilon: arguments.float("epsilon")? })),
 };
@@ -63,7 +64,7 @@ pub static EPSILON_INSENSITIVE: Declaration = Declaration {
 pub static POISSON: Declaration = Declaration {
     name: "losses.Poisson",
     role: Role::Loss,
-    words: "For counts: the score is the log of the mean",
+    words: "Poisson loss for counts; the score is the log of the mean",
     parameters: &[],
     build: |_| Ok(Built::Loss(Loss::Poisson)),
 };

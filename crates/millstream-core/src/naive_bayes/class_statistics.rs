@@ -1,10 +1,10 @@
-//! What one class has shown: moments of numbers, counts of nominal values.
+//! The statistics of one class: moments of numbers, counts of nominal values.
 //!
 //! The constant of the log likelihood is kept with them: it changes for one class per example, and is read
 //! for every class.
 //!
 //! A feature without variance has no density. It counts as 1 at its value; elsewhere the value is
-//! *impossible*, and so is a number where the class has never shown one.
+//! *impossible*, and so is a number in a class where the feature was never a number.
 
 use std::f64::consts::TAU;
 
@@ -16,14 +16,14 @@ use crate::held::state::require;
 use crate::row::{all_finite, Row, Scratch, Sparse, Value};
 
 use super::gaussians::{Gaussians, Moments, Pairs, Step};
-use super::product::{Product, BLOCK};
-use super::thin::{plain_pairs, sparse_pairs, Thin};
+use super::likelihood::{LogProduct, BLOCK};
+use super::sparse_class_table::{plain_pairs, sparse_pairs, SparseClassTable};
 
 /// A quadratic form beyond this is as good as infinite; it stops here so that scores stay finite.
 const FARTHEST: f64 = 1e300;
-/// From so many columns on, sparse rows are not written out. Below, the kernel for dense rows may suit.
-pub const THIN: usize = BLOCK + 1;
-/// A class that is loaded is thin if fewer than one in so many of its columns are in use.
+/// From this many columns on, sparse rows are not expanded. Below, the kernel for dense rows is used.
+pub const SPARSE_WIDTH: usize = BLOCK + 1;
+/// A loaded class is sparse if fewer than one in this many of its columns are in use.
 const MOSTLY: usize = 8;
 const LN_TAU: f64 = 1.837_877_066_409_345_3;
 
@@ -46,14 +46,14 @@ pub struct Estimate {
 pub struct ClassStatistics {
     /// The sum of weights.
     pub count: f64,
-    /// What it counts beside its own examples in its share among classes: a leaf of a tree begins with what its
-    /// parent knew.
+    /// Weight in the class distribution beyond its own examples: a tree leaf starts with the distribution of its
+    /// parent.
     inherited: f64,
     /// The same by slot, for numbers; empty while every slot came with every example.
     counts: Vec<f64>,
     gaussians: Gaussians,
     /// In place of `gaussians` and `constants`, for a class without missing values that learns wide sparse rows.
-    thin: Option<Box<Thin>>,
+    sparse: Option<Box<SparseClassTable>>,
     /// By slot, up to the last nominal one.
     nominals: Vec<Frequencies>,
     /// The slots of a class without missing values that have no variance.
@@ -85,7 +85,7 @@ fn is_nothing(number: &f64) -> bool {
 }
 
 impl ClassStatistics {
-    /// A class that has examples elsewhere only.
+    /// A class whose examples are elsewhere.
     pub fn inheriting(inherited: f64) -> Self {
         let mut class = ClassStatistics { inherited, ..Self::default() };
         class.settle();
@@ -104,61 +104,67 @@ impl ClassStatistics {
     }
 
     pub fn width(&self) -> usize {
-        self.thin.as_ref().map_or(self.gaussians.width(), |thin| thin.width())
+        self.sparse.as_ref().map_or(self.gaussians.width(), |sparse| sparse.width())
     }
 
     fn inverse_of(&self, slot: usize) -> f64 {
-        self.thin.as_ref().map_or_else(|| self.gaussians.inverse(slot), |thin| thin.inverse(slot))
+        self.sparse.as_ref().map_or_else(|| self.gaussians.inverse(slot), |sparse| sparse.inverse(slot))
     }
 
     fn moments_of(&self, slot: usize) -> Moments {
-        self.thin.as_ref().map_or_else(|| self.gaussians.moments(slot), |thin| thin.moments(slot))
+        self.sparse.as_ref().map_or_else(|| self.gaussians.moments(slot), |sparse| sparse.moments(slot))
     }
 
-    pub fn is_thin(&self) -> bool {
-        self.thin.is_some()
+    pub fn is_sparse(&self) -> bool {
+        self.sparse.is_some()
     }
 
-    /// Keep only what was not always 0. Of a class without missing values.
-    pub fn make_thin(&mut self) {
-        if self.thin.is_none() {
-            self.thin = Some(Box::new(Thin::new(&self.gaussians)));
+    /// Switch to sparse statistics. Only for a class without missing values.
+    pub fn make_sparse(&mut self) {
+        if self.sparse.is_none() {
+            self.sparse = Some(Box::new(SparseClassTable::new(&self.gaussians)));
             (self.gaussians, self.constants) = (Gaussians::default(), Vec::new());
         }
     }
 
-    /// Keep everything, as dense rows want it.
+    /// Switch to dense statistics.
     pub fn write_out(&mut self) {
-        if let Some(thin) = self.thin.take() {
-            self.gaussians = thin.written_out();
+        if let Some(sparse) = self.sparse.take() {
+            self.gaussians = sparse.written_out();
             self.settle();
         }
     }
 
     /// Learn a sparse row, of the plain width if this is not the first. False if it would overflow.
-    pub fn learn_thin(&mut self, x: Sparse<'_>, w: f64, estimate: Estimate, spare: &mut Thin) -> bool {
+    pub fn learn_sparse(
+        &mut self,
+        x: Sparse<'_>,
+        w: f64,
+        estimate: Estimate,
+        spare: &mut SparseClassTable,
+    ) -> bool {
         let n = self.count + w;
         if self.count == 0.0 {
-            self.thin = Some(Box::new(Thin::first(x)));
+            self.sparse = Some(Box::new(SparseClassTable::first(x)));
         } else {
-            self.make_thin();
+            self.make_sparse();
         }
-        let Some(thin) = &mut self.thin else { return false };
+        let Some(sparse) = &mut self.sparse else { return false };
         if self.count > 0.0 {
-            if !n.is_finite() || !thin.propose(x, Step::new(w, n, estimate.ddof), spare) {
+            if !n.is_finite() || !sparse.propose(x, Step::new(w, n, estimate.ddof), spare) {
                 return false;
             }
-            std::mem::swap(&mut **thin, spare);
+            std::mem::swap(&mut **sparse, spare);
         }
-        let (product, variances) = thin.product();
+        let (product, variances) = sparse.product();
         self.count = n;
         self.set_offset(product, variances);
         true
     }
 
-    /// The fit of a sparse row of the plain width; none if this class is not thin.
-    pub fn fit_thin(&self, x: Sparse<'_>) -> Option<Fit> {
-        self.thin.as_ref().map(|thin| self.fit_of(thin.fit(sparse_pairs(x))))
+    /// The fit of a sparse row of the plain width; none if this class is not sparse.
+    pub fn fit_sparse(&self, x: Sparse<'_>) -> Option<Fit> {
+        self.sparse.as_ref().map(|sparse| self.fit_of(sparse.fit(sparse_pairs(x))))
     }
 
     fn fit_of(&self, (form, impossible): (f64, u32)) -> Fit {
@@ -198,11 +204,11 @@ impl ClassStatistics {
     /// Whether every number has a variance, and the fast kernel suits the step.
     #[inline(always)]
     pub fn is_smooth(&self, step: Step) -> bool {
-        self.thin.is_none() && self.constants.is_empty() && self.gaussians.suits(step)
+        self.sparse.is_none() && self.constants.is_empty() && self.gaussians.suits(step)
     }
 
     #[inline(always)]
-    fn accept(&mut self, n: f64, product: Option<Product>, spare: &mut Gaussians) -> bool {
+    fn accept(&mut self, n: f64, product: Option<LogProduct>, spare: &mut Gaussians) -> bool {
         let Some(product) = product.filter(|_| n.is_finite()) else { return false };
         std::mem::swap(&mut self.gaussians, spare);
         self.count = n;
@@ -239,7 +245,7 @@ impl ClassStatistics {
     }
 
     #[inline(always)]
-    fn set_offset(&mut self, mut product: Product, variances: usize) {
+    fn set_offset(&mut self, mut product: LogProduct, variances: usize) {
         let count = self.prior().max(f64::MIN_POSITIVE);
         product.times(count);
         product.times(count);
@@ -322,8 +328,8 @@ impl ClassStatistics {
         if self.count == 0.0 {
             return Fit { impossible: x.len() as u32, logarithm: self.offset };
         }
-        if let Some(thin) = &self.thin {
-            return self.fit_of(thin.fit(plain_pairs(x)));
+        if let Some(sparse) = &self.sparse {
+            return self.fit_of(sparse.fit(plain_pairs(x)));
         }
         let form = self.gaussians.quadratic_form(pairs);
         let mut impossible = 0;
@@ -335,7 +341,7 @@ impl ClassStatistics {
 
     /// The fit of what is present; `values` is the number of distinct values of each nominal slot.
     pub fn fit_present(&self, x: Row<'_>, alpha: f64, values: &[u32]) -> Fit {
-        let (mut densities, mut frequencies) = (Product::default(), Product::default());
+        let (mut densities, mut frequencies) = (LogProduct::default(), LogProduct::default());
         let (mut form, mut impossible) = (0.0, 0);
         x.each(|slot, value| match value {
             Value::Number(x) if self.count_of(slot) > 0.0 => {
@@ -350,15 +356,15 @@ impl ClassStatistics {
             }
             Value::Number(_) => impossible += 1,
             Value::Nominal(Some(code)) => {
-                // A value that no class has learned says nothing of the class.
+                // A value that no class has learned carries no information.
                 let Some(&distinct) = values.get(slot).filter(|&&distinct| code < distinct) else { return };
                 let (count, total) = match self.nominals.get(slot) {
                     Some(known) => (known.by_code.get(code as usize).copied().unwrap_or(0.0), known.total),
                     None => (0.0, 0.0),
                 };
-                let share = (count + alpha) / (total + alpha * f64::from(distinct));
-                if share >= f64::MIN_POSITIVE {
-                    frequencies.times(share);
+                let fraction = (count + alpha) / (total + alpha * f64::from(distinct));
+                if fraction >= f64::MIN_POSITIVE {
+                    frequencies.times(fraction);
                 } else {
                     impossible += 1;
                 }
@@ -383,7 +389,7 @@ impl ClassStatistics {
     }
 
     pub fn saved(&self) -> SavedClass {
-        let written = self.thin.as_ref().map(|thin| thin.written_out());
+        let written = self.sparse.as_ref().map(|sparse| sparse.written_out());
         let gaussians = written.as_ref().unwrap_or(&self.gaussians);
         let moments = (0..gaussians.width()).map(|slot| gaussians.moments(slot));
         SavedClass {
@@ -424,9 +430,9 @@ impl ClassStatistics {
         }
         if class.counts.is_empty() && class.prior() > 0.0 {
             class.settle();
-            let thin = Thin::new(&class.gaussians);
-            if width >= THIN && thin.len() < width / MOSTLY {
-                class.make_thin();
+            let sparse = SparseClassTable::new(&class.gaussians);
+            if width >= SPARSE_WIDTH && sparse.len() < width / MOSTLY {
+                class.make_sparse();
             }
         }
         Ok(class)
@@ -460,7 +466,7 @@ impl ClassStatistics {
         let nominals = self.nominals.iter().map(|known| 32 + 8 * known.by_code.len());
         std::mem::size_of::<Self>()
             + self.gaussians.memory()
-            + self.thin.as_ref().map_or(0, |thin| thin.memory())
+            + self.sparse.as_ref().map_or(0, |sparse| sparse.memory())
             + 8 * self.counts.len()
             + nominals.sum::<usize>()
             + 4 * self.constants.len()

@@ -1,8 +1,8 @@
-//! Classes side by side, each with what it has shown, and which of them an example fits best.
+//! The statistics of all classes, and which class fits an example best.
 //!
 //! A value that a class cannot have (see `class_statistics`) makes the class impossible while another class
 //! is possible. If all are impossible, those with the fewest impossible values compete by the rest, and by
-//! their share alone if nothing is left: the limit of a density ε → 0 for what was never seen.
+//! their prior alone if nothing is left: the limit of a density ε → 0 for unseen values.
 //!
 //! The class alone needs no exponential, and learning takes one logarithm.
 
@@ -10,9 +10,9 @@ use crate::fault::Result;
 use crate::row::{Row, Scratch, Sparse, Want};
 use crate::task::ClassPrediction;
 
-use super::class_statistics::{ClassStatistics, Estimate, Fit, SavedClass, THIN};
+use super::class_statistics::{ClassStatistics, Estimate, Fit, SavedClass, SPARSE_WIDTH};
 use super::gaussians::{Gaussians, Pairs, Step};
-use super::thin::Thin;
+use super::sparse_class_table::SparseClassTable;
 
 const NOT_PLAIN: usize = usize::MAX;
 
@@ -30,7 +30,7 @@ pub struct ClassTable {
 #[derive(Clone, Debug, Default)]
 pub struct Spare {
     gaussians: Gaussians,
-    thin: Thin,
+    sparse: SparseClassTable,
 }
 
 impl Default for ClassTable {
@@ -89,7 +89,7 @@ impl ClassTable {
     }
 
     /// Learn a wide sparse row as it is; none if the class has seen other rows.
-    fn learn_thin(
+    fn learn_sparse(
         &mut self,
         x: Sparse<'_>,
         y: u32,
@@ -99,7 +99,7 @@ impl ClassTable {
     ) -> Option<bool> {
         let (known, code) = (self.classes.len(), y as usize);
         let suits = |class: &ClassStatistics| class.count == 0.0 || class.plain_width() == Some(x.width);
-        if x.width < THIN || !self.classes.get(code).is_none_or(suits) {
+        if x.width < SPARSE_WIDTH || !self.classes.get(code).is_none_or(suits) {
             return None;
         }
         if known <= code {
@@ -107,13 +107,13 @@ impl ClassTable {
             self.classes.resize(code + 1, ClassStatistics::default());
         }
         let settled = x.width == self.plain_width && self.classes[code].count > 0.0;
-        if !self.classes[code].learn_thin(x, w, estimate, &mut spare.thin) {
+        if !self.classes[code].learn_sparse(x, w, estimate, &mut spare.sparse) {
             self.classes.truncate(known);
             return Some(false);
         }
         // The others too, or predictions would go on looking at every column.
         let others = self.classes.iter_mut().filter(|class| class.count > 0.0);
-        others.filter(|class| class.plain_width() == Some(x.width)).for_each(ClassStatistics::make_thin);
+        others.filter(|class| class.plain_width() == Some(x.width)).for_each(ClassStatistics::make_sparse);
         if !settled {
             self.survey();
         }
@@ -121,12 +121,12 @@ impl ClassTable {
     }
 
     /// Predict a wide sparse row as it is; false if a class has seen other rows.
-    fn predict_thin(&self, x: Sparse<'_>, want: Want, out: &mut ClassPrediction) -> bool {
-        let thin = |class: &ClassStatistics| class.count == 0.0 || class.is_thin();
-        let suits = x.width == self.plain_width && self.classes.iter().all(thin);
+    fn predict_sparse(&self, x: Sparse<'_>, want: Want, out: &mut ClassPrediction) -> bool {
+        let sparse = |class: &ClassStatistics| class.count == 0.0 || class.is_sparse();
+        let suits = x.width == self.plain_width && self.classes.iter().all(sparse);
         if suits {
             let never = Fit { impossible: u32::MAX, logarithm: f64::NEG_INFINITY };
-            decide(&self.classes, want, out, |_, class| class.fit_thin(x).unwrap_or(never));
+            decide(&self.classes, want, out, |_, class| class.fit_sparse(x).unwrap_or(never));
         }
         suits
     }
@@ -218,7 +218,7 @@ impl ClassTable {
 
     pub fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, alpha: f64, scratch: &mut Scratch) {
         let Row::Sparse(sparse) = x else { return self.predict_dense(x, want, out, alpha) };
-        if self.predict_thin(sparse, want, out) {
+        if self.predict_sparse(sparse, want, out) {
             return;
         }
         let mut dense = scratch.take_numbers();
@@ -237,7 +237,7 @@ impl ClassTable {
         scratch: &mut Scratch,
     ) -> bool {
         let Row::Sparse(sparse) = x else { return self.learn_dense(x, y, w, estimate, spare, scratch) };
-        if let Some(learned) = self.learn_thin(sparse, y, w, estimate, spare) {
+        if let Some(learned) = self.learn_sparse(sparse, y, w, estimate, spare) {
             return learned;
         }
         let mut dense = scratch.take_numbers();
@@ -271,6 +271,6 @@ impl ClassTable {
 
 impl Spare {
     pub fn memory(&self) -> usize {
-        self.gaussians.memory() + self.thin.memory()
+        self.gaussians.memory() + self.sparse.memory()
     }
 }

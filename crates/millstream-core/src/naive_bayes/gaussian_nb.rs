@@ -1,9 +1,9 @@
 //! Gaussian naive Bayes for numbers and nominal values: P(c | x) ∝ P(c) Π p(xⱼ | c).
 //!
-//! P(c) is the class's share of the weights so far. A number has a normal density with the class's mean and
+//! P(c) is the fraction of the weights of the class so far. A number has a normal density with the class's mean and
 //! variance (John and Langley, 1995, "Estimating continuous distributions in Bayesian classifiers", eq. 2); a
-//! nominal value has the smoothed frequency (count + α) / (total + α · distinct values). What is missing is
-//! left out.
+//! nominal value has the smoothed frequency (count + α) / (total + α · distinct values). Missing values are
+//! ignored.
 //!
 //! How classes compete, also where some values are impossible, is in `class_table`.
 
@@ -17,10 +17,10 @@ use crate::learner::Learner;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, Scratch, Want};
-use crate::schema::{Kind as FeatureKind, Schema};
+use crate::schema::{FeatureKind, Schema};
 use crate::task::{ClassPrediction, Classes};
 
-use super::class_statistics::{ClassStatistics, Estimate, SavedClass, THIN};
+use super::class_statistics::{ClassStatistics, Estimate, SavedClass, SPARSE_WIDTH};
 use super::class_table::{ClassTable, Spare};
 
 const NAME: &str = "naive_bayes.GaussianNB";
@@ -30,19 +30,19 @@ const ROOMY: f64 = 1e250;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Classifier,
-    words: "Naive Bayes with a normal density for each number and smoothed counts of nominal values",
+    words: "Naive Bayes with Gaussian densities for numbers and smoothed frequencies for nominal values",
     parameters: &[
         Parameter::new(
             "alpha",
             Kind::Float(Bounds::NOT_NEGATIVE),
             DefaultValue::Float(1.0),
-            "what is added to the count of each nominal value",
+            "additive smoothing: added to the count of each nominal value",
         ),
         Parameter::new(
             "ddof",
             Kind::Integer { low: 0, high: 1 },
             DefaultValue::Integer(0),
-            "variances are divided by n - ddof",
+            "delta degrees of freedom: variances are divided by n - ddof",
         ),
     ],
     build: |arguments| {
@@ -147,7 +147,7 @@ impl Learner<Classes> for GaussianNB {
         }
         // A row that is not very wide is written out once for both.
         let mut dense = scratch.take_numbers();
-        let row = if x.width() < THIN { x.dense(&mut dense) } else { x };
+        let row = if x.width() < SPARSE_WIDTH { x.dense(&mut dense) } else { x };
         table.predict(row, want, out, estimate.alpha, scratch);
         let sound = table.learn(row, y, w, *estimate, spare, scratch);
         scratch.give_numbers(dense);

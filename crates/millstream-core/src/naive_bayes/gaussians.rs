@@ -3,7 +3,7 @@
 //! The moments follow West (1979): n ← n + w, δ = x − m, m ← m + δ w/n, s ← s + w δ (x − m). The inverse
 //! variance (n − ddof) / s is kept beside them; it is 0 where there is no variance.
 
-use super::product::{Lanes, Product, BLOCK};
+use super::likelihood::{LogProduct, ProductLanes, BLOCK};
 
 pub const LANES: usize = 2;
 /// A variance, or a sum of squares, beyond this is refused as an overflow.
@@ -30,7 +30,7 @@ impl Moments {
     /// West's step; the increment can only be negative by rounding, when one weight outweighs the rest.
     pub fn updated(self, x: f64, step: Step) -> Moments {
         let delta = x - self.mean;
-        let mean = self.mean + delta * step.share;
+        let mean = self.mean + delta * step.fraction;
         let increment = step.w * (delta * (x - mean));
         Moments { mean, squares: self.squares + if increment < 0.0 { 0.0 } else { increment } }
     }
@@ -56,14 +56,14 @@ impl Moments {
 pub struct Step {
     pub w: f64,
     /// w / n
-    pub share: f64,
+    pub fraction: f64,
     /// n − ddof
     pub divisor: f64,
 }
 
 impl Step {
     pub fn new(w: f64, n: f64, ddof: f64) -> Self {
-        Step { w, share: w / n, divisor: n - ddof }
+        Step { w, fraction: w / n, divisor: n - ddof }
     }
 }
 
@@ -126,8 +126,8 @@ impl Gaussians {
         &self.blocks
     }
 
-    pub fn set_block(&mut self, place: usize, block: Block) {
-        self.blocks[place] = block;
+    pub fn set_block(&mut self, index: usize, block: Block) {
+        self.blocks[index] = block;
     }
 
     /// Σ (x − mean)² / variance, for a row of the same width.
@@ -147,14 +147,14 @@ impl Gaussians {
     /// product of mantissas may overflow.
     #[inline(always)]
     pub fn suits(&self, step: Step) -> bool {
-        step.share < 0.9 && self.width <= BLOCK && step.divisor > 0.0
+        step.fraction < 0.9 && self.width <= BLOCK && step.divisor > 0.0
     }
 
     /// Write into `new` what a row of the same width makes of this, where all have a variance. Returns the
     /// quadratic form of the row *before*, and the product of the new inverse variances; none if a number
     /// overflows or comes near it.
     #[inline(always)]
-    pub fn propose(&self, x: &Pairs<'_>, step: Step, new: &mut Gaussians) -> (f64, Option<Product>) {
+    pub fn propose(&self, x: &Pairs<'_>, step: Step, new: &mut Gaussians) -> (f64, Option<LogProduct>) {
         new.resize_like(self);
         let mut sums = Sums::default();
         for ((old, new), x) in self.blocks.iter().zip(&mut new.blocks).zip(x.whole()) {
@@ -170,7 +170,7 @@ impl Gaussians {
         let lowest = sums.lowest[0].min(sums.lowest[1]);
         let scale = step.divisor.min(1.0);
         let sound = spread <= LARGEST * scale && lowest >= SMALLEST * step.divisor.max(1.0);
-        let mut product = Product::default();
+        let mut product = LogProduct::default();
         product.times_lanes(&sums.lanes, LANES * self.blocks.len());
         (sums.form[0] + sums.form[1], sound.then_some(product))
     }
@@ -185,7 +185,7 @@ impl Gaussians {
     }
 
     /// The same for any state, number by number; none on overflow.
-    pub fn propose_any(&self, x: &[f64], step: Step, new: &mut Gaussians) -> Option<Product> {
+    pub fn propose_any(&self, x: &[f64], step: Step, new: &mut Gaussians) -> Option<LogProduct> {
         new.resize_like(self);
         let mut sound = true;
         for (slot, &x) in x.iter().enumerate() {
@@ -197,10 +197,10 @@ impl Gaussians {
     }
 
     /// The product of the inverse variances of all that have a variance.
-    pub fn product(&self) -> Product {
-        let mut product = Product::default();
+    pub fn product(&self) -> LogProduct {
+        let mut product = LogProduct::default();
         for blocks in self.blocks.chunks(BLOCK / LANES) {
-            let mut lanes = Lanes::default();
+            let mut lanes = ProductLanes::default();
             for block in blocks {
                 lanes.times(&block.inverses.map(|inverse| if inverse > 0.0 { inverse } else { 1.0 }));
             }
@@ -220,12 +220,12 @@ struct Sums {
     spread: [f64; LANES],
     /// The lowest sum of squares.
     lowest: [f64; LANES],
-    lanes: Lanes,
+    lanes: ProductLanes,
 }
 
 impl Default for Sums {
     fn default() -> Self {
-        Sums { form: [0.0; 2], spread: [0.0; 2], lowest: [f64::MAX; 2], lanes: Lanes::default() }
+        Sums { form: [0.0; 2], spread: [0.0; 2], lowest: [f64::MAX; 2], lanes: ProductLanes::default() }
     }
 }
 
@@ -250,7 +250,7 @@ impl Block {
         let mut new = Block::default();
         for (lane, x) in x.into_iter().enumerate() {
             let delta = x - self.means[lane];
-            let mean = self.means[lane] + delta * step.share;
+            let mean = self.means[lane] + delta * step.fraction;
             let squares = self.squares[lane] + step.w * (delta * (x - mean));
             new.means[lane] = mean;
             new.squares[lane] = squares;

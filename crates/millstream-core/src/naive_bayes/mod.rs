@@ -4,5 +4,5 @@ pub mod class_statistics;
 pub mod class_table;
 pub mod gaussian_nb;
 mod gaussians;
-mod product;
-mod thin;
+mod likelihood;
+mod sparse_class_table;

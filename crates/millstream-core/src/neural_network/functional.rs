@@ -21,7 +21,7 @@ use super::network::Network;
 
 /// How often ν may rise before a step is given up.
 const MOST_TRIES: usize = 8;
-/// A fall of R by a smaller share ends the inner steps.
+/// A decrease of R by a smaller fraction ends the inner steps.
 const LEAST_FALL: f64 = 1e-3;
 
 /// What the functional is made of, apart from the example.
@@ -151,7 +151,7 @@ impl Functional {
         work: &mut Work,
     ) {
         let (size, width, n) = (parameters.len(), example.x.len(), work.outputs.len());
-        let share = self.stiffness / n as f64;
+        let fraction = self.stiffness / n as f64;
         work.gradients.resize(4 * size, 0.0);
         work.system.clear();
         work.system.resize(size * size, 0.0);
@@ -168,7 +168,7 @@ impl Functional {
                 }
                 let layer = &work.next_layers[i * network.hidden..(i + 1) * network.hidden];
                 network.gradient(&work.next, &points[i * width..(i + 1) * width], layer, row);
-                let change = share * (work.next_outputs[i] - work.outputs[i]);
+                let change = fraction * (work.next_outputs[i] - work.outputs[i]);
                 if change != 0.0 {
                     work.right.iter_mut().zip(row).for_each(|(right, g)| *right -= change * *g);
                 }
@@ -182,7 +182,7 @@ impl Functional {
         for (p, row) in work.system.chunks_exact_mut(size).enumerate() {
             let weighted = example.w * gradient[p];
             for (entry, g) in row[..=p].iter_mut().zip(gradient.iter()) {
-                *entry = share * *entry + weighted * g;
+                *entry = fraction * *entry + weighted * g;
             }
             row[p] += damping;
             work.right[p] += pull * gradient[p];
@@ -306,11 +306,11 @@ mod tests {
         let least = risk(&work.next);
         assert!(least < risk(&parameters) && (risk(&parameters) - (1.0 - said).powi(2)).abs() < 1e-15);
         // LEAST_FALL ends the steps near the minimum, not at it: nowhere near is R lower by more than that.
-        for place in 0..parameters.len() {
+        for index in 0..parameters.len() {
             for h in [-1e-2, 1e-2] {
                 let mut near = work.next.clone();
-                near[place] += h;
-                assert!(risk(&near) > least * (1.0 - 2.0 * LEAST_FALL), "{place}");
+                near[index] += h;
+                assert!(risk(&near) > least * (1.0 - 2.0 * LEAST_FALL), "{index}");
             }
         }
     }

@@ -34,36 +34,31 @@ const MOST_PARAMETERS: usize = 2048;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "A small network that changes its function over a region as little as each example allows",
+    words: "Small network; each example changes its function as little as possible over a region",
     parameters: &[
         BOUNDS,
         HIDDEN_UNITS,
         STIFFNESS,
         GROWTH,
         SCHEDULE,
-        Parameter::new(
-            "cap",
-            Kind::Float(Bounds::POSITIVE),
-            DefaultValue::Float(100.0),
-            "the stiffness grows up to this and stays",
-        ),
+        Parameter::new("cap", Kind::Float(Bounds::POSITIVE), DefaultValue::Float(100.0), "maximum stiffness"),
         Parameter::new(
             "damping",
             Kind::Float(Bounds::POSITIVE),
             DefaultValue::Float(0.01),
-            "what a change of the parameters costs, relative to one of the function",
+            "cost of changing the parameters, relative to changing the function",
         ),
         Parameter::new(
             "samples",
             Kind::Integer { low: 1, high: 4096 },
             DefaultValue::Integer(128),
-            "how many points of the region the change of the function is measured at",
+            "number of points of the region at which the change is measured",
         ),
         Parameter::new(
             "inner_steps",
             Kind::Integer { low: 1, high: 1000 },
             DefaultValue::Integer(2),
-            "how many times the network is linearised for one example, at most",
+            "maximum number of linearisations per example",
         ),
         OUTSIDE,
         SEED,
@@ -129,8 +124,8 @@ impl IrmaRegressor {
         out.clear();
         out.resize(coordinates.width(), 0.0);
         x.each(|slot, value| {
-            let Some(place) = coordinates.of(slot, value) else { return };
-            out[place as usize] = match (value, self.bounds(slot)) {
+            let Some(index) = coordinates.of(slot, value) else { return };
+            out[index as usize] = match (value, self.bounds(slot)) {
                 (Value::Nominal(_), _) => 1.0,
                 (Value::Number(number), Some((low, high))) => {
                     let scaled = 2.0 * ((number - low) / (high - low)) - 1.0;
@@ -144,13 +139,13 @@ impl IrmaRegressor {
         });
     }
 
-    /// Refuse a row that is not within Ω.
+    /// Reject a row outside Ω.
     fn examine(&self, x: Row<'_>) -> Result<()> {
         let called = |slot: usize| self.names.get(slot).cloned().unwrap_or_else(|| format!("feature {slot}"));
         if let Region::Each(pairs) = &self.region {
             if x.width() > pairs.len() {
                 return Err(Fault::value(format!(
-                    "{NAME}: bounds are given for {} features, got {} besides",
+                    "{NAME}: bounds are given for {} features, got also {}",
                     pairs.len(),
                     called(pairs.len())
                 )));
@@ -166,7 +161,7 @@ impl IrmaRegressor {
             if !(low <= number && number <= high) {
                 return Err(Fault::value(format!(
                     "{NAME}: {} must be within the bounds [{}, {}], got {} \
-                     (outside=\"clamp\" or \"extrapolate\" takes it)",
+                     (outside=\"clamp\" or \"extrapolate\" accepts it)",
                     called(slot),
                     Shown(low),
                     Shown(high),
@@ -187,7 +182,7 @@ impl IrmaRegressor {
             let along = quasi_random::coordinate(slot, n, self.network.seed);
             for (point, u) in self.points.chunks_exact_mut(width).zip(along) {
                 match number {
-                    Some(place) => point[place] = 2.0 * u - 1.0,
+                    Some(index) => point[index] = 2.0 * u - 1.0,
                     None => point[values[(u * values.len() as f64) as usize]] = 1.0,
                 }
             }
@@ -205,7 +200,7 @@ impl IrmaRegressor {
         if size > MOST_PARAMETERS {
             coordinates.shrink(before);
             return Err(Fault::value(format!(
-                "{NAME}: takes up to {MOST_PARAMETERS} parameters, got {size} for {width} features and nominal values: \
+                "{NAME}: supports up to {MOST_PARAMETERS} parameters, got {size} for {width} features and nominal values: \
                  a step takes the cube of them"
             )));
         }

@@ -11,7 +11,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
 use crate::linear_model::Coordinates;
 use crate::losses::Loss;
-use crate::optim::{Features, Optimizer, Penalty, Rule, Step, Weights};
+use crate::optim::{CoordinateRule, Features, Optimizer, Penalty, Step, Weights};
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{finite, Row, Scratch, Want};
@@ -27,26 +27,26 @@ const MOST_PARAMETERS: usize = 1 << 24;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Regressor,
-    words: "A network with one hidden layer of tanh units, by stochastic gradient descent",
+    words: "Neural network with one hidden layer of tanh units, by stochastic gradient descent",
     parameters: &[
         HIDDEN_UNITS,
         Parameter::new(
             "optimizer",
             Kind::Part(&[Role::Optimizer]),
             DefaultValue::Part("optim.SGD"),
-            "how the weights follow the gradient",
+            "optimiser of the weights",
         ),
         Parameter::new(
             "loss",
             Kind::Part(&[Role::Loss]),
             DefaultValue::Part("losses.Squared"),
-            "the loss that is followed downhill; one for numbers",
+            "loss to minimise: a regression loss",
         ),
         Parameter::new(
             "clip_gradient",
             Kind::Float(Bounds::POSITIVE),
             DefaultValue::Float(1e12),
-            "the largest slope of the loss that is followed",
+            "maximum absolute gradient of the loss; larger ones are clipped",
         ),
         SEED,
     ],
@@ -57,27 +57,27 @@ pub static DECLARATION: Declaration = Declaration {
         // Others make a weight of their memory alone, and would forget what the hidden layer begins with.
         let follows = matches!(
             optimizer.rule,
-            Rule::Sgd
-                | Rule::Momentum { .. }
-                | Rule::Nesterov { .. }
-                | Rule::AdaGrad { .. }
-                | Rule::AdaDelta { .. }
-                | Rule::RmsProp { .. }
-                | Rule::Adam { .. }
+            CoordinateRule::Sgd
+                | CoordinateRule::Momentum { .. }
+                | CoordinateRule::Nesterov { .. }
+                | CoordinateRule::AdaGrad { .. }
+                | CoordinateRule::AdaDelta { .. }
+                | CoordinateRule::RmsProp { .. }
+                | CoordinateRule::Adam { .. }
         );
         if !follows {
             return Err(Fault::value(format!(
-                "{NAME}: optimizer must be one that goes on from weights that are not 0, such as optim.SGD or optim.Adam, \
+                "{NAME}: optimizer must support nonzero initial weights, as optim.SGD and optim.Adam do, \
                  got {}",
-                arguments.value("optimizer")?["name"].as_str().unwrap_or("another part"),
+                arguments.value("optimizer")?["name"].as_str().unwrap_or("another component"),
             )));
         }
         let loss = match arguments.part("loss")? {
             Built::Loss(loss) if !loss.for_classes() => loss,
             _ => {
                 return Err(Fault::value(format!(
-                    "{NAME}: loss must be one for numbers, got {}",
-                    arguments.value("loss")?["name"].as_str().unwrap_or("another part"),
+                    "{NAME}: loss must be a regression loss, got {}",
+                    arguments.value("loss")?["name"].as_str().unwrap_or("another component"),
                 )))
             }
         };
@@ -105,7 +105,7 @@ struct MlpRegressor {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     coordinates: Coordinates,
-    /// Steps taken.
+    /// Number of steps.
     t: f64,
     /// None before anything is learned.
     weights: Weights,
@@ -123,7 +123,7 @@ impl MlpRegressor {
         if size > MOST_PARAMETERS {
             coordinates.shrink(before);
             return Err(Fault::value(format!(
-                "{NAME}: takes up to {MOST_PARAMETERS} weights, got {size} for {width} features and nominal values"
+                "{NAME}: supports up to {MOST_PARAMETERS} weights, got {size} for {width} features and nominal values"
             )));
         }
         let known = weights.len();
@@ -153,7 +153,7 @@ impl MlpRegressor {
     /// One step down the gradient at an example.
     fn descend(&mut self, features: Features<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()> {
         let (network, rule) = (self.network, self.optimizer.rule);
-        let (mut layer, mut gradient, mut places, mut ahead) =
+        let (mut layer, mut gradient, mut touched, mut ahead) =
             (scratch.take_numbers(), scratch.take_numbers(), scratch.take_indices(), scratch.take_numbers());
         let State { weights, t, .. } = &mut self.state;
         if rule.look_ahead() != 0.0 {
@@ -169,8 +169,8 @@ impl MlpRegressor {
                 Features::Dense(&gradient)
             }
             Features::Sparse(indices, x) => {
-                network.sparse_gradient(parameters, (indices, x), &layer, (&mut places, &mut gradient));
-                Features::Sparse(&places, &gradient)
+                network.sparse_gradient(parameters, (indices, x), &layer, (&mut touched, &mut gradient));
+                Features::Sparse(&touched, &gradient)
             }
         };
         let step = Step { t: *t + 1.0, slope, penalty: Penalty::default(), fetched: false };
@@ -181,7 +181,7 @@ impl MlpRegressor {
         }
         scratch.give_numbers(layer);
         scratch.give_numbers(gradient);
-        scratch.give_indices(places);
+        scratch.give_indices(touched);
         scratch.give_numbers(ahead);
         if sound {
             Ok(())

@@ -5,7 +5,7 @@
 //! ∂f/∂c = 1,  ∂f/∂vₖ = aₖ,  ∂f/∂bₖ = sₖ = vₖ (1 − aₖ²),  ∂f/∂wⱼₖ = sₖ xⱼ
 //! ```
 //! Parameters lie in one vector: c, all v, all b, then all wⱼ of each coordinate in turn, so that a new coordinate adds
-//! to its end. Before anything is learned c and v are 0, so the network says 0; b and w are uniform in [−1, 1], and
+//! to its end. Before anything is learned c and v are 0, so the network predicts 0; b and w are uniform in [−1, 1], and
 //! those of a coordinate depend on the seed and on the coordinate alone.
 
 use crate::numeric::elementary::tanh;
@@ -17,13 +17,13 @@ pub const HIDDEN_UNITS: Parameter = Parameter::new(
     "hidden_units",
     Kind::Integer { low: 1, high: 4096 },
     Default::Integer(16),
-    "how many tanh units the hidden layer has",
+    "number of hidden tanh units",
 );
 pub const SEED: Parameter = Parameter::new(
     "seed",
     Kind::Integer { low: 0, high: i64::MAX },
     Default::Integer(0),
-    "the seed of the weights to begin with",
+    "random seed of the initial weights",
 );
 
 #[derive(Clone, Copy, Debug)]
@@ -72,9 +72,9 @@ impl Network {
             Features::Dense(values) => {
                 weights.chunks_exact(hidden).zip(values).for_each(|(w, &x)| add(w, x));
             }
-            Features::Sparse(places, values) => {
-                for (&place, &x) in places.iter().zip(values) {
-                    let start = place as usize * hidden;
+            Features::Sparse(indices, values) => {
+                for (&index, &x) in indices.iter().zip(values) {
+                    let start = index as usize * hidden;
                     if let Some(w) = weights.get(start..start + hidden) {
                         add(w, x);
                     }
@@ -103,21 +103,21 @@ impl Network {
     pub fn sparse_gradient(
         &self,
         parameters: &[f64],
-        (places, values): (&[u32], &[f64]),
+        (indices, values): (&[u32], &[f64]),
         activations: &[f64],
-        (out_places, out): (&mut Vec<u32>, &mut Vec<f64>),
+        (out_indices, out): (&mut Vec<u32>, &mut Vec<f64>),
     ) {
         let hidden = self.hidden;
         let head = 1 + 2 * hidden;
-        out_places.clear();
-        out_places.extend(0..head as u32);
+        out_indices.clear();
+        out_indices.extend(0..head as u32);
         out.clear();
         out.resize(head, 0.0);
         self.head_gradient(parameters, activations, out);
-        for (&place, &x) in places.iter().zip(values) {
-            let start = head + place as usize * hidden;
+        for (&index, &x) in indices.iter().zip(values) {
+            let start = head + index as usize * hidden;
             if start + hidden <= parameters.len() {
-                out_places.extend((start..start + hidden).map(|place| place as u32));
+                out_indices.extend((start..start + hidden).map(|index| index as u32));
                 for k in 0..hidden {
                     out.push(out[1 + hidden + k] * x);
                 }
@@ -144,8 +144,8 @@ mod tests {
         let mut parameters = Vec::new();
         network.begin(2, &mut parameters);
         // An output layer that is not 0, so that every parameter has a gradient.
-        for (place, v) in parameters[..4].iter_mut().enumerate() {
-            *v = 0.5 - 0.3 * place as f64;
+        for (index, v) in parameters[..4].iter_mut().enumerate() {
+            *v = 0.5 - 0.3 * index as f64;
         }
         (network, parameters)
     }
@@ -157,15 +157,15 @@ mod tests {
         let mut gradient = vec![0.0; parameters.len()];
         network.forward(&parameters, Features::Dense(&x), &mut activations);
         network.gradient(&parameters, &x, &activations, &mut gradient);
-        for place in 0..parameters.len() {
-            let (kept, h) = (parameters[place], 1e-6);
-            parameters[place] = kept + h;
+        for index in 0..parameters.len() {
+            let (kept, h) = (parameters[index], 1e-6);
+            parameters[index] = kept + h;
             let above = network.forward(&parameters, Features::Dense(&x), &mut activations);
-            parameters[place] = kept - h;
+            parameters[index] = kept - h;
             let below = network.forward(&parameters, Features::Dense(&x), &mut activations);
-            parameters[place] = kept;
+            parameters[index] = kept;
             let numeric = (above - below) / (2.0 * h);
-            assert!((numeric - gradient[place]).abs() < 1e-9, "{place}: {numeric}, not {}", gradient[place]);
+            assert!((numeric - gradient[index]).abs() < 1e-9, "{index}: {numeric}, not {}", gradient[index]);
         }
     }
 
@@ -179,10 +179,10 @@ mod tests {
         let listed = (&[1u32, 9][..], &[-1.3, 4.0][..]);
         let again = network.forward(&parameters, Features::Sparse(listed.0, listed.1), &mut activations);
         assert_eq!(said, again);
-        let (mut places, mut sparse) = (Vec::new(), Vec::new());
-        network.sparse_gradient(&parameters, listed, &activations, (&mut places, &mut sparse));
-        for (place, value) in dense.iter().enumerate() {
-            let found = places.iter().position(|&p| p as usize == place).map_or(0.0, |at| sparse[at]);
+        let (mut indices, mut sparse) = (Vec::new(), Vec::new());
+        network.sparse_gradient(&parameters, listed, &activations, (&mut indices, &mut sparse));
+        for (index, value) in dense.iter().enumerate() {
+            let found = indices.iter().position(|&p| p as usize == index).map_or(0.0, |at| sparse[at]);
             assert_eq!(found, *value);
         }
     }

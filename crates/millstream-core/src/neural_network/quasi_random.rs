@@ -14,10 +14,10 @@ pub fn coordinate(dimension: usize, n: usize, seed: u64) -> impl Iterator<Item =
     (0..n).map(move |i| ((i + 1) as f64 * root + shift).fract())
 }
 
-/// The prime at a place, from 0.
-fn prime(place: usize) -> u32 {
+/// The prime at an index, from 0.
+fn prime(index: usize) -> u32 {
     let is_prime = |n: &u32| (2..).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
-    (2u32..).filter(is_prime).nth(place).unwrap_or(2)
+    (2u32..).filter(is_prime).nth(index).unwrap_or(2)
 }
 
 #[cfg(test)]

@@ -14,20 +14,20 @@ const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 const PI_LOW: f64 = 1.224_646_799_147_353_2e-16;
 
 /// What each term of a series is to the one before: 1/1, 1/2, …; 1/(2·3), 1/(4·5), …; and 1/1, 1/3, … themselves.
-const EXP: [f64; 13] = shares(0.0, 1.0, 0.0);
-const SIN: [f64; 11] = shares(4.0, 2.0, 0.0);
-const LN: [f64; 12] = shares(0.0, 2.0, -1.0);
+const EXP: [f64; 13] = coefficients(0.0, 1.0, 0.0);
+const SIN: [f64; 11] = coefficients(4.0, 2.0, 0.0);
+const LN: [f64; 12] = coefficients(0.0, 2.0, -1.0);
 
 /// 1 / (a n² + b n + c) for n = 1, 2, ….
-const fn shares<const N: usize>(a: f64, b: f64, c: f64) -> [f64; N] {
-    let mut shares = [0.0; N];
-    let mut place = 0;
-    while place < N {
-        let n = (place + 1) as f64;
-        shares[place] = 1.0 / (a * n * n + b * n + c);
-        place += 1;
+const fn coefficients<const N: usize>(a: f64, b: f64, c: f64) -> [f64; N] {
+    let mut coefficients = [0.0; N];
+    let mut index = 0;
+    while index < N {
+        let n = (index + 1) as f64;
+        coefficients[index] = 1.0 / (a * n * n + b * n + c);
+        index += 1;
     }
-    shares
+    coefficients
 }
 
 /// e to the power of `x`, by 2^k · e^r with |r| <= ln 2 / 2; 0 below -708 and infinite above 709.
@@ -40,7 +40,7 @@ pub fn exp(x: f64) -> f64 {
     }
     let k = (x / LN_2).round();
     let r = (x - k * LN_2_HIGH) - k * LN_2_LOW;
-    let sum = EXP.iter().rev().fold(1.0, |sum, share| 1.0 + sum * r * share);
+    let sum = EXP.iter().rev().fold(1.0, |sum, coefficient| 1.0 + sum * r * coefficient);
     sum * f64::from_bits(((k as i64 + 1023) as u64) << 52)
 }
 
@@ -55,7 +55,7 @@ pub fn ln(x: f64) -> f64 {
     }
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let square = s * s;
-    let sum = LN.iter().rev().fold(0.0, |sum, share| sum * square + share);
+    let sum = LN.iter().rev().fold(0.0, |sum, coefficient| sum * square + coefficient);
     let k = exponent as f64;
     k * LN_2_HIGH + (2.0 * s * sum + k * LN_2_LOW)
 }
@@ -65,7 +65,7 @@ pub fn sin(x: f64) -> f64 {
     let k = (x / PI).round();
     let r = (x - k * PI) - k * PI_LOW;
     let square = r * r;
-    let sum = SIN.iter().rev().fold(1.0, |sum, share| 1.0 - sum * square * share);
+    let sum = SIN.iter().rev().fold(1.0, |sum, coefficient| 1.0 - sum * square * coefficient);
     let sine = r * sum;
     if k as i64 % 2 == 0 {
         sine
@@ -88,10 +88,10 @@ pub fn tanh(x: f64) -> f64 {
     let k = shifted - ROUND;
     let r = (y - k * LN_2_HIGH) - k * LN_2_LOW;
     let mut sum = 1.0;
-    let mut place = EXP.len();
-    while place > 0 {
-        place -= 1;
-        sum = 1.0 + sum * r * EXP[place];
+    let mut index = EXP.len();
+    while index > 0 {
+        index -= 1;
+        sum = 1.0 + sum * r * EXP[index];
     }
     let power = sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
     (power - 1.0) / (power + 1.0)

@@ -44,7 +44,7 @@ pub fn complement(x: f64) -> f64 {
 const STEPS: f64 = 64.0;
 const FAR: f64 = 8.5;
 
-/// By point: the share beyond it, and the density.
+/// By point: the probability beyond it, and the density.
 #[inline(always)]
 fn table() -> &'static [[f64; 2]] {
     static TABLE: OnceLock<Vec<[f64; 2]>> = OnceLock::new();
@@ -60,16 +60,16 @@ fn table() -> &'static [[f64; 2]] {
 /// How far `roughly_below` is off at most: (max |φ′| = 0.242) / 8 of a step squared is 7.4e-6.
 pub const ROUGHLY: f64 = 1e-5;
 
-/// The share of a standard normal distribution below `z`, by straight lines between the points of the table.
+/// The standard normal distribution function at `z`, by linear interpolation in the table.
 #[inline]
 pub fn roughly_below(z: f64) -> f64 {
-    let place = z.abs() * STEPS;
-    if place >= FAR * STEPS || place.is_nan() {
+    let position = z.abs() * STEPS;
+    if position >= FAR * STEPS || position.is_nan() {
         return if z < 0.0 { 0.0 } else { 1.0 };
     }
-    let (table, point) = (table(), place as usize);
+    let (table, point) = (table(), position as usize);
     let (a, b) = (table[point][0], table[point + 1][0]);
-    let tail = a + (place - point as f64) * (b - a);
+    let tail = a + (position - point as f64) * (b - a);
     if z < 0.0 {
         tail
     } else {
@@ -77,12 +77,12 @@ pub fn roughly_below(z: f64) -> f64 {
     }
 }
 
-/// The share of a standard normal distribution below `z`, to about 1e-15: Taylor's series around the nearest point of
-/// a table, whose derivatives are φ(z), −z φ(z), (z² − 1) φ(z), …. For where it is asked very often.
+/// The standard normal distribution function at `z`, to about 1e-15: Taylor's series around the nearest point of
+/// a table, whose derivatives are φ(z), −z φ(z), (z² − 1) φ(z), …. For frequent calls.
 pub fn normal_below(z: f64) -> f64 {
     let far = z.abs();
     let nearest = (far * STEPS).round();
-    // The share beyond |z|, and the density.
+    // The probability beyond |z|, and the density.
     let Some(&[beyond, density]) = table().get(nearest as usize).filter(|_| far < FAR) else {
         return if z < 0.0 { 0.0 } else { 1.0 };
     };

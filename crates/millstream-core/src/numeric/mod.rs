@@ -1,6 +1,6 @@
 //! Scalar functions and random numbers that give the same bits on every platform.
 //!
-//! | you look for | it is in |
+//! | topic | module |
 //! |---|---|
 //! | exponential, logarithm, sine, tanh | `elementary` |
 //! | the error function, the normal distribution | `error_function` |

@@ -1,4 +1,4 @@
-//! How far from the middle a share of a distribution reaches: of the normal one, and of Student's t.
+//! Two-sided quantiles of the normal distribution and of Student's t.
 //!
 //! Both are found by Newton's method on the logarithm of what lies outside, which is nearly straight over the logarithm
 //! of the distance where tails are heavy.

@@ -3,7 +3,7 @@
 //! The generator is xoshiro256++ (Blackman and Vigna, 2021, "Scrambled linear pseudorandom number generators",
 //! ACM Transactions on Mathematical Software 47(4)), seeded through SplitMix64 as its authors advise. Gaussian
 //! numbers come from the ziggurat of Marsaglia and Tsang (2000, Journal of Statistical Software 5(8)) with 256
-//! layers, in Doornik's form, where the layer and the place in it come from different bits.
+//! layers, in Doornik's form, where the layer and the position in it come from different bits.
 
 use std::sync::OnceLock;
 
@@ -18,8 +18,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// `purpose` tells apart the uses of one seed, so that what draws a model and what samples from it do not
-    /// share numbers.
+    /// `purpose` separates the uses of one seed, so that they draw different numbers.
     pub fn new(seed: u64, purpose: u64) -> Self {
         let mut mixed = seed ^ purpose.wrapping_mul(0xd1b5_4a32_d192_ed03);
         let state = std::array::from_fn(|_| split_mix(&mut mixed));
@@ -52,8 +51,8 @@ impl Random {
         low + (high - low) * self.unit()
     }
 
-    /// Draw `due` of the numbers from `low` to `high` into `chosen`, ascending, each subset as likely as any other: each
-    /// of those that are left has the same chance to be among those that are due (Knuth's algorithm S).
+    /// Draw `due` of the numbers from `low` to `high` into `chosen`, ascending, each subset as likely as any other: Knuth's
+    /// algorithm S.
     pub fn sample(&mut self, low: usize, high: usize, mut due: usize, chosen: &mut Vec<u32>) {
         for number in low..high {
             if self.unit() * ((high - number) as f64) < due as f64 {
@@ -88,8 +87,8 @@ impl Random {
         loop {
             let bits = self.bits();
             let layer = (bits & 0xff) as usize;
-            let place = (bits >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0;
-            let x = place * self.ziggurat.edges[layer];
+            let index = (bits >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0;
+            let x = index * self.ziggurat.edges[layer];
             if x.abs() < self.ziggurat.edges[layer + 1] {
                 return x;
             }
@@ -121,7 +120,7 @@ impl Random {
     }
 }
 
-/// What is saved is the state alone: the numbers go on where they were.
+/// Only the state is saved: the sequence continues after loading.
 impl Serialize for Random {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.state.serialize(serializer)
@@ -172,9 +171,9 @@ fn ziggurat() -> &'static Ziggurat {
     })
 }
 
-/// Draws places by weight in one look-up each (Walker's alias method, in Vose's form of 1991).
+/// Draws indices by weight with one lookup each (Walker's alias method, in Vose's form of 1991).
 pub struct Choice {
-    /// The chance of staying at a place, and where to go else.
+    /// The probability of staying at an index, and the alternative index.
     stay: Vec<f64>,
     other: Vec<u32>,
 }
@@ -186,7 +185,7 @@ impl Choice {
         let total: f64 = weights.iter().sum();
         let mut stay: Vec<f64> = weights.iter().map(|w| w * n as f64 / total).collect();
         let mut other: Vec<u32> = (0..n as u32).collect();
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|&place| stay[place] < 1.0);
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..n).partition(|&index| stay[index] < 1.0);
         while let (Some(&low), Some(&high)) = (small.last(), large.last()) {
             small.pop();
             other[low] = high as u32;
@@ -196,8 +195,8 @@ impl Choice {
                 small.push(high);
             }
         }
-        for place in small.into_iter().chain(large) {
-            stay[place] = 1.0;
+        for index in small.into_iter().chain(large) {
+            stay[index] = 1.0;
         }
         Choice { stay, other }
     }
@@ -205,11 +204,11 @@ impl Choice {
     #[inline]
     pub fn draw(&self, random: &mut Random) -> usize {
         let scaled = random.unit() * self.stay.len() as f64;
-        let place = scaled as usize;
-        if scaled - (place as f64) < self.stay[place] {
-            place
+        let index = scaled as usize;
+        if scaled - (index as f64) < self.stay[index] {
+            index
         } else {
-            self.other[place] as usize
+            self.other[index] as usize
         }
     }
 }

@@ -17,8 +17,8 @@ pub fn fetch(pairs: &[Pair], indices: &[u32], x: &[f64], out: &mut Vec<Pair>) ->
         out.resize(indices.len(), Pair::default());
     }
     let mut sum = 0.0;
-    for ((&place, fetched), x) in indices.iter().zip(out).zip(x) {
-        *fetched = pairs[place as usize];
+    for ((&index, fetched), x) in indices.iter().zip(out).zip(x) {
+        *fetched = pairs[index as usize];
         sum += fetched[0] * x;
     }
     sum
@@ -27,8 +27,8 @@ pub fn fetch(pairs: &[Pair], indices: &[u32], x: &[f64], out: &mut Vec<Pair>) ->
 /// Put pairs back to where they were fetched.
 #[inline]
 pub fn put(pairs: &mut [Pair], indices: &[u32], stepped: &[Pair]) {
-    for (&place, &pair) in indices.iter().zip(stepped) {
-        pairs[place as usize] = pair;
+    for (&index, &pair) in indices.iter().zip(stepped) {
+        pairs[index as usize] = pair;
     }
 }
 
@@ -84,8 +84,8 @@ pub fn step<U: Update, const PENALISED: bool>(
     (check[0] + check[1]) + (check[2] + check[3]) == 0.0
 }
 
-/// Ask for what will be fetched. A place that is not there yet does no harm.
+/// Prefetch. An index that does not exist yet is ignored.
 #[inline(always)]
 fn prefetch(pairs: &[Pair], indices: &[u32]) {
-    indices.iter().for_each(|&place| prefetch_index(pairs, place as usize));
+    indices.iter().for_each(|&index| prefetch_index(pairs, index as usize));
 }

@@ -76,23 +76,23 @@ fn bytes(pairs: Range<usize>) -> Range<usize> {
 /// Have the system give the pages of a range of zeros, large ones as long as they come quickly.
 fn populate(memory: &mut MmapMut, range: Range<usize>) {
     let mut at = range.start;
-    let mut place = at.saturating_add(memory[at..].as_ptr().align_offset(LARGE));
+    let mut index = at.saturating_add(memory[at..].as_ptr().align_offset(LARGE));
     let mut slow = 0;
-    while slow < 2 && place.saturating_add(LARGE) <= range.end && wish_for_large(memory, place) {
-        touch(&mut memory[at..place]);
-        at = place + LARGE;
+    while slow < 2 && index.saturating_add(LARGE) <= range.end && wish_for_large(memory, index) {
+        touch(&mut memory[at..index]);
+        at = index + LARGE;
         let begun = Instant::now();
-        touch(&mut memory[place..at]);
+        touch(&mut memory[index..at]);
         slow = if begun.elapsed() > PATIENCE { slow + 1 } else { 0 };
-        place = at;
+        index = at;
     }
     touch_together(&mut memory[at..range.end]);
 }
 
-/// Whether a large page may come at `place`. Without it all is as right.
+/// Whether a large page may come at `index`. Without it all is as right.
 #[cfg(target_os = "linux")]
-fn wish_for_large(memory: &MmapMut, place: usize) -> bool {
-    memory.advise_range(memmap2::Advice::HugePage, place, LARGE).is_ok()
+fn wish_for_large(memory: &MmapMut, index: usize) -> bool {
+    memory.advise_range(memmap2::Advice::HugePage, index, LARGE).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -167,9 +167,9 @@ mod tests {
             pairs.grow(len);
             vector.resize(len, [0.0; 2]);
             assert_eq!(pairs[..], vector[..]);
-            for place in (0..len).step_by(7) {
-                pairs[place] = [round as f64, place as f64];
-                vector[place] = pairs[place];
+            for index in (0..len).step_by(7) {
+                pairs[index] = [round as f64, index as f64];
+                vector[index] = pairs[index];
             }
             assert_eq!(pairs.clone()[..], vector[..]);
             assert!(pairs.capacity() >= len);

@@ -1,11 +1,11 @@
-//! One coordinate, one step: each optimiser as the rule that its paper gives.
+//! One step of one coordinate: each optimiser as the rule of its paper.
 //!
 //! A coordinate is a weight `w` and at most two numbers of memory, `a` and `b`. `g` is the gradient, `rate`
-//! the learning rate η of this step. Rules are written without branches, so that the kernel that carries
-//! them through a dense row runs in vector registers.
+//! the learning rate η of this step. Rules are written without branches, so that the kernel that applies
+//! them to a dense row runs in vector registers.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
+pub enum CoordinateRule {
     Sgd,
     Momentum { rho: f64 },
     Nesterov { rho: f64 },
@@ -16,35 +16,37 @@ pub enum Rule {
     FtrlProximal { alpha: f64, beta: f64, l1: f64, l2: f64 },
 }
 
-impl Rule {
-    /// How many numbers of memory a coordinate has.
+impl CoordinateRule {
+    /// Number of memory values per coordinate.
     pub fn memory(&self) -> usize {
         match self {
-            Rule::Sgd => Sgd::MEMORY,
-            Rule::Momentum { .. } => Momentum::MEMORY,
-            Rule::Nesterov { .. } => Nesterov::MEMORY,
-            Rule::AdaGrad { .. } => AdaGrad::MEMORY,
-            Rule::AdaDelta { .. } => AdaDelta::MEMORY,
-            Rule::RmsProp { .. } => RmsProp::MEMORY,
-            Rule::Adam { .. } => Adam::MEMORY,
-            Rule::FtrlProximal { .. } => FtrlProximal::MEMORY,
+            CoordinateRule::Sgd => Sgd::MEMORY,
+            CoordinateRule::Momentum { .. } => Momentum::MEMORY,
+            CoordinateRule::Nesterov { .. } => Nesterov::MEMORY,
+            CoordinateRule::AdaGrad { .. } => AdaGrad::MEMORY,
+            CoordinateRule::AdaDelta { .. } => AdaDelta::MEMORY,
+            CoordinateRule::RmsProp { .. } => RmsProp::MEMORY,
+            CoordinateRule::Adam { .. } => Adam::MEMORY,
+            CoordinateRule::FtrlProximal { .. } => FtrlProximal::MEMORY,
         }
     }
 
     /// Whether `a` and `b` are sums of squares, which are never negative.
     pub fn squares(&self) -> (bool, bool) {
         match self {
-            Rule::Sgd | Rule::Momentum { .. } | Rule::Nesterov { .. } => (false, false),
-            Rule::AdaGrad { .. } | Rule::RmsProp { .. } => (true, false),
-            Rule::AdaDelta { .. } => (true, true),
-            Rule::Adam { .. } | Rule::FtrlProximal { .. } => (false, true),
+            CoordinateRule::Sgd | CoordinateRule::Momentum { .. } | CoordinateRule::Nesterov { .. } => {
+                (false, false)
+            }
+            CoordinateRule::AdaGrad { .. } | CoordinateRule::RmsProp { .. } => (true, false),
+            CoordinateRule::AdaDelta { .. } => (true, true),
+            CoordinateRule::Adam { .. } | CoordinateRule::FtrlProximal { .. } => (false, true),
         }
     }
 
-    /// How much of `a` is taken off a weight to find the point at which the gradient is taken.
+    /// Multiple of `a` that is subtracted from a weight to get the point at which the gradient is taken.
     pub fn look_ahead(&self) -> f64 {
         match *self {
-            Rule::Nesterov { rho } => rho,
+            CoordinateRule::Nesterov { rho } => rho,
             _ => 0.0,
         }
     }
@@ -58,9 +60,9 @@ pub struct Cell {
     pub b: f64,
 }
 
-/// A rule with all that is fixed during one step, so that the kernel is compiled for each.
+/// A rule with the constants of one step; the kernel is compiled for each rule.
 pub trait Update: Copy {
-    /// How many numbers of memory a coordinate has.
+    /// Number of memory values per coordinate.
     const MEMORY: usize;
 
     fn apply(&self, cell: Cell, g: f64) -> Cell;
@@ -71,7 +73,7 @@ pub trait Update: Copy {
         cell.w
     }
 
-    /// What the rule makes of the learning rate for a coordinate that was just stepped. The proximal step
+    /// The effective learning rate of a coordinate after its step. The proximal step
     /// for l1 is as long as this, as in composite mirror descent (Duchi, Hazan and Singer, 2011, eq. 4).
     #[inline(always)]
     fn scale(&self, _stepped: Cell) -> f64 {
@@ -203,8 +205,8 @@ impl Update for RmsProp {
     }
 }
 
-/// a ← β₁ a + (1 − β₁) g, b ← β₂ b + (1 − β₂) g², w ← w − η c a / (√b + ε), with the correction for the
-/// zeros that a and b began with, c = √(1 − β₂ᵗ) / (1 − β₁ᵗ) (Kingma and Ba, 2015, end of section 2)
+/// a ← β₁ a + (1 − β₁) g, b ← β₂ b + (1 − β₂) g², w ← w − η c a / (√b + ε), with the bias correction
+/// c = √(1 − β₂ᵗ) / (1 − β₁ᵗ) (Kingma and Ba, 2015, end of section 2)
 #[derive(Clone, Copy)]
 pub struct Adam {
     pub rate: f64,
@@ -238,7 +240,7 @@ impl Update for Adam {
 /// b' = b + g², a ← a + g − w (√b' − √b) / α, w = −(a − sign(a) λ₁) / ((β + √b') / α + λ₂), or 0 where
 /// |a| ≤ λ₁ (McMahan et al., 2013, algorithm 1; a is its z, b its n)
 ///
-/// The paper makes w of a and b when it is needed; here it is made as soon as they change.
+/// The paper computes w from a and b when it is needed; here it is computed as soon as they change.
 #[derive(Clone, Copy)]
 pub struct FtrlProximal {
     pub alpha: f64,
@@ -269,7 +271,7 @@ pub fn shrunk(number: f64, threshold: f64) -> f64 {
     }
 }
 
-/// What pulls weights towards 0: l2 joins the gradient, l1 is a proximal step (Duchi and Singer, 2009).
+/// Penalties on the weights: l2 is added to the gradient, l1 is a proximal step (Duchi and Singer, 2009).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Penalty {
     pub l1: f64,
@@ -289,7 +291,7 @@ pub struct Step {
     pub t: f64,
     pub slope: f64,
     pub penalty: Penalty,
-    /// Whether the proposal already holds what `Weights::fetch` puts there.
+    /// Whether the proposal already contains the result of `Weights::fetch`.
     pub fetched: bool,
 }
 

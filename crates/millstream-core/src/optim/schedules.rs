@@ -66,7 +66,7 @@ const LEARNING_RATE: Parameter = Parameter::new(
     "learning_rate",
     Kind::Float(Bounds::POSITIVE),
     Default::Float(0.01),
-    "the rate at the first step",
+    "learning rate at the first step",
 );
 
 pub static CONSTANT: Declaration = Declaration {
@@ -80,7 +80,7 @@ pub static CONSTANT: Declaration = Declaration {
 pub static INVERSE_SQUARE_ROOT: Declaration = Declaration {
     name: "optim.InverseSquareRoot",
     role: Role::Schedule,
-    words: "A learning rate that falls as 1/sqrt(t), as the regret bound of online gradient descent asks",
+    words: "A learning rate that falls as 1/sqrt(t), as in the regret bound of online gradient descent",
     parameters: &[LEARNING_RATE],
     build: |arguments| Ok(Built::Schedule(Schedule::InverseSquareRoot(arguments.float("learning_rate")?))),
 };
@@ -91,7 +91,7 @@ pub static INVERSE_SCALING: Declaration = Declaration {
     words: "A learning rate that falls as 1/t^power",
     parameters: &[
         LEARNING_RATE,
-        Parameter::new("power", Kind::Float(Bounds::NOT_NEGATIVE), Default::Float(0.5), "how fast it falls"),
+        Parameter::new("power", Kind::Float(Bounds::NOT_NEGATIVE), Default::Float(0.5), "exponent of the decay"),
     ],
     build: |arguments| {
         Ok(Built::Schedule(Schedule::InverseScaling {
@@ -104,15 +104,16 @@ pub static INVERSE_SCALING: Declaration = Declaration {
 pub static OPTIMAL: Declaration = Declaration {
     name: "optim.Optimal",
     role: Role::Schedule,
-    words: "Bottou's rate 1/(alpha (t0 + t - 1)), for a problem with l2 penalty alpha",
+    words: "Bottou's learning rate 1 / (l2 (t0 + t - 1)), for a problem with an L2 penalty",
     parameters: &[Parameter::new(
-        "alpha",
+        "l2",
         Kind::Float(Bounds::POSITIVE),
         Default::Float(0.0001),
-        "the strength of the l2 penalty that the rate is meant for",
-    )],
+        "L2 penalty of the problem",
+    )
+    .formerly(&["alpha"])],
     build: |arguments| {
-        let alpha = arguments.float("alpha")?;
+        let alpha = arguments.float("l2")?;
         // Bottou's heuristic: the first step is as large as typical weights, (1/√α)^½. It divides by the
         // slope of the loss there, which is at most 1 for the losses of classification.
         let typical = (1.0 / alpha.sqrt()).sqrt();

@@ -14,7 +14,7 @@ use super::pairs::Pairs;
 use super::rules::{
     one, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Step, Update,
 };
-use super::{Optimizer, Rule};
+use super::{CoordinateRule, Optimizer};
 
 /// The features of one example by coordinate.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub enum Features<'a> {
     Sparse(&'a [u32], &'a [f64]),
 }
 
-/// From so many coordinates on, weights that are stepped sparsely lie beside their memory.
+/// From this many coordinates on, weights that are updated sparsely are stored next to their memory.
 const WIDE: usize = 1 << 14;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -45,22 +45,22 @@ pub struct Weights {
     undo: Undo,
 }
 
-/// The way back to the state at `savepoint`.
+/// Undo information: restores the state at `savepoint`.
 #[derive(Clone, Debug, Default)]
 enum Undo {
     #[default]
     None,
-    /// What sparse steps have overwritten, oldest first, and how many weights there were.
+    /// The values that sparse steps have overwritten, oldest first, and how many weights there were.
     Cells { width: usize, cells: Vec<(u32, [f64; 4])> },
-    /// Everything as it was: from the first dense step on, or when the list has grown long.
+    /// A copy of everything: from the first dense step on, or when the list has grown long.
     Copy(Box<Weights>),
 }
 
-/// One in so many weights may be listed as overwritten; from there on a copy of all is quicker: it is written in order,
+/// One in this many weights may be listed as overwritten; beyond that a copy of all is faster: it is written in order,
 /// and a weight takes less room in it than in the list.
 const LISTED: usize = 16;
 
-/// What is saved of them, however they lie.
+/// Their saved form, independent of the layout.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Weights")]
 struct Saved {
@@ -120,26 +120,26 @@ impl Weights {
         &self.values
     }
 
-    /// Begin with these weights from a place on, where there is room for them already.
-    pub fn begin_with(&mut self, place: usize, values: &[f64]) {
-        self.values.iter_mut().skip(place).zip(values).for_each(|(w, &value)| *w = value);
+    /// Set these initial weights from an index on, where there is room for them already.
+    pub fn begin_with(&mut self, index: usize, values: &[f64]) {
+        self.values.iter_mut().skip(index).zip(values).for_each(|(w, &value)| *w = value);
     }
 
     /// The point at which `rule` takes the gradient, if that is not the current iterate.
-    pub fn ahead(&self, rule: Rule, out: &mut Vec<f64>) {
+    pub fn ahead(&self, rule: CoordinateRule, out: &mut Vec<f64>) {
         let rho = rule.look_ahead();
         out.clear();
         out.extend(self.values.iter().zip(&self.a).map(|(w, a)| w - rho * a));
     }
 
-    /// The weight to predict with at coordinate `place` after `t` steps.
-    pub fn effective(&self, place: usize, t: f64) -> f64 {
-        let mean = self.lag.get(place).map_or(0.0, |lag| lag / t);
-        let paired = self.pairs.get(place).map(|pair| &pair[0]);
-        self.values.get(place).or(paired).map_or(0.0, |w| w - mean)
+    /// The weight to predict with at coordinate `index` after `t` steps.
+    pub fn effective(&self, index: usize, t: f64) -> f64 {
+        let mean = self.lag.get(index).map_or(0.0, |lag| lag / t);
+        let paired = self.pairs.get(index).map(|pair| &pair[0]);
+        self.values.get(index).or(paired).map_or(0.0, |w| w - mean)
     }
 
-    /// Σ wᵢ xᵢ with the weights to predict with; coordinates beyond the end weigh nothing.
+    /// Σ wᵢ xᵢ with the weights to predict with; coordinates beyond the end count as 0.
     #[inline]
     pub fn dot(&self, features: Features<'_>, t: f64) -> f64 {
         let raw = self.dot_values(features);
@@ -152,7 +152,7 @@ impl Weights {
 
     /// Σ wᵢ xᵢ at the point where `rule` takes the gradient: the current iterate, or ahead of it.
     #[inline]
-    pub fn current(&self, rule: Rule, features: Features<'_>) -> f64 {
+    pub fn current(&self, rule: CoordinateRule, features: Features<'_>) -> f64 {
         let current = self.dot_values(features);
         match rule.look_ahead() {
             0.0 => current,
@@ -185,9 +185,9 @@ impl Weights {
         } else {
             fit(&mut next.a, n);
             let (all, all_a) = (&self.values[..], &self.a[..self.values.len()]);
-            for ((&place, w), a) in indices.iter().zip(values.iter_mut()).zip(&mut next.a[..n]) {
-                *w = all[place as usize];
-                *a = all_a[place as usize];
+            for ((&index, w), a) in indices.iter().zip(values.iter_mut()).zip(&mut next.a[..n]) {
+                *w = all[index as usize];
+                *a = all_a[index as usize];
             }
         }
         values.iter().zip(x).map(|(w, x)| w * x).sum()
@@ -203,7 +203,7 @@ impl Weights {
     }
 
     /// Make room for `width` coordinates.
-    pub fn grow(&mut self, width: usize, rule: Rule, averaging: bool) {
+    pub fn grow(&mut self, width: usize, rule: CoordinateRule, averaging: bool) {
         if width <= self.len() {
             return;
         }
@@ -223,8 +223,8 @@ impl Weights {
         }
     }
 
-    /// Make room for sparse steps: where weights lie together in the end, they never lie apart.
-    pub fn grow_together(&mut self, width: usize, rule: Rule, averaging: bool) {
+    /// Make room for sparse steps: weights that will be stored as pairs are never stored apart.
+    pub fn grow_together(&mut self, width: usize, rule: CoordinateRule, averaging: bool) {
         if self.is_empty() && width >= WIDE && rule.memory() == 1 && !averaging {
             self.pairs.grow(width);
         } else {
@@ -233,7 +233,7 @@ impl Weights {
         }
     }
 
-    /// Take back room, after a refused example had made it.
+    /// Remove coordinates that a rejected example had added.
     pub fn shrink(&mut self, width: usize) {
         for numbers in [&mut self.values, &mut self.a, &mut self.b, &mut self.lag] {
             numbers.truncate(width);
@@ -241,59 +241,63 @@ impl Weights {
         self.pairs.truncate(width);
     }
 
-    /// Write the result of a step into `next`; false if it would overflow. Nothing here changes.
+    /// Write the result of a step into `next`; false if it would overflow. Nothing changes here.
     pub fn propose(&self, optimizer: &Optimizer, features: Features<'_>, step: Step, next: &mut Weights) -> bool {
         let rate = optimizer.rate.at(step.t);
         match optimizer.rule {
-            // The shortest way for the most common case.
-            Rule::Sgd if self.lag.is_empty() && step.penalty.none() => {
+            // A shortcut for the most common case.
+            CoordinateRule::Sgd if self.lag.is_empty() && step.penalty.none() => {
                 let Features::Dense(x) = features else {
                     return self.run(Sgd { rate }, rate, features, step, next);
                 };
                 fit(&mut next.values, self.values.len());
                 step_without_memory::<Sgd, false>(Sgd { rate }, rate, step, &self.values, x, &mut next.values)
             }
-            Rule::Sgd => self.run(Sgd { rate }, rate, features, step, next),
-            Rule::Momentum { rho } => self.run(Momentum { rate, rho }, rate, features, step, next),
-            Rule::Nesterov { rho } => self.run(Nesterov { rate, rho }, rate, features, step, next),
-            Rule::AdaGrad { epsilon } => self.run(AdaGrad { rate, epsilon }, rate, features, step, next),
-            Rule::AdaDelta { rho, epsilon } => self.run(AdaDelta { rho, epsilon }, rate, features, step, next),
-            Rule::RmsProp { rho, epsilon } => self.run(RmsProp { rate, rho, epsilon }, rate, features, step, next),
-            Rule::Adam { beta_1, beta_2, epsilon } => {
+            CoordinateRule::Sgd => self.run(Sgd { rate }, rate, features, step, next),
+            CoordinateRule::Momentum { rho } => self.run(Momentum { rate, rho }, rate, features, step, next),
+            CoordinateRule::Nesterov { rho } => self.run(Nesterov { rate, rho }, rate, features, step, next),
+            CoordinateRule::AdaGrad { epsilon } => self.run(AdaGrad { rate, epsilon }, rate, features, step, next),
+            CoordinateRule::AdaDelta { rho, epsilon } => {
+                self.run(AdaDelta { rho, epsilon }, rate, features, step, next)
+            }
+            CoordinateRule::RmsProp { rho, epsilon } => {
+                self.run(RmsProp { rate, rho, epsilon }, rate, features, step, next)
+            }
+            CoordinateRule::Adam { beta_1, beta_2, epsilon } => {
                 let adam = Adam::at(step.t, rate, beta_1, beta_2, epsilon);
                 self.run(adam, rate, features, step, next)
             }
-            Rule::FtrlProximal { alpha, beta, l1, l2 } => {
+            CoordinateRule::FtrlProximal { alpha, beta, l1, l2 } => {
                 self.run(FtrlProximal { alpha, beta, l1, l2 }, rate, features, step, next)
             }
         }
     }
 
-    /// From now on, keep what is overwritten.
+    /// From now on, record overwritten values.
     pub fn savepoint(&mut self) {
         self.undo = Undo::Cells { width: self.len(), cells: Vec::new() };
     }
 
-    /// Keep nothing more.
+    /// Stop recording.
     pub fn discard_savepoint(&mut self) {
         self.undo = Undo::None;
     }
 
-    /// Back to the state at `savepoint`.
+    /// Restore the state at `savepoint`.
     pub fn rollback(&mut self) {
         match std::mem::take(&mut self.undo) {
             Undo::None => {}
             Undo::Copy(before) => *self = *before,
             Undo::Cells { width, cells } => {
                 self.shrink(width);
-                for (place, cell) in cells.into_iter().rev() {
-                    self.put(place as usize, cell);
+                for (index, cell) in cells.into_iter().rev() {
+                    self.put(index as usize, cell);
                 }
             }
         }
     }
 
-    /// Note what a step of these features is about to overwrite.
+    /// Record what a step of these features is about to overwrite.
     #[inline]
     fn note(&mut self, features: Features<'_>) {
         if !matches!(self.undo, Undo::Cells { .. }) {
@@ -302,7 +306,7 @@ impl Weights {
         let mut undo = std::mem::take(&mut self.undo);
         if let (Undo::Cells { cells, .. }, Features::Sparse(indices, _)) = (&mut undo, features) {
             if cells.len() + indices.len() <= self.len() / LISTED {
-                cells.extend(indices.iter().map(|&place| (place, self.cell(place as usize))));
+                cells.extend(indices.iter().map(|&index| (index, self.cell(index as usize))));
                 self.undo = undo;
                 return;
             }
@@ -314,29 +318,29 @@ impl Weights {
     }
 
     /// A weight, its memory and its lag; 0 for what is not kept.
-    fn cell(&self, place: usize) -> [f64; 4] {
-        match self.pairs.get(place) {
+    fn cell(&self, index: usize) -> [f64; 4] {
+        match self.pairs.get(index) {
             Some(&[w, a]) => [w, a, 0.0, 0.0],
             None => [&self.values, &self.a, &self.b, &self.lag]
-                .map(|numbers| numbers.get(place).copied().unwrap_or_default()),
+                .map(|numbers| numbers.get(index).copied().unwrap_or_default()),
         }
     }
 
-    /// Write what `cell` gave; a place that is no more is left out.
-    fn put(&mut self, place: usize, cell: [f64; 4]) {
-        if let Some(pair) = self.pairs.get_mut(place) {
+    /// Write the result of `cell`; an index that no longer exists is ignored.
+    fn put(&mut self, index: usize, cell: [f64; 4]) {
+        if let Some(pair) = self.pairs.get_mut(index) {
             *pair = [cell[0], cell[1]];
             return;
         }
         let all = [&mut self.values, &mut self.a, &mut self.b, &mut self.lag];
         for (numbers, number) in all.into_iter().zip(cell) {
-            if let Some(kept) = numbers.get_mut(place) {
+            if let Some(kept) = numbers.get_mut(index) {
                 *kept = number;
             }
         }
     }
 
-    /// Make a proposal the state. `features` are those that it was made for.
+    /// Commit a proposal. `features` are those it was made for.
     pub fn commit(&mut self, features: Features<'_>, next: &mut Weights) {
         self.note(features);
         if let (Features::Sparse(indices, _), false) = (features, self.pairs.is_empty()) {
@@ -356,8 +360,8 @@ impl Weights {
             match features {
                 Features::Dense(_) => std::mem::swap(mine, proposed),
                 Features::Sparse(indices, _) => {
-                    for (&place, &number) in indices.iter().zip(proposed.iter()) {
-                        mine[place as usize] = number;
+                    for (&index, &number) in indices.iter().zip(proposed.iter()) {
+                        mine[index as usize] = number;
                     }
                 }
             }
@@ -405,11 +409,11 @@ impl Weights {
         }
         if averaging {
             for k in 0..n {
-                let place = match features {
+                let index = match features {
                     Features::Dense(_) => k,
                     Features::Sparse(indices, _) => indices[k] as usize,
                 };
-                next.lag[k] = self.lag[place] + (step.t - 1.0) * (next.values[k] - self.values[place]);
+                next.lag[k] = self.lag[index] + (step.t - 1.0) * (next.values[k] - self.values[index]);
             }
         }
         // Apart from the loops above: a sum inside them would keep them from running in vector registers.
@@ -488,8 +492,8 @@ impl Weights {
         }
     }
 
-    /// Refuse, after loading, what `grow` could not have made.
-    pub fn validate(&self, who: &str, rule: Rule, averaging: bool) -> Result<()> {
+    /// Reject, after loading, a state that `grow` could not have made.
+    pub fn validate(&self, who: &str, rule: CoordinateRule, averaging: bool) -> Result<()> {
         let n = self.values.len();
         let length = |wanted: bool| if wanted { n } else { 0 };
         require(who, self.a.len() == length(rule.memory() > 0), "optimiser memory of the wrong length")?;
@@ -511,8 +515,8 @@ impl Weights {
 
 #[inline]
 fn gather(from: &[f64], indices: &[u32], to: &mut [f64]) {
-    for (to, &place) in to.iter_mut().zip(indices) {
-        *to = from[place as usize];
+    for (to, &index) in to.iter_mut().zip(indices) {
+        *to = from[index as usize];
     }
 }
 
@@ -559,14 +563,14 @@ fn dot_pairs(pairs: &[Pair], which: usize, features: Features<'_>) -> f64 {
     match features {
         Features::Dense(x) => {
             let mut sums = [0.0f64; 4];
-            for (place, (pair, x)) in pairs.iter().zip(x).enumerate() {
-                sums[place % 4] += pair[which % 2] * x;
+            for (index, (pair, x)) in pairs.iter().zip(x).enumerate() {
+                sums[index % 4] += pair[which % 2] * x;
             }
             (sums[0] + sums[1]) + (sums[2] + sums[3])
         }
         Features::Sparse(indices, x) => {
-            let weight = |place: u32| pairs.get(place as usize).map(|pair| pair[which % 2]);
-            indices.iter().zip(x).map(|(&place, x)| weight(place).map_or(0.0, |w| w * x)).sum()
+            let weight = |index: u32| pairs.get(index as usize).map(|pair| pair[which % 2]);
+            indices.iter().zip(x).map(|(&index, x)| weight(index).map_or(0.0, |w| w * x)).sum()
         }
     }
 }
@@ -591,7 +595,7 @@ pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
             (sums[0] + sums[1]) + (sums[2] + sums[3])
         }
         Features::Sparse(indices, x) => {
-            indices.iter().zip(x).map(|(&place, x)| w.get(place as usize).map_or(0.0, |w| w * x)).sum()
+            indices.iter().zip(x).map(|(&index, x)| w.get(index as usize).map_or(0.0, |w| w * x)).sum()
         }
     }
 }
@@ -605,9 +609,9 @@ mod tests {
     #[test]
     fn pairs_are_as_vectors_apart() {
         let rules = [
-            Rule::AdaGrad { epsilon: 1e-8 },
-            Rule::Nesterov { rho: 0.9 },
-            Rule::RmsProp { rho: 0.9, epsilon: 1e-8 },
+            CoordinateRule::AdaGrad { epsilon: 1e-8 },
+            CoordinateRule::Nesterov { rho: 0.9 },
+            CoordinateRule::RmsProp { rho: 0.9, epsilon: 1e-8 },
         ];
         for rule in rules {
             let optimizer = Optimizer { rule, rate: Schedule::Constant(0.1) };

@@ -1,5 +1,5 @@
-//! Weights that lie beside their memory: cell by cell, the weight first, so that a sparse step of a wide model
-//! waits for one fetch a feature.
+//! Weights stored next to their memory: one cell per coordinate, the weight first, so that a sparse step of a wide model
+//! needs one fetch per feature.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,28 +9,28 @@ use crate::optim::Features;
 use crate::row::all_finite;
 
 #[derive(Clone, Debug)]
-pub struct Cells<const N: usize> {
+pub struct CoordinateCells<const N: usize> {
     cells: Vec<[f64; N]>,
-    /// Of the constant term.
+    /// Of the intercept.
     pub constant: [f64; N],
     undo: Undo<N>,
 }
 
-/// The way back to the state at `savepoint`.
+/// Undo information: restores the state at `savepoint`.
 #[derive(Clone, Debug, Default)]
 enum Undo<const N: usize> {
     #[default]
     None,
-    /// What sparse steps have overwritten, oldest first, how many there were, and the constant.
+    /// The values that sparse steps have overwritten, oldest first, how many there were, and the constant.
     Listed { width: usize, constant: [f64; N], cells: Vec<(u32, [f64; N])> },
-    /// Everything as it was.
+    /// A copy of everything.
     Copy { cells: Vec<[f64; N]>, constant: [f64; N] },
 }
 
-/// One in so many cells may be listed as overwritten; from there on a copy of all is quicker.
+/// One in this many cells may be listed as overwritten; beyond that a copy of all is faster.
 const LISTED: usize = 16;
 
-/// What is saved: the numbers of the cells one after the other.
+/// The saved form: the numbers of the cells in order.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Cells")]
 struct Saved {
@@ -38,14 +38,14 @@ struct Saved {
     constant: Vec<f64>,
 }
 
-impl<const N: usize> Serialize for Cells<N> {
+impl<const N: usize> Serialize for CoordinateCells<N> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let saved = Saved { cells: self.cells.as_flattened().to_vec(), constant: self.constant.to_vec() };
         saved.serialize(serializer)
     }
 }
 
-impl<'de, const N: usize> Deserialize<'de> for Cells<N> {
+impl<'de, const N: usize> Deserialize<'de> for CoordinateCells<N> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let saved = Saved::deserialize(deserializer)?;
         let odd = || serde::de::Error::custom("weights and their memory differ in number");
@@ -53,7 +53,7 @@ impl<'de, const N: usize> Deserialize<'de> for Cells<N> {
         if !rest.is_empty() {
             return Err(odd());
         }
-        Ok(Cells {
+        Ok(CoordinateCells {
             cells: cells.to_vec(),
             constant: saved.constant.try_into().map_err(|_| odd())?,
             undo: Undo::None,
@@ -61,9 +61,9 @@ impl<'de, const N: usize> Deserialize<'de> for Cells<N> {
     }
 }
 
-impl<const N: usize> Cells<N> {
+impl<const N: usize> CoordinateCells<N> {
     pub fn new(constant: [f64; N]) -> Self {
-        Cells { cells: Vec::new(), constant, undo: Undo::None }
+        CoordinateCells { cells: Vec::new(), constant, undo: Undo::None }
     }
 
     pub fn grow(&mut self, width: usize, fresh: [f64; N]) {
@@ -74,23 +74,23 @@ impl<const N: usize> Cells<N> {
         self.cells.truncate(width);
     }
 
-    pub fn weight(&self, place: usize) -> f64 {
-        self.cells.get(place).map_or(0.0, |cell| cell[0])
+    pub fn weight(&self, index: usize) -> f64 {
+        self.cells.get(index).map_or(0.0, |cell| cell[0])
     }
 
-    /// Σ wᵢ xᵢ and the constant; coordinates beyond the end weigh nothing.
+    /// Σ wᵢ xᵢ and the constant; coordinates beyond the end count as 0.
     #[inline]
     pub fn score(&self, features: Features<'_>) -> f64 {
         let sum: f64 = match features {
             Features::Dense(x) => self.cells.iter().zip(x).map(|(cell, x)| cell[0] * x).sum(),
             Features::Sparse(indices, x) => {
-                indices.iter().zip(x).map(|(&place, x)| self.weight(place as usize) * x).sum()
+                indices.iter().zip(x).map(|(&index, x)| self.weight(index as usize) * x).sum()
             }
         };
         sum + self.constant[0]
     }
 
-    /// Write what `step` makes of each cell whose feature is not 0 to `next`, beside those that stay.
+    /// Write the cells to `next`, with `step` applied to those whose feature is not 0.
     #[inline]
     pub fn propose(
         &self,
@@ -101,7 +101,7 @@ impl<const N: usize> Cells<N> {
         next.clear();
         match features {
             Features::Dense(_) => next.extend_from_slice(&self.cells),
-            Features::Sparse(indices, _) => next.extend(indices.iter().map(|&place| self.cells[place as usize])),
+            Features::Sparse(indices, _) => next.extend(indices.iter().map(|&index| self.cells[index as usize])),
         }
         let (Features::Dense(x) | Features::Sparse(_, x)) = features;
         for (cell, &x) in next.iter_mut().zip(x) {
@@ -111,7 +111,7 @@ impl<const N: usize> Cells<N> {
         }
     }
 
-    /// Make a proposal the state. `features` are those that it was made for.
+    /// Commit a proposal. `features` are those it was made for.
     #[inline]
     pub fn commit(&mut self, features: Features<'_>, next: &mut Vec<[f64; N]>, constant: [f64; N]) {
         if !matches!(self.undo, Undo::None) {
@@ -120,25 +120,25 @@ impl<const N: usize> Cells<N> {
         match features {
             Features::Dense(_) => std::mem::swap(&mut self.cells, next),
             Features::Sparse(indices, _) => {
-                for (&place, cell) in indices.iter().zip(next.iter()) {
-                    self.cells[place as usize] = *cell;
+                for (&index, cell) in indices.iter().zip(next.iter()) {
+                    self.cells[index as usize] = *cell;
                 }
             }
         }
         self.constant = constant;
     }
 
-    /// Note what a step of these features is about to overwrite.
+    /// Record what a step of these features is about to overwrite.
     fn note(&mut self, features: Features<'_>) {
         let Undo::Listed { cells: listed, .. } = &mut self.undo else { return };
         if let Features::Sparse(indices, _) = features {
             if listed.len() + indices.len() <= self.cells.len() / LISTED {
-                listed.extend(indices.iter().map(|&place| (place, self.cells[place as usize])));
+                listed.extend(indices.iter().map(|&index| (index, self.cells[index as usize])));
                 return;
             }
         }
         let undo = std::mem::take(&mut self.undo);
-        let mut before = Cells { cells: self.cells.clone(), constant: self.constant, undo };
+        let mut before = CoordinateCells { cells: self.cells.clone(), constant: self.constant, undo };
         before.rollback();
         self.undo = Undo::Copy { cells: before.cells, constant: before.constant };
     }
@@ -155,8 +155,8 @@ impl<const N: usize> Cells<N> {
             Undo::Listed { width, constant, cells } => {
                 self.cells.truncate(width);
                 self.constant = constant;
-                for (place, before) in cells.into_iter().rev() {
-                    if let Some(cell) = self.cells.get_mut(place as usize) {
+                for (index, before) in cells.into_iter().rev() {
+                    if let Some(cell) = self.cells.get_mut(index as usize) {
                         *cell = before;
                     }
                 }
@@ -168,7 +168,7 @@ impl<const N: usize> Cells<N> {
         self.undo = Undo::None;
     }
 
-    /// Refuse, after loading, what could not have been learned; `sound` says what a cell must be.
+    /// Reject, after loading, a state that could not have been learned; `sound` says what a cell must be.
     pub fn validate(&self, who: &str, width: usize, sound: impl Fn(&[f64; N]) -> bool) -> Result<()> {
         require(who, self.cells.len() == width, "weights and coordinates differ in number")?;
         let finite = all_finite(self.cells.as_flattened()) && all_finite(&self.constant);

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Result;
 use crate::held::state::require;
 use crate::linear_model::covariance::{Covariance, Work};
-use crate::linear_model::plane::MOST_COORDINATES;
+use crate::linear_model::weight_vector::MOST_COORDINATES;
 use crate::optim::{dot, Features, Schedule};
 use crate::row::all_finite;
 
-use super::{write_out, Example, Memory, Rule};
+use super::{write_out, Example, Memory, VectorUpdate};
 
 #[derive(Clone, Debug)]
 pub struct NewtonStep {
@@ -35,12 +35,12 @@ impl NewtonStep {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
-    /// The constant term first.
+    /// The intercept first.
     weights: Vec<f64>,
     covariance: Covariance,
 }
 
-impl Rule for NewtonStep {
+impl VectorUpdate for NewtonStep {
     type Memory = State;
     const MOST: usize = MOST_COORDINATES;
 
@@ -89,8 +89,8 @@ impl Memory for State {
         self.covariance.shrink(width + 1);
     }
 
-    fn weight(&self, place: usize) -> f64 {
-        self.weights.get(place + 1).copied().unwrap_or(0.0)
+    fn weight(&self, index: usize) -> f64 {
+        self.weights.get(index + 1).copied().unwrap_or(0.0)
     }
 
     fn constant(&self) -> f64 {

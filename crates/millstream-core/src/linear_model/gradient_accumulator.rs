@@ -1,10 +1,10 @@
-//! The gradients of a mini-batch, summed over its examples at weights that stand still.
+//! The gradients of a mini-batch, summed over its examples at fixed weights.
 
 use crate::optim::Features;
 
-/// Σ slope · x by coordinate, and Σ slope for the constant term.
+/// Σ slope · x by coordinate, and Σ slope for the intercept.
 #[derive(Clone, Debug, Default)]
-pub struct Gathered {
+pub struct GradientAccumulator {
     pub examples: f64,
     slope: f64,
     sums: Vec<f64>,
@@ -16,7 +16,7 @@ pub struct Gathered {
     means: Vec<f64>,
 }
 
-impl Gathered {
+impl GradientAccumulator {
     /// Add the gradient `slope` · x; false, and nothing is added, if it overflows.
     pub fn add(&mut self, features: Features<'_>, slope: f64, width: usize) -> bool {
         let (Features::Dense(x) | Features::Sparse(_, x)) = features;
@@ -31,10 +31,10 @@ impl Gathered {
             }
             Features::Sparse(indices, x) => {
                 self.is_touched.resize(self.sums.len(), false);
-                for (&place, x) in indices.iter().zip(x) {
-                    self.sums[place as usize] += slope * x;
-                    if !std::mem::replace(&mut self.is_touched[place as usize], true) {
-                        self.touched.push(place);
+                for (&index, x) in indices.iter().zip(x) {
+                    self.sums[index as usize] += slope * x;
+                    if !std::mem::replace(&mut self.is_touched[index as usize], true) {
+                        self.touched.push(index);
                     }
                 }
             }
@@ -44,7 +44,7 @@ impl Gathered {
         true
     }
 
-    /// The mean gradient as features, to be stepped down with slope 1, and the mean slope.
+    /// The mean gradient as features of a step with slope 1, and the mean slope.
     pub fn mean(&mut self) -> (Features<'_>, f64) {
         let count = self.examples;
         self.means.clear();
@@ -54,27 +54,27 @@ impl Gathered {
             return (Features::Dense(&self.means), slope);
         }
         self.touched.sort_unstable();
-        self.means.extend(self.touched.iter().map(|&place| self.sums[place as usize] / count));
+        self.means.extend(self.touched.iter().map(|&index| self.sums[index as usize] / count));
         (Features::Sparse(&self.touched, &self.means), slope)
     }
 
-    /// Begin again, at the cost of what was gathered.
+    /// Clear, at a cost proportional to the touched coordinates.
     pub fn clear(&mut self) {
         if self.dense {
             self.sums.fill(0.0);
         }
-        for place in self.touched.drain(..) {
-            self.sums[place as usize] = 0.0;
-            self.is_touched[place as usize] = false;
+        for index in self.touched.drain(..) {
+            self.sums[index as usize] = 0.0;
+            self.is_touched[index as usize] = false;
         }
         (self.examples, self.slope, self.dense) = (0.0, 0.0, false);
     }
 
-    /// Take back the coordinates beyond `width`.
+    /// Remove the coordinates beyond `width`.
     pub fn shrink(&mut self, width: usize) {
         self.sums.truncate(width);
         self.is_touched.truncate(width);
-        self.touched.retain(|&place| (place as usize) < width);
+        self.touched.retain(|&index| (index as usize) < width);
     }
 
     pub fn memory(&self) -> usize {

@@ -1,14 +1,14 @@
-//! The recursion that all learners by gradient in the space of a kernel share.
+//! The kernel expansion and its gradient recursion, shared by all kernel learners by gradient.
 //!
 //! f(x) = Σᵢ cᵢ k(xᵢ, x) + b follows the gradient of a loss ℓ at one example after the other: with z = f(x), slope
 //! s = ∂ℓ/∂z and rate η,
 //! ```text
 //! cᵢ ← (1 − η λ) cᵢ,   c_new = −η s,   b ← b − η s
 //! ```
-//! which for the squared loss and λ = 0 is the recursion of the founding document, (cᵢ)ᵢ = γᵢ (yᵢ − Σⱼ (cᵢ₋₁)ⱼ K(xⱼ, xᵢ)),
-//! but for the 2 of its slope, and in general NORMA (Kivinen, Smola and Williamson, 2004, "Online learning with kernels",
+//! which for the squared loss and λ = 0 is the recursion (cᵢ)ᵢ = γᵢ (yᵢ − Σⱼ (cᵢ₋₁)ⱼ K(xⱼ, xᵢ)), up to the factor 2 of the
+//! slope, and in general NORMA (Kivinen, Smola and Williamson, 2004, "Online learning with kernels",
 //! IEEE Transactions on Signal Processing 52(8), eq. 11 and 12). An example without a slope is not kept: its
-//! coefficient would be 0. What happens when the budget of points is full is in `upkeep`.
+//! coefficient would be 0. What happens when the budget of points is full is in `budget`.
 //!
 //! There may be several outputs, each with coefficients of its own over the same points.
 
@@ -22,22 +22,22 @@ use crate::parameter::Arguments;
 use crate::row::{all_finite, finite, Row, Scratch};
 use crate::schema::Schema;
 
+use super::budget::{Maintenance, MaintenanceState};
 use super::dictionary::{Dictionary, Located};
 use super::kernels::Kernel;
 use super::points::Vector;
-use super::upkeep::{Upkeep, UpkeepState};
 use crate::linear_algebra::GrowingCholesky;
 
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct Expansion {
     pub who: &'static str,
     pub kernel: Kernel,
     rate: Schedule,
     l2: f64,
     intercept: bool,
-    /// The most points; none is no bound.
+    /// Maximum number of points; None for no limit.
     pub budget: Option<usize>,
-    pub upkeep: Upkeep,
+    pub maintenance: Maintenance,
     pub state: State,
     pub work: Work,
 }
@@ -49,14 +49,15 @@ pub struct State {
     pub coefficients: Vec<Vec<f64>>,
     /// By output.
     pub intercepts: Vec<f64>,
-    /// The example that each point came with.
+    /// The number of the example of each point.
     pub born: Vec<f64>,
-    /// Examples learned.
+    /// Number of learned examples.
     pub t: f64,
-    pub upkeep: UpkeepState,
+    #[serde(rename = "upkeep")]
+    pub maintenance: MaintenanceState,
 }
 
-/// What one example needs; kept so that nothing is allocated for it.
+/// Buffers for one example, kept so that nothing is allocated per example.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     pub x: Vector,
@@ -66,7 +67,7 @@ pub struct Work {
     pub scores: Vec<f64>,
     /// By output: the slopes of the loss, then the coefficients of the new point.
     pub step: Vec<f64>,
-    /// This step's rate, and what is left of the old coefficients.
+    /// The learning rate of this step, and the decay of the old coefficients.
     pub rate: f64,
     pub decay: f64,
     /// The loss of this example, and its margin where it has one.
@@ -79,27 +80,27 @@ pub struct Work {
     pub turns: Vec<(f64, f64)>,
 }
 
-impl Machine {
+impl Expansion {
     pub fn new(who: &'static str, arguments: &Arguments<'_>, for_classes: bool) -> Result<Self> {
         let kernel = Kernel::of(arguments)?;
         let budget = match arguments.value("budget")? {
             Json::Null => None,
             _ => Some(arguments.size("budget")?),
         };
-        Ok(Machine {
+        Ok(Expansion {
             who,
             kernel,
             rate: arguments.rate("learning_rate")?,
             l2: arguments.float("l2")?,
             intercept: arguments.boolean("intercept")?,
             budget,
-            upkeep: Upkeep::new(arguments, &kernel, for_classes)?,
+            maintenance: Maintenance::new(arguments, &kernel, for_classes)?,
             state: State::default(),
             work: Work::default(),
         })
     }
 
-    /// The outputs for `x`, into `scores`, as near as numbers can hold.
+    /// The outputs for `x`, into `scores`, limited to finite numbers.
     pub fn predict(&self, x: Row<'_>, scores: &mut Vec<f64>, scratch: &mut Scratch) {
         let located = Located::new(&self.state.dictionary, &self.kernel, x, scratch);
         self.state.scores(&located.row, scores);
@@ -107,8 +108,7 @@ impl Machine {
         located.release(scratch);
     }
 
-    /// Compute the kernel values and the scores of an example that is to be learned. Returns how wide it was before,
-    /// for `part`.
+    /// Compute the kernel values and the scores of an example to learn. Returns the width before, for `part`.
     pub fn meet(&mut self, x: Row<'_>) -> Result<usize> {
         let before = match self.state.dictionary.knows(x) {
             true => self.state.dictionary.points.width(),
@@ -126,14 +126,14 @@ impl Machine {
         Err(Fault::overflow(self.who))
     }
 
-    /// Forget the features of an example that was met and is not learned.
+    /// Remove the features of an example that is not learned after all.
     pub fn part(&mut self, before: usize) {
         if self.state.dictionary.points.width() > before {
             self.state.dictionary.shrink(before);
         }
     }
 
-    /// Take the step down the slopes in `work.step`, or leave everything as it was.
+    /// Take the step along the slopes in `work.step`, or change nothing.
     pub fn follow(&mut self) -> Result<()> {
         let (state, work) = (&mut self.state, &mut self.work);
         let t = state.t + 1.0;
@@ -179,18 +179,18 @@ impl Machine {
         require(self.who, intercepts.len() == state.coefficients.len(), "intercepts of the wrong number")?;
         let none = !self.intercept && intercepts.iter().any(|&intercept| intercept != 0.0);
         require(self.who, all_finite(intercepts) && !none, "an intercept does not fit")?;
-        state.upkeep.validate(self.who, &self.upkeep, self.budget.is_some(), n)?;
+        state.maintenance.validate(self.who, &self.maintenance, self.budget.is_some(), n)?;
         self.state = state;
         Ok(())
     }
 
     pub fn memory(&self) -> usize {
-        let State { dictionary, coefficients, intercepts, born, upkeep, .. } = &self.state;
+        let State { dictionary, coefficients, intercepts, born, maintenance, .. } = &self.state;
         let numbers = |numbers: &Vec<f64>| 24 + 8 * numbers.capacity();
         let Work { x, row, scores, step, point, other_row, numbers: more, factor, turns, .. } = &self.work;
         std::mem::size_of::<Self>()
             + dictionary.memory()
-            + upkeep.factor.memory()
+            + maintenance.factor.memory()
             + factor.memory()
             + 16 * turns.capacity()
             + x.memory()
@@ -205,9 +205,9 @@ impl Machine {
     /// `{"examples": …, "intercepts": […], "points": [{"coefficients": […], "features": {…}}, …]}`
     pub fn inspect(&self, schema: &Schema) -> Json {
         let State { dictionary, coefficients, intercepts, t, .. } = &self.state;
-        let point = |place: usize| {
-            let own: Vec<f64> = coefficients.iter().map(|of| of[place]).collect();
-            json!({ "coefficients": own, "features": dictionary.named(place, schema) })
+        let point = |index: usize| {
+            let own: Vec<f64> = coefficients.iter().map(|of| of[index]).collect();
+            json!({ "coefficients": own, "features": dictionary.named(index, schema) })
         };
         let points: Vec<Json> = (0..dictionary.len()).map(point).collect();
         json!({ "examples": t, "intercepts": intercepts, "points": points })
@@ -223,7 +223,7 @@ impl State {
         out.extend(self.coefficients.iter().zip(&self.intercepts).map(of));
     }
 
-    /// Make all coefficients smaller.
+    /// Multiply all coefficients.
     pub fn fade(&mut self, factor: f64) {
         if factor != 1.0 {
             self.coefficients.iter_mut().flatten().for_each(|coefficient| *coefficient *= factor);
@@ -231,11 +231,11 @@ impl State {
     }
 
     /// Σ c² over outputs.
-    pub fn square(&self, place: usize) -> f64 {
-        self.coefficients.iter().map(|of| of[place] * of[place]).sum()
+    pub fn square(&self, index: usize) -> f64 {
+        self.coefficients.iter().map(|of| of[index] * of[index]).sum()
     }
 
-    /// Begin with so many outputs.
+    /// Start with this many outputs.
     pub fn outputs(&mut self, count: usize) {
         let n = self.dictionary.len();
         self.coefficients.resize_with(count, || vec![0.0; n]);

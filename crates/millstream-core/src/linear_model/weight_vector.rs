@@ -1,11 +1,11 @@
-//! A weight vector that learns by steps along an example: what perceptrons, passive-aggressive learners and learners
-//! with a covariance are made of.
+//! A weight vector that is updated along an example: the state of perceptrons, passive-aggressive learners and
+//! learners with a covariance.
 //!
 //! ```text
 //! w ← scale · w + along · Σ x,   Σ⁻¹ ← (Σ⁻¹ + precision · x xᵀ) / inflation
 //! ```
-//! Σ is the identity (learners of the first order), a diagonal, or a full matrix in factors. A rule says how far to
-//! go; here it is done, whole or not at all. The constant term is the weight of a feature that is always 1.
+//! Σ is the identity (first-order learners), a diagonal, or a full matrix in factored form. An update rule returns the
+//! coefficients; the update here is atomic. The intercept is the weight of a feature that is always 1.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -16,11 +16,11 @@ use crate::optim::{dot, Features};
 use crate::row::{all_finite, Value};
 use crate::schema::Schema;
 
-use super::cells::{fit, Cells, Fetched};
 use super::covariance::{Covariance, Work, LEAST_VARIANCE};
+use super::weight_cells::{fit, Fetched, WeightCells};
 use super::{named, Coordinates};
 
-/// What is known of the spread of the weights: the form of Σ, and its diagonal before anything is learned.
+/// The form of Σ, the covariance of the weights, and its initial diagonal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     None,
@@ -28,13 +28,13 @@ pub enum Spread {
     Full(f64),
 }
 
-/// The covariance of so many coordinates takes 64 MB, twice.
+/// The covariance of this many coordinates takes 64 MB, twice.
 pub const MOST_COORDINATES: usize = 4096;
 
-/// How much Σ may be inflated, or its inverse.
+/// Maximum inflation of Σ or its inverse.
 const MOST_INFLATION: f64 = 1e100;
 
-/// One step, as a rule decides it.
+/// One step, as an update rule returns it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Move {
     pub scale: f64,
@@ -44,19 +44,19 @@ pub struct Move {
 }
 
 impl Move {
-    /// A step along the example that leaves all else as it is.
+    /// A step along the example that changes nothing else.
     #[inline]
     pub fn along(along: f64) -> Self {
         Move { scale: 1.0, along, precision: 0.0, inflation: 1.0 }
     }
 
-    /// A step after which the weights before count `scale` times.
+    /// A step that first multiplies the weights by `scale`.
     #[inline]
     pub fn scaled(scale: f64, along: f64) -> Self {
         Move { scale, ..Move::along(along) }
     }
 
-    /// A step after which the weights are surer in the direction of the example.
+    /// A step that also increases the precision in the direction of the example.
     #[inline]
     pub fn surer(along: f64, precision: f64) -> Self {
         Move { precision, ..Move::along(along) }
@@ -69,22 +69,22 @@ impl Move {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Saved", into = "Saved")]
-pub struct Plane {
-    /// The weights are `scale` times these: to shrink them all is one multiplication.
+pub struct WeightVector {
+    /// The weights are `scale` times these, so that shrinking all of them is one multiplication.
     scale: f64,
     /// Weights, and the diagonal of Σ where that is its form.
-    cells: Cells,
+    cells: WeightCells,
     constant: f64,
     constant_spread: f64,
-    /// The whole of Σ, the constant term first; empty for other forms.
+    /// All of Σ, the intercept first; empty for other forms.
     covariance: Covariance,
-    /// Σ is so many times what is kept of it.
+    /// Σ is this many times the stored covariance.
     inflation: f64,
-    /// The numbers above as they were at `savepoint`.
+    /// The numbers above at `savepoint`.
     held: [f64; 4],
 }
 
-/// What is saved of it, however it lies.
+/// Its saved form, independent of the layout.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Plane")]
 struct Saved {
@@ -106,32 +106,32 @@ fn is_one(number: &f64) -> bool {
     *number == 1.0
 }
 
-impl From<Plane> for Saved {
-    fn from(plane: Plane) -> Self {
-        let Plane { scale, constant, constant_spread, covariance, inflation, .. } = plane;
-        let (weights, spread) = plane.cells.into_parts();
+impl From<WeightVector> for Saved {
+    fn from(vector: WeightVector) -> Self {
+        let WeightVector { scale, constant, constant_spread, covariance, inflation, .. } = vector;
+        let (weights, spread) = vector.cells.into_parts();
         Saved { scale, weights, constant, spread, constant_spread, covariance, inflation }
     }
 }
 
-impl From<Saved> for Plane {
+impl From<Saved> for WeightVector {
     fn from(saved: Saved) -> Self {
         let Saved { scale, weights, constant, spread, constant_spread, covariance, inflation } = saved;
-        let cells = Cells::new(weights, spread);
-        Plane { scale, cells, constant, constant_spread, covariance, inflation, held: [0.0; 4] }
+        let cells = WeightCells::new(weights, spread);
+        WeightVector { scale, cells, constant, constant_spread, covariance, inflation, held: [0.0; 4] }
     }
 }
 
-/// Where a step is worked out before it is made.
+/// Buffers in which a step is computed before it is committed.
 #[derive(Clone, Debug, Default)]
 pub struct Proposal {
     scale: f64,
-    /// Whether the weights before are all forgotten.
+    /// Whether the previous weights are discarded.
     fresh: bool,
     constant: f64,
     constant_spread: f64,
     inflation: f64,
-    /// What sparse features have now, and what they are to have; of dense ones the latter alone.
+    /// Current and new values of sparse features; of dense features only the new ones.
     now: Fetched,
     next: Fetched,
     work: Work,
@@ -145,12 +145,12 @@ impl Proposal {
     }
 }
 
-impl Plane {
+impl WeightVector {
     pub fn new() -> Self {
-        Plane { scale: 1.0, inflation: 1.0, ..Plane::default() }
+        WeightVector { scale: 1.0, inflation: 1.0, ..WeightVector::default() }
     }
 
-    /// Half of this plane, or its negative: two such planes have its score as the difference of theirs.
+    /// Half of this vector, or its negative: the difference of the two scores is the score of this vector.
     pub fn half(&self, sign: f64) -> Self {
         let mut half = self.clone();
         half.cells.discard_savepoint();
@@ -161,24 +161,24 @@ impl Plane {
         half
     }
 
-    /// Room for `width` coordinates; `share` is the part of the initial variance that a plane gets.
-    pub fn grow(&mut self, width: usize, spread: Spread, intercept: bool, share: f64) {
+    /// Room for `width` coordinates; `fraction` is the part of the initial variance that a vector receives.
+    pub fn grow(&mut self, width: usize, spread: Spread, intercept: bool, fraction: f64) {
         match spread {
             Spread::None => self.cells.grow(width, None),
             Spread::Diagonal(variance) => {
-                self.cells.grow(width, Some(variance * share));
+                self.cells.grow(width, Some(variance * fraction));
                 if self.constant_spread == 0.0 && intercept {
-                    self.constant_spread = variance * share;
+                    self.constant_spread = variance * fraction;
                 }
             }
             Spread::Full(variance) => {
                 self.cells.grow(width, None);
-                self.covariance.grow(width + usize::from(intercept), variance * share);
+                self.covariance.grow(width + usize::from(intercept), variance * fraction);
             }
         }
     }
 
-    /// Take back the coordinates beyond `width`.
+    /// Remove the coordinates beyond `width`.
     pub fn shrink(&mut self, width: usize, intercept: bool) {
         self.cells.shrink(width);
         self.covariance.shrink(width + usize::from(intercept));
@@ -199,7 +199,7 @@ impl Plane {
         self.cells.discard_savepoint();
     }
 
-    /// What a step does to a plane that the example does not concern.
+    /// What a step does to a vector that the example does not concern.
     pub fn rescale(&mut self, step: Move) {
         self.scale *= step.scale;
         self.inflation = inflated(self.inflation, step);
@@ -399,8 +399,8 @@ impl Plane {
 pub fn check_width(who: &str, width: usize, spread: Spread) -> Result<()> {
     if matches!(spread, Spread::Full(_)) && width > MOST_COORDINATES {
         return Err(Fault::value(format!(
-            "{who}: a full covariance is for up to {MOST_COORDINATES} features and nominal values, got {width}: \
-             it grows with their square; take a diagonal one"
+            "{who}: a full covariance supports up to {MOST_COORDINATES} features and nominal values, got {width}: \
+             it grows with their square; use a diagonal one"
         )));
     }
     Ok(())
@@ -412,7 +412,7 @@ fn inflated(inflation: f64, step: Move) -> f64 {
     (inflation * step.inflation).clamp(1.0 / MOST_INFLATION, MOST_INFLATION)
 }
 
-/// Σ sᵢ xᵢ², in four strands.
+/// Σ sᵢ xᵢ², in four partial sums.
 #[inline]
 fn quadratic(variances: &[f64], x: &[f64]) -> f64 {
     let n = variances.len().min(x.len());

@@ -1,7 +1,7 @@
-"""`KernelRLS` and `Nystroem` with a kernel that is a Python function, or one on texts, in NumPy.
+"""`KernelRLS` and `Nystroem` with a Python function or a string kernel, in NumPy.
 
-Both write an example in the orthonormal basis that the points span. L⁻¹ of the Gram matrix K = L Lᵀ is kept: it
-grows by a row when a point joins, and no row ever changes.
+Both express an example in an orthonormal basis of the span of the points. L⁻¹ of the Gram matrix K = L Lᵀ is
+stored: it gains a row when a point joins, and no row ever changes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from millstream._echo import quoted
 from millstream.base import Features, Regressor, Transformer
 from millstream.errors import InvalidValue
-from millstream.kernel.own import LEAST_SHARE, Machine
+from millstream.kernel.python_kernels import LEAST_FRACTION, PythonKernelModel
 
 __all__ = ["PythonKernelRLS", "PythonNystroem"]
 
 
-class _Span(Machine):
-    """Points, none of which is nearly a combination of those before it."""
+class _Span(PythonKernelModel):
+    """Points of which none is nearly a linear combination of the earlier ones."""
 
     def _begin(self) -> None:
         #: L⁻¹
@@ -31,12 +31,12 @@ class _Span(Machine):
         return self._inverse @ self._row(self._read(x, False)[0], self._points)
 
     def _place(self, row: Any, itself: float, room: bool) -> tuple[Any, Any]:
-        """The coordinates of an example, and L⁻¹ with it, if it joins the points."""
+        """The coordinates of an example, and L⁻¹ including it if it joins the points."""
         u = self._inverse @ row
         distance = itself - float(u @ u)
         if not (np.isfinite(u).all() and math.isfinite(distance)):
             raise self._overflow()
-        if not room or distance <= max(self.tolerance, LEAST_SHARE) * abs(itself):
+        if not room or distance <= max(self.tolerance, LEAST_FRACTION) * abs(itself):
             return u, None
         height = math.sqrt(distance)
         n = len(u)
@@ -47,7 +47,7 @@ class _Span(Machine):
 
 
 class PythonKernelRLS(_Span, Regressor):
-    """What `KernelRLS` gives for a kernel that is a function or on texts."""
+    """`KernelRLS` for a Python function or a string kernel."""
 
     name = "kernel.KernelRLS"
     l2: float
@@ -103,7 +103,7 @@ class PythonKernelRLS(_Span, Regressor):
 
 
 def _rotated(squares: Any, row: Any) -> tuple[Any, Any]:
-    """R and z with one more row turned into them, and θ."""
+    """R and z after rotating one more row into them, and θ."""
     squares = squares.copy()
     n = len(squares)
     for j in range(n):
@@ -121,7 +121,7 @@ def _rotated(squares: Any, row: Any) -> tuple[Any, Any]:
 
 
 class PythonNystroem(_Span, Transformer):
-    """What `Nystroem` gives for a kernel that is a function or on texts."""
+    """`Nystroem` for a Python function or a string kernel."""
 
     name = "kernel.Nystroem"
     n_components: int
@@ -132,7 +132,7 @@ class PythonNystroem(_Span, Transformer):
 
     @property
     def landmarks(self) -> list[Any]:
-        """Each landmark, as the kernel takes it."""
+        """The landmarks, as the kernel receives them."""
         return list(self._points)
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
@@ -152,4 +152,4 @@ class PythonNystroem(_Span, Transformer):
         u = np.zeros(self.n_components)
         if self._points:
             u[: len(self._points)] = self._coordinates(x)
-        return {f"nystroem_{place}": value for place, value in enumerate(u.tolist())}
+        return {f"nystroem_{index}": value for index, value in enumerate(u.tolist())}

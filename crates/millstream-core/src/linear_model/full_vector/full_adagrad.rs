@@ -1,4 +1,4 @@
-//! AdaGrad with the whole matrix (Duchi, Hazan and Singer, 2011, "Adaptive subgradient methods for online learning
+//! AdaGrad with the full matrix (Duchi, Hazan and Singer, 2011, "Adaptive subgradient methods for online learning
 //! and stochastic optimization", figure 1, full):
 //! ```text
 //! A ← A + g gᵀ,   w ← w − η (ε I + A)^(−1/2) g
@@ -15,10 +15,10 @@ use crate::held::state::require;
 use crate::optim::{dot, Features, Schedule};
 use crate::row::all_finite;
 
-use super::{write_out, Example, Memory, Rule};
+use super::{write_out, Example, Memory, VectorUpdate};
 use crate::linear_algebra::eigendecomposition::{Eigendecomposition, Work};
 
-/// 0.27 thousand million operations a step, and 2 MB for the eigenvectors, twice.
+/// 0.27 billion operations per step, and 2 MB for the eigenvectors, twice.
 const MOST_COORDINATES: usize = 512;
 
 #[derive(Clone, Debug)]
@@ -38,12 +38,12 @@ impl FullAdaGrad {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
-    /// The constant term first.
+    /// The intercept first.
     weights: Vec<f64>,
     spectrum: Eigendecomposition,
 }
 
-impl Rule for FullAdaGrad {
+impl VectorUpdate for FullAdaGrad {
     type Memory = State;
     const MOST: usize = MOST_COORDINATES;
 
@@ -100,8 +100,8 @@ impl Memory for State {
         self.spectrum.shrink(width + 1);
     }
 
-    fn weight(&self, place: usize) -> f64 {
-        self.weights.get(place + 1).copied().unwrap_or(0.0)
+    fn weight(&self, index: usize) -> f64 {
+        self.weights.get(index + 1).copied().unwrap_or(0.0)
     }
 
     fn constant(&self) -> f64 {

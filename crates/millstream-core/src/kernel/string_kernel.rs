@@ -1,4 +1,4 @@
-//! Kernels on texts: how many pieces two texts share.
+//! String kernels: the number of pieces that two strings have in common.
 //!
 //! * spectrum (Leslie, Eskin and Noble, 2002, "The spectrum kernel"): pieces are runs of `length` characters, and the
 //!   kernel is the sum of products of their counts.
@@ -6,12 +6,11 @@
 //!   kernels", JMLR 2): pieces are any `length` characters in order, and each occurrence weighs decay^(the length of text
 //!   that it stretches over), so that gaps count but cost. By the recursion of section 3, in |s| · |t| · length steps.
 //!
-//! Normalised, k(s, t) / √(k(s, s) k(t, t)), so that long texts are not alike for their length; a text that is too
-//! short to have a piece is like nothing.
+//! Normalised, k(s, t) / √(k(s, s) k(t, t)), so that the values do not grow with the length of the strings; a string
+//! that is too short to have a piece has the value 0.
 //!
-//! Texts do not reach a native learner: in a row there is the code of a nominal value, and a text that was never learned,
-//! as nearly every new one is, has none. So learners with this kernel are in Python and keep the texts of their
-//! points themselves; what takes time, the kernel, is here.
+//! Strings do not reach a native learner: a row has the code of a nominal value, and a new string has none. Learners
+//! with this kernel are therefore in Python and store the strings of their points; the kernel itself is here.
 
 use crate::declaration::{Built, Declaration, Role};
 use crate::parameter::{Bounds, Default, Kind, Parameter};
@@ -19,7 +18,7 @@ use crate::parameter::{Bounds, Default, Kind, Parameter};
 use super::kernels::Kernel;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TextKernel {
+pub struct StringKernel {
     length: usize,
     /// None for runs without gaps.
     decay: Option<f64>,
@@ -28,49 +27,49 @@ pub struct TextKernel {
 pub static STRING: Declaration = Declaration {
     name: "kernel.String",
     role: Role::Kernel,
-    words: "Pieces that two texts share, without gaps or with",
+    words: "String kernel: substrings or subsequences that two strings have in common",
     parameters: &[
         Parameter::new(
             "length",
             Kind::Integer { low: 1, high: 100 },
             Default::Integer(3),
-            "how many characters a piece has",
+            "length of a piece, in characters",
         ),
         Parameter::new(
             "pieces",
             Kind::Choice(&["spectrum", "subsequence"]),
             Default::Text("spectrum"),
-            "runs of characters, or any characters in order",
+            "pieces to count: substrings, or subsequences with gaps",
         ),
         Parameter::new(
             "decay",
-            Kind::Float(Bounds::SHARE),
+            Kind::Float(Bounds::FRACTION),
             Default::Float(0.5),
-            "for 'subsequence': the weight of each character that a piece stretches over",
+            "for 'subsequence': weight per character that a piece spans",
         ),
         Parameter::new(
             "normalized",
             Kind::Boolean,
             Default::Boolean(true),
-            "whether each text is as like itself as any other is",
+            "whether to normalise, so that k(s, s) = 1",
         ),
         Parameter::new(
             "feature",
             Kind::Optional(&Kind::Text),
             Default::Null,
-            "the feature that is the text; without one, the only one that is text",
+            "name of the string feature; None for the only string feature of a row",
         ),
     ],
     build: |arguments| {
         let decay = arguments.float("decay")?;
-        Ok(Built::Kernel(Kernel::Text(TextKernel {
+        Ok(Built::Kernel(Kernel::String(StringKernel {
             length: arguments.size("length")?,
             decay: (arguments.text("pieces")? == "subsequence").then_some(decay),
         })))
     },
 };
 
-impl TextKernel {
+impl StringKernel {
     /// k(s, t) before it is normalised.
     pub fn raw(&self, s: &str, t: &str) -> f64 {
         let (s, t): (Vec<char>, Vec<char>) = (s.chars().collect(), t.chars().collect());
@@ -146,7 +145,7 @@ mod tests {
     /// k = λ⁴, and k(cat, cat) = 2 λ⁴ + λ⁶ (ca, at without a gap, ct with one).
     #[test]
     fn cat_and_car_by_hand() {
-        let kernel = TextKernel { length: 2, decay: Some(0.5) };
+        let kernel = StringKernel { length: 2, decay: Some(0.5) };
         assert_eq!(kernel.raw("cat", "car"), 0.5f64.powi(4));
         assert_eq!(kernel.raw("cat", "cat"), 2.0 * 0.5f64.powi(4) + 0.5f64.powi(6));
         assert_eq!(kernel.raw("c", "c"), 0.0);
@@ -155,7 +154,7 @@ mod tests {
     /// "abab" has ab twice and ba once, "babab" each twice: 2 · 2 + 1 · 2.
     #[test]
     fn runs_by_hand() {
-        let kernel = TextKernel { length: 2, decay: None };
+        let kernel = StringKernel { length: 2, decay: None };
         assert_eq!(kernel.raw("abab", "babab"), 6.0);
         assert_eq!((kernel.raw("", "ab"), kernel.raw("a", "a"), kernel.raw("äöä", "äö")), (0.0, 0.0, 1.0));
     }
@@ -180,7 +179,7 @@ mod tests {
         for (x, a) in pieces(s) {
             wanted += pieces(t).iter().filter(|(y, _)| *y == x).map(|(_, b)| a * b).sum::<f64>();
         }
-        let kernel = TextKernel { length: 3, decay: Some(decay) };
+        let kernel = StringKernel { length: 3, decay: Some(decay) };
         assert!((kernel.raw(s, t) - wanted).abs() < 1e-12);
     }
 }

@@ -1,4 +1,4 @@
-//! Parameter-free learning by betting: no learning rate, and regret as if the best one had been known.
+//! Parameter-free learning by coin betting: no learning rate, and the regret of the best one in hindsight.
 //!
 //! Each weight is a bet on the sign of its next gradient. A gambler who begins with wealth R, has lost or won θ =
 //! −Σ g in all, and bets the fraction θ / (L (G + L)) of his wealth, where L ≥ |g| and G = Σ |g| (the bettor of
@@ -23,8 +23,8 @@ use crate::fault::Result;
 use crate::optim::Features;
 use crate::row::all_finite;
 
-use super::cells::Cells;
-use super::{Example, Memory, Rule};
+use super::coordinate_cells::CoordinateCells;
+use super::{Example, Memory, VectorUpdate};
 
 #[derive(Clone, Debug, Default)]
 pub struct CoinBetting {
@@ -48,17 +48,17 @@ impl CoinBetting {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
-    cells: Cells<5>,
+    cells: CoordinateCells<5>,
 }
 
 /// Written so that nothing leaves the range of numbers as long as R / L does not.
-fn step(cell: &mut Cell, g: f64, share: f64) {
+fn step(cell: &mut Cell, g: f64, fraction: f64) {
     if g.abs() < LEAST {
         return;
     }
     let [w, theta, sum, largest, wealth] = cell;
     if *largest == 0.0 {
-        *wealth = share;
+        *wealth = fraction;
     }
     *largest = largest.max(g.abs());
     *wealth -= *wealth * (g / *largest) * (*theta / (*sum + *largest));
@@ -67,11 +67,11 @@ fn step(cell: &mut Cell, g: f64, share: f64) {
     *w = *wealth / *largest * (*theta / (*sum + *largest));
 }
 
-impl Rule for CoinBetting {
+impl VectorUpdate for CoinBetting {
     type Memory = State;
 
     fn start(&self) -> State {
-        State { cells: Cells::new(FRESH) }
+        State { cells: CoordinateCells::new(FRESH) }
     }
 
     fn grow(&self, state: &mut State, width: usize) {
@@ -82,11 +82,11 @@ impl Rule for CoinBetting {
         let Example { features, gradient, .. } = *example;
         let (Features::Dense(x) | Features::Sparse(_, x)) = features;
         let present = x.iter().filter(|&&x| x != 0.0).count() + usize::from(example.intercept);
-        let share = self.wealth / present.max(1) as f64;
-        state.cells.propose(features, &mut self.next, |cell, x| step(cell, gradient * x, share));
+        let fraction = self.wealth / present.max(1) as f64;
+        state.cells.propose(features, &mut self.next, |cell, x| step(cell, gradient * x, fraction));
         let mut constant = state.cells.constant;
         if example.intercept {
-            step(&mut constant, gradient, share);
+            step(&mut constant, gradient, fraction);
         }
         let sound = all_finite(self.next.as_flattened()) && all_finite(&constant);
         if sound {
@@ -109,8 +109,8 @@ impl Memory for State {
         self.cells.shrink(width);
     }
 
-    fn weight(&self, place: usize) -> f64 {
-        self.cells.weight(place)
+    fn weight(&self, index: usize) -> f64 {
+        self.cells.weight(index)
     }
 
     fn constant(&self) -> f64 {

@@ -1,12 +1,12 @@
-//! One hyperplane whose optimiser sees the whole example before it steps: one engine, and a rule for each of
+//! One hyperplane whose optimiser uses all features of an example at once: one engine, with an update rule for each of
 //! `optim.Adaptive`, `CoinBetting`, `OnlineNewtonStep` and `AdaGrad(full=True)`.
 //!
-//! The constant term is a coordinate whose feature is always 1; it has no learning rate of its own. A rule steps
-//! whole or not at all.
+//! The intercept is a coordinate whose feature is always 1; it has no learning rate of its own. A step is
+//! atomic.
 
 mod adaptive;
-mod cells;
 mod coin_betting;
+mod coordinate_cells;
 mod full_adagrad;
 mod newton_step;
 
@@ -27,11 +27,11 @@ use crate::schema::Schema;
 
 use super::{engine, named, Coordinates, Engine};
 
-/// What a rule is told of an example.
+/// What an update rule receives of an example.
 #[derive(Clone, Copy, Debug)]
 pub struct Example<'a> {
     pub features: Features<'a>,
-    /// Whether there is a constant term.
+    /// Whether there is an intercept.
     pub intercept: bool,
     /// The sample weight.
     pub w: f64,
@@ -39,7 +39,7 @@ pub struct Example<'a> {
     pub slope: f64,
     /// Of the weighted loss.
     pub gradient: f64,
-    /// Which step this is.
+    /// Number of this step, from 1.
     pub t: f64,
     y: f64,
     score: f64,
@@ -48,7 +48,7 @@ pub struct Example<'a> {
 }
 
 impl Example<'_> {
-    /// How the score changes if it follows the loss for a time of `tau`; at a steady slope where that is clipped.
+    /// Change of the score if it follows the loss for a time `tau`; at constant slope where the slope is clipped.
     fn flow(&self, tau: f64) -> f64 {
         if self.slope.abs() < self.clip {
             self.loss.flow(self.y, self.score, tau)
@@ -58,12 +58,12 @@ impl Example<'_> {
     }
 }
 
-/// What a rule keeps: weights, and what it remembers of gradients.
+/// The state of an update rule: weights and statistics of gradients.
 pub trait Memory: Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// With the constant term.
+    /// With the intercept.
     fn score(&self, features: Features<'_>) -> f64;
     fn shrink(&mut self, width: usize);
-    fn weight(&self, place: usize) -> f64;
+    fn weight(&self, index: usize) -> f64;
     fn constant(&self) -> f64;
     /// See `Part::savepoint`; likewise `rollback` and `commit`.
     fn savepoint(&mut self) -> bool {
@@ -75,58 +75,60 @@ pub trait Memory: Clone + Debug + Serialize + DeserializeOwned + Send + Sync + '
     fn memory(&self) -> usize;
 }
 
-/// An optimiser with the buffers that it works in.
-pub trait Rule: Clone + Debug + Send + Sync + 'static {
+/// An optimiser with its buffers.
+pub trait VectorUpdate: Clone + Debug + Send + Sync + 'static {
     type Memory: Memory;
-    /// How many coordinates there may be.
+    /// Maximum number of coordinates.
     const MOST: usize = usize::MAX;
     fn start(&self) -> Self::Memory;
     fn grow(&self, memory: &mut Self::Memory, width: usize);
-    /// False, and nothing changed, if the step would overflow.
+    /// Returns false, and changes nothing, if the step would overflow.
     fn learn(&mut self, memory: &mut Self::Memory, example: &Example<'_>) -> bool;
     /// Bytes of the buffers.
     fn memory(&self) -> usize;
 }
 
-/// What makes a learner of an engine.
+/// Builds a learner around an engine.
 pub trait Build {
     fn build<E: Engine>(self, engine: E) -> Built;
 }
 
-/// A learner around the engine that `optimizer` stands for.
+/// A learner around the engine of `optimizer`.
 pub fn with_engine(
     arguments: &Arguments<'_>,
-    optimizer: optim::Whole,
+    optimizer: optim::FullVectorOptimizer,
     for_classes: bool,
     build: impl Build,
 ) -> Result<Built> {
-    let settings = Settings::new(arguments, &optimizer, for_classes)?;
+    let settings = FullVectorSettings::new(arguments, &optimizer, for_classes)?;
     Ok(match optimizer {
-        optim::Whole::Adaptive { rate } => build.build(Whole::new(settings, adaptive::Adaptive::new(rate))),
-        optim::Whole::CoinBetting { wealth } => {
-            build.build(Whole::new(settings, coin_betting::CoinBetting::new(wealth)))
+        optim::FullVectorOptimizer::Adaptive { rate } => {
+            build.build(FullVector::new(settings, adaptive::Adaptive::new(rate)))
         }
-        optim::Whole::OnlineNewtonStep { rate, epsilon } => {
-            build.build(Whole::new(settings, newton_step::NewtonStep::new(rate, epsilon)))
+        optim::FullVectorOptimizer::CoinBetting { wealth } => {
+            build.build(FullVector::new(settings, coin_betting::CoinBetting::new(wealth)))
         }
-        optim::Whole::FullAdaGrad { rate, epsilon } => {
-            build.build(Whole::new(settings, full_adagrad::FullAdaGrad::new(rate, epsilon)))
+        optim::FullVectorOptimizer::OnlineNewtonStep { rate, epsilon } => {
+            build.build(FullVector::new(settings, newton_step::NewtonStep::new(rate, epsilon)))
+        }
+        optim::FullVectorOptimizer::FullAdaGrad { rate, epsilon } => {
+            build.build(FullVector::new(settings, full_adagrad::FullAdaGrad::new(rate, epsilon)))
         }
     })
 }
 
 #[derive(Clone, Debug)]
-struct Settings {
+struct FullVectorSettings {
     who: String,
     optimizer: &'static str,
     loss: Loss,
     clip: f64,
-    /// The constant term to begin with, if there is one.
+    /// The initial intercept, if there is one.
     intercept: Option<f64>,
 }
 
-impl Settings {
-    fn new(arguments: &Arguments<'_>, optimizer: &optim::Whole, for_classes: bool) -> Result<Self> {
+impl FullVectorSettings {
+    fn new(arguments: &Arguments<'_>, optimizer: &optim::FullVectorOptimizer, for_classes: bool) -> Result<Self> {
         let (who, name) = (arguments.who, optimizer.name());
         let refuse = |words: String| Err(Fault::value(format!("{who}: {words}")));
         let (l1, l2) = (arguments.float("l1")?, arguments.float("l2")?);
@@ -139,11 +141,11 @@ impl Settings {
         let rate = arguments.value("intercept_learning_rate")?;
         if *rate != super::hyperplane::INTERCEPT_LEARNING_RATE.default.value() {
             return refuse(format!(
-                "intercept_learning_rate must be left as it is with {name}, which steps the constant term as it \
-                 does the other weights"
+                "intercept_learning_rate must be left at its default with {name}, which updates the intercept \
+                 like the other weights"
             ));
         }
-        Ok(Settings {
+        Ok(FullVectorSettings {
             who: who.into(),
             optimizer: name,
             loss: engine::loss(arguments, for_classes)?,
@@ -157,26 +159,26 @@ impl Settings {
 }
 
 #[derive(Clone, Debug)]
-pub struct Whole<R: Rule> {
-    settings: Settings,
+pub struct FullVector<R: VectorUpdate> {
+    settings: FullVectorSettings,
     rule: R,
     state: State<R::Memory>,
-    /// The coordinates and the number of steps as they were at `savepoint`.
+    /// The coordinates and the number of steps at `savepoint`.
     held: Option<(Coordinates, f64)>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct State<M> {
     coordinates: Coordinates,
-    /// Steps taken.
+    /// Number of steps.
     t: f64,
     memory: M,
 }
 
-impl<R: Rule> Whole<R> {
-    fn new(settings: Settings, rule: R) -> Self {
+impl<R: VectorUpdate> FullVector<R> {
+    fn new(settings: FullVectorSettings, rule: R) -> Self {
         let state = State { coordinates: Coordinates::default(), t: 0.0, memory: rule.start() };
-        Whole { settings, rule, state, held: None }
+        FullVector { settings, rule, state, held: None }
     }
 
     #[inline]
@@ -192,10 +194,10 @@ impl<R: Rule> Whole<R> {
         }
     }
 
-    /// Take a row that has to be looked up, or that brings something new.
+    /// Learn a row that needs a lookup or adds coordinates.
     fn take_new(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         let width = self.state.coordinates.width();
-        // A dense sum over more coordinates is added up in another order: predict before there are more.
+        // A dense sum over more coordinates is added in another order: predict before they are added.
         let wider = matches!(x, Row::Plain(values) if values.len() > width);
         let before = wider.then(|| self.score(x, scratch));
         if self.state.coordinates.may_grow(x) {
@@ -215,8 +217,8 @@ impl<R: Rule> Whole<R> {
         if width > R::MOST {
             coordinates.shrink(before);
             return Err(Fault::value(format!(
-                "{}: {} is for up to {} features and nominal values, got {width}: its matrix grows with their \
-                 square; take optim.Adaptive",
+                "{}: {} supports up to {} features and nominal values, got {width}: its matrix grows with their \
+                 square; use optim.Adaptive",
                 self.settings.who,
                 self.settings.optimizer,
                 R::MOST
@@ -235,7 +237,7 @@ impl<R: Rule> Whole<R> {
 
     #[inline]
     fn descend(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
-        let Settings { loss, clip, intercept, .. } = self.settings;
+        let FullVectorSettings { loss, clip, intercept, .. } = self.settings;
         let score = self.score_features(features);
         let steep = loss.slope(y, score);
         let example = Example {
@@ -258,7 +260,7 @@ impl<R: Rule> Whole<R> {
     }
 }
 
-impl<R: Rule> Engine for Whole<R> {
+impl<R: VectorUpdate> Engine for FullVector<R> {
     fn loss(&self) -> Loss {
         self.settings.loss
     }
@@ -326,11 +328,11 @@ impl<R: Rule> Engine for Whole<R> {
         let state: State<R::Memory> = unpack(who, bytes)?;
         state.coordinates.validate(who)?;
         let width = state.coordinates.width();
-        require(who, width <= R::MOST, "there are more coordinates than the optimiser is for")?;
+        require(who, width <= R::MOST, "more coordinates than the optimiser supports")?;
         require(who, state.t.is_finite() && state.t >= 0.0, "a number is not finite")?;
         state.memory.validate(who, width)?;
         let constant = self.settings.intercept.is_some() || state.memory.constant() == 0.0;
-        require(who, constant, "a constant term that there is not")?;
+        require(who, constant, "an intercept where there is none")?;
         self.state = state;
         Ok(())
     }
@@ -345,13 +347,13 @@ impl<R: Rule> Engine for Whole<R> {
     fn inspect(&self, schema: &Schema) -> Json {
         let State { coordinates, memory, t } = &self.state;
         let weight =
-            |slot: usize, value: Value| coordinates.of(slot, value).map(|place| memory.weight(place as usize));
+            |slot: usize, value: Value| coordinates.of(slot, value).map(|index| memory.weight(index as usize));
         let intercept = memory.constant() + self.settings.intercept.unwrap_or(0.0);
         json!({ "steps": t, "intercept": intercept, "weights": named(schema, weight) })
     }
 }
 
-/// The gradient as a vector of so many numbers, that of the constant term first.
+/// The gradient as a vector of `width` numbers, the intercept first.
 fn write_out(example: &Example<'_>, width: usize, out: &mut Vec<f64>) {
     let slope = example.gradient;
     out.clear();
@@ -360,8 +362,8 @@ fn write_out(example: &Example<'_>, width: usize, out: &mut Vec<f64>) {
         Features::Dense(x) => out.extend(x.iter().map(|x| slope * x)),
         Features::Sparse(indices, x) => {
             out.resize(width, 0.0);
-            for (&place, &x) in indices.iter().zip(x) {
-                if let Some(out) = out.get_mut(place as usize + 1) {
+            for (&index, &x) in indices.iter().zip(x) {
+                if let Some(out) = out.get_mut(index as usize + 1) {
                     *out = slope * x;
                 }
             }
@@ -374,9 +376,12 @@ fn write_out(example: &Example<'_>, width: usize, out: &mut Vec<f64>) {
 mod tests {
     use super::*;
 
-    /// An engine without penalties, clipping or a start of the constant term.
-    pub fn engine<R: Rule>(rule: R, loss: Loss, intercept: bool) -> Whole<R> {
+    /// An engine without penalties, clipping or a start of the intercept.
+    pub fn engine<R: VectorUpdate>(rule: R, loss: Loss, intercept: bool) -> FullVector<R> {
         let intercept = intercept.then_some(0.0);
-        Whole::new(Settings { who: "test".into(), optimizer: "test", loss, clip: 1e12, intercept }, rule)
+        FullVector::new(
+            FullVectorSettings { who: "test".into(), optimizer: "test", loss, clip: 1e12, intercept },
+            rule,
+        )
     }
 }

@@ -1,7 +1,7 @@
-"""`KernelSGD` with a kernel that is a Python function, or one on texts: the native recursion, in NumPy.
+"""`KernelSGD` with a Python function or a string kernel: the native recursion, in NumPy.
 
-The core knows no Python, and no Python runs under a model's lock. So the kernel values come first, from outside,
-and what follows is arithmetic. On any failure the model is as it was.
+The core does not call Python, and no Python runs under a model's lock. Kernel values are therefore computed first;
+the rest is arithmetic. On any failure the model is unchanged.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from millstream._echo import quoted
 from millstream._part import Part, describe, from_description, to_json
 from millstream.base import Classifier, Features, Label, Regressor
 from millstream.errors import InvalidType, InvalidValue
-from millstream.kernel.texts import String
+from millstream.kernel.strings import String
 from millstream.verbs import Scores
 
-__all__ = ["Function", "Machine", "PythonKernelSGD", "PythonKernelSGDRegressor"]
+__all__ = ["Function", "PythonKernelModel", "PythonKernelSGD", "PythonKernelSGDRegressor"]
 
-#: Nearer to the span of the others than this share of its length, a point is in it for all that numbers can tell.
-LEAST_SHARE = 1e-10
+#: A point closer to the span of the others than this fraction of its length is in the span, up to rounding.
+LEAST_FRACTION = 1e-10
 
 
 class Function(Part):
-    """A Python function as a kernel: two examples in, how alike they are out.
+    """A Python function of two examples as a kernel.
 
-    `KernelSGD(kernel=f)`, `KernelRLS(kernel=f)` and `Nystroem(kernel=f)` make one of a plain function, which is
-    then given vectors, as in scikit-learn: the numbers of each example, in the order in which features have come,
-    with 0 for what is missing. The function should be symmetric and positive definite. A model with one can be
-    pickled if the function can.
+    `KernelSGD(kernel=f)`, `KernelRLS(kernel=f)` and `Nystroem(kernel=f)` wrap a plain function, which then
+    receives vectors, as in scikit-learn: the numbers of each example in the order in which the features appeared,
+    with 0 for missing values. The function should be symmetric and positive definite. The model can be pickled if
+    the function can.
 
     Parameters
     ----------
     function
-        Takes two examples and gives a finite number.
+        Function of two examples that returns a finite number.
     takes
-        "vectors" of numbers, or "dicts": the examples as they were learned, texts and all.
+        Arguments of the function: "vectors" of numbers, or "dicts", the examples as they were given.
 
     Examples
     --------
@@ -71,24 +71,24 @@ class Function(Part):
         """The kernel between an example and each point."""
         called = getattr(self.function, "__name__", type(self.function).__name__)
         values = np.zeros(len(points))
-        for place, point in enumerate(points):
+        for index, point in enumerate(points):
             try:
-                values[place] = self.function(point, x)
+                values[index] = self.function(point, x)
             except Exception as error:
                 raise InvalidValue(f"the kernel {called} raised {type(error).__name__}: {error}") from error
-            if not math.isfinite(values[place]):
-                raise InvalidValue(f"the kernel {called} must give a finite number, got {values[place]}")
+            if not math.isfinite(values[index]):
+                raise InvalidValue(f"the kernel {called} must return a finite number, got {values[index]}")
         return values
 
 
 #: From scores to the slopes of the loss by output, the loss and the margin.
 _Slopes: TypeAlias = Callable[[Any], tuple[Any, float, float]]
-#: A kernel of the user's own.
-Own: TypeAlias = Function | Callable[[Any, Any], Any]
+#: A kernel that is a Python function.
+KernelFunction: TypeAlias = Function | Callable[[Any, Any], Any]
 
 
-def is_own(kernel: Any) -> bool:
-    """Whether a kernel has to be computed from Python: a function, or one on texts."""
+def needs_python(kernel: Any) -> bool:
+    """Whether a kernel needs Python: a function, or the string kernel."""
     if isinstance(kernel, type):
         return False
     given = describe(kernel) if not isinstance(kernel, Function) else kernel
@@ -96,9 +96,8 @@ def is_own(kernel: Any) -> bool:
     return (isinstance(name, str) and name == String.name) or callable(given)
 
 
-class Machine(Part):
-    """What all that run in Python share: parameters that the native part has checked, and examples as the kernel
-    takes them."""
+class PythonKernelModel(Part):
+    """Base class of kernel learners in Python: validated parameters, and examples as the kernel receives them."""
 
     tolerance: float
 
@@ -125,11 +124,11 @@ class Machine(Part):
 
     def describe(self) -> dict[str, Any]:
         if not isinstance(self.kernel, String):
-            raise InvalidType(f"{self.name}: a kernel of your own has no description; pickle works for all")
+            raise InvalidType(f"{self.name}: a Python function as kernel has no description; use pickle")
         return {"name": self.name, "parameters": {"kernel": self.kernel.describe(), **self._described}}
 
     def _read(self, x: Features, learning: bool) -> tuple[Any, dict[Any, int]]:
-        """An example as the kernel takes it, and the features that are known with it."""
+        """An example as the kernel receives it, and the known features."""
         try:
             if isinstance(self.kernel, String):
                 return self.kernel.read(x), self._features
@@ -167,8 +166,8 @@ class Machine(Part):
             raise error.by(str(self.name)) from error.__cause__
 
     def _meet(self, x: Features) -> tuple[Any, dict[Any, int], list[Any], Any, float]:
-        """An example that is to be learned: as the kernel takes it, the features that are then known, the points
-        as wide as it is, and the kernel with each of them and with itself."""
+        """An example to learn, as the kernel receives it, the features then known, the points padded to its width,
+        and its kernel values with each of them and with itself."""
         point, features = self._read(x, True)
         missing = len(features) - len(self._features)
         points = [np.append(known, np.zeros(missing)) for known in self._points] if missing else self._points
@@ -182,8 +181,8 @@ class Machine(Part):
         return InvalidValue(f"{self.name}: this example would make the state overflow; it was not learned")
 
 
-class _Descent(Machine):
-    """What classifier and regressor share."""
+class _Descent(PythonKernelModel):
+    """Base class of the classifier and the regressor."""
 
     loss: losses.Loss
     l2: float
@@ -221,14 +220,14 @@ class _Descent(Machine):
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """The points that are kept, and their coefficient by output."""
+        """The stored points and their coefficients by output."""
         return [{"coefficients": self._c[:, i].tolist(), "example": x} for i, x in enumerate(self._points)]
 
     def _scores(self, x: Features) -> Any:
         return self._c @ self._row(self._read(x, False)[0], self._points) + self._b
 
     def _learn(self, x: Features, w: float, outputs: Any, slopes: _Slopes) -> None:
-        """One step: `outputs` are coefficients and intercepts, perhaps of more outputs than before."""
+        """One step: `outputs` are coefficients and intercepts, possibly of more outputs than before."""
         self._check_weight(w)
         if w == 0.0:
             return
@@ -238,24 +237,24 @@ class _Descent(Machine):
         rate = _core.rate(json.dumps(self._described["learning_rate"]), self._t + 1.0)
         step, decay = -rate * w * slope, max(0.0, 1.0 - rate * self.l2)
         with np.errstate(over="ignore", invalid="ignore"):
-            crowd = _Crowd(self, points, decay * c, row, itself, step, rate, (loss, margin))
+            kept = _Points(self, points, decay * c, row, itself, step, rate, (loss, margin))
             if step.any():
-                crowd.admit(point)
-        if not (np.isfinite(crowd.c).all() and np.isfinite(b + step).all()):
+                kept.admit(point)
+        if not (np.isfinite(kept.c).all() and np.isfinite(b + step).all()):
             raise self._overflow()
-        self._features, self._c = features, crowd.c
+        self._features, self._c = features, kept.c
         self._b = b + step if self.intercept else b
-        self._points, self._gram, self._norms, self._born = crowd.points, crowd.gram, crowd.norms, crowd.born
-        self._cost, self._admitted, self._t = crowd.cost, crowd.admitted, self._t + 1
+        self._points, self._gram, self._norms, self._born = kept.points, kept.gram, kept.norms, kept.born
+        self._cost, self._admitted, self._t = kept.cost, kept.admitted, self._t + 1
 
 
 def describe_or_keep(kernel: Any) -> Any:
-    """A kernel of the registry as data, a function as it is."""
+    """The description of a string kernel, or the function itself."""
     return kernel.describe() if isinstance(kernel, String) else kernel
 
 
-class _Crowd:
-    """The points while a new one is given a place; see crates/millstream-core/src/kernel/upkeep.rs."""
+class _Points:
+    """The points while a new one is admitted; see crates/millstream-core/src/kernel/budget.rs."""
 
     def __init__(
         self, of: Any, points: list[Any], c: Any, row: Any, itself: float, step: Any, rate: float, fit: Any
@@ -279,8 +278,8 @@ class _Crowd:
             self.push(point)
         elif self.maintenance == "forgetron":
             self.forget(point)
-        elif (place := self.least()) is not None:
-            self.replace(place, point)
+        elif (index := self.least()) is not None:
+            self.replace(index, point)
 
     def push(self, point: Any) -> None:
         self.points.append(point)
@@ -291,50 +290,50 @@ class _Crowd:
                 [[self.gram, self.row[:, None]], [self.row[None, :], np.full((1, 1), self.itself)]]
             )
 
-    def replace(self, place: int, point: Any) -> None:
-        self.points[place] = point
+    def replace(self, index: int, point: Any) -> None:
+        self.points[index] = point
         self.c, self.norms, self.born = self.c.copy(), self.norms.copy(), self.born.copy()
-        self.c[:, place], self.norms[place], self.born[place] = self.step, self.itself, self.t
+        self.c[:, index], self.norms[index], self.born[index] = self.step, self.itself, self.t
         if self.pairs:
             self.gram = self.gram.copy()
-            self.gram[place], self.gram[:, place] = self.row, self.row
-            self.gram[place, place] = self.itself
+            self.gram[index], self.gram[:, index] = self.row, self.row
+            self.gram[index, index] = self.itself
 
     def least(self) -> int | None:
         sizes = np.sum(self.c**2, axis=0) * self.norms
-        place = int(np.lexsort((self.born, sizes))[0])
-        return place if sizes[place] <= float(np.sum(self.step**2)) * self.itself else None
+        index = int(np.lexsort((self.born, sizes))[0])
+        return index if sizes[index] <= float(np.sum(self.step**2)) * self.itself else None
 
     def projection(self) -> tuple[Any, float]:
-        """The coefficients of the new point's projection on the others, and its squared distance from them."""
+        """Coefficients of the new point's projection onto the others, and its squared distance from their span."""
         a = np.linalg.solve(self.gram, self.row) if self.points else np.zeros(0)
         return a, self.itself - float(self.row @ a)
 
     def projectron(self, point: Any) -> None:
         a, distance = self.projection()
-        share = 1.0
+        fraction = 1.0
         if self.maintenance.endswith("+") and self.margin > 0.0:
             length = max(0.0, self.itself - distance) * self.rate
-            eta = math.sqrt(max(self.tolerance, LEAST_SHARE) * abs(self.itself))
+            eta = math.sqrt(max(self.tolerance, LEAST_FRACTION) * abs(self.itself))
             gain = self.loss - math.sqrt(max(0.0, distance)) / eta
-            share = min(self.loss, 2 * gain, length) / length if gain > 0.0 and length > 0.0 else 0.0
-        elif distance > max(self.tolerance, LEAST_SHARE) * abs(self.itself) and not self.full:
+            fraction = min(self.loss, 2 * gain, length) / length if gain > 0.0 and length > 0.0 else 0.0
+        elif distance > max(self.tolerance, LEAST_FRACTION) * abs(self.itself) and not self.full:
             self.push(point)
             return
-        self.step = share * self.step
+        self.step = fraction * self.step
         self.c = self.c + np.outer(self.step, a)
 
     def project(self, point: Any) -> None:
         a, distance = self.projection()
-        apart = distance > LEAST_SHARE * abs(self.itself)
+        apart = distance > LEAST_FRACTION * abs(self.itself)
         if apart and not self.full:
             self.push(point)
-        elif not apart or (place := self.least()) is None:
+        elif not apart or (index := self.least()) is None:
             self.c = self.c + np.outer(self.step, a)
         else:
-            gone, values = self.c[:, place].copy(), self.gram[place].copy()
-            values[place] = self.row[place]
-            self.replace(place, point)
+            gone, values = self.c[:, index].copy(), self.gram[index].copy()
+            values[index] = self.row[index]
+            self.replace(index, point)
             self.c += np.outer(gone, np.linalg.solve(self.gram, values))
 
     def forget(self, point: Any) -> None:
@@ -353,7 +352,7 @@ class _Crowd:
 
 
 class PythonKernelSGD(_Descent, Scores, Classifier):
-    """What `KernelSGD` gives for a kernel that is a function or on texts."""
+    """`KernelSGD` for a Python function or a string kernel."""
 
     name = "kernel.KernelSGD"
 
@@ -364,7 +363,7 @@ class PythonKernelSGD(_Descent, Scores, Classifier):
 
     @property
     def classes(self) -> list[Label]:
-        """The classes that have come."""
+        """The classes learned so far."""
         return [label for label in self._labels if label is not None]
 
     def _with(self, y: Any) -> list[Label | None]:
@@ -416,7 +415,7 @@ class PythonKernelSGD(_Descent, Scores, Classifier):
         """The signed distance to the boundary between two classes."""
         scores = self._scores(x)
         if len(scores) > 1:
-            raise InvalidType(f"{self.name}: there is no one score of more than two classes")
+            raise InvalidType(f"{self.name}: there is no single score with more than two classes")
         return float(scores[0]) if len(scores) else 0.0
 
     def predict_proba_one(self, x: Features) -> dict[Label, float]:
@@ -441,7 +440,7 @@ class PythonKernelSGD(_Descent, Scores, Classifier):
 
 
 class PythonKernelSGDRegressor(_Descent, Regressor):
-    """What `KernelSGDRegressor` gives for a kernel that is a function or on texts."""
+    """`KernelSGDRegressor` for a Python function or a string kernel."""
 
     name = "kernel.KernelSGDRegressor"
 

@@ -1,4 +1,4 @@
-//! What happens to a new point, and which one pays for it when the budget is full.
+//! Budget maintenance: admission of a new point, and which point is given up when the budget is full.
 //!
 //! | maintenance | when the budget of B points is full |
 //! |---|---|
@@ -7,8 +7,7 @@
 //! | merging | see `merging` |
 //! | forgetron | all shrink by φ and the oldest goes (Forgetron, fig. 3) |
 //!
-//! By itself it is merging for a Gaussian kernel and removal for the others: merging is much the better of the two, and as
-//! quick.
+//! The default is merging for a Gaussian kernel and removal for the others: merging is much better and as fast.
 //!
 //! BSGD: Wang, Crammer and Vucetic (2012), "Breaking the curse of kernelization", JMLR 13. Forgetron: Dekel,
 //! Shalev-Shwartz and Singer (2008), "The Forgetron: a kernel-based perceptron on a budget", SIAM J. Comput. 37(5).
@@ -19,15 +18,15 @@ use crate::fault::{Fault, Result};
 use crate::held::state::require;
 use crate::parameter::Arguments;
 
+use super::expansion::Expansion;
 use super::kernels::Kernel;
-use super::machine::Machine;
 use crate::linear_algebra::GrowingCholesky;
 
 pub const CHOICES: &[&str] =
     &["auto", "removal", "projection", "merging", "forgetron", "projectron", "projectron++"];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Upkeep {
+pub enum Maintenance {
     Removal,
     Projection,
     Merging,
@@ -36,68 +35,69 @@ pub enum Upkeep {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct UpkeepState {
-    /// How many points were admitted: the Forgetron's mistakes M.
+pub struct MaintenanceState {
+    /// Number of admitted points: the Forgetron's mistakes M.
     admitted: f64,
-    /// The Forgetron's Q: what removals have cost so far.
+    /// The Forgetron's Q: the cost of removals so far.
     cost: f64,
     /// Of the Gram matrix of the points, where points are projected.
     #[serde(default)]
     pub factor: GrowingCholesky,
 }
 
-impl Upkeep {
+impl Maintenance {
     pub fn new(arguments: &Arguments<'_>, kernel: &Kernel, for_classes: bool) -> Result<Self> {
         let refuse = |choice: &str, needs: &str| {
             Err(Fault::value(format!("{}: maintenance '{choice}' needs {needs}", arguments.who)))
         };
         match arguments.text("maintenance")? {
             "merging" if !matches!(kernel, Kernel::Rbf { .. }) => refuse("merging", "kernel.RBF"),
-            choice @ ("forgetron" | "projectron++") if !for_classes => refuse(choice, "a loss for classes"),
-            "auto" if matches!(kernel, Kernel::Rbf { .. }) => Ok(Upkeep::Merging),
-            "auto" | "removal" => Ok(Upkeep::Removal),
-            "projection" => Ok(Upkeep::Projection),
-            "merging" => Ok(Upkeep::Merging),
-            "forgetron" => Ok(Upkeep::Forgetron),
-            choice @ ("projectron" | "projectron++") => {
-                Ok(Upkeep::Projectron { tolerance: arguments.float("tolerance")?, plus: choice.ends_with('+') })
-            }
+            choice @ ("forgetron" | "projectron++") if !for_classes => refuse(choice, "a classification loss"),
+            "auto" if matches!(kernel, Kernel::Rbf { .. }) => Ok(Maintenance::Merging),
+            "auto" | "removal" => Ok(Maintenance::Removal),
+            "projection" => Ok(Maintenance::Projection),
+            "merging" => Ok(Maintenance::Merging),
+            "forgetron" => Ok(Maintenance::Forgetron),
+            choice @ ("projectron" | "projectron++") => Ok(Maintenance::Projectron {
+                tolerance: arguments.float("tolerance")?,
+                plus: choice.ends_with('+'),
+            }),
             _ => Err(arguments.absent("maintenance")),
         }
     }
 
-    /// Whether the factor of the Gram matrix is kept; nothing is projected on a budget without bound.
+    /// Whether the factor of the Gram matrix is kept; an unbounded budget needs no projection.
     fn projects(&self, bounded: bool) -> bool {
-        matches!(self, Upkeep::Projectron { .. }) || (bounded && *self == Upkeep::Projection)
+        matches!(self, Maintenance::Projectron { .. }) || (bounded && *self == Maintenance::Projection)
     }
 }
 
-impl UpkeepState {
-    pub fn validate(&self, who: &str, upkeep: &Upkeep, bounded: bool, points: usize) -> Result<()> {
+impl MaintenanceState {
+    pub fn validate(&self, who: &str, maintenance: &Maintenance, bounded: bool, points: usize) -> Result<()> {
         let sound = |number: f64| number.is_finite() && number >= 0.0;
         require(who, sound(self.admitted) && self.cost.is_finite(), "a count is not finite")?;
-        self.factor.validate(who, if upkeep.projects(bounded) { points } else { 0 })
+        self.factor.validate(who, if maintenance.projects(bounded) { points } else { 0 })
     }
 }
 
-impl Machine {
-    /// Make a place for the new point whose coefficients are in `work.step`, after all others have faded.
+impl Expansion {
+    /// Admit the new point with the coefficients in `work.step`, after the decay of all others.
     pub fn admit(&mut self) -> Result<()> {
         let full = self.budget.is_some_and(|budget| self.state.dictionary.len() >= budget);
-        match self.upkeep {
-            Upkeep::Projectron { tolerance, plus } => self.projectron(full, tolerance, plus)?,
-            Upkeep::Projection if self.budget.is_some() => self.project(full)?,
+        match self.maintenance {
+            Maintenance::Projectron { tolerance, plus } => self.projectron(full, tolerance, plus)?,
+            Maintenance::Projection if self.budget.is_some() => self.project(full)?,
             _ if !full => self.push(),
-            Upkeep::Projection => self.push(),
-            Upkeep::Removal => self.remove(),
-            Upkeep::Merging => self.merge(),
-            Upkeep::Forgetron => self.forget(),
+            Maintenance::Projection => self.push(),
+            Maintenance::Removal => self.remove(),
+            Maintenance::Merging => self.merge(),
+            Maintenance::Forgetron => self.forget(),
         }
-        self.state.upkeep.admitted += 1.0;
+        self.state.maintenance.admitted += 1.0;
         Ok(())
     }
 
-    /// Keep the new point beside all others.
+    /// Add the new point.
     pub fn push(&mut self) {
         let (state, work) = (&mut self.state, &self.work);
         state.fade(work.decay);
@@ -106,33 +106,33 @@ impl Machine {
         state.coefficients.iter_mut().zip(&work.step).for_each(|(of, &step)| of.push(step));
     }
 
-    /// Keep the new point in the place of another.
-    pub fn replace(&mut self, place: usize) {
+    /// Replace a point by the new one.
+    pub fn replace(&mut self, index: usize) {
         let (state, work) = (&mut self.state, &self.work);
-        state.dictionary.write(place, &work.x, work.itself);
-        state.born[place] = state.t + 1.0;
-        state.coefficients.iter_mut().zip(&work.step).for_each(|(of, &step)| of[place] = step);
+        state.dictionary.write(index, &work.x, work.itself);
+        state.born[index] = state.t + 1.0;
+        state.coefficients.iter_mut().zip(&work.step).for_each(|(of, &step)| of[index] = step);
     }
 
-    /// The point that matters least, the oldest among equals; None for the new one.
+    /// The point with the smallest contribution, the oldest among equals; None for the new one.
     pub fn least(&self) -> Option<usize> {
         let (state, work) = (&self.state, &self.work);
         let mut found = None;
         let mut least = (work.step.iter().map(|step| step * step).sum::<f64>() * work.itself, state.t + 1.0);
-        for (place, (&norm, &born)) in state.dictionary.norms.iter().zip(&state.born).enumerate() {
-            let size = (work.decay * work.decay * state.square(place) * norm, born);
+        for (index, (&norm, &born)) in state.dictionary.norms.iter().zip(&state.born).enumerate() {
+            let size = (work.decay * work.decay * state.square(index) * norm, born);
             if size < least {
-                (found, least) = (Some(place), size);
+                (found, least) = (Some(index), size);
             }
         }
         found
     }
 
     fn remove(&mut self) {
-        let place = self.least();
+        let index = self.least();
         self.state.fade(self.work.decay);
-        if let Some(place) = place {
-            self.replace(place);
+        if let Some(index) = index {
+            self.replace(index);
         }
     }
 
@@ -141,7 +141,7 @@ impl Machine {
     /// found in units of the rate, so that it is the paper's with any constant rate; with several outputs σ and μ are
     /// those of the two classes that the point tells apart, each of which took half of its step.
     fn forget(&mut self) {
-        let Machine { kernel, state, work, .. } = self;
+        let Expansion { kernel, state, work, .. } = self;
         state.fade(work.decay);
         let Some(oldest) = (0..state.born.len()).min_by(|&a, &b| state.born[a].total_cmp(&state.born[b])) else {
             return;
@@ -156,7 +156,7 @@ impl Machine {
         let halves = if state.coefficients.len() > 1 { 2.0 } else { 1.0 };
         let unit = work.rate * work.rate;
         let (square, product) = (halves * state.square(oldest) / unit, halves * product / unit);
-        let UpkeepState { admitted, cost, .. } = &mut state.upkeep;
+        let MaintenanceState { admitted, cost, .. } = &mut state.maintenance;
         let (factor, psi) = shrinkage(square, product, 15.0 / 32.0 * (*admitted + 1.0) - *cost);
         if psi.is_finite() {
             *cost += psi;
@@ -167,7 +167,7 @@ impl Machine {
     }
 }
 
-/// (φ, Ψ) for σ², σμ and the room that is left under (15/32) M.
+/// (φ, Ψ) for σ², σμ and the room left under (15/32) M.
 fn shrinkage(square: f64, product: f64, room: f64) -> (f64, f64) {
     let (a, b) = (square - 2.0 * product, 2.0 * square.sqrt());
     let factor = match a + b <= room {

@@ -1,9 +1,9 @@
-//! Scale-free, importance-aware steps: what VW does unless told otherwise.
+//! Scale-free, importance-aware steps: VW's default updates.
 //!
-//! Three ideas at once. **Normalised** (Ross, Mineiro and Langford, 2013, "Normalized online learning", algorithm
-//! 2, NAG): mᵢ is the largest |xᵢ| so far, and weights live in units of it; when a larger one comes, the weight
-//! shrinks so that its part of the score is as it was. **Adaptive**: each weight has a rate that falls with the
-//! squares of its gradients. **Importance-aware**: the score follows its loss all the way (losses/flow.rs). With
+//! It combines three ideas. **Normalised** (Ross, Mineiro and Langford, 2013, "Normalized online learning", algorithm
+//! 2, NAG): mᵢ is the largest |xᵢ| so far, and weights are in units of it; at a new maximum the weight
+//! shrinks so that its contribution to the score stays the same. **Adaptive**: each weight has a rate that falls with the
+//! squares of its gradients. **Importance-aware**: the score follows the gradient flow of its loss (losses/flow.rs). With
 //! the slope s = ∂ℓ/∂z of an example of weight ω, and q = xᵢ / mᵢ:
 //! ```text
 //! aᵢ ← aᵢ + ω s² q²,    N ← N + ω Σ q²,    T ← T + ω,    k = √(T / N)
@@ -11,7 +11,7 @@
 //! ```
 //! aᵢ is VW's sum of squared gradients over mᵢ², which neither overflows nor vanishes with the scale of a feature.
 //! Predictions do not depend on the unit of any feature: multiplied by u, a feature has m times u, the same q and
-//! a, and w over u. As in VW, and unlike in the paper, an example is predicted before its new maxima are noted.
+//! a, and w over u. As in VW, and unlike in the paper, an example is predicted before its new maxima are recorded.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ use crate::fault::Result;
 use crate::held::state::require;
 use crate::row::all_finite;
 
-use super::cells::Cells;
-use super::{Example, Memory, Rule};
+use super::coordinate_cells::CoordinateCells;
+use super::{Example, Memory, VectorUpdate};
 use crate::optim::Features;
 
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ const FRESH: [f64; 3] = [0.0; 3];
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
-    cells: Cells<3>,
+    cells: CoordinateCells<3>,
     /// N: of the squared, normalised features.
     squares: f64,
     /// T: of the sample weights.
@@ -52,12 +52,12 @@ pub struct State {
     held: [f64; 2],
 }
 
-impl Rule for Adaptive {
+impl VectorUpdate for Adaptive {
     type Memory = State;
 
     fn start(&self) -> State {
-        // The feature of the constant term is always 1, and so is its maximum.
-        State { cells: Cells::new([0.0, 0.0, 1.0]), squares: 0.0, total: 0.0, held: [0.0; 2] }
+        // The feature of the intercept is always 1, and so is its maximum.
+        State { cells: CoordinateCells::new([0.0, 0.0, 1.0]), squares: 0.0, total: 0.0, held: [0.0; 2] }
     }
 
     fn grow(&self, state: &mut State, width: usize) {
@@ -136,8 +136,8 @@ impl Memory for State {
         self.cells.shrink(width);
     }
 
-    fn weight(&self, place: usize) -> f64 {
-        self.cells.weight(place)
+    fn weight(&self, index: usize) -> f64 {
+        self.cells.weight(index)
     }
 
     fn constant(&self) -> f64 {

@@ -1,4 +1,4 @@
-//! The logarithm of a product of many numbers for the price of one logarithm.
+//! The log-likelihood as the logarithm of a product of many numbers, at the cost of one logarithm.
 //!
 //! A product of variances may leave the floating-point numbers although its logarithm is small. So mantissas
 //! are multiplied and exponents added; of 512 mantissas in [1, 2) the product is below 2^512.
@@ -8,25 +8,25 @@ use std::f64::consts::LN_2;
 const MANTISSA: u64 = (1 << 52) - 1;
 const ONE: u64 = 1023 << 52;
 const BIAS: i64 = 1023;
-/// How many factors come between logarithms.
+/// Number of factors between logarithms.
 pub const BLOCK: usize = 512;
 
 /// A running product of positive normal numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct Product {
+pub struct LogProduct {
     mantissa: f64,
     exponent: i64,
     factors: usize,
     logarithm: f64,
 }
 
-impl Default for Product {
+impl Default for LogProduct {
     fn default() -> Self {
-        Product { mantissa: 1.0, exponent: 0, factors: 0, logarithm: 0.0 }
+        LogProduct { mantissa: 1.0, exponent: 0, factors: 0, logarithm: 0.0 }
     }
 }
 
-impl Product {
+impl LogProduct {
     #[inline]
     pub fn times(&mut self, factor: f64) {
         let bits = factor.to_bits();
@@ -35,9 +35,9 @@ impl Product {
         self.exponent += (bits >> 52) as i64 - BIAS;
     }
 
-    /// Multiply by what was gathered in lanes: so many factors, at most `BLOCK`.
+    /// Multiply by the product of the lanes, of `factors` factors, at most `BLOCK`.
     #[inline]
-    pub fn times_lanes(&mut self, lanes: &Lanes, factors: usize) {
+    pub fn times_lanes(&mut self, lanes: &ProductLanes, factors: usize) {
         self.room_for(factors);
         self.mantissa *= lanes.mantissas[0] * lanes.mantissas[1];
         self.exponent += (lanes.exponents[0] + lanes.exponents[1]) as i64 - BIAS * factors as i64;
@@ -61,19 +61,19 @@ impl Product {
 
 /// Two products side by side, for vector registers.
 #[derive(Clone, Copy, Debug)]
-pub struct Lanes {
+pub struct ProductLanes {
     mantissas: [f64; 2],
     exponents: [u64; 2],
 }
 
-impl Default for Lanes {
+impl Default for ProductLanes {
     fn default() -> Self {
-        Lanes { mantissas: [1.0; 2], exponents: [0; 2] }
+        ProductLanes { mantissas: [1.0; 2], exponents: [0; 2] }
     }
 }
 
-impl Lanes {
-    /// Multiply each lane by 1 so many times.
+impl ProductLanes {
+    /// Multiply each lane by 1 `count` times.
     #[inline]
     pub fn times_ones(&mut self, count: usize) {
         self.exponents.iter_mut().for_each(|exponent| *exponent += count as u64 * BIAS as u64);
@@ -97,14 +97,14 @@ mod tests {
     fn products_that_leave_the_floating_point_numbers() {
         let factors: Vec<f64> = (0..3000).map(|i| [1e-300, 3.5, 2e-7, 1e200][i % 4]).collect();
         let expected: f64 = factors.iter().map(|factor| factor.ln()).sum();
-        let mut product = Product::default();
+        let mut product = LogProduct::default();
         factors.iter().for_each(|&factor| product.times(factor));
         assert!((product.logarithm() / expected - 1.0).abs() < 1e-13);
     }
 
     #[test]
     fn lanes_give_the_same() {
-        let (mut lanes, mut product) = (Lanes::default(), Product::default());
+        let (mut lanes, mut product) = (ProductLanes::default(), LogProduct::default());
         lanes.times(&[0.25, 1e-200]);
         lanes.times(&[1e-200, 7.0]);
         product.times(0.5);

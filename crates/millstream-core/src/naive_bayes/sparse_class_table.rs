@@ -1,19 +1,19 @@
-//! Moments of very many numbers of which most were always 0, as of hashed words.
+//! Sparse moments of one class, for very many columns of which most were always 0, such as hashed words.
 //!
-//! A number that was always 0 has mean 0 and no variance, and stays so while it is 0, bit for bit. So only the blocks
-//! that have shown something else are kept, and an example costs what its class has ever shown in place of all that
-//! there are columns. The arithmetic and its order are those of `Gaussians`.
+//! A number that was always 0 has mean 0 and no variance, and stays so while it is 0, bit for bit. Only the other
+//! blocks are stored, so the cost of an example depends on the columns that were ever nonzero in its class instead of
+//! all columns. The arithmetic and its order are those of `Gaussians`.
 
 use crate::row::Sparse;
 
 use super::gaussians::{Block, Gaussians, Moments, Step, LANES};
-use super::product::{Lanes, Product, BLOCK};
+use super::likelihood::{LogProduct, ProductLanes, BLOCK};
 
 #[derive(Clone, Debug, Default)]
-pub struct Thin {
+pub struct SparseClassTable {
     width: usize,
-    /// Which blocks are kept, ascending; all others are 0.
-    places: Vec<u32>,
+    /// Indices of the stored blocks, ascending; all others are 0.
+    indices: Vec<u32>,
     blocks: Vec<Block>,
 }
 
@@ -21,48 +21,48 @@ pub struct Thin {
 pub fn sparse_pairs<'a>(x: Sparse<'a>) -> impl Iterator<Item = (u32, [f64; LANES])> + 'a {
     let mut listed = x.indices.iter().copied().zip(x.values.iter().copied()).peekable();
     std::iter::from_fn(move || {
-        let place = listed.peek()?.0 / LANES as u32;
+        let index = listed.peek()?.0 / LANES as u32;
         let mut pair = [0.0; LANES];
-        while let Some((slot, value)) = listed.next_if(|(slot, _)| slot / LANES as u32 == place) {
+        while let Some((slot, value)) = listed.next_if(|(slot, _)| slot / LANES as u32 == index) {
             pair[slot as usize % LANES] = value;
         }
-        Some((place, pair))
+        Some((index, pair))
     })
 }
 
 /// The numbers of a plain row by block.
 pub fn plain_pairs(x: &[f64]) -> impl Iterator<Item = (u32, [f64; LANES])> + '_ {
-    x.chunks(LANES).enumerate().map(|(place, pair)| (place as u32, [pair[0], pair.get(1).copied().unwrap_or(0.0)]))
+    x.chunks(LANES).enumerate().map(|(index, pair)| (index as u32, [pair[0], pair.get(1).copied().unwrap_or(0.0)]))
 }
 
-impl Thin {
+impl SparseClassTable {
     pub fn new(gaussians: &Gaussians) -> Self {
-        let mut thin = Thin { width: gaussians.width(), ..Thin::default() };
-        for (place, block) in gaussians.blocks().iter().enumerate() {
+        let mut sparse = SparseClassTable { width: gaussians.width(), ..SparseClassTable::default() };
+        for (index, block) in gaussians.blocks().iter().enumerate() {
             if block.means.iter().chain(&block.squares).any(|number| number.to_bits() != 0) {
-                thin.push(place as u32, *block);
+                sparse.push(index as u32, *block);
             }
         }
-        thin
+        sparse
     }
 
     /// After the first example.
     pub fn first(x: Sparse<'_>) -> Self {
-        let mut thin = Thin { width: x.width, ..Thin::default() };
-        sparse_pairs(x).for_each(|(place, means)| thin.push(place, Block { means, ..Block::default() }));
-        thin
+        let mut sparse = SparseClassTable { width: x.width, ..SparseClassTable::default() };
+        sparse_pairs(x).for_each(|(index, means)| sparse.push(index, Block { means, ..Block::default() }));
+        sparse
     }
 
-    fn push(&mut self, place: u32, block: Block) {
-        self.places.push(place);
+    fn push(&mut self, index: u32, block: Block) {
+        self.indices.push(index);
         self.blocks.push(block);
     }
 
     pub fn written_out(&self) -> Gaussians {
         let mut gaussians = Gaussians::default();
         gaussians.grow(self.width);
-        for (&place, block) in self.places.iter().zip(&self.blocks) {
-            gaussians.set_block(place as usize, *block);
+        for (&index, block) in self.indices.iter().zip(&self.blocks) {
+            gaussians.set_block(index as usize, *block);
         }
         gaussians
     }
@@ -73,11 +73,11 @@ impl Thin {
 
     /// How many blocks are kept.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.indices.len()
     }
 
     fn block(&self, slot: usize) -> Block {
-        let found = self.places.binary_search(&((slot / LANES) as u32));
+        let found = self.indices.binary_search(&((slot / LANES) as u32));
         found.map_or(Block::default(), |at| self.blocks[at])
     }
 
@@ -99,37 +99,37 @@ impl Thin {
     ) {
         let nothing = Block::default();
         let mut at = 0;
-        for (place, pair) in pairs {
-            while at < self.places.len() && self.places[at] < place {
-                visit(self.places[at], &self.blocks[at], [0.0; LANES]);
+        for (index, pair) in pairs {
+            while at < self.indices.len() && self.indices[at] < index {
+                visit(self.indices[at], &self.blocks[at], [0.0; LANES]);
                 at += 1;
             }
-            if self.places.get(at) == Some(&place) {
-                visit(place, &self.blocks[at], pair);
+            if self.indices.get(at) == Some(&index) {
+                visit(index, &self.blocks[at], pair);
                 at += 1;
             } else {
-                visit(place, &nothing, pair);
+                visit(index, &nothing, pair);
             }
         }
-        for (&place, block) in self.places[at..].iter().zip(&self.blocks[at..]) {
-            visit(place, block, [0.0; LANES]);
+        for (&index, block) in self.indices[at..].iter().zip(&self.blocks[at..]) {
+            visit(index, block, [0.0; LANES]);
         }
     }
 
     /// Write into `new` what a row of the same width makes of this; false on overflow.
-    pub fn propose(&self, x: Sparse<'_>, step: Step, new: &mut Thin) -> bool {
+    pub fn propose(&self, x: Sparse<'_>, step: Step, new: &mut SparseClassTable) -> bool {
         new.width = self.width;
-        new.places.clear();
+        new.indices.clear();
         new.blocks.clear();
         let mut sound = true;
-        self.walk(sparse_pairs(x), |place, old, pair| {
+        self.walk(sparse_pairs(x), |index, old, pair| {
             let mut block = Block::default();
             for (lane, x) in pair.into_iter().enumerate() {
                 let moments = Moments { mean: old.means[lane], squares: old.squares[lane] }.updated(x, step);
                 sound &= moments.sound(step.divisor);
                 block.put(lane, moments, step.divisor);
             }
-            new.push(place, block);
+            new.push(index, block);
         });
         sound
     }
@@ -149,16 +149,16 @@ impl Thin {
 
     /// The product of the inverse variances, and how many there are. Blocks that are not kept count as ones: whole
     /// stretches of ones are left out but for the last, whose length tells where the next logarithm is taken.
-    pub fn product(&self) -> (Product, usize) {
+    pub fn product(&self) -> (LogProduct, usize) {
         let stretch = BLOCK / LANES;
         let total = self.width.div_ceil(LANES);
         let last = total.saturating_sub(1) / stretch;
-        let (mut product, mut variances, mut at) = (Product::default(), 0, 0);
+        let (mut product, mut variances, mut at) = (LogProduct::default(), 0, 0);
         loop {
-            let now = self.places.get(at).map_or(last, |&place| place as usize / stretch);
-            let mut lanes = Lanes::default();
+            let now = self.indices.get(at).map_or(last, |&index| index as usize / stretch);
+            let mut lanes = ProductLanes::default();
             let first = at;
-            while self.places.get(at).is_some_and(|&place| place as usize / stretch == now) {
+            while self.indices.get(at).is_some_and(|&index| index as usize / stretch == now) {
                 let inverses = self.blocks[at].inverses;
                 variances += inverses.iter().filter(|&&inverse| inverse > 0.0).count();
                 lanes.times(&inverses.map(|inverse| if inverse > 0.0 { inverse } else { 1.0 }));
@@ -174,6 +174,6 @@ impl Thin {
     }
 
     pub fn memory(&self) -> usize {
-        self.places.capacity() * 4 + self.blocks.capacity() * std::mem::size_of::<Block>()
+        self.indices.capacity() * 4 + self.blocks.capacity() * std::mem::size_of::<Block>()
     }
 }

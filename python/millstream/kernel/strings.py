@@ -1,4 +1,4 @@
-"""A kernel on texts."""
+"""A kernel on strings."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ from millstream.kernel.kernels import Kernel
 
 __all__ = ["String"]
 
-#: How many texts the kernel remembers the length of, in its own space.
+#: Number of strings whose norm in the feature space is cached.
 _REMEMBERED = 10_000
 
 
 class String(Kernel):
-    """How many pieces two texts share: a kernel on one feature that is text.
+    """String kernel: substrings or subsequences that two strings have in common, for one string feature.
 
-    "spectrum" counts runs of `length` characters that both have; it is quick, and good for words, names and codes.
-    "subsequence" counts any `length` characters in order, gaps and all, with weights that fall with how far they
-    stretch; it is slower (the product of the lengths of both texts) and sees likeness through insertions and
-    typing errors.
+    "spectrum" counts common substrings of `length` characters; it is fast and suits words, names and codes.
+    "subsequence" counts common subsequences of `length` characters, with gaps, and weights that fall with the
+    length that they span. It is slower (the product of both lengths) and tolerates insertions and typing errors.
 
-    `KernelSGD`, `KernelRLS` and `Nystroem` take it; they then keep the texts of their points and run in Python
-    around this kernel in native code: a text that was never learned has no code that a native learner could look
-    at. Such a model is saved by pickle. For long texts and many words, `feature_extraction.HashingVectorizer` and
-    a linear learner are quicker.
+    `KernelSGD`, `KernelRLS` and `Nystroem` accept it. They then store the strings of their points and run in
+    Python around this native kernel, because a native learner sees only the codes of known strings. Such a model
+    is saved by pickle. For long texts with many words, `feature_extraction.HashingVectorizer` and a linear learner
+    are faster.
 
     Parameters
     ----------
     length
-        How many characters a piece has.
+        Length of a piece, in characters.
     pieces
-        "spectrum" for runs of characters, "subsequence" for any characters in order.
+        Pieces to count: "spectrum" for substrings, "subsequence" for subsequences with gaps.
     decay
-        For "subsequence": the weight of each character that a piece stretches over, gaps included.
+        For "subsequence": weight per character that a piece spans, gaps included.
     normalized
-        Whether each text is as like itself as any other is, `k(s, t) / sqrt(k(s, s) k(t, t))`, so that long texts
-        are not alike for their length.
+        Whether to normalise, `k(s, t) / sqrt(k(s, s) k(t, t))`, so that the values do not grow with the length of
+        the strings.
     feature
-        The feature that is the text; None for the only one that is text. No other feature is looked at.
+        Name of the string feature; None for the only string feature of a row. Other features are ignored.
 
     Examples
     --------
@@ -88,9 +87,9 @@ class String(Kernel):
         return np.array([self(text, b) for text in a])
 
     def row(self, x: str, points: list[str]) -> Any:
-        """The kernel between a text and each of some texts."""
+        """The kernel between a string and each of several strings."""
         if bad := [text for text in (x, *points) if not isinstance(text, str)]:
-            raise InvalidType(f"{self.name}: takes texts, got {quoted(bad[0])}")
+            raise InvalidType(f"{self.name}: takes strings, got {quoted(bad[0])}")
         values = _core.texts(json.dumps(self.describe()), x, points)
         if self.normalized and points:
             lengths = np.array([self._itself(text) for text in points]) * self._itself(x)
@@ -105,17 +104,17 @@ class String(Kernel):
         return self._selves[text]
 
     def read(self, x: Features) -> str:
-        """The text of an example; an empty one if it is missing."""
+        """The string of an example; empty if it is missing."""
         if self.feature is not None:
             value = x.get(self.feature)
         else:
             texts = {name: value for name, value in x.items() if isinstance(value, str)}
             if len(texts) > 1:
                 names = ", ".join(map(repr, texts))
-                raise InvalidValue(f"more than one feature is text ({names}); name one: feature=…")
+                raise InvalidValue(f"more than one feature is a string ({names}); name one: feature=…")
             value = next(iter(texts.values()), None)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return ""
         if not isinstance(value, str):
-            raise InvalidType(f"feature {quoted(self.feature)} must be text, got {quoted(value)}")
+            raise InvalidType(f"feature {quoted(self.feature)} must be a string, got {quoted(value)}")
         return value

@@ -1,4 +1,4 @@
-//! Regressors that learn from the error of an example, y − wᵀx: one engine, and a rule for each of them.
+//! Regressors that learn from the residual of an example, y − wᵀx: one engine, with an update rule for each learner.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -13,13 +13,13 @@ use crate::row::{finite, Row, Scratch, Want};
 use crate::schema::Schema;
 use crate::task::Numbers;
 
-use super::plane::{check_width, Move, Plane, Proposal, Spread};
+use super::weight_vector::{check_width, Move, Proposal, Spread, WeightVector};
 use super::Coordinates;
 
-/// What a rule is told of an example.
+/// What an update rule receives of an example.
 #[derive(Clone, Copy, Debug)]
-pub struct Missed {
-    /// The truth minus the prediction.
+pub struct RegressionExample {
+    /// The target minus the prediction.
     pub error: f64,
     /// xᵀΣ x; the squared length of x where there is no covariance.
     pub variance: f64,
@@ -27,13 +27,13 @@ pub struct Missed {
     pub w: f64,
 }
 
-pub trait Rule: Clone + Send + Sync + 'static {
+pub trait RegressionUpdate: Clone + Send + Sync + 'static {
     const NAME: &'static str;
-    /// Whether it asks for `Missed::variance`.
+    /// Whether the rule uses `RegressionExample::variance`.
     fn asks_variance(&self) -> bool {
         true
     }
-    /// Whether such an error teaches nothing, whatever else the example is.
+    /// Whether an example with this error causes no update.
     fn idle(&self, _error: f64) -> bool {
         false
     }
@@ -41,23 +41,23 @@ pub trait Rule: Clone + Send + Sync + 'static {
     fn loss(&self, error: f64) -> f64 {
         error * error
     }
-    /// How far to go, with its sign, or None if the example teaches nothing.
-    fn decide(&self, missed: &Missed) -> Option<Move>;
+    /// The signed step, or None for no update.
+    fn decide(&self, missed: &RegressionExample) -> Option<Move>;
 }
 
-pub fn build<R: Rule>(rule: R, spread: Spread, intercept: bool) -> Built {
+pub fn build<R: RegressionUpdate>(rule: R, spread: Spread, intercept: bool) -> Built {
     let (state, next) = (State::default(), Proposal::default());
-    Built::Regressor(Box::new(Residual { rule, spread, intercept, state, next, held: None }))
+    Built::Regressor(Box::new(ResidualRegressor { rule, spread, intercept, state, next, held: None }))
 }
 
 #[derive(Clone)]
-struct Residual<R: Rule> {
+struct ResidualRegressor<R: RegressionUpdate> {
     rule: R,
     spread: Spread,
     intercept: bool,
     state: State,
     next: Proposal,
-    /// What was held beside the plane: the coordinates, the count, and whether there was a plane.
+    /// Savepoint of everything but the vector: the coordinates, the count, and whether there was a vector.
     held: Option<(Coordinates, f64, bool)>,
 }
 
@@ -65,29 +65,30 @@ struct Residual<R: Rule> {
 struct State {
     coordinates: Coordinates,
     /// None before the first example.
-    plane: Option<Plane>,
-    /// Examples learned.
+    #[serde(rename = "plane")]
+    vector: Option<WeightVector>,
+    /// Number of learned examples.
     t: f64,
 }
 
-impl<R: Rule> Residual<R> {
+impl<R: RegressionUpdate> ResidualRegressor<R> {
     fn score(&self, features: Features<'_>) -> f64 {
-        self.state.plane.as_ref().map_or(0.0, |plane| plane.score(features))
+        self.state.vector.as_ref().map_or(0.0, |vector| vector.score(features))
     }
 
     #[inline]
     fn take(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
         match self.state.coordinates.lying(x) {
-            Some(features) if self.state.plane.is_some() => self.step_features(features, y, w),
+            Some(features) if self.state.vector.is_some() => self.step_features(features, y, w),
             _ => self.take_new(x, y, w, scratch),
         }
     }
 
-    /// Take a row that has to be looked up, or that brings something new.
+    /// Learn a row that needs a lookup or adds coordinates.
     fn take_new(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
-        let (width, fresh) = (self.state.coordinates.width(), self.state.plane.is_none());
+        let (width, fresh) = (self.state.coordinates.width(), self.state.vector.is_none());
         let wider = matches!(x, Row::Plain(values) if values.len() > width);
-        // A dense sum over more coordinates is added up in another order: predict before there are more.
+        // A dense sum over more coordinates is added in another order: predict before they are added.
         let before = wider.then(|| self.predicted(x, scratch));
         if fresh || self.state.coordinates.may_grow(x) {
             self.grow(x)?;
@@ -100,15 +101,15 @@ impl<R: Rule> Residual<R> {
     }
 
     fn grow(&mut self, x: Row<'_>) -> Result<()> {
-        let State { coordinates, plane, .. } = &mut self.state;
+        let State { coordinates, vector, .. } = &mut self.state;
         let before = coordinates.grow(x);
         if let Err(fault) = check_width(R::NAME, coordinates.width(), self.spread) {
             coordinates.shrink(before);
             return Err(fault);
         }
-        if plane.is_none() || coordinates.width() > before {
-            let plane = plane.get_or_insert_with(Plane::new);
-            plane.grow(coordinates.width(), self.spread, self.intercept, 1.0);
+        if vector.is_none() || coordinates.width() > before {
+            let vector = vector.get_or_insert_with(WeightVector::new);
+            vector.grow(coordinates.width(), self.spread, self.intercept, 1.0);
         }
         Ok(())
     }
@@ -116,41 +117,41 @@ impl<R: Rule> Residual<R> {
     fn shrink(&mut self, width: usize, fresh: bool) {
         self.state.coordinates.shrink(width);
         if fresh {
-            self.state.plane = None;
-        } else if let Some(plane) = &mut self.state.plane {
-            plane.shrink(width, self.intercept);
+            self.state.vector = None;
+        } else if let Some(vector) = &mut self.state.vector {
+            vector.shrink(width, self.intercept);
         }
     }
 
     #[inline]
     fn step_features(&mut self, features: Features<'_>, y: f64, w: f64) -> Result<f64> {
         let (spread, intercept, next) = (self.spread, self.intercept, &mut self.next);
-        let Some(plane) = &mut self.state.plane else { return Err(Fault::state("weights are missing")) };
-        plane.fetch(features, next);
-        let score = plane.fetched_score(features, next);
-        let mut missed = Missed { error: y - score, variance: 0.0, w };
+        let Some(vector) = &mut self.state.vector else { return Err(Fault::state("weights are missing")) };
+        vector.fetch(features, next);
+        let score = vector.fetched_score(features, next);
+        let mut missed = RegressionExample { error: y - score, variance: 0.0, w };
         if self.rule.idle(missed.error) {
             self.state.t += 1.0;
             return Ok(finite(score));
         }
         if self.rule.asks_variance() {
-            missed.variance = plane.variance(features, spread, intercept, next);
+            missed.variance = vector.variance(features, spread, intercept, next);
         }
         if !(missed.error.is_finite() && missed.variance.is_finite()) {
             return Err(Fault::overflow(R::NAME));
         }
         if let Some(step) = self.rule.decide(&missed) {
-            if !(step.sound() && plane.propose(features, step, spread, intercept, next)) {
+            if !(step.sound() && vector.propose(features, step, spread, intercept, next)) {
                 return Err(Fault::overflow(R::NAME));
             }
-            plane.commit(features, spread, next);
+            vector.commit(features, spread, next);
         }
         self.state.t += 1.0;
         Ok(finite(score))
     }
 }
 
-impl<R: Rule> Part for Residual<R> {
+impl<R: RegressionUpdate> Part for ResidualRegressor<R> {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&self.state)
     }
@@ -161,8 +162,8 @@ impl<R: Rule> Part for Residual<R> {
         let width = state.coordinates.width();
         require(R::NAME, state.t.is_finite() && state.t >= 0.0, "a count is not finite")?;
         check_width(R::NAME, width, self.spread)?;
-        match &state.plane {
-            Some(plane) => plane.validate(R::NAME, width, self.spread, self.intercept)?,
+        match &state.vector {
+            Some(vector) => vector.validate(R::NAME, width, self.spread, self.intercept)?,
             None => require(R::NAME, width == 0, "coordinates without weights")?,
         }
         self.state = state;
@@ -170,18 +171,18 @@ impl<R: Rule> Part for Residual<R> {
     }
 
     fn memory(&self) -> usize {
-        let plane = self.state.plane.as_ref().map_or(0, Plane::memory);
-        std::mem::size_of::<Self>() + plane + self.next.memory() + self.state.coordinates.memory()
+        let vector = self.state.vector.as_ref().map_or(0, WeightVector::memory);
+        std::mem::size_of::<Self>() + vector + self.next.memory() + self.state.coordinates.memory()
     }
 
     fn savepoint(&mut self) -> bool {
-        // A step of a full covariance costs what a copy of it does.
+        // A step of a full covariance costs as much as a copy of it.
         if let Spread::Full(_) = self.spread {
             return false;
         }
-        let State { coordinates, plane, t } = &mut self.state;
-        self.held = Some((coordinates.clone(), *t, plane.is_some()));
-        plane.iter_mut().for_each(Plane::savepoint);
+        let State { coordinates, vector, t } = &mut self.state;
+        self.held = Some((coordinates.clone(), *t, vector.is_some()));
+        vector.iter_mut().for_each(WeightVector::savepoint);
         true
     }
 
@@ -189,14 +190,14 @@ impl<R: Rule> Part for Residual<R> {
         if let Some((coordinates, t, known)) = self.held.take() {
             self.state.coordinates = coordinates;
             self.state.t = t;
-            self.state.plane = self.state.plane.take().filter(|_| known);
-            self.state.plane.iter_mut().for_each(Plane::rollback);
+            self.state.vector = self.state.vector.take().filter(|_| known);
+            self.state.vector.iter_mut().for_each(WeightVector::rollback);
         }
     }
 
     fn commit(&mut self) {
         self.held = None;
-        self.state.plane.iter_mut().for_each(Plane::discard_savepoint);
+        self.state.vector.iter_mut().for_each(WeightVector::discard_savepoint);
     }
 
     fn abilities(&self) -> Abilities {
@@ -204,14 +205,14 @@ impl<R: Rule> Part for Residual<R> {
     }
 
     fn inspect(&self, schema: &Schema) -> Json {
-        match &self.state.plane {
-            Some(plane) => plane.inspect(&self.state.coordinates, schema),
+        match &self.state.vector {
+            Some(vector) => vector.inspect(&self.state.coordinates, schema),
             None => json!({ "intercept": 0.0, "weights": {} }),
         }
     }
 }
 
-impl<R: Rule> Residual<R> {
+impl<R: RegressionUpdate> ResidualRegressor<R> {
     fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         let located = self.state.coordinates.locate(x, scratch);
         let score = self.score(located.features());
@@ -220,7 +221,7 @@ impl<R: Rule> Residual<R> {
     }
 }
 
-impl<R: Rule> Learner<Numbers> for Residual<R> {
+impl<R: RegressionUpdate> Learner<Numbers> for ResidualRegressor<R> {
     fn predict(&self, x: Row<'_>, _want: Want, out: &mut f64, scratch: &mut Scratch) {
         *out = self.predicted(x, scratch);
     }

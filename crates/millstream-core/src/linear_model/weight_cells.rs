@@ -1,17 +1,17 @@
-//! Weights by coordinate, each with its variance where a learner keeps variances: how they lie, how a step fetches and
-//! writes them, and the way back to where they were held.
+//! Weights by coordinate, each with its variance if the learner has variances: their layout, how a step fetches and
+//! writes them, and their savepoint.
 
 use crate::optim::{dot, Features};
 use crate::row::all_finite;
 
-/// From so many coordinates on, weights that are stepped sparsely lie beside their variances.
+/// From this many coordinates on, weights that are updated sparsely are stored next to their variances.
 const WIDE: usize = 1 << 14;
 
-/// One in so many weights may be listed as overwritten; from there on a copy of all is quicker (see `optim::Weights`).
+/// One in this many weights may be listed as overwritten; beyond that a copy of all is faster (see `optim::Weights`).
 const LISTED: usize = 16;
 
 #[derive(Clone, Debug, Default)]
-pub struct Cells {
+pub struct WeightCells {
     weights: Vec<f64>,
     /// Empty where there are none.
     variances: Vec<f64>,
@@ -21,17 +21,17 @@ pub struct Cells {
     undo: Undo,
 }
 
-/// The way back to the cells at `savepoint`.
+/// Undo information: restores the cells at `savepoint`.
 #[derive(Clone, Debug, Default)]
 enum Undo {
     #[default]
     None,
-    /// What sparse steps have overwritten, oldest first, and how many cells there were.
+    /// The values that sparse steps have overwritten, oldest first, and how many cells there were.
     Listed {
         width: usize,
         cells: Vec<(u32, [f64; 2])>,
     },
-    Copy(Box<Cells>),
+    Copy(Box<WeightCells>),
 }
 
 /// Weights and variances of some coordinates, one after the other.
@@ -47,9 +47,9 @@ impl Fetched {
     }
 }
 
-impl Cells {
+impl WeightCells {
     pub fn new(weights: Vec<f64>, variances: Vec<f64>) -> Self {
-        Cells { weights, variances, ..Cells::default() }
+        WeightCells { weights, variances, ..WeightCells::default() }
     }
 
     /// Weights and variances, each in a vector of their own.
@@ -63,8 +63,8 @@ impl Cells {
         self.weights.len() + self.pairs.len()
     }
 
-    pub fn weight(&self, place: usize) -> Option<f64> {
-        self.weights.get(place).copied().or_else(|| self.pairs.get(place).map(|pair| pair[0]))
+    pub fn weight(&self, index: usize) -> Option<f64> {
+        self.weights.get(index).copied().or_else(|| self.pairs.get(index).map(|pair| pair[0]))
     }
 
     /// Room for `width` coordinates, new ones with this variance if there are variances.
@@ -79,14 +79,14 @@ impl Cells {
         }
     }
 
-    /// Take back the coordinates beyond `width`.
+    /// Remove the coordinates beyond `width`.
     pub fn shrink(&mut self, width: usize) {
         self.weights.truncate(width);
         self.variances.truncate(width);
         self.pairs.truncate(width);
     }
 
-    /// As dense steps want them.
+    /// The layout for dense steps.
     #[inline]
     pub fn lie_apart(&mut self) {
         if !self.pairs.is_empty() {
@@ -94,7 +94,7 @@ impl Cells {
         }
     }
 
-    /// As sparse steps want them, if there are many.
+    /// The layout for sparse steps, if there are many.
     #[inline]
     pub fn lie_together(&mut self) {
         if self.variances.len() >= WIDE {
@@ -115,17 +115,17 @@ impl Cells {
         (self.weights, self.variances) = (Vec::new(), Vec::new());
     }
 
-    /// Σ wᵢ xᵢ; coordinates beyond the end weigh nothing. In four strands, whether weights are fetched first or not.
+    /// Σ wᵢ xᵢ; coordinates beyond the end count as 0. In four partial sums, whether weights are fetched first or not.
     #[inline]
     pub fn dot(&self, features: Features<'_>) -> f64 {
         match features {
             Features::Dense(_) if self.pairs.is_empty() => dot(&self.weights, features),
-            Features::Dense(x) => strands(x, |place| self.pairs.get(place).map_or(0.0, |pair| pair[0])),
+            Features::Dense(x) => strands(x, |index| self.pairs.get(index).map_or(0.0, |pair| pair[0])),
             Features::Sparse(indices, x) if self.pairs.is_empty() => {
-                strands(x, |place| self.weights.get(indices[place] as usize).copied().unwrap_or(0.0))
+                strands(x, |index| self.weights.get(indices[index] as usize).copied().unwrap_or(0.0))
             }
             Features::Sparse(indices, x) => {
-                strands(x, |place| self.pairs.get(indices[place] as usize).map_or(0.0, |pair| pair[0]))
+                strands(x, |index| self.pairs.get(indices[index] as usize).map_or(0.0, |pair| pair[0]))
             }
         }
     }
@@ -141,8 +141,8 @@ impl Cells {
         } else {
             fit(&mut out.variances, n);
             let (weights, variances) = (&mut out.weights[..n], &mut out.variances[..n]);
-            for ((&place, w), s) in indices.iter().zip(weights).zip(variances) {
-                [*w, *s] = self.pairs[place as usize];
+            for ((&index, w), s) in indices.iter().zip(weights).zip(variances) {
+                [*w, *s] = self.pairs[index as usize];
             }
         }
     }
@@ -156,33 +156,33 @@ impl Cells {
         }
     }
 
-    /// Weights and variances of all coordinates, which lie apart.
+    /// Weights and variances of all coordinates, in the dense layout.
     #[inline]
     pub fn all(&self) -> (&[f64], &[f64]) {
         (&self.weights, &self.variances)
     }
 
-    /// Write what a step made of those at `indices`; no variances if they stay.
+    /// Write the results of a step at `indices`; no variances if they are unchanged.
     #[inline]
     pub fn write(&mut self, indices: &[u32], made: &Fetched) {
         self.note(Some(indices));
         if !self.pairs.is_empty() {
-            for ((&place, &w), &s) in indices.iter().zip(&made.weights).zip(&made.variances) {
-                self.pairs[place as usize] = [w, s];
+            for ((&index, &w), &s) in indices.iter().zip(&made.weights).zip(&made.variances) {
+                self.pairs[index as usize] = [w, s];
             }
             return;
         }
-        for (&place, &w) in indices.iter().zip(&made.weights) {
-            self.weights[place as usize] = w;
+        for (&index, &w) in indices.iter().zip(&made.weights) {
+            self.weights[index as usize] = w;
         }
         if !self.variances.is_empty() {
-            for (&place, &s) in indices.iter().zip(&made.variances) {
-                self.variances[place as usize] = s;
+            for (&index, &s) in indices.iter().zip(&made.variances) {
+                self.variances[index as usize] = s;
             }
         }
     }
 
-    /// Take over what a dense step made of all, and give away what was before.
+    /// Swap in the result of a dense step, and return the previous values.
     #[inline]
     pub fn swap(&mut self, made: &mut Fetched) {
         self.note(None);
@@ -206,31 +206,31 @@ impl Cells {
         self.pairs.iter_mut().for_each(|pair| pair[1] *= factor);
     }
 
-    /// From now on, keep what is overwritten.
+    /// From now on, record overwritten values.
     pub fn savepoint(&mut self) {
         self.undo = Undo::Listed { width: self.len(), cells: Vec::new() };
     }
 
-    /// Keep nothing more.
+    /// Stop recording.
     pub fn discard_savepoint(&mut self) {
         self.undo = Undo::None;
     }
 
-    /// Back to the cells at `savepoint`.
+    /// Restore the cells at `savepoint`.
     pub fn rollback(&mut self) {
         match std::mem::take(&mut self.undo) {
             Undo::None => {}
             Undo::Copy(before) => *self = *before,
             Undo::Listed { width, cells } => {
                 self.shrink(width);
-                for (place, cell) in cells.into_iter().rev() {
-                    self.put(place as usize, cell);
+                for (index, cell) in cells.into_iter().rev() {
+                    self.put(index as usize, cell);
                 }
             }
         }
     }
 
-    /// Note what is about to be overwritten: some, or all.
+    /// Record what is about to be overwritten: some values, or all.
     #[inline]
     fn note(&mut self, indices: Option<&[u32]>) {
         if matches!(self.undo, Undo::Listed { .. }) {
@@ -242,7 +242,7 @@ impl Cells {
         let mut undo = std::mem::take(&mut self.undo);
         if let (Undo::Listed { cells, .. }, Some(indices)) = (&mut undo, indices) {
             if cells.len() + indices.len() <= self.len() / LISTED {
-                cells.extend(indices.iter().map(|&place| (place, self.cell(place as usize))));
+                cells.extend(indices.iter().map(|&index| (index, self.cell(index as usize))));
                 self.undo = undo;
                 return;
             }
@@ -253,19 +253,19 @@ impl Cells {
         self.undo = Undo::Copy(before);
     }
 
-    fn cell(&self, place: usize) -> [f64; 2] {
-        let apart = || [&self.weights, &self.variances].map(|all| all.get(place).copied().unwrap_or_default());
-        self.pairs.get(place).copied().unwrap_or_else(apart)
+    fn cell(&self, index: usize) -> [f64; 2] {
+        let apart = || [&self.weights, &self.variances].map(|all| all.get(index).copied().unwrap_or_default());
+        self.pairs.get(index).copied().unwrap_or_else(apart)
     }
 
-    /// Write what `cell` gave; a place that is no more is left out.
-    fn put(&mut self, place: usize, cell: [f64; 2]) {
-        if let Some(pair) = self.pairs.get_mut(place) {
+    /// Write the result of `cell`; an index that no longer exists is ignored.
+    fn put(&mut self, index: usize, cell: [f64; 2]) {
+        if let Some(pair) = self.pairs.get_mut(index) {
             *pair = cell;
             return;
         }
         for (all, number) in [&mut self.weights, &mut self.variances].into_iter().zip(cell) {
-            if let Some(kept) = all.get_mut(place) {
+            if let Some(kept) = all.get_mut(index) {
                 *kept = number;
             }
         }
@@ -294,7 +294,7 @@ impl Cells {
     }
 }
 
-/// Σ `weight(place)` · x, added up as `optim::dot` adds up dense rows: a row gives the same score wherever its
+/// Σ `weight(index)` · x, added in the order of `optim::dot` for dense rows: a row gives the same score wherever its
 /// weights come from.
 #[inline]
 fn strands(x: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
@@ -313,8 +313,8 @@ fn strands(x: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
 
 #[inline]
 fn gather(from: &[f64], indices: &[u32], to: &mut [f64]) {
-    for (to, &place) in to.iter_mut().zip(indices) {
-        *to = from[place as usize];
+    for (to, &index) in to.iter_mut().zip(indices) {
+        *to = from[index as usize];
     }
 }
 
@@ -334,7 +334,7 @@ mod tests {
     fn pairs_are_as_vectors_apart() {
         let width = WIDE + 3;
         let weights: Vec<f64> = (0..width).map(|k| (k as f64 * 0.37).sin()).collect();
-        let mut apart = Cells::new(weights.clone(), vec![0.5; width]);
+        let mut apart = WeightCells::new(weights.clone(), vec![0.5; width]);
         let mut together = apart.clone();
         together.lie_together();
         assert_eq!((together.pairs.len(), together.len(), together.variances()), (width, width, width));

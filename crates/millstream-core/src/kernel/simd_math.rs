@@ -17,10 +17,10 @@ const LEAST: f64 = -708.0;
 /// 1/13!, 1/12!, …, 1.
 const SERIES: [f64; 14] = {
     let mut series = [1.0; 14];
-    let mut place = 13;
-    while place > 0 {
-        series[place - 1] = series[place] / (14 - place) as f64;
-        place -= 1;
+    let mut index = 13;
+    while index > 0 {
+        series[index - 1] = series[index] / (14 - index) as f64;
+        index -= 1;
     }
     series
 };
@@ -67,11 +67,11 @@ const LARGEST: f64 = 1e6;
 /// ±1/(2n)! for n = 11, 10, …, 0.
 const COSINE: [f64; 12] = {
     let mut series = [1.0; 12];
-    let mut place = 11;
-    while place > 0 {
-        let n = 2.0 * (12 - place) as f64;
-        series[place - 1] = -series[place] / (n * (n - 1.0));
-        place -= 1;
+    let mut index = 11;
+    while index > 0 {
+        let n = 2.0 * (12 - index) as f64;
+        series[index - 1] = -series[index] / (n * (n - 1.0));
+        index -= 1;
     }
     series
 };
