@@ -113,7 +113,7 @@ def test_bad_files_end_in_one_line(tmp_path: Path, kind: str, on_error: str) -> 
         try:
             rows = READERS[kind](path, on_error=on_error)
             sum(len(chunk) for chunk in rows.chunks())
-            assert str(getattr(rows, "set_aside", "")).isprintable(), name
+            assert str(getattr(rows, "skipped", "")).isprintable(), name
         except MillstreamError as error:
             words = str(error)
         assert words.startswith(str(path)), name

@@ -37,7 +37,7 @@ def taught(capsys, path, model, *more):
 @pytest.mark.slow
 def test_another_width_is_refused(capsys, words, tmp_path):
     model = taught(capsys, words, tmp_path / "wide.ms", "--option", "bits=20")
-    line = f"{model} knows 1,048,576 columns, but {words} is read with 262,144 (bits=18): add --option bits=20\n"
+    line = f"{model} has 1,048,576 columns, but {words} is read with 262,144 (bits=18): add --option bits=20\n"
     for command in (["predict", "--load", model], ["run", "--resume", model], ["compare", "-m", model]):
         assert run(capsys, command[0], words, *command[1:]) == (USAGE, "", line)
         assert run(capsys, command[0], words, *command[1:], "-q", "--option", "bits=20")[0] == OK
@@ -48,11 +48,11 @@ def test_a_model_that_knows_no_column_is_refused(capsys, words, people, tmp_path
     of_people = taught(capsys, people, tmp_path / "people.ms", "-t", "late")
     code, out, err = run(capsys, "predict", people, "--load", of_words, "-t", "late")
     assert (code, out) == (USAGE, "")
-    known = "it knows 0, 1, 2, 3, 4, 5, … (1,024 in all); the file has age"
-    assert err == f"{of_words} knows no column of {people}: {known}\n"
+    known = "it has 0, 1, 2, 3, 4, 5, … (1,024 in total); the file has age"
+    assert err == f"{of_words} has no column in common with {people}: {known}\n"
     code, out, err = run(capsys, "predict", words, "--load", of_people)
     assert (code, out) == (USAGE, "")
-    assert "it knows age; the file has columns that are numbers below 262,144" in err
+    assert "it has age; the file has columns numbered below 262,144" in err
 
 
 @pytest.mark.parametrize("line", ["{label} | a:{value}", "{label} 1:{value}"])
@@ -66,30 +66,30 @@ def test_label_is_the_target_of_labelled_lines(capsys, tmp_path, line):
         assert run(capsys, "predict", path, "--load", model, "--out", out, *target)[0] == OK
         assert [int(row["truth"]) for row in csv.DictReader(out.open())] == [i % 7 // 4 for i in range(200)]
     code, _, err = run(capsys, "run", path, "-t", "y")
-    assert (code, "leave --target out" in err) == (USAGE, True)
+    assert (code, "omit --target" in err) == (USAGE, True)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--option", "bits=abc"], "bits must be a whole number in [1, 28], got str 'abc'"),
+        (["--option", "bits=abc"], "bits must be an integer in [1, 28], got str 'abc'"),
         (
             ["--option", "bit=22"],
             "no option 'bit', did you mean 'bits'? Its options are bits, constant, labels, idle",
         ),
         (["--option", "zzz=22"], "no option 'zzz'. Its options are bits"),
         (["--option", "bits="], "--option: must be NAME=VALUE, got 'bits='"),
-        (["--weight", "w"], "its reader does not take --weight"),
+        (["--weight", "w"], "its reader does not support --weight"),
         (["--metric", "RMSE"], "RMSE: scores numbers, but the model predicts classes"),
-        (["--metric", "AUC"], "there is no metric 'AUC', did you mean 'ROCAUC'?"),
-        (["--metric", "F1score"], "there is no metric 'F1score', did you mean 'F1'?"),
+        (["--metric", "AUC"], "unknown metric 'AUC', did you mean 'ROCAUC'?"),
+        (["--metric", "F1score"], "unknown metric 'F1score', did you mean 'F1'?"),
         (
             ["-m", "NoChange", "-m", "MajorityClass"],
-            "run takes one model, got 2: millstream compare takes several",
+            "run accepts one model, got 2; use millstream compare for several",
         ),
-        (["-b", "22"], "there is no option -b; the bits of the hash are --option bits=22"),
-        (["-d", "x"], "there is no option -d; the file is named without one"),
-        (["--loss_function", "logistic"], "there is no option --loss_function; the loss is the model's"),
+        (["-b", "22"], "unknown option -b; use --option bits=22"),
+        (["-d", "x"], "unknown option -d; the file is an argument"),
+        (["--loss_function", "logistic"], "unknown option --loss_function; the model determines the loss"),
     ],
 )
 def test_wrong_use_has_its_code(capsys, words, options, message):
@@ -111,13 +111,13 @@ def test_wrong_types_and_commands(capsys, people):
 def test_words_are_those_of_the_command(capsys, words, tmp_path):
     script = tmp_path / "make.py"
     script.write_text("import os\nprint(os)\n")
-    assert "say it with --format (one of csv" in run(capsys, "run", script)[2]
+    assert "pass --format (one of csv" in run(capsys, "run", script)[2]
     model = taught(capsys, words, tmp_path / "model.ms")
     for command in (["run"], ["run", "-m", "NoChange"], ["compare"], ["predict", "--load", model]):
         code, _, err = run(capsys, command[0], words, *command[1:], "--skip", 10_000)
         assert code == DATA_ERROR
         assert err.splitlines()[-1] == (
-            f"{words}: there are no rows behind the first 10,000, which --skip leaves out"
+            f"{words}: there are no rows after the first 10,000, which --skip skips"
         )
 
 

@@ -592,7 +592,7 @@ def test_what_scikit_learn_cannot_is_said_clearly():
         classifier.predict_one({"a": 1.0, "b": "red"})
     with pytest.raises(ValueError, match="weight must be finite"):
         classifier.learn_one({"a": 1.0, "b": 2.0}, "x", w=float("nan"))
-    with pytest.raises(ValueError, match="batch_size must be a whole number from 1, got 0"):
+    with pytest.raises(ValueError, match="batch_size must be an integer from 1, got 0"):
         compat.from_sklearn(sklearn.naive_bayes.GaussianNB(), batch_size=0)
     with pytest.raises(ValueError, match="classes are for classifiers"):
         compat.from_sklearn(sklearn.linear_model.SGDRegressor(), classes=[0, 1])

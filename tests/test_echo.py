@@ -227,4 +227,4 @@ def test_reasons_of_skipped_rows_are_short() -> None:
     text = f'{{"a": 1, "y": 0}}\n{{"a": "{"x" * 70_000}", "y": 0}}\n'
     rows = stream.read_json_lines(io.BytesIO(text.encode()), target="y", on_error="skip")
     assert len(list(rows)) == 1
-    assert len(str(rows.set_aside)) < 200
+    assert len(str(rows.skipped)) < 200

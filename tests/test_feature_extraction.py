@@ -90,9 +90,9 @@ def test_in_a_stream() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(errors.InvalidType, match="a text is a str, got int 3"):
+    with pytest.raises(errors.InvalidType, match="a text must be a str, got int 3"):
         HashingVectorizer().transform_many(["a", 3])  # type: ignore[list-item]
-    with pytest.raises(errors.InvalidType, match="texts are a list"):
+    with pytest.raises(errors.InvalidType, match="texts must be a list"):
         HashingVectorizer().transform_many("text")
     for settings, words in [
         ({"n_features": 0}, "n_features"),

@@ -85,7 +85,7 @@ for path in sys.argv[1:]:
     for on_error in ("raise", "skip"):
         source = stream.read_json_lines(path, on_error=on_error)
         try:
-            told.append([sum(len(chunk) for chunk in source.chunks()), len(source.set_aside)])
+            told.append([sum(len(chunk) for chunk in source.chunks()), len(source.skipped)])
         except MillstreamError as error:
             told.append(str(error))
     print(json.dumps([path, told]), flush=True)
@@ -191,7 +191,7 @@ def read(data, block_size, on_error, options):
         return
     if data[:2] not in (b"\xff\xfe", b"\xfe\xff", b"\x1f\x8b"):
         lines = data.replace(b"\r", b"\n").removeprefix(b"\xef\xbb\xbf").split(b"\n")
-        assert rows + len(source.set_aside) == sum(1 for line in lines if line.strip())
+        assert rows + len(source.skipped) == sum(1 for line in lines if line.strip())
 
 
 if hasattr(__import__("sys"), "set_int_max_str_digits"):

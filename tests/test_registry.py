@@ -93,7 +93,7 @@ def test_find_by_role() -> None:
     ],
 )
 def test_a_mistyped_name_is_answered_with_the_nearest(mistyped: str, meant: str) -> None:
-    with pytest.raises(UnknownName, match=f"no part named '{mistyped}', did you mean '{meant}'"):
+    with pytest.raises(UnknownName, match=f"no component named '{mistyped}', did you mean '{meant}'"):
         millstream.build({"name": mistyped})
     with pytest.raises(KeyError):
         entry(mistyped)

@@ -61,7 +61,7 @@ def test_the_file_is_what_it_says() -> None:
 def test_every_cut_is_refused() -> None:
     data = small().to_bytes()
     for length in range(len(data)):
-        with pytest.raises(InvalidState, match=r"^millstream: (not a saved model|the saved model is cut short)"):
+        with pytest.raises(InvalidState, match=r"^millstream: (not a saved model|the saved model is truncated)"):
             millstream.from_bytes(data[:length])
     assert "after its end" in refused(data + b"\0")
 
@@ -86,7 +86,7 @@ def test_a_newer_format_and_other_files_are_refused() -> None:
     assert "not a saved model" in refused(b"")
     assert "not a saved model" in refused(pickle.dumps({"a": 1}))
     for what in (None, "text", 3, [1], {"a": 1}):
-        with pytest.raises(TypeError, match="a saved model is bytes, got"):
+        with pytest.raises(TypeError, match="a saved model must be bytes, got"):
             millstream.from_bytes(what)  # type: ignore[arg-type]
     data = small().to_bytes()
     assert millstream.from_bytes(bytearray(data)).to_bytes() == millstream.from_bytes(memoryview(data)).to_bytes()
@@ -265,13 +265,12 @@ def works(model: Any) -> None:
         {0: 1.0, 1: 2.0},
     ):
         try:
-            if role == "transformer":
-                model.transform_one(x)
-                model.learn_one(x)
-            else:
-                model.predict_one(x)
+            getattr(model, role.asks[0])(x)
+            if role in ("classifier", "regressor"):
                 model.learn_one(x, True if role == "classifier" else 1.0)
                 model.learn_one(x, False if role == "classifier" else -1.0)
+            else:
+                model.learn_one(x)
         except MillstreamError:
             pass
     model.inspect()

@@ -35,7 +35,7 @@ def read(data, **options):
     except (InvalidValue, Unreadable, UnknownName) as error:
         message = str(error)
         assert "\n" not in message
-    return rows, source.set_aside, message
+    return rows, source.skipped, message
 
 
 SIMPLE = [({"x": 1}, 0), ({"x": 2}, 1)]
@@ -74,7 +74,7 @@ def short_head(monkeypatch):
 )
 @pytest.mark.parametrize("block_size", [1, 5, 1 << 20])
 def test_the_same_rows_in_many_dresses(data, block_size):
-    assert read(data, block_size=block_size) == (SIMPLE, stream.TableStream().set_aside, None)
+    assert read(data, block_size=block_size) == (SIMPLE, stream.TableStream().skipped, None)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_same_rows_in_many_dresses(data, block_size):
             "BytesIO: there is no column 'y' for target: the file has one column, 'x;y'; perhaps delimiter=';'",
         ),
         (b"x,x,y\n1,2,0\n", {}, 0, "BytesIO: duplicate column 'x'"),
-        (b"x,y\n1,0\n2,\n", {}, 1, "BytesIO, line 3, column 'y': a target must be there, got nothing"),
+        (b"x,y\n1,0\n2,\n", {}, 1, "BytesIO, line 3, column 'y': the target must not be missing, got nothing"),
         (
             b'"a\nb",y\nu,0\n"v\n\nw",0\n\xe9t\xe9,1\n',
             {},
@@ -115,7 +115,7 @@ def test_the_same_rows_in_many_dresses(data, block_size):
             gzip.compress(BIG, mtime=0)[:-8],
             {},
             2000,
-            "BytesIO: the gzip file was cut short; the rows before that were read",
+            "BytesIO: the gzip file is truncated; the rows before the end were read",
         ),
         (b"x,y\n\xff,1\n", {"encoding": "ascii"}, 0, None),
         (
@@ -188,7 +188,7 @@ def test_a_column_that_begins_late_is_what_its_first_value_is(block_size, end, k
     )
     *_, chunk = source.chunks()
     assert source.schema == {"x": kind}
-    assert source.set_aside.count == (last is None)
+    assert source.skipped.count == (last is None)
     if last is not None:
         assert list(chunk.examples())[-1][0]["x"] == last
 
@@ -269,7 +269,7 @@ def test_paths(tmp_path):
         stream.read_csv(tmp_path / "flihgts.csv")
     with pytest.raises(MissingFile, match="there is no folder"):
         stream.read_csv(tmp_path / "nowhere" / "flights.csv")
-    with pytest.raises(InvalidType, match="a source is a path"):
+    with pytest.raises(InvalidType, match="a source must be a path"):
         stream.read_csv(5)
     source = stream.read_csv(tmp_path / "flights.csv", target="y")
     assert list(pickle.loads(pickle.dumps(source))) == list(source) == [({"x": 1}, 0)]
@@ -399,7 +399,7 @@ def test_a_truncated_gzip_learns_what_is_there(tmp_path):
     path = tmp_path / "numbers.csv.gz"
     path.write_bytes(gzip.compress(numbers(20_000))[:-5000])
     model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
-    with pytest.raises(Unreadable, match="cut short"):
+    with pytest.raises(Unreadable, match="truncated"):
         evaluate.prequential(model, stream.read_csv(path, target="y"), progress=False)
     assert model.learned > 10_000
 
@@ -538,7 +538,7 @@ def test_formats_are_known_by_their_first_bytes(tmp_path, data, name):
 def test_open_says_what_it_cannot_read(tmp_path):
     path = tmp_path / "letter.doc"
     path.write_text("Dear friend,\nwords and words\nwithout any order, as it is\n")
-    with pytest.raises(InvalidValue, match=r"letter.doc: it does not show what its format is.*csv, parquet"):
+    with pytest.raises(InvalidValue, match=r"letter.doc: the format cannot be detected.*csv, parquet"):
         stream.open(path)
     with pytest.raises(InvalidValue, match=r"there is no format 'parqet', did you mean 'parquet'\?"):
         stream.open(path, format="parqet")
@@ -551,10 +551,10 @@ def test_open_says_what_it_cannot_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("sep", "; say delimiter="),
-        ("usecols", "; say drop=['column', …], which leaves columns out"),
-        ("parse_dates", "; say types={'column': 'time'}, or time='column' if it says when a row happened"),
-        ("nrows", "; say .take(n) of the stream"),
+        ("sep", "; use delimiter="),
+        ("usecols", "; use drop=['column', …], which leaves columns out"),
+        ("parse_dates", "; use types={'column': 'time'}, or time='column' if it is the event time"),
+        ("nrows", "; use .take(n) on the stream"),
         ("delimeter", ", did you mean 'delimiter'?"),
         ("options", "; there are target, delimiter, header, names"),
     ],
@@ -586,7 +586,7 @@ def test_a_reader_shows_the_call_that_makes_it(tmp_path):
 def test_options_are_named_with_the_reader_that_was_called(tmp_path):
     path = tmp_path / "rows.parquet"
     path.touch()
-    with pytest.raises(InvalidType, match=r"stream.read_parquet\(\) got .* 'usecols'; say columns="):
+    with pytest.raises(InvalidType, match=r"stream.read_parquet\(\) got .* 'usecols'; use columns="):
         stream.open(path, usecols=["x"])
     table = arrow.table({"x": [1], "y": [0]})
     with pytest.raises(InvalidType, match=r"stream.from_arrow\(\) got .* 'wieght', did you mean 'weight'"):

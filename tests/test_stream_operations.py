@@ -215,7 +215,7 @@ def test_wrong_arguments():
         lambda: source.repeat(-1),
         lambda: source.batch(0),
     ):
-        with pytest.raises(InvalidValue, match="stream.[a-z]+: [a-z]+ must be a whole number, at least"):
+        with pytest.raises(InvalidValue, match="stream.[a-z]+: [a-z]+ must be an integer, at least"):
             wrong()
     assert flat(source.take(1e0)) == flat(source.take(np.uint8(1))) == [0]
     for wrong in (
@@ -384,7 +384,7 @@ def test_split_by_function_and_by_target():
 def test_split_suggests_and_explains():
     with pytest.raises(UnknownName, match="no example has 'device' 'B'"):
         Plant().split("device")["B"]
-    with pytest.raises(UnknownName, match="there is no column 'divice'; is it 'device'"):
+    with pytest.raises(UnknownName, match="there is no column 'divice', did you mean 'device'"):
         list(Plant("arrow").split("divice"))
     once = Plant(repeatable=False).split("device")
     assert Counter(name for name, _ in once.chunks()) == {"a": 3, "b": 3}
@@ -415,7 +415,7 @@ def test_a_stream_in_the_wrong_place_says_where_it_belongs():
     model = linear_model.LinearRegression()
     with pytest.raises(InvalidType, match="got a stream: evaluate.prequential"):
         model.learn_many(Rows([3]))
-    with pytest.raises(InvalidType, match=r"got a chunk: give chunk.X, chunk.y"):
+    with pytest.raises(InvalidType, match=r"got a chunk: pass chunk.X and chunk.y"):
         model.learn_many(next(Rows([3]).chunks()))
 
 
@@ -517,7 +517,7 @@ def test_prequential_reads_ahead_with_the_same_result():
 def test_an_endless_stream_is_not_gathered_for_ever():
     endless = synth.SEA(seed=1)
     for hold in (endless.shuffle, endless.batch):
-        with pytest.raises(InvalidValue, match="a stream that has no end"):
+        with pytest.raises(InvalidValue, match="an endless stream"):
             hold(10**12)
     rows = endless.take(100)
     assert sum(map(len, rows.shuffle(10**12, seed=1).chunks())) == 100
@@ -534,17 +534,17 @@ def test_a_chunk_takes_places_and_masks(kind):
         assert [x for x, _ in taken.examples()] == [x for x, y in chunk.examples() if y in (0, 3, 4)]
         assert list(taken.time) == [2, 5, 6]
     assert len(chunk.take([])) == len(chunk.take(np.zeros(5, dtype=bool))) == 0
-    with pytest.raises(InvalidValue, match="5 rows need as many bools"):
+    with pytest.raises(InvalidValue, match="indices must have one bool for each of 5 rows"):
         chunk.take(mask[:3])
     with pytest.raises(InvalidType, match=r"fill gaps with fill_null\(False\)"):
         chunk.take(pyarrow.array([True, None, False, True, True]))
-    with pytest.raises(InvalidType, match="places are whole numbers"):
+    with pytest.raises(InvalidType, match="indices must be integers"):
         chunk.take([0.5])
 
 
 @pytest.mark.parametrize("gap", [pyarrow.array([True, None, False]), np.array([True, None, False])])
 def test_a_mask_with_gaps_is_refused_with_what_fills_them(gap):
-    with pytest.raises(InvalidType, match=r"must give a bool for each row.*fill_null\(False\)"):
+    with pytest.raises(InvalidType, match=r"must return a bool for each row.*fill_null\(False\)"):
         list(Rows([3], "arrow").filter_chunks(lambda chunk: gap))
 
 
@@ -571,7 +571,7 @@ def test_a_column_that_is_not_there_is_noted_with_the_nearest():
 
 def test_a_chunk_is_not_unpacked():
     chunk = next(Rows([3]).chunks())
-    with pytest.raises(InvalidType, match=r"a chunk has names: chunk\.X, chunk\.y.*chunk\.examples\(\)"):
+    with pytest.raises(InvalidType, match=r"cannot be iterated: use chunk\.X, chunk\.y.*chunk\.examples\(\)"):
         _X, _y = chunk
 
 

@@ -119,9 +119,9 @@ def test_too_narrow(tmp_path: Path) -> None:
         ({"values": [1.0]}, "values of sparse rows must be a plain NumPy array, got list"),
         ({"starts": None}, "starts of sparse rows must be a plain NumPy array, got None"),
         ({"values": np.ma.array(np.ones(1), mask=[True])}, "values of sparse rows must be a plain NumPy array"),
-        ({"width": -1}, "the width of sparse rows must be a whole number of columns, got -1"),
-        ({"width": 2**64}, "the width of sparse rows must be a whole number of columns"),
-        ({"width": "7"}, "the width of sparse rows must be a whole number of columns, got '7'"),
+        ({"width": -1}, "the width of sparse rows must be an integer of columns, got -1"),
+        ({"width": 2**64}, "the width of sparse rows must be an integer of columns"),
+        ({"width": "7"}, "the width of sparse rows must be an integer of columns, got '7'"),
     ],
 )
 def test_rows_that_are_none(changes: dict[str, Any], message: str) -> None:
@@ -179,7 +179,7 @@ def test_values_that_overflow_when_added_up_are_refused(tmp_path: Path, read: st
         list(getattr(stream, read)(path))
     rows = getattr(stream, read)(path, on_error="skip")
     assert len(list(rows)) == 2
-    assert rows.set_aside.count == 1
+    assert rows.skipped.count == 1
 
 
 def test_lines_that_were_set_aside_are_counted_where_some_rows_are_taken(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_lines_that_were_set_aside_are_counted_where_some_rows_are_taken(tmp_pat
     path.write_text("1 |a b\nbad\n" * 10)
     rows = stream.read_vw(path, on_error="skip")
     assert len(list(rows.take(3))) == 3
-    assert rows.set_aside.count == 10
-    assert len(rows.set_aside.reasons) > 1
+    assert rows.skipped.count == 10
+    assert len(rows.skipped.reasons) > 1
 
 
 def test_threads_that_ask_at_once_are_given_the_same_arrays(tmp_path: Path) -> None:

@@ -52,15 +52,17 @@ def test_kinds_are_found_in_the_first_rows_or_stated():
     assert [y for _, y in rows] == ["u", "v", "u", "u", "u"]
     assert rows[1][0]["t"] == datetime.datetime(2020, 1, 1, 0, 0, 1, tzinfo=datetime.UTC).timestamp()
     assert rows[4][0]["c"] == "z"
-    assert len(stream.set_aside) == 1
-    assert stream.set_aside.reasons == ["here, row 4, column 't': must be a time, got 'soon'"]
-    assert str(stream.set_aside).startswith("1 row set aside: here, row 4")
+    assert len(stream.skipped) == 1
+    assert stream.skipped.reasons == ["here, row 4, column 't': must be a time, got 'soon'"]
+    assert str(stream.skipped).startswith("1 row skipped: here, row 4")
 
 
 def test_the_rows_before_an_error_are_given():
     chunks = Tables(first(), second(), target="y").chunks()
     assert [len(next(chunks)), len(next(chunks))] == [3, 1]
-    with pytest.raises(InvalidValue, match=r"^here, row 4, column 'y': a target must be there, got nothing$"):
+    with pytest.raises(
+        InvalidValue, match=r"^here, row 4, column 'y': the target must not be missing, got nothing$"
+    ):
         next(chunks)
 
 
@@ -68,16 +70,16 @@ def test_each_pass_counts_anew():
     stream = Tables(first(), second(), target="y", on_error="skip")
     for _ in range(2):
         assert len(list(stream)) == 5
-        assert stream.set_aside.count == 1
+        assert stream.set_aside.count == stream.skipped.count == 1
 
 
 def test_only_the_first_reasons_are_kept():
     bad = arrow.table({"a": ["q"] * 1000, "y": [0] * 1000})
     stream = Tables(arrow.table({"a": [1], "y": [0]}), bad, target="y", on_error="skip")
     assert len(list(stream)) == 1
-    assert stream.set_aside.count == 1000
-    assert len(stream.set_aside.reasons) == 5
-    assert str(stream.set_aside).endswith("; …")
+    assert stream.skipped.count == 1000
+    assert len(stream.skipped.reasons) == 5
+    assert str(stream.skipped).endswith("; …")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_a_type_that_no_feature_has():
 
 
 def test_nominal_does_not_become_a_number():
-    with pytest.raises(InvalidValue, match="here, row 1, column 'a': must be text, got 5"):
+    with pytest.raises(InvalidValue, match="here, row 1, column 'a': must be a string, got 5"):
         list(Tables(arrow.table({"a": ["u"]}), arrow.table({"a": [5]})))
 
 
@@ -157,9 +159,9 @@ def test_faults_of_the_reader_itself():
     )
     stream = Tables(piece, target="y", on_error="skip")
     assert len(list(stream)) == 1
-    assert stream.set_aside.reasons == [
+    assert stream.skipped.reasons == [
         "here, line 3: too long",
-        "here, line 3, column 'y': a target must be there, got nothing",
+        "here, line 3, column 'y': the target must not be missing, got nothing",
     ]
     with pytest.raises(InvalidValue, match="line 3: too long"):
         list(Tables(piece, target="y"))

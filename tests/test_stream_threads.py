@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from millstream import evaluate, naive_bayes, stream
-from millstream.cli.observed import Watched
+from millstream.cli.observed import ObservedStream
 from millstream.stream import source as source_module
 from millstream.stream.base import Stream
 from millstream.stream.prefetch import read_ahead
@@ -72,14 +72,14 @@ def first_chunk(rows: Stream) -> None:
 
 
 def looked_at_first(rows: Stream) -> None:
-    watched = Watched(rows)
+    watched = ObservedStream(rows)
     assert watched.first() is not None
     result = evaluate.prequential(naive_bayes.GaussianNB(), watched, progress=False)
     assert result.rows == watched.rows > 10_000
 
 
 def looked_at_only(rows: Stream) -> None:
-    watched = Watched(rows)
+    watched = ObservedStream(rows)
     assert watched.first() is not None
     del watched
 

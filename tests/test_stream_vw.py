@@ -148,7 +148,7 @@ def test_labels() -> None:
     assert [y for _, y in rows("1 |\n-1 |\n")] == [1, -1]
     assert all(isinstance(y, int) for _, y in rows("1 |\n-1 |\n"))
     assert all(isinstance(y, float) for _, y in rows("1 |\n-1 |\n", labels="number"))
-    with pytest.raises(errors.InvalidValue, match=r"a class must be a whole number, got 0\.5"):
+    with pytest.raises(errors.InvalidValue, match=r"a class must be an integer, got 0\.5"):
         rows(text, labels="class")
     model = linear_model.LogisticRegression()
     with pytest.raises(errors.InvalidValue, match="row 2: .*label is missing"):
@@ -178,8 +178,8 @@ def test_bad_lines(tmp_path: Path, line: str, column: int, words: str) -> None:
     assert seen == 1, "the rows before it are given"
     lenient = stream.read_vw(path, on_error="skip")
     assert sum(len(chunk) for chunk in lenient.chunks()) == 2
-    assert len(lenient.set_aside) == 1
-    assert "line 3" in str(lenient.set_aside)
+    assert len(lenient.skipped) == 1
+    assert "line 3" in str(lenient.skipped)
 
 
 def test_lines_are_counted_through_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,11 +194,9 @@ def test_lines_are_counted_through_blocks(tmp_path: Path, monkeypatch: pytest.Mo
     path.write_bytes(b"\r\n".join(lines))
     lenient = stream.read_vw(path, on_error="skip")
     read = sum(len(chunk) for chunk in lenient.chunks())
-    assert (read, lenient.set_aside.count) == (119, 22)
+    assert (read, lenient.skipped.count) == (119, 22)
     wanted = [f" line {line}" for line in (78, *range(151, 172))]
-    assert [reason.split(",")[1] for reason in lenient.set_aside.reasons] == wanted[
-        : len(lenient.set_aside.reasons)
-    ]
+    assert [reason.split(",")[1] for reason in lenient.skipped.reasons] == wanted[: len(lenient.skipped.reasons)]
     with pytest.raises(errors.InvalidValue, match="line 78, column 1"):
         list(stream.read_vw(path).chunks())
 
@@ -234,13 +232,11 @@ def test_parameters() -> None:
         stream.read_vw("-", on_error="ignore")
     assert stream.read_vw("-", bits=np.int64(20)).bits == 20
     assert stream.read_libsvm("-", n_features=np.uint8(9)).n_features == 9
-    with pytest.raises(
-        errors.InvalidValue, match=r"read_vw: bits must be a whole number in \[1, 28\], got bool True"
-    ):
+    with pytest.raises(errors.InvalidValue, match=r"read_vw: bits must be an integer in \[1, 28\], got bool True"):
         stream.read_vw("-", bits=True)
     with pytest.raises(errors.InvalidValue, match="constant must be True or False, got 'false'"):
         stream.read_vw("-", constant="false")
-    with pytest.raises(errors.InvalidValue, match="n_features must be a whole number"):
+    with pytest.raises(errors.InvalidValue, match="n_features must be an integer"):
         stream.read_libsvm("-", n_features=1.5)
 
 
@@ -365,9 +361,9 @@ def test_libsvm_bad_lines() -> None:
     for line, words in [
         ("1,2 1:1", "one label for each row, got several: '1,2'"),
         ("1 0:1 2:x", "a value must be a finite number, got 'x'"),
-        ("1 b:1", "an index is a whole number"),
+        ("1 b:1", "an index is an integer"),
         ("spam 1:1", "the label must be a number"),
-        ("1 1e3:1", "an index is a whole number"),
+        ("1 1e3:1", "an index is an integer"),
     ]:
         with pytest.raises(errors.InvalidValue, match=f"StringIO, line 2, column .*{words}"):
             list(stream.read_libsvm(io.StringIO(f"1 0:1\n{line}\n")))

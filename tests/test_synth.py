@@ -97,14 +97,14 @@ def test_every_golden_stream_is_there() -> None:
 def test_rows_must_be_a_positive_whole_number() -> None:
     with pytest.raises(InvalidValue, match=r"synth.SEA: rows must be >= 1, got 0"):
         synth.SEA().chunks(0)
-    with pytest.raises(InvalidType, match=r"rows must be a whole number, got 1.5"):
+    with pytest.raises(InvalidType, match=r"rows must be an integer, got 1.5"):
         synth.SEA().chunks(1.5)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="rows must be fewer"):
         next(synth.SEA().chunks(2**62))
 
 
 def test_a_rule_is_asked_for_all_its_features() -> None:
-    with pytest.raises(InvalidValue, match=r"synth.SEA: rule\(\) needs the feature 1"):
+    with pytest.raises(InvalidValue, match=r"synth.SEA: rule\(\) must have the feature 1"):
         synth.SEA().rule({0: 1.0})
     with pytest.raises(InvalidType, match="no function of the features"):
         synth.RandomRBF(n_features=1).rule({0: 1.0})

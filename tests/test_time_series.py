@@ -294,16 +294,16 @@ def test_missing_values_are_refused_or_skipped() -> None:
         ({"grace_period": -1}, ValueError, "grace_period must be a whole number >= 0, got -1"),
         ({"step": 0}, ValueError, "step must be a whole number >= 1, got 0"),
         ({"missing": "drop"}, ValueError, "missing must be one of raise, skip, got 'drop'"),
-        ({"metrics": "Accuracy"}, TypeError, "a metric must be of numbers, got Accuracy"),
-        ({"metrics": []}, ValueError, "evaluate.forecast: give at least one metric"),
+        ({"metrics": "Accuracy"}, TypeError, "a metric must be a regression metric, got Accuracy"),
+        ({"metrics": []}, ValueError, "evaluate.forecast: pass at least one metric"),
         ({"model": metrics.MAE()}, TypeError, "a forecaster has learn_one"),
-        ({"series": "123"}, TypeError, "a series is an iterable of numbers, got str"),
+        ({"series": "123"}, TypeError, "a series must be an iterable of numbers, got str"),
         ({"series": [1.0, "2"]}, TypeError, "value 1 of the series must be a number, got '2'"),
         ({"series": [1.0, math.inf]}, ValueError, "value 1 of the series must be finite, got inf"),
         ({"series": [10**400]}, ValueError, "value 0 of the series must fit in a float"),
         ({"series": [(None, 1.0, 2.0)]}, ValueError, r"value 0 of the series must be y or \(x, y\)"),
-        ({"series": np.ones((3, 2))}, TypeError, "a series is one column of numbers"),
-        ({"series": pandas.DataFrame({"a": [1.0]})}, TypeError, "a series is one column of numbers"),
+        ({"series": np.ones((3, 2))}, TypeError, "a series must be one column of numbers"),
+        ({"series": pandas.DataFrame({"a": [1.0]})}, TypeError, "a series must be one column of numbers"),
     ],
 )
 def test_bad_arguments(bad: dict[str, Any], kind: type[Exception], words: str) -> None:
@@ -328,10 +328,10 @@ def test_bad_forecasts_are_refused() -> None:
 def test_an_error_of_the_model_names_the_value() -> None:
     with pytest.raises(InvalidValue, match="must not be negative") as caught:
         evaluate.forecast(Drift(), [1.0, 2.0, -3.0, 4.0, 5.0], 1)
-    assert caught.value.__notes__ == ["evaluate.forecast: Drift was to learn value 2 of the series"]
+    assert caught.value.__notes__ == ["evaluate.forecast: Drift failed to learn value 2 of the series"]
     with pytest.raises(IndexError) as early:
         evaluate.forecast(river.time_series.HoltWinters(0.5), PASSENGERS, 1, grace_period=0)
-    assert early.value.__notes__ == ["evaluate.forecast: HoltWinters was to forecast after 0 values"]
+    assert early.value.__notes__ == ["evaluate.forecast: HoltWinters failed to forecast after 0 values"]
 
 
 def test_a_series_that_is_too_short_scores_nothing() -> None:
@@ -587,7 +587,7 @@ def test_a_forecaster_is_not_a_model_of_features() -> None:
     assert roles.FORECASTER not in roles.EVALUATED
     assert roles.FORECASTER.asks == ("forecast",)
     for forecaster in (model, Drift()):
-        with pytest.raises(InvalidType, match="a model is a classifier, a regressor or an anomaly detector, got"):
+        with pytest.raises(InvalidType, match="a model must be a classifier, a regressor or an anomaly detector, got"):
             evaluate.prequential(forecaster, [({"a": 1.0}, 1.0)])
         with pytest.raises(InvalidType):
             compose.Pipeline(preprocessing.StandardScaler(), forecaster)

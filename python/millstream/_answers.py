@@ -1,6 +1,6 @@
-"""What models of one's own answer, checked where other parts go on with it.
+"""Predictions of models written in Python, checked before other components use them.
 
-The answers of native models are finite whatever they have learned; a class in Python may answer anything.
+Predictions of native models are always finite; a class written in Python may return anything.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from millstream import _core, _frames
 from millstream._echo import quoted, typed
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
 
-__all__ = ["anomaly_score", "each_row", "number_of", "probabilities_of"]
+__all__ = ["anomaly_score", "checked_number", "each_row", "number_of", "probabilities_of"]
 
 
 def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
-    """What `predict_proba_one` gives: a finite number, not negative, for each class."""
+    """The result of `predict_proba_one`: a finite number, not negative, for each class."""
     answer = model.predict_proba_one(x)
-    # That of a class that extends a native one may be its own.
+    # A subclass of a native class may override it.
     if getattr(type(model), "predict_proba_one", None) is _core.Model._predict_proba_one:
         return dict(answer)
-    must = f"{type(model).__name__}: predict_proba_one must give"
+    must = f"{type(model).__name__}: predict_proba_one must return"
     if not callable(getattr(answer, "items", None)):
         raise InvalidType(f"{must} a dict of probabilities by class, got {_shown(answer)}")
     found = dict(answer.items())
@@ -38,33 +38,30 @@ def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
 
 
 def number_of(model: Any, x: Any) -> float:
-    """What `predict_one` of a regressor gives: a finite number."""
-    answer = model.predict_one(x)
-    must = f"{type(model).__name__}: predict_one must give a finite number"
-    try:
-        number = float(answer)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidType(f"{must}, got {_shown(answer)}") from None
-    if not math.isfinite(number):
-        raise InvalidValue(f"{must}, got {_shown(answer)}")
-    return number
+    """The result of `predict_one` of a regressor: a finite number."""
+    must = f"{type(model).__name__}: predict_one must return a finite number"
+    return checked_number(model.predict_one(x), must)
 
 
 def anomaly_score(model: Any, x: Any) -> float:
-    """What `score_one` of an anomaly detector gives: a number in [0, 1], as an evaluation needs it."""
-    score = model.score_one(x)
-    must = f"{type(model).__name__}: to be evaluated, score_one must give a number in [0, 1]"
+    """The result of `score_one` of an anomaly detector under evaluation: a number in [0, 1]."""
+    must = f"{type(model).__name__}: to be evaluated, score_one must return a number in [0, 1]"
+    return checked_number(model.score_one(x), must, 0.0, 1.0)
+
+
+def checked_number(given: Any, must: str, low: float = -math.inf, high: float = math.inf) -> float:
+    """A finite number within bounds; `must` starts the message of the error."""
     try:
-        number = float(score)
+        number = float(given)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidType(f"{must}, got {_shown(score)}") from None
-    if not 0.0 <= number <= 1.0:
-        raise InvalidValue(f"{must}, got {_shown(score)}")
+        raise InvalidType(f"{must}, got {_shown(given)}") from None
+    if not (math.isfinite(number) and low <= number <= high):
+        raise InvalidValue(f"{must}, got {_shown(given)}")
     return number
 
 
 def each_row(work: Callable[[Any], Any], X: Any) -> Iterator[Any]:
-    """What becomes of each row; an error says which it was."""
+    """The result for each row; an error names its row."""
     for row, x in enumerate(_frames.dicts(X)):
         try:
             yield work(x)

@@ -49,6 +49,6 @@ def _check_label(who: str, y: Any) -> None:
         # Nothing but NaN differs from itself; of pandas' NA not even that can be asked.
         is_missing = bool(y != y)
     except (TypeError, ValueError):
-        raise InvalidType(f"{who}: a class label is a bool, int or str, got {typed(y)}") from None
+        raise InvalidType(f"{who}: a class label must be a bool, int or str, got {typed(y)}") from None
     if is_missing:
         raise InvalidValue(f"{who}: the label is missing (NaN)")

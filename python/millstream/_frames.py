@@ -22,7 +22,7 @@ _PLAIN = (float, int, str, type(None))
 def plain_dict(x: Any) -> dict[Any, Any]:
     """A dict whose values need no Python code to be read."""
     if not isinstance(x, Mapping):
-        raise InvalidType(f"an example is a dict of features, got {type(x).__name__}")
+        raise InvalidType(f"an example must be a dict of features, got {type(x).__name__}")
     return {_name(key): _plain(key, value) for key, value in x.items()}
 
 
@@ -37,14 +37,14 @@ def _plain(key: Any, value: Any) -> Any:
         return None
     numeric = hasattr(value, "__float__") or hasattr(value, "__index__")
     if not numeric or isinstance(value, (np.ndarray, np.complexfloating, np.datetime64, np.timedelta64)):
-        raise InvalidType(f"feature {quoted(key)}: a value is a number, text or None, got {typed(value)}")
+        raise InvalidType(f"feature {quoted(key)}: a value must be a number, a string or None, got {typed(value)}")
     try:
         return float(value)
     except OverflowError:
         raise InvalidValue(f"feature {quoted(key)}: a number must fit in a float, got {typed(value)}") from None
     except (TypeError, ValueError):
         raise InvalidType(
-            f"feature {quoted(key)}: a value is a number, text or None, got {typed(value)}"
+            f"feature {quoted(key)}: a value must be a number, a string or None, got {typed(value)}"
         ) from None
 
 
@@ -69,13 +69,15 @@ def take_apart(X: Any) -> tuple[Any, ...]:
     if isinstance(X, Sparse):
         return _own_sparse(X)
     if hasattr(X, "label_time") and hasattr(X, "beside"):
-        raise InvalidType("rows are a matrix, a frame or an iterable of dicts, got a chunk: give chunk.X, chunk.y")
+        raise InvalidType(
+            "rows must be a matrix, a frame or an iterable of dicts, got a chunk: pass chunk.X and chunk.y"
+        )
     if isinstance(X, (Mapping, str, bytes)) or not isinstance(X, Iterable):
-        raise InvalidType(f"rows are a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
+        raise InvalidType(f"rows must be a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
     if hasattr(X, "chunks") and hasattr(X, "has_label_time"):
         raise InvalidType(
-            "rows are a matrix, a frame or an iterable of dicts, got a stream: evaluate.prequential(model, stream)"
-            " goes through it, or a loop `for chunk in stream.chunks()` with chunk.X and chunk.y"
+            "rows must be a matrix, a frame or an iterable of dicts, got a stream: pass it to "
+            "evaluate.prequential(model, stream), or loop `for chunk in stream.chunks()` with chunk.X and chunk.y"
         )
     if isinstance(X, Sequence) and X and isinstance(X[0], (list, tuple, np.ndarray)):
         try:
@@ -125,7 +127,9 @@ def _matrix(X: Any) -> tuple[Any, ...]:
 def _numbers(name: Any, values: Any) -> Any:
     """An array of a number type that the core borrows."""
     if values.dtype.kind not in "fiub":
-        raise InvalidType(f"column {quoted(name)}: a value is a number, text or None, got dtype {values.dtype}")
+        raise InvalidType(
+            f"column {quoted(name)}: a value must be a number, a string or None, got dtype {values.dtype}"
+        )
     if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
         values = values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
     if not values.dtype.isnative:
@@ -145,7 +149,9 @@ def _object_column(name: Any, values: Any) -> tuple[Any, Any]:
             elif isinstance(value, str):
                 codes[row] = categories.setdefault(value, len(categories))
             else:
-                raise InvalidType(f"row {row}: feature {quoted(name)} is nominal (text), got {quoted(value)}", row)
+                raise InvalidType(
+                    f"row {row}: feature {quoted(name)} is nominal (a string), got {quoted(value)}", row
+                )
         return codes, list(categories)
     return floats(name, [np.nan if value is None else value for value in plain]), None
 
@@ -188,7 +194,7 @@ def _pandas_column(name: Any, series: Any) -> tuple[Any, Any, Any]:
         return name, codes, _texts(name, categories)
     if hasattr(dtype, "pyarrow_dtype"):
         return _arrow_column(name, series.array.__arrow_array__())
-    raise InvalidType(f"column {quoted(name)}: a value is a number, text or None, got dtype {dtype}")
+    raise InvalidType(f"column {quoted(name)}: a value must be a number, a string or None, got dtype {dtype}")
 
 
 def _polars_column(series: Any) -> tuple[Any, Any, Any]:
@@ -256,7 +262,7 @@ def _arrow_column(name: Any, column: Any) -> tuple[Any, Any, Any]:
     if types.is_dictionary(column.type):
         codes = _with_gaps(column.indices.cast(pyarrow.int64()), -1)
         return name, codes, _texts(name, column.dictionary.to_pylist())
-    raise InvalidType(f"column {quoted(name)}: a value is a number, text or None, got {kind}")
+    raise InvalidType(f"column {quoted(name)}: a value must be a number, a string or None, got {kind}")
 
 
 def _texts(name: Any, categories: Any) -> list[str]:
@@ -271,7 +277,7 @@ def _name(name: Any) -> Any:
         return str.__str__(name)
     if isinstance(name, (int, np.integer)):
         return int(name)
-    raise InvalidType(f"a feature's name is a str or an int, got {typed(name)}")
+    raise InvalidType(f"a feature name must be a str or an int, got {typed(name)}")
 
 
 def _sparse(X: Any) -> tuple[Any, ...]:
@@ -292,7 +298,7 @@ def _own_sparse(X: Sparse) -> tuple[Any, ...]:
     if (rows := unseen(X)) is not None:
         return ("parsed", rows, X.width)
     if isinstance(X.width, bool) or not isinstance(X.width, (int, np.integer)) or not 0 <= X.width < 2**32:
-        raise InvalidValue(f"the width of sparse rows must be a whole number of columns, got {quoted(X.width)}")
+        raise InvalidValue(f"the width of sparse rows must be an integer of columns, got {quoted(X.width)}")
     arrays = X.starts, X.indices, X.values
     for name, array in zip(("starts", "indices", "values"), arrays, strict=True):
         if not isinstance(array, np.ndarray) or np.ma.isMaskedArray(array):

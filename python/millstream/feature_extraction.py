@@ -1,4 +1,4 @@
-"""From raw text to features."""
+"""Features from raw text."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ _WHO = "feature_extraction.HashingVectorizer"
 
 
 class HashingVectorizer:
-    """Texts to counts of their words, hashed into a fixed number of columns.
+    """Converts texts to word counts, hashed into a fixed number of columns.
 
-    Choose it for any text: mails, tickets, titles. It learns nothing and remembers no words, so a model behind it
-    has a fixed size however many new words come. Words that share a column are the price; with 2¹⁸ columns and
-    ordinary texts it is small.
+    Choose it for any text: mails, tickets, titles. It is stateless and stores no words, so a model behind it has a
+    fixed size, whatever the number of new words. Some words share a column; with 2¹⁸ columns and ordinary texts
+    this effect is small.
 
-    `transform_many` gives sparse rows for the `*_many` verbs of models. The vectorizer itself can be given to
-    `stream.map_chunks`, and then replaces the column of texts in each chunk.
+    `transform_many` returns sparse rows for the `*_many` methods of models. Pass the vectorizer to
+    `stream.map_chunks` to replace the text column of each chunk.
 
-    Columns, signs and numbers are those of scikit-learn's `HashingVectorizer`, whose default is 2²⁰ columns. What
-    counts as a letter differs only for combining marks, which here belong to the word.
+    Columns, signs and numbers are those of scikit-learn's `HashingVectorizer`, whose default is 2²⁰ columns. The
+    only difference is that combining marks belong to the word here.
 
     Parameters
     ----------
     n_features
-        How many columns there are.
+        Number of columns.
     ngram_range
-        The fewest and the most consecutive words that make one feature: (1, 2) is words and pairs of words.
+        Smallest and largest number of consecutive words of a feature: (1, 2) for words and pairs of words.
     lowercase
-        Whether "Free" and "free" are one word.
+        Whether to convert texts to lower case.
     binary
-        Whether a word counts once, however often it comes.
+        Whether to count a word only once per text.
     alternate_sign
-        Whether half of the words count −1, so that words that share a column cancel out on average.
+        Whether half of the words count −1, so that words in the same column cancel out on average.
     norm
-        What a row is divided by: `"l2"`, its length, so that long and short texts weigh the same; `"l1"`, the sum
-        of its sizes; None, nothing.
+        Norm by which a row is divided: `"l2"`, so that long and short texts have equal weight; `"l1"`; None for no
+        normalisation.
     column
-        The column of texts, where chunks of a stream have more than one.
+        The text column, if chunks have more than one column.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class HashingVectorizer:
     def transform_many(self, texts: Iterable[str]) -> Sparse:
         """A sparse row for each text."""
         if isinstance(texts, (str, bytes)):
-            raise InvalidType(f"{_WHO}: texts are a list of str, got one str")
+            raise InvalidType(f"{_WHO}: texts must be a list of str, got one str")
         if hasattr(texts, "to_pylist"):
             texts = texts.to_pylist()
         starts, indices, values = _core.hash_words(
@@ -113,12 +113,12 @@ class HashingVectorizer:
         return Sparse(starts, indices, values, self.n_features)
 
     def transform_one(self, text: str) -> dict[int, float]:
-        """The columns of one text that are not 0, as a dict."""
+        """The nonzero columns of one text, as a dict."""
         row = self.transform_many([text])
         return dict(zip(row.indices.tolist(), row.values.tolist(), strict=True))
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        """A chunk of a stream with its column of texts replaced by sparse rows."""
+        """A chunk whose text column is replaced by sparse rows."""
         return replace(chunk, X=self.transform_many(self._texts(chunk.X)))
 
     def _texts(self, X: Any) -> Any:

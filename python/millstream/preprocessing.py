@@ -1,4 +1,4 @@
-"""Transformers that make features fit for learners."""
+"""Transformers that prepare features for learners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Imputer", "MaxAbsScaler", "MinMaxScaler", "OneHotEncoder", "Standard
 class StandardScaler(Native, Transformer):
     """Scales numbers to mean 0 and variance 1 over the stream so far.
 
-    Choose it in front of any learner that follows a gradient. Nominal features pass through; missing values
+    Choose it in front of any gradient-based learner. Nominal features pass through; missing values
     stay missing. A constant feature becomes 0.
 
     Parameters
@@ -44,21 +44,21 @@ class StandardScaler(Native, Transformer):
 
 
 class MinMaxScaler(Native, Transformer):
-    """Scales numbers to a range by their least and greatest value over the stream so far.
+    """Scales numbers to a range by their minimum and maximum over the stream so far.
 
-    Choose it where a learner wants numbers within known bounds. One outlier squeezes all else together:
-    where that can happen, `StandardScaler` is the better choice. Nominal features pass through; missing
+    Choose it if a learner requires numbers within known bounds. One outlier compresses all other values; if
+    outliers can occur, choose `StandardScaler`. Nominal features pass through; missing
     values stay missing. A constant feature becomes `low`.
 
     Parameters
     ----------
     low
-        Where the least value so far goes.
+        Target of the minimum so far.
     high
-        Where the greatest value so far goes.
+        Target of the maximum so far.
     clip
-        Whether a value beyond the extremes so far is moved to the end of the range. In a pipeline this
-        concerns predictions only: what is learned is within the extremes by then.
+        Whether to clip values beyond the extremes so far to the range. In a pipeline this affects predictions
+        only, because learned rows update the extremes first.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class MinMaxScaler(Native, Transformer):
 
 
 class MaxAbsScaler(Native, Transformer):
-    """Scales numbers to [-1, 1] by their greatest absolute value over the stream so far.
+    """Scales numbers to [-1, 1] by their largest absolute value over the stream so far.
 
     Choose it for sparse data: zero stays zero, so a sparse row stays sparse. Nominal features pass through;
     missing values stay missing. A feature that was always 0 stays 0.
@@ -101,22 +101,22 @@ class MaxAbsScaler(Native, Transformer):
 
 
 class OneHotEncoder(Native, Transformer):
-    """Turns each value of a nominal feature into a number that is 1 where the row has it, else 0.
+    """Encodes each value of a nominal feature as an indicator: 1 if the row has it, otherwise 0.
 
     The value `UA` of `carrier` becomes the feature `carrier_UA`. Numbers pass through, unlike in River,
-    which encodes them too: turn codes that are no quantities into text first. Learners of millstream take
-    nominal features as they are; choose an encoder in front of a scaler or of a model from elsewhere, or to
-    see the weights by value.
+    which encodes them too: convert codes that are not quantities to strings first. Learners of millstream accept
+    nominal features directly; choose an encoder in front of a scaler or of a model of another library, or to
+    inspect the weight of each value.
 
-    Features come out in the order in which values are learned. A value that was never learned, like a
+    Output features are in the order in which values are learned. A value that was never learned, like a
     missing one, gives zeros. Memory grows with the number of distinct values.
 
     Parameters
     ----------
     drop_zeros
-        Whether zeros are left out of the output.
+        Whether to omit zeros from the output.
     drop_first
-        Whether the first value of each feature gets no number, being what remains when all others are 0.
+        Whether to omit the indicator of the first value of each feature, which the others determine.
 
     Examples
     --------
@@ -135,26 +135,25 @@ class OneHotEncoder(Native, Transformer):
 
 
 class Imputer(Native, Transformer):
-    """Fills in what is missing.
+    """Imputes missing values.
 
-    Choose it in front of learners for which a missing value should not simply weigh nothing. A value is
-    missing if it is None or NaN, or if its feature is absent from the row; a feature is filled in from the
-    first time that it was learned on.
+    Choose it if a learner should not simply ignore missing values. A value is missing if it is None or NaN, or if
+    its feature is absent from the row. Features are imputed once they have been learned.
 
-    Memory is one estimate for each feature, and one count for each nominal value.
+    It stores one estimate per feature and one count per nominal value.
 
     Parameters
     ----------
     strategy
-        What a missing number becomes: "mean" (over the stream so far), "previous" (the last value),
+        Replacement of a missing number: "mean" (over the stream so far), "previous" (the last value),
         "constant" (`fill_value`) or "none" (it stays missing).
     fill_value
-        The constant for numbers.
+        Constant for numbers.
     nominal_strategy
-        What a missing nominal value becomes: "most_frequent" (the first that came among equals),
+        Replacement of a missing nominal value: "most_frequent" (the first learned among equals),
         "previous", "constant" (`nominal_fill_value`) or "none".
     nominal_fill_value
-        The constant for nominal values.
+        Constant for nominal values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All that millstream can build: find it by role, build it from a description, load it from a file."""
+"""All components of millstream: find them by role, build them from a description, load them from a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ParameterEntry(TypedDict):
 
 
 class Entry(TypedDict):
-    """One declared part."""
+    """One declared component."""
 
     name: str
     role: str
@@ -46,7 +46,7 @@ def _catalogue() -> dict[str, Entry]:
 
 
 def find(role: str | None = None) -> list[str]:
-    """The names of all parts, or of those with a role.
+    """The names of all components, or of those with a role.
 
     >>> import millstream
     >>> "linear_model.LogisticRegression" in millstream.find(role="classifier")
@@ -59,26 +59,26 @@ def find(role: str | None = None) -> list[str]:
 
 
 def entry(name: str) -> Entry:
-    """What the registry says of one part."""
+    """The registry entry of a component."""
     try:
         return _catalogue()[name]
     except KeyError:
-        raise UnknownName(f"millstream: no part named {quoted(name)}{nearest(name, _catalogue())}") from None
+        raise UnknownName(f"millstream: no component named {quoted(name)}{nearest(name, _catalogue())}") from None
 
 
-#: Comparing names takes time that grows with the product of their lengths, and a longer one was not mistyped.
+#: The time to compare names grows with the product of their lengths, and a longer one was not mistyped.
 _LONGEST_NAME = 200
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a mistyped name: the known one that is nearest, with or without its module."""
+    """A hint for a mistyped name: the most similar known name, with or without its module."""
     if len(name) > _LONGEST_NAME:
         return ""
     whole = {other.lower(): other for other in known if len(other) <= _LONGEST_NAME}
     short = {other.rpartition(".")[2].lower(): other for other in whole.values()}
-    # Without a module, the module of a part with another name must not make that one look nearer.
+    # Without a module in the given name, modules must not count in the comparison.
     for names in (whole, short) if "." in name else (short, whole):
-        # The beginning of a name is more of a hint than letters in common.
+        # A common prefix is a better hint than similar letters.
         begun = [other for other in names if len(name) > 3 and other.startswith(name.lower())]
         if begun:
             return f", did you mean {quoted(names[min(begun, key=len)])}?"
@@ -87,9 +87,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return ""
 
 
-#: Components that are written in Python and have a saved state; the registry lists those that Rust builds.
+#: Components written in Python with a saved state; the registry lists those built in Rust.
 _PYTHON = ("drift.Monitor",)
-#: How the files of monitors began before they had the format of models.
+#: The first bytes of monitor files before they had the format of models.
 _JSON_MONITOR = b'{"format": "millstream.drift.Monitor'
 
 
@@ -99,13 +99,13 @@ def _class(name: str) -> Any:
 
 
 def class_of(name: str) -> type:
-    """The Python class of a part."""
+    """The Python class of a component."""
     entry(name)
     return cast("type", _class(name))
 
 
 def build(description: dict[str, Any]) -> Any:
-    """The part that a description describes, as `describe()` gives it.
+    """Build a component from a description, as `describe()` returns it.
 
     >>> import millstream
     >>> model = millstream.build({"name": "linear_model.LogisticRegression", "parameters": {"l2": 0.1}})
@@ -114,11 +114,11 @@ def build(description: dict[str, Any]) -> Any:
     """
     if not isinstance(description, dict) or not isinstance(description.get("name"), str):
         raise InvalidValue(
-            f'millstream: a description is {{"name": …, "parameters": {{…}}}}, got {quoted(description)}'
+            f'millstream: a description must be {{"name": …, "parameters": {{…}}}}, got {quoted(description)}'
         )
     if others := set(description) - {"name", "parameters"}:
         raise InvalidValue(
-            f'millstream: a description has "name" and "parameters", not {quoted(sorted(others)[0])}'
+            f'millstream: a description must have "name" and "parameters" only, got {quoted(sorted(others)[0])}'
         )
     parameters = description.get("parameters", {})
     if not isinstance(parameters, dict):
@@ -128,26 +128,30 @@ def build(description: dict[str, Any]) -> Any:
     except TypeError as error:
         if isinstance(error, MillstreamError) or "unexpected keyword argument" not in str(error):
             raise
-        # Python echoes a name of any length.
+        # InvalidType shortens long names.
         raise InvalidType(str(error)) from None
 
 
 def from_bytes(data: bytes) -> Any:
-    """The model, metric, statistic or detector that `to_bytes` gave, ready to go on."""
+    """Load a model, metric, statistic or detector from the bytes that `to_bytes` returned."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise InvalidType(f"millstream: a saved model is bytes, got {type(data).__name__}")
+        raise InvalidType(f"millstream: a saved model must be bytes, got {type(data).__name__}")
     data = bytes(data)
     if data.startswith(_JSON_MONITOR):
         return _class("drift.Monitor").from_bytes(data)
     saved = _core.SavedFile(data)
-    cls = _class(saved.name) if saved.name in _PYTHON else cast("Any", class_of(saved.name))
+    if saved.name in _PYTHON:
+        return _class(saved.name)._revive(saved)
+    cls: Any = class_of(saved.name) if saved.name in _catalogue() else None
     if not hasattr(cls, "_revive"):
-        raise InvalidType(f"{saved.name}: a {entry(saved.name)['role']} has no state of its own to load")
+        raise InvalidState(
+            f"millstream: the saved description is not valid: nothing to load in {quoted(saved.name)}"
+        )
     return cls._revive(saved)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that `save` wrote."""
+    """Load a model, metric, statistic or detector from a file written by `save`."""
     try:
         data = Path(path).read_bytes()
     except IsADirectoryError:

@@ -1,7 +1,7 @@
-//! Rows with their truths and weights, some hundreds at a time.
+//! Rows with their truths and weights, a few hundred at a time.
 //!
-//! Most rows of most tables are plain numbers with known targets. They go to a learner in batches, so that what
-//! surrounds a step (checks, look-ups, virtual calls) is done once for many.
+//! Most rows of most tables are plain numbers with known targets. They go to a learner in batches, so that
+//! checks, look-ups and virtual calls are done once for many rows.
 
 use crate::row::{Row, RowBuffer};
 use crate::task::Task;
@@ -50,7 +50,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Whether no number is so large that sums of its square could overflow.
+    /// Whether all numbers are small enough that sums of their squares cannot overflow.
     fn are_moderate(&self) -> bool {
         match self {
             Rows::Plain { values, .. } => are_moderate(values),
@@ -59,7 +59,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Sums of weights times squares of such numbers, as many as there may be, are far from the largest number.
+/// Sums of weights times squares of such numbers stay far below the largest number, however many there are.
 pub const MODERATE: f64 = 1e60;
 
 pub fn are_moderate(numbers: &[f64]) -> bool {
@@ -68,7 +68,7 @@ pub fn are_moderate(numbers: &[f64]) -> bool {
 }
 
 impl Row<'_> {
-    /// Whether no number is so large that sums of its square could overflow.
+    /// Whether all numbers are small enough that sums of their squares cannot overflow.
     #[inline]
     pub fn is_moderate(&self) -> bool {
         match self {
@@ -78,7 +78,7 @@ impl Row<'_> {
     }
 }
 
-/// Examples: rows, what should have been predicted for them, and their weights. All numbers are finite or missing.
+/// Examples: rows, truths and weights. All numbers are finite or missing.
 pub struct Batch<'a, T: Task> {
     pub rows: Rows<'a>,
     /// The rows to predict, where they differ from those that are learned: behind a transformer that learns, a row is
@@ -134,12 +134,12 @@ impl<'a, T: Task> Batch<'a, T> {
         }
     }
 
-    /// The same rows with other weights.
+    /// A batch of the same rows with other weights.
     pub fn weighted(&self, weights: &'a [f64]) -> Batch<'a, T> {
         Batch { weights: Some(weights), ..*self }
     }
 
-    /// Whether no number in it is so large that sums could overflow: what `Part::infallible` asks for.
+    /// Whether all numbers are moderate, as `Part::infallible` requires.
     pub fn is_moderate(&self) -> bool {
         self.rows.are_moderate()
             && self.weights.is_none_or(are_moderate)
@@ -147,13 +147,13 @@ impl<'a, T: Task> Batch<'a, T> {
     }
 }
 
-/// Where a member of an ensemble writes its votes.
+/// The votes of an ensemble member.
 pub struct Votes<'a> {
     /// On each row as it is learned, before that.
     pub learned: &'a mut [f64],
     /// On each row as it is asked for; empty where that is the same.
     pub asked: &'a mut [f64],
-    /// How many numbers a row has.
+    /// The number of votes of a row.
     pub stride: usize,
 }
 

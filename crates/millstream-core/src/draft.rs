@@ -1,19 +1,19 @@
-//! A dict on its way to becoming a row.
+//! A dict that is being converted to a row.
 //!
-//! The border reads a dict into a draft against the schema as it is. New features, kinds and nominal values
-//! are only noted: a prediction ignores them, and learning admits them once the whole row has been found
-//! good. So a bad value anywhere in a row leaves the schema as it was.
+//! The binding reads a dict into a draft against the present schema. New features, kinds and nominal values are only
+//! recorded: a prediction ignores them, and learning adds them to the schema once the whole row has been checked. An
+//! invalid value anywhere in a row therefore leaves the schema unchanged.
 //!
-//! A row of everything that a model of millions of features knows would take longer to fill than to learn. Where a
-//! missing number does what a 0 does (`Part::missing_is_zero`), a dict becomes a sparse row of what it holds.
+//! A dense row of millions of features would take longer to fill than to learn. If a missing number is equivalent to 0
+//! (`Part::missing_is_zero`), a dict becomes a sparse row.
 
 use std::fmt;
 
 use crate::fault::{Fault, Result};
 use crate::row::{Row, RowBuffer};
-use crate::schema::{Kind, Name, Schema, UNSEEN};
+use crate::schema::{FeatureKind, Name, Schema, UNSEEN};
 
-/// One value as it was given.
+/// One value as given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Given<'a> {
     Missing,
@@ -35,7 +35,7 @@ impl fmt::Display for Given<'_> {
 enum New {
     Feature { name: Name, value: Owned },
     Value { slot: u32, text: String },
-    Kind { slot: u32, kind: Kind },
+    Kind { slot: u32, kind: FeatureKind },
 }
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ enum Owned {
     Text(String),
 }
 
-/// From so many features on, a dict may become a sparse row.
+/// Number of features from which on a dict may become a sparse row.
 const WIDE: usize = 1 << 10;
 
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Begin a row in which everything is missing; `missing_is_zero` if that may as well be 0.
+    /// Start a row in which everything is missing; with `missing_is_zero`, missing is equivalent to 0.
     pub fn begin(&mut self, schema: &Schema, missing_is_zero: bool) {
         if missing_is_zero && schema.len() >= WIDE && schema.all_numbers() {
             self.row.sparse(schema.len());
@@ -82,7 +82,7 @@ impl Draft {
         }
     }
 
-    /// Everything was set: a row that lists every feature is the plain one that it would have been.
+    /// Finish the row; a sparse row that lists every feature becomes a plain one.
     #[inline]
     pub fn finish(&mut self, schema: &Schema) {
         if !self.row.is_sparse() {
@@ -100,7 +100,7 @@ impl Draft {
     pub fn set(&mut self, schema: &Schema, slot: u32, value: Given<'_>) -> Result<()> {
         let kind = check(|| schema.name(slot as usize), value)?;
         schema.check_kind(slot, kind, &value)?;
-        if kind != Kind::Unknown && schema.kinds()[slot as usize] == Kind::Unknown {
+        if kind != FeatureKind::Unknown && schema.kinds()[slot as usize] == FeatureKind::Unknown {
             self.news.push(New::Kind { slot, kind });
         }
         match value {
@@ -109,7 +109,7 @@ impl Draft {
             Given::Text(text) => {
                 let code = schema.code(slot, text);
                 // Until the slot is known to be nominal, a code in it would be read as a number.
-                if schema.kinds()[slot as usize] == Kind::Nominal {
+                if schema.kinds()[slot as usize] == FeatureKind::Nominal {
                     self.row.write(slot as usize, code.map_or(UNSEEN, f64::from));
                 }
                 if code.is_none() {
@@ -121,7 +121,7 @@ impl Draft {
         Ok(())
     }
 
-    /// A value for a feature that the schema does not know.
+    /// A value for a feature that is not in the schema.
     pub fn add(&mut self, name: Name, value: Given<'_>) -> Result<()> {
         check(|| name.clone(), value)?;
         let value = match value {
@@ -133,12 +133,12 @@ impl Draft {
         Ok(())
     }
 
-    /// Whether there is something that the schema does not know.
+    /// Whether there is anything that is not in the schema.
     pub fn is_news(&self) -> bool {
         !self.news.is_empty()
     }
 
-    /// Let the schema learn what is new. The caller has marked it and rolls it back on a fault.
+    /// Add new features, kinds and values to the schema. The caller has marked it and rolls it back on a fault.
     pub fn admit(&mut self, schema: &mut Schema) -> Result<()> {
         if self.news.is_empty() {
             return Ok(());
@@ -153,18 +153,18 @@ impl Draft {
                 New::Feature { name, value } => {
                     let slot = schema.intern(&name);
                     if !self.row.is_sparse() && slot as usize >= self.row.row().width() {
-                        self.row.append(f64::NAN, Kind::Unknown);
+                        self.row.append(f64::NAN, FeatureKind::Unknown);
                     }
                     let (kind, number) = match value {
                         Owned::Missing => continue,
                         Owned::Number(number) => {
-                            schema.check_kind(slot, Kind::Number, &Given::Number(number))?;
-                            (Kind::Number, number)
+                            schema.check_kind(slot, FeatureKind::Number, &Given::Number(number))?;
+                            (FeatureKind::Number, number)
                         }
                         Owned::Text(text) => {
-                            schema.check_kind(slot, Kind::Nominal, &Given::Text(&text))?;
-                            schema.set_kind(slot, Kind::Nominal);
-                            (Kind::Nominal, f64::from(schema.intern_value(slot, &text)))
+                            schema.check_kind(slot, FeatureKind::Nominal, &Given::Text(&text))?;
+                            schema.set_kind(slot, FeatureKind::Nominal);
+                            (FeatureKind::Nominal, f64::from(schema.intern_value(slot, &text)))
                         }
                     };
                     schema.set_kind(slot, kind);
@@ -179,7 +179,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The row as it stands. What has not been admitted is not in it.
+    /// The row without anything that has not been admitted.
     pub fn row<'a>(&'a self, schema: &'a Schema) -> Row<'a> {
         let values = match self.row.row() {
             Row::Plain(values) | Row::Mixed(values, _) => values,
@@ -194,11 +194,11 @@ impl Draft {
 }
 
 /// The kind of a value that may enter a row; infinities may not.
-fn check(name: impl Fn() -> Name, value: Given<'_>) -> Result<Kind> {
+fn check(name: impl Fn() -> Name, value: Given<'_>) -> Result<FeatureKind> {
     match value {
-        Given::Missing => Ok(Kind::Unknown),
-        Given::Text(_) => Ok(Kind::Nominal),
-        Given::Number(number) if number.is_finite() => Ok(Kind::Number),
+        Given::Missing => Ok(FeatureKind::Unknown),
+        Given::Text(_) => Ok(FeatureKind::Nominal),
+        Given::Number(number) if number.is_finite() => Ok(FeatureKind::Number),
         Given::Number(number) => {
             Err(Fault::value(format!("feature {} must be finite or missing, got {number}", name())))
         }

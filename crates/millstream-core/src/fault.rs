@@ -1,17 +1,17 @@
-//! What went wrong, in one line: who, what, must be, got.
+//! Errors in one line: who, what, must be, got.
 //!
 //! A `Fault` is boxed, so that `Result<(), Fault>` stays one word on the hot path.
 
 use std::fmt;
 
-/// Which built-in Python exception the fault also is.
+/// The built-in Python exception of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// A value out of range: NaN, infinity, a bad weight, a parameter out of bounds.
     Value,
-    /// A value of the wrong type: text where a number is due, a feature that changed kind.
+    /// A value of the wrong type: a string instead of a number, a feature that changed its kind.
     Type,
-    /// A name that is not known.
+    /// An unknown name.
     Key,
     /// An update that would have overflowed.
     Overflow,
@@ -52,7 +52,7 @@ impl Fault {
         Self::new(FaultKind::State, message)
     }
 
-    /// `who` would have left the finite numbers; its state is as it was.
+    /// The state of `who` would have overflowed; it is unchanged.
     pub fn overflow(who: &str) -> Self {
         Self::new(
             FaultKind::Overflow,
@@ -60,13 +60,13 @@ impl Fault {
         )
     }
 
-    /// Put `who: ` in front, for faults raised where the learner's name is not known.
+    /// Prepend `who: `, for faults raised where the learner's name is not known.
     pub fn by(mut self, who: &str) -> Self {
         self.0.message = format!("{who}: {}", self.0.message);
         self
     }
 
-    /// Say which row of a batch it was.
+    /// Add the row of the batch.
     pub fn at_row(mut self, row: usize) -> Self {
         if self.0.row.is_none() {
             self.0.row = Some(row);
@@ -87,7 +87,7 @@ impl Fault {
     }
 }
 
-/// A number for a message: as it is, or with an exponent where it would fill the line with zeros.
+/// A number for a message, with an exponent if it would have many zeros.
 pub struct Shown(pub f64);
 
 impl fmt::Display for Shown {

@@ -1,9 +1,9 @@
-//! Class labels (bool, int or text) and their codes.
+//! Class labels (bool, int or string) and their codes.
 //!
 //! Codes follow arrival, with one exception: the first label, when it is `True` or `1`, takes code 1 and
 //! leaves code 0 to the next. Binary learners call code 1 the positive class, so a model of 0/1 or
-//! False/True has the sign that everyone expects, whichever came first. `True` and `1` are one label, as
-//! in Python; the form that came first is given back. With a first bool the other one is known too.
+//! False/True has the expected sign, whichever label comes first. `True` and `1` are one label, as in Python;
+//! predictions use the first of them. After a first bool the other one is known too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl fmt::Display for Label {
 
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
-    /// By code; `None` is a code kept free for a label that has not come yet.
+    /// By code; `None` is a code reserved for a label that has not arrived yet.
     entries: Vec<Option<Label>>,
     codes: FxHashMap<Label, u32>,
 }
@@ -54,7 +54,7 @@ pub struct Labels {
 pub struct KnownClasses {
     /// The number of codes in use or reserved.
     pub codes: usize,
-    /// The code that is reserved for a label that has not come yet.
+    /// The code reserved for a label that has not arrived yet.
     pub waiting: Option<u32>,
 }
 
@@ -71,7 +71,7 @@ impl KnownClasses {
     }
 }
 
-/// How many labels there were, for `rollback`.
+/// The number of labels, for `rollback`.
 #[derive(Clone, Copy, Debug)]
 pub struct LabelsMark {
     known: usize,
@@ -83,7 +83,7 @@ impl Labels {
         self.entries.len()
     }
 
-    /// The number of labels that have come; a reserved code is not among them.
+    /// The number of labels so far, without a reserved code.
     pub fn known(&self) -> usize {
         self.codes.len()
     }
@@ -147,7 +147,7 @@ impl Labels {
         LabelsMark { known: self.codes.len() }
     }
 
-    /// Forget the label that came after `mark` (at most one comes with an example, or the two bools).
+    /// Drop the label added after `mark` (an example adds at most one label, or the two bools).
     pub fn rollback(&mut self, mark: LabelsMark, code: u32) {
         if self.codes.len() == mark.known {
             return;

@@ -1,4 +1,4 @@
-//! A learner of a task: it predicts, and learns from examples.
+//! The learner of a task: it predicts, and learns from examples.
 
 use crate::batch::{Batch, Rows, Votes};
 use crate::fault::{Fault, Result};
@@ -7,12 +7,12 @@ use crate::row::{Row, Scratch, Want};
 use crate::task::Task;
 
 pub trait Learner<T: Task>: Part {
-    /// Predict a row. Before anything was learned, a classifier names no class.
+    /// Predict a row. Before it has learned anything, a classifier predicts no class.
     fn predict(&self, x: Row<'_>, want: Want, out: &mut T::Prediction, scratch: &mut Scratch);
 
     fn learn(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()>;
 
-    /// Predict, then learn; learners override it where the two share work. After a fault the prediction means nothing.
+    /// Predict, then learn; learners override it where the two share work. After a fault the prediction is undefined.
     fn step(
         &mut self,
         x: Row<'_>,
@@ -26,8 +26,8 @@ pub trait Learner<T: Task>: Part {
         self.learn(x, y, w, scratch)
     }
 
-    /// `step` through the rows of a batch; returns how many were done before one was refused. Here the calls of a
-    /// learner are direct: that and the shared set-up are what a batch saves.
+    /// `step` through the rows of a batch; returns the number of rows before a refused one. The calls of the
+    /// learner are direct here, which together with the shared set-up makes a batch faster.
     fn step_batch(
         &mut self,
         batch: &Batch<'_, T>,
@@ -38,14 +38,14 @@ pub trait Learner<T: Task>: Part {
         step_each(self, batch, want, out, scratch)
     }
 
-    /// `learn` through the rows of a batch, for callers that need no predictions; returns how many were done. Overridden
+    /// `learn` through the rows of a batch, for callers that need no predictions; returns the number of learned rows. Overridden
     /// where predicting costs more than learning. `buffer` is an empty list of predictions.
     fn learn_batch(&mut self, batch: &Batch<'_, T>, buffer: &mut T::Predictions, scratch: &mut Scratch) -> usize {
         self.step_batch(&Batch { asked: None, ..*batch }, T::LEAST, buffer, scratch)
     }
 
     /// Go through a batch as a member of an ensemble: for each row, write its votes (see `Task::vote`), then learn it,
-    /// unless its weight is 0. Stops at a row that is refused, and returns which and why.
+    /// unless its weight is 0. Stops at a refused row, and returns its index and the fault.
     fn vote_batch(
         &mut self,
         batch: &Batch<'_, T>,
@@ -83,12 +83,12 @@ pub trait Learner<T: Task>: Part {
         None
     }
 
-    /// The score from which on a row is an anomaly, for anomaly filters.
+    /// The lowest score of an anomaly, for anomaly filters.
     fn threshold(&self) -> Option<f64> {
         None
     }
 
-    /// Revert the last `learn` or `step`, bit for bit, where `Abilities::undoes` says that it can. Called at most once
+    /// Revert the last `learn` or `step`, bit for bit, if `Abilities::undoes` is set. Called at most once
     /// for each.
     fn undo(&mut self) {}
 
@@ -107,7 +107,7 @@ pub fn step_each<T: Task, L: Learner<T> + ?Sized>(
     let mut prediction = T::take(scratch);
     let mut done = 0;
     if let (Rows::Plain { values, width }, None) = (batch.rows, batch.asked) {
-        // The common case, without looking at the form of each row.
+        // The common case, without a match on each row.
         for (row, x) in values.chunks_exact(width).enumerate() {
             let (y, w) = (batch.truths[row], batch.weight(row));
             if learner.step(Row::Plain(x), y, w, want, &mut prediction, scratch).is_err() {
@@ -172,7 +172,7 @@ impl<T: Task> Clone for Box<dyn Learner<T>> {
     }
 }
 
-/// Tells how far a row is from the boundary between two classes.
+/// Computes the distance of a row from the boundary between two classes.
 pub trait DecisionFunction {
     /// The signed distance; none where there are more than two classes.
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64>;
@@ -186,7 +186,7 @@ pub trait Interval {
 
 /// Learns from the mean gradient of several examples.
 pub trait MiniBatch<T: Task> {
-    /// Add the gradient at an example, at the weights as they are.
+    /// Add the gradient at an example, at the present weights.
     fn accumulate(&mut self, x: Row<'_>, y: T::Truth, w: f64, scratch: &mut Scratch) -> Result<()>;
     /// Take one step down the mean of the accumulated gradients.
     fn apply(&mut self) -> Result<()>;

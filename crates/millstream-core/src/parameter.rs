@@ -1,8 +1,7 @@
-//! Parameters, declared once: name, kind, bounds, default and words.
+//! Parameters, declared once: name, kind, bounds, default and description.
 //!
 //! A declaration is plain data. Validation, the builder, documentation, the command line and the tests walk
-//! it. `resolve` turns what a user wrote into the whole, canonical set of arguments, or says in one line
-//! what is wrong.
+//! it. `resolve` turns the given arguments into the complete, canonical set, or returns a fault of one line.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +11,7 @@ use crate::learner::Learner;
 use crate::registry;
 use crate::task::Task;
 
-/// Where a number must lie.
+/// The interval of a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub low: f64,
@@ -28,7 +27,7 @@ impl Bounds {
     /// (0, 1)
     pub const OPEN_UNIT: Bounds = Bounds::new(0.0, false, 1.0, false);
     /// (0, 1]
-    pub const SHARE: Bounds = Bounds::new(0.0, false, 1.0, true);
+    pub const FRACTION: Bounds = Bounds::new(0.0, false, 1.0, true);
     /// [0, 1)
     pub const DECAY: Bounds = Bounds::new(0.0, true, 1.0, false);
     /// [0, 1]
@@ -60,7 +59,7 @@ impl Bounds {
     }
 }
 
-/// What a parameter may be.
+/// The type and range of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Float(Bounds),
@@ -71,28 +70,28 @@ pub enum Kind {
     Boolean,
     Choice(&'static [&'static str]),
     Text,
-    /// A list of feature names: texts or whole numbers.
+    /// A list of feature names: strings or integers.
     Names,
-    /// A list of whole numbers within bounds.
+    /// A list of integers within bounds.
     Integers {
         low: i64,
         high: i64,
     },
     /// A list of numbers within bounds.
     Floats(Bounds),
-    /// A list of numbers, or one of lists of numbers; the words say which.
+    /// A list of numbers, or a list of lists of numbers; the string tells users which.
     Table(&'static str),
-    /// A class label: bool, int or text.
+    /// A class label: bool, int or string.
     Label,
-    /// Another part: `{"name": …, "parameters": …}`, its bare name, or the last word of that in lower case.
+    /// Another component: `{"name": …, "parameters": …}`, its name, or the last word of its name in lower case.
     Part(&'static [Role]),
     /// A schedule, or a number within the bounds for a constant one.
     Rate(Bounds),
-    /// A list of parts.
+    /// A list of components.
     Parts(&'static [Role]),
-    /// One of these words, a whole number, or a share in (0, 1]: how many of something.
+    /// A quantity: one of these words, an integer, or a fraction in (0, 1].
     Portion(&'static [&'static str]),
-    /// Where numbers lie: a pair of low and high for all features, or a list of feature name, low, high for some.
+    /// Ranges of features: a pair of low and high for all, or a list of feature name, low, high for some.
     Limits,
     /// Any of the others, or null.
     Optional(&'static Kind),
@@ -107,9 +106,9 @@ pub enum Default {
     Boolean(bool),
     Text(&'static str),
     Integers(&'static [i64]),
-    /// A part with its own defaults, by name.
+    /// A component with its own defaults, by name.
     Part(&'static str),
-    /// A part with its own defaults but for some numbers: its name, the parameters, the numbers.
+    /// A component with its own defaults except for some numbers: its name, and pairs of parameter and number.
     Tuned(&'static str, &'static [(&'static str, f64)]),
 }
 
@@ -119,7 +118,7 @@ pub struct Parameter {
     pub kind: Kind,
     pub default: Default,
     pub words: &'static str,
-    /// Names that the parameter had in earlier versions: descriptions and saved files may still use them.
+    /// Names of the parameter in earlier versions; descriptions and saved files may still use them.
     pub formerly: &'static [&'static str],
 }
 
@@ -128,40 +127,40 @@ impl Parameter {
         Parameter { name, kind, default, words, formerly: &[] }
     }
 
-    /// The same with another default.
+    /// A copy with another default.
     pub const fn with_default(self, default: Default) -> Self {
         Parameter { default, ..self }
     }
 
-    /// The same with another description.
+    /// A copy with another description.
     pub const fn with_words(self, words: &'static str) -> Self {
         Parameter { words, ..self }
     }
 
-    /// The same with the names of earlier versions.
+    /// A copy with the names of earlier versions.
     pub const fn formerly(self, formerly: &'static [&'static str]) -> Self {
         Parameter { formerly, ..self }
     }
 
-    /// Whether this is its name, or was in an earlier version.
+    /// Whether this is its present or a former name.
     fn is_called(&self, name: &str) -> bool {
         self.name == name || self.formerly.contains(&name)
     }
 }
 
 impl Kind {
-    /// For messages and documentation: what the parameter must be.
+    /// The requirement in words, for messages and documentation.
     pub fn words(&self) -> String {
         match self {
             Kind::Float(bounds) => bounds.words(),
             Kind::Integer { low, high } => match (*low, *high) {
-                (i64::MIN, i64::MAX) => "a whole number".into(),
-                (low, i64::MAX) => format!("a whole number >= {low}"),
-                (low, high) => format!("a whole number in [{low}, {high}]"),
+                (i64::MIN, i64::MAX) => "an integer".into(),
+                (low, i64::MAX) => format!("an integer >= {low}"),
+                (low, high) => format!("an integer in [{low}, {high}]"),
             },
             Kind::Boolean => "true or false".into(),
             Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
-            Kind::Text => "text".into(),
+            Kind::Text => "a string".into(),
             Kind::Names => "a list of feature names".into(),
             Kind::Integers { low, high } => {
                 format!("a list, each {}", Kind::Integer { low: *low, high: *high }.words())
@@ -174,8 +173,8 @@ impl Kind {
                 format!("{} {words}", if words.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" })
             }
             Kind::Rate(bounds) => format!("{} or a schedule", bounds.words()),
-            Kind::Parts(roles) => format!("a list of parts ({})", role_words(roles)),
-            Kind::Portion(words) => format!("{}, a whole number >= 1, or a share in (0, 1]", words.join(", ")),
+            Kind::Parts(roles) => format!("a list of components ({})", role_words(roles)),
+            Kind::Portion(words) => format!("{}, an integer >= 1, or a fraction in (0, 1]", words.join(", ")),
             Kind::Limits => "a pair low < high, or a list of feature name, low, high".into(),
             Kind::Optional(kind) => format!("{}, or null", kind.words()),
         }
@@ -197,7 +196,7 @@ impl Kind {
                 Some(_) => Err(refuse()),
                 None => resolve_part(&[Role::Schedule], given, &refuse),
             },
-            Kind::Integer { low, high } => match whole(given) {
+            Kind::Integer { low, high } => match integer(given) {
                 Some(number) if (*low..=*high).contains(&number) => Ok(number.into()),
                 _ => Err(refuse()),
             },
@@ -217,7 +216,7 @@ impl Kind {
                 }
             }
             Kind::Integers { low, high } => {
-                let numbers: Option<Vec<i64>> = given.as_array().ok_or_else(refuse)?.iter().map(whole).collect();
+                let numbers: Option<Vec<i64>> = given.as_array().ok_or_else(refuse)?.iter().map(integer).collect();
                 match numbers {
                     Some(numbers) if numbers.iter().all(|number| (*low..=*high).contains(number)) => {
                         Ok(numbers.into())
@@ -236,12 +235,14 @@ impl Kind {
             Kind::Table(_) => table(given).ok_or_else(refuse),
             Kind::Label => match given {
                 Value::Bool(_) | Value::String(_) => Ok(given.clone()),
-                _ => whole(given).map(Value::from).ok_or_else(refuse),
+                _ => integer(given).map(Value::from).ok_or_else(refuse),
             },
-            Kind::Portion(words) => match (given.as_str(), given.as_f64(), whole(given)) {
+            Kind::Portion(words) => match (given.as_str(), given.as_f64(), integer(given)) {
                 (Some(text), ..) if words.contains(&text) => Ok(text.into()),
                 // 1 is one of them, and 1.0 is all of them.
-                (_, Some(share), _) if !given.is_i64() && Bounds::SHARE.contains(share) => Ok(share.into()),
+                (_, Some(fraction), _) if !given.is_i64() && Bounds::FRACTION.contains(fraction) => {
+                    Ok(fraction.into())
+                }
                 (.., Some(number)) if number >= 1 => Ok(number.into()),
                 _ => Err(refuse()),
             },
@@ -299,7 +300,7 @@ fn role_words(roles: &[Role]) -> String {
     roles.iter().map(|role| role.word().replace('_', " ")).collect::<Vec<_>>().join(" or ")
 }
 
-fn whole(given: &Value) -> Option<i64> {
+fn integer(given: &Value) -> Option<i64> {
     given.as_i64().or_else(|| given.as_f64().filter(|x| x.fract() == 0.0 && x.abs() < 9e15).map(|x| x as i64))
 }
 
@@ -321,10 +322,10 @@ fn is_described(value: &Value) -> bool {
     value.get("name").is_some_and(Value::is_string)
 }
 
-/// How many parts of a list are named.
+/// Number of components of a list that a message names.
 const MOST_SHOWN: usize = 8;
 
-/// A value as a person would write it; of a part the short name.
+/// A value for a message: in Python notation, components by their short names.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("'{text}'"),
@@ -351,7 +352,7 @@ pub fn shown(value: &Value) -> String {
     }
 }
 
-/// A whole, checked set of arguments; the getters fail only if a declaration and its builder disagree.
+/// A complete, checked set of arguments; the getters fail only if a declaration and its builder disagree.
 #[derive(Debug)]
 pub struct Arguments<'a> {
     pub who: &'a str,
@@ -395,11 +396,12 @@ impl<'a> Arguments<'a> {
         self.value(name)?.as_str().ok_or_else(|| self.absent(name))
     }
 
-    /// The part named by an argument, built.
+    /// The component that an argument describes, built.
     pub fn part(&self, name: &str) -> Result<Built> {
         registry::build_resolved(self.value(name)?)
     }
 
+    /// The components that a list describes, built.
     pub fn parts(&self, name: &str) -> Result<Vec<Built>> {
         let parts = self.value(name)?.as_array().ok_or_else(|| self.absent(name))?;
         parts.iter().map(registry::build_resolved).collect()
@@ -419,7 +421,7 @@ impl<'a> Arguments<'a> {
         serde_json::from_value(self.value(name)?.clone()).map_err(|_| self.absent(name))
     }
 
-    /// The fault for an argument of a kind the builder did not expect.
+    /// The fault for an argument of another kind than the builder expects.
     pub fn absent(&self, name: &str) -> Fault {
         Fault::value(format!("{}: parameter {name} is not of the declared kind", self.who))
     }

@@ -1,18 +1,18 @@
-//! What every component can do, whatever its role.
+//! The trait of every component, whatever its role.
 //!
 //! Three promises hold for all of them, and tests/test_laws.py checks them:
 //! * `predict`, `transform` and `get` take `&self`: they change nothing.
 //! * `learn` and `update` are atomic: after a fault the state is bit for bit what it was.
 //! * `save` returns the state alone; the parameters are in the description. `load` checks what it reads and
-//!   refuses what could not have been saved: the bytes may come from a stranger.
+//!   refuses a state that could not have been saved, since files are untrusted.
 
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::row::{Row, Scratch, Sparse};
 use crate::schema::Schema;
 
-/// What a component can do, as one value that is read once when a model is built. A wrapper combines the values of what
-/// it wraps, so that it cannot forget one.
+/// The abilities of a component, as one value that is read once when a model is built. A wrapper combines the values of
+/// its components, so that it cannot forget one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// It finds features by name, so `bind` must be called.
@@ -21,7 +21,7 @@ pub struct Abilities {
     pub checks_rows: bool,
     /// A missing number is bit-identical to an implicit zero of a sparse row.
     pub missing_is_zero: bool,
-    /// Of a transformer: what is missing stays missing, and an implicit zero stays one.
+    /// Of a transformer: missing values stay missing, and implicit zeros stay implicit.
     pub keeps_missing: bool,
     /// It is faster with many rows of any form at a time than with one: `Learner::step_batch`.
     pub takes_batches: bool,
@@ -31,7 +31,7 @@ pub struct Abilities {
     pub wants_orthonormal: bool,
     /// It can revert the last example that it learned: `Learner::undo`.
     pub undoes: bool,
-    /// The largest number of classes that it can tell apart.
+    /// The largest number of classes that it supports.
     pub max_classes: usize,
     /// The number of threads that a batch is spread over.
     pub threads: usize,
@@ -81,7 +81,7 @@ pub trait Part: Send + Sync {
     fn each_part(&self, _visit: &mut dyn FnMut(&dyn Part)) {}
     fn each_part_mut(&mut self, _visit: &mut dyn FnMut(&mut dyn Part)) {}
 
-    /// What it can do. By default that of its components together.
+    /// Its abilities. By default, the combined abilities of its components.
     fn abilities(&self) -> Abilities {
         let mut abilities: Option<Abilities> = None;
         self.each_part(&mut |part| {
@@ -90,7 +90,7 @@ pub trait Part: Send + Sync {
         abilities.unwrap_or_default()
     }
 
-    /// Bytes of memory held, buffers included.
+    /// Memory in bytes, buffers included.
     fn memory(&self) -> usize {
         let mut bytes = std::mem::size_of_val(self);
         self.each_part(&mut |part| bytes += part.memory());
@@ -114,8 +114,8 @@ pub trait Part: Send + Sync {
         checked
     }
 
-    /// Start recording what it takes to return to this state, at a cost that follows what is learned from now on and not
-    /// the size of the state. False if it cannot: then the caller keeps a copy.
+    /// Start recording changes for a return to this state. The cost depends on the rows learned from now on, not on the
+    /// size of the state. False if it cannot: the caller then keeps a copy.
     fn savepoint(&mut self) -> bool {
         false
     }
@@ -124,14 +124,13 @@ pub trait Part: Send + Sync {
     /// Keep the state and stop recording.
     fn commit(&mut self) {}
 
-    /// Request the memory that a sparse row which is learned soon will need: for models larger than the caches. The
-    /// columns may be any. Changes nothing.
+    /// Prefetch the memory for a sparse row that is learned soon: for models larger than the caches. Columns may be out
+    /// of range. Changes nothing.
     fn prefetch(&mut self, _x: Sparse<'_>) {}
 
-    /// Whether it is sure to learn any row in which numbers, target and weight are up to `batch::MODERATE` in size,
-    /// however many of them: then no copy is kept in case it refuses one. A transformer also writes moderate numbers for
-    /// such rows. That may depend on what was learned before, so it is asked again after rows with larger numbers; the
-    /// answer may take a look at the whole state.
+    /// Whether it never refuses a row whose numbers, target and weight are at most `batch::MODERATE` in size, however many
+    /// such rows follow: then no savepoint is needed. A transformer also writes moderate numbers for such rows. The result
+    /// may depend on the state, so it is computed again after rows with larger numbers; it may inspect the whole state.
     fn infallible(&self) -> bool {
         false
     }
@@ -144,12 +143,12 @@ pub trait Part: Send + Sync {
     /// Merge `other`, the same component after another part of the stream, given as its saved state; only where the
     /// result is that of the whole stream (to rounding). Features are found by name: `theirs` names those of `other`,
     /// and `ours`, which knows them all, those of this component, which was bound to it. After a fault the component is
-    /// of no use: the caller has a copy.
+    /// unusable: the caller has a copy.
     fn merge_state(&mut self, _other: &[u8], _theirs: &Schema, _ours: &Schema) -> Result<()> {
         Err(Fault::value("cannot be merged exactly"))
     }
 
-    /// What it has learned, for people: weights, class counts, a tree. Feature names come from `schema`.
+    /// The state in readable form: weights, class counts, a tree. Feature names come from `schema`.
     fn inspect(&self, _schema: &Schema) -> serde_json::Value {
         serde_json::Value::Null
     }
@@ -171,20 +170,20 @@ pub trait Part: Send + Sync {
     }
 }
 
-/// A copy of a step of a pipeline or of a member of an ensemble, with what it needs to go on by itself.
+/// A copy of a step of a pipeline or of a member of an ensemble, with what it needs to continue on its own.
 pub struct Extracted {
     pub part: Built,
     /// Its description, where that of the whole has none.
     pub description: Option<serde_json::Value>,
     /// Names and kinds of its input.
     pub input: Schema,
-    /// How many examples it has learned; none if that is as many as the whole has.
+    /// Number of examples it has learned; none if that equals the number of the model.
     pub learned: Option<u64>,
 }
 
-/// A copy of a drift detector inside a component, with what it needs to go on by itself.
+/// A copy of a drift detector inside a component, with what it needs to continue on its own.
 pub struct InnerDetector {
     pub part: Box<dyn crate::detector::DriftDetector>,
-    /// How many numbers it has received.
+    /// Number of values it has received.
     pub updates: u64,
 }

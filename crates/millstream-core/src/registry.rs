@@ -1,8 +1,7 @@
-//! All that millstream can build, in one list.
+//! The list of all components.
 //!
-//! Everything else walks this list: the builder, validation, `millstream.find`, the command line, the
-//! documentation, the laws and the benchmarks. To add a part: write its file with a `DECLARATION`, and name
-//! it in `DECLARATIONS`.
+//! The builder, validation, `millstream.find`, the command line, the documentation, the laws and the benchmarks walk
+//! this list. To add a component, write its file with a `DECLARATION` and add it to `DECLARATIONS`.
 
 use serde_json::{json, Map, Value};
 
@@ -214,11 +213,11 @@ pub fn find(name: &str) -> Result<&'static Declaration> {
         let hint = nearest(name, DECLARATIONS.iter().map(|declaration| declaration.name))
             .map(|near| format!(", did you mean '{near}'?"))
             .unwrap_or_default();
-        Fault::key(format!("millstream: no part named '{name}'{hint}"))
+        Fault::key(format!("millstream: no component named '{name}'{hint}"))
     })
 }
 
-/// The name of the part of one of these roles that a plain word stands for: `adaptive` for `optim.Adaptive`.
+/// The name of the component, of one of these roles, that a plain word denotes: `adaptive` for `optim.Adaptive`.
 pub fn worded(word: &str, roles: &[Role]) -> Option<&'static str> {
     let short = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
     let mut meant = DECLARATIONS
@@ -226,27 +225,27 @@ pub fn worded(word: &str, roles: &[Role]) -> Option<&'static str> {
         .filter(|declaration| roles.contains(&declaration.role))
         .map(|declaration| declaration.name)
         .filter(|name| short(name).eq_ignore_ascii_case(word));
-    // A word that could mean two parts means none.
+    // An ambiguous word denotes none.
     meant.next().filter(|_| meant.next().is_none())
 }
 
-/// The whole, canonical description: names checked, defaults filled in, values within bounds.
+/// The complete, canonical description: names checked, defaults filled in, values within bounds.
 ///
-/// How deep parts may nest is bounded by the JSON reader (128 levels), so recursion here is safe.
+/// The JSON reader limits nesting to 128 levels, so recursion is safe here.
 pub fn resolve(description: &Value) -> Result<Value> {
     let object = description.as_object().ok_or_else(|| {
         Fault::value(format!(
-            "millstream: a description is {{\"name\": …, \"parameters\": {{…}}}}, got {}",
+            "millstream: a description must be {{\"name\": …, \"parameters\": {{…}}}}, got {}",
             parameter::shown(description)
         ))
     })?;
     let name = object
         .get("name")
         .and_then(Value::as_str)
-        .ok_or_else(|| Fault::value("millstream: a description needs a \"name\""))?;
+        .ok_or_else(|| Fault::value("millstream: a description must have a \"name\""))?;
     if let Some(other) = object.keys().find(|key| *key != "name" && *key != "parameters") {
         return Err(Fault::value(format!(
-            "{name}: a description has \"name\" and \"parameters\", not \"{other}\""
+            "{name}: a description must have \"name\" and \"parameters\" only, got \"{other}\""
         )));
     }
     let declaration = find(name)?;
@@ -265,7 +264,7 @@ pub fn resolve(description: &Value) -> Result<Value> {
     Ok(json!({ "name": name, "parameters": parameters }))
 }
 
-/// The role of a resolved description; a pipeline has that of its last step, others that wrap have that of their model.
+/// The role of a resolved description; a pipeline has that of its last step, other wrappers that of their model.
 pub fn role_of(description: &Value) -> Result<Role> {
     let declaration = find(description["name"].as_str().unwrap_or_default())?;
     if declaration.role != Role::Wrapper {
@@ -290,7 +289,7 @@ pub fn build_resolved(description: &Value) -> Result<Built> {
     (declaration.build)(&Arguments::new(declaration.name, parameters))
 }
 
-/// The registry for Python: names, roles, words, parameters, as JSON.
+/// The registry as JSON, for Python: names, roles, descriptions, parameters.
 pub fn catalogue() -> Value {
     DECLARATIONS
         .iter()
@@ -327,7 +326,7 @@ pub fn former_names(name: &str) -> impl Iterator<Item = (&'static str, &'static 
     parameters.flat_map(|parameter| parameter.formerly.iter().map(|former| (*former, parameter.name)))
 }
 
-/// `[low, low included, high, high included]` of a number, null for the rest and for no bound.
+/// `[low, low included, high, high included]` of a number; null for other kinds and for no bound.
 fn bounds(kind: &Kind) -> Value {
     let finite = |x: f64| if x.is_finite() { Value::from(x) } else { Value::Null };
     match kind {
@@ -343,7 +342,7 @@ fn bounds(kind: &Kind) -> Value {
     }
 }
 
-/// The known name nearest to a mistyped one, if any is near.
+/// The known name most similar to a mistyped one, if any is similar enough.
 pub fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     known

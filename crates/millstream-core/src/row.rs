@@ -1,10 +1,10 @@
-//! One example, as learners see it.
+//! One example, as learners receive it.
 //!
-//! A purely numeric dense row is a plain slice all the way down to the kernel; the other forms cost only
-//! those who use them. Buffers for rows in the middle of a pipeline come from a `Scratch`, which the caller
+//! A purely numeric dense row is a plain slice all the way down to the kernel; only rows that need the other
+//! layouts pay for them. Buffers for rows in the middle of a pipeline come from a `Scratch`, which the caller
 //! owns: nothing is allocated per example once the buffers have grown, and `predict` stays `&self`.
 
-use crate::schema::{Kind, UNSEEN};
+use crate::schema::{FeatureKind, UNSEEN};
 use crate::task::ClassPrediction;
 
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub enum Row<'a> {
     /// Every slot is a number and none is missing.
     Plain(&'a [f64]),
     /// Slots may be missing (NaN) or nominal (the value is the code, `UNSEEN` if it was never learned).
-    Mixed(&'a [f64], &'a [Kind]),
+    Mixed(&'a [f64], &'a [FeatureKind]),
     /// Numbers only. Slots that are not listed are 0; indices ascend.
     Sparse(Sparse<'a>),
 }
@@ -55,7 +55,7 @@ impl<'a> Row<'a> {
                     if value.is_nan() {
                         continue;
                     }
-                    visit(slot, if kind == Kind::Nominal { nominal(value) } else { Value::Number(value) });
+                    visit(slot, if kind == FeatureKind::Nominal { nominal(value) } else { Value::Number(value) });
                 }
             }
             Row::Sparse(sparse) => {
@@ -72,7 +72,7 @@ impl<'a> Row<'a> {
             Row::Plain(values) => values.get(slot).map(|&value| Value::Number(value)),
             Row::Mixed(values, kinds) => match values.get(slot) {
                 Some(value) if value.is_nan() => None,
-                Some(&value) if kinds[slot] == Kind::Nominal => Some(nominal(value)),
+                Some(&value) if kinds[slot] == FeatureKind::Nominal => Some(nominal(value)),
                 Some(&value) => Some(Value::Number(value)),
                 None => None,
             },
@@ -86,7 +86,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The same row with the zeros of a sparse one written out, for learners that look at every slot.
+    /// The same row with explicit zeros, for learners that read every slot.
     pub fn dense<'b>(self, buffer: &'b mut Vec<f64>) -> Row<'b>
     where
         'a: 'b,
@@ -106,19 +106,19 @@ fn nominal(code: f64) -> Value {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Form {
+enum Layout {
     #[default]
     Plain,
     Mixed,
     Sparse,
 }
 
-/// A row that owns its numbers: what a transformer writes to, what the border reads into.
+/// A row that owns its numbers: the output of a transformer, or an example read by the binding.
 #[derive(Clone, Debug, Default)]
 pub struct RowBuffer {
-    form: Form,
+    layout: Layout,
     values: Vec<f64>,
-    kinds: Vec<Kind>,
+    kinds: Vec<FeatureKind>,
     indices: Vec<u32>,
     width: usize,
 }
@@ -126,10 +126,10 @@ pub struct RowBuffer {
 impl RowBuffer {
     #[inline]
     pub fn row(&self) -> Row<'_> {
-        match self.form {
-            Form::Plain => Row::Plain(&self.values),
-            Form::Mixed => Row::Mixed(&self.values, &self.kinds),
-            Form::Sparse => {
+        match self.layout {
+            Layout::Plain => Row::Plain(&self.values),
+            Layout::Mixed => Row::Mixed(&self.values, &self.kinds),
+            Layout::Sparse => {
                 Row::Sparse(Sparse { indices: &self.indices, values: &self.values, width: self.width })
             }
         }
@@ -138,7 +138,7 @@ impl RowBuffer {
     /// Become a plain row of `width` numbers; the caller writes every one of them.
     #[inline]
     pub fn plain(&mut self, width: usize) -> &mut [f64] {
-        self.form = Form::Plain;
+        self.layout = Layout::Plain;
         if self.values.len() != width {
             self.values.resize(width, 0.0);
         }
@@ -146,18 +146,18 @@ impl RowBuffer {
     }
 
     /// Become a mixed row in which everything is missing, for the caller to fill.
-    pub fn mixed(&mut self, width: usize) -> (&mut [f64], &mut [Kind]) {
-        self.form = Form::Mixed;
+    pub fn mixed(&mut self, width: usize) -> (&mut [f64], &mut [FeatureKind]) {
+        self.layout = Layout::Mixed;
         self.values.clear();
         self.values.resize(width, f64::NAN);
         self.kinds.clear();
-        self.kinds.resize(width, Kind::Number);
+        self.kinds.resize(width, FeatureKind::Number);
         (&mut self.values, &mut self.kinds)
     }
 
-    /// Become a mixed row with these kinds; the values are the caller's to write.
-    pub fn mixed_like(&mut self, kinds: &[Kind]) -> &mut [f64] {
-        self.form = Form::Mixed;
+    /// Become a mixed row with these kinds; the caller writes the values.
+    pub fn mixed_like(&mut self, kinds: &[FeatureKind]) -> &mut [f64] {
+        self.layout = Layout::Mixed;
         self.values.resize(kinds.len(), f64::NAN);
         self.kinds.clear();
         self.kinds.extend_from_slice(kinds);
@@ -172,7 +172,7 @@ impl RowBuffer {
 
     /// Become an empty sparse row; `push` adds to it in ascending order of slots.
     pub fn sparse(&mut self, width: usize) {
-        self.form = Form::Sparse;
+        self.layout = Layout::Sparse;
         self.width = width;
         self.indices.clear();
         self.values.clear();
@@ -183,9 +183,9 @@ impl RowBuffer {
         self.values.push(value);
     }
 
-    /// The same row with room for `width` slots, a sparse one with NaN for what it does not list.
+    /// The same row with `width` slots; slots that a sparse row does not list become NaN.
     pub fn written_out(&mut self, width: usize) {
-        if self.form != Form::Sparse {
+        if self.layout != Layout::Sparse {
             return;
         }
         let (indices, values) = (std::mem::take(&mut self.indices), std::mem::take(&mut self.values));
@@ -196,7 +196,7 @@ impl RowBuffer {
         self.indices = indices;
     }
 
-    /// Put the slots of a sparse row in ascending order, of which none comes twice, however long it is.
+    /// Sort the slots of a sparse row of any length, none of which occurs twice.
     pub fn sort(&mut self) {
         if self.indices.is_sorted() {
             return;
@@ -214,10 +214,10 @@ impl RowBuffer {
     }
 
     pub fn is_sparse(&self) -> bool {
-        self.form == Form::Sparse
+        self.layout == Layout::Sparse
     }
 
-    /// Put the slots of a sparse row in ascending order, by insertion: rows are short and nearly so.
+    /// Sort the slots of a sparse row by insertion: rows are short and nearly sorted.
     pub fn ascend(&mut self) {
         for end in 1..self.indices.len() {
             let mut at = end;
@@ -230,25 +230,25 @@ impl RowBuffer {
     }
 
     /// Write one slot of a mixed row, which grows to hold it.
-    pub fn put(&mut self, slot: usize, value: f64, kind: Kind) {
+    pub fn put(&mut self, slot: usize, value: f64, kind: FeatureKind) {
         if slot >= self.values.len() {
             self.values.resize(slot + 1, f64::NAN);
-            self.kinds.resize(slot + 1, Kind::Number);
+            self.kinds.resize(slot + 1, FeatureKind::Number);
         }
         self.values[slot] = value;
         self.kinds[slot] = kind;
     }
 
     /// Add a slot at the end of a plain or mixed row.
-    pub fn append(&mut self, value: f64, kind: Kind) {
+    pub fn append(&mut self, value: f64, kind: FeatureKind) {
         self.values.push(value);
-        if self.form == Form::Mixed {
+        if self.layout == Layout::Mixed {
             self.kinds.push(kind);
         }
     }
 
-    /// Become `row` with another number for each number; nominal and missing values stay. Of a sparse row only
-    /// what is listed is given to `number`: where 0 does not stay 0, write it out first (`Row::dense`).
+    /// Become `row` with another number for each number; nominal and missing values stay. In a sparse row,
+    /// `number` is applied to listed values only: if 0 does not stay 0, use `Row::dense` first.
     #[inline]
     pub fn map(&mut self, row: Row<'_>, number: impl Fn(usize, f64) -> f64) {
         match row {
@@ -261,7 +261,7 @@ impl RowBuffer {
             Row::Mixed(values, kinds) => {
                 let out = self.mixed_like(kinds);
                 for (slot, (out, &value)) in out.iter_mut().zip(values).enumerate() {
-                    let stays = kinds[slot] == Kind::Nominal || value.is_nan();
+                    let stays = kinds[slot] == FeatureKind::Nominal || value.is_nan();
                     *out = if stays { value } else { number(slot, value) };
                 }
             }
@@ -292,10 +292,10 @@ impl RowBuffer {
     }
 }
 
-/// Buffers that learners borrow and give back. One per thread; it is not part of any state.
+/// Buffers that learners borrow and return. One per thread; not part of any state.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    // Boxed, because they are handed out and back for every row.
+    // Boxed, because they are borrowed and returned for every row.
     rows: Vec<Box<RowBuffer>>,
     numbers: Vec<Vec<f64>>,
     indices: Vec<Vec<u32>>,
@@ -314,7 +314,7 @@ impl Scratch {
         self.rows.push(row);
     }
 
-    /// At least `count` rows, whatever they hold.
+    /// At least `count` rows, with arbitrary content.
     pub fn take_rows(&mut self, count: usize) -> Vec<RowBuffer> {
         let mut rows = self.row_batches.pop().unwrap_or_default();
         if rows.len() < count {
@@ -356,14 +356,14 @@ impl Scratch {
     }
 }
 
-/// What the caller wants of a classifier: the class alone is often much cheaper.
+/// The requested prediction of a classifier: the class alone is often much cheaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     Class,
     Probabilities,
 }
 
-/// The place of the largest number, the first among equals; none if all are NaN or 0 in length.
+/// The index of the largest number, the first among equals; none if all are NaN or there are none.
 pub fn most(numbers: &[f64]) -> Option<u32> {
     let mut best: Option<(u32, f64)> = None;
     for (place, &number) in numbers.iter().enumerate() {
@@ -388,8 +388,8 @@ pub fn all_finite(numbers: &[f64]) -> bool {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest == 0.0
 }
 
-/// The nearest number that can be held, where NaN cannot occur: two comparisons that compile to a minimum and
-/// a maximum, for loops over a row.
+/// The nearest finite number, if NaN cannot occur: two comparisons that compile to a minimum and a maximum, for
+/// loops over a row.
 #[inline(always)]
 pub fn bounded(number: f64) -> f64 {
     let number = if number < f64::MAX { number } else { f64::MAX };
@@ -400,7 +400,7 @@ pub fn bounded(number: f64) -> f64 {
     }
 }
 
-/// The nearest number that can be held, for what an extreme row made overflow; 0 for what has no value.
+/// The nearest finite number, for results that overflow on an extreme row; 0 for NaN.
 #[inline]
 pub fn finite(number: f64) -> f64 {
     if number.is_finite() {

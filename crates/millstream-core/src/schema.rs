@@ -1,4 +1,4 @@
-//! Feature names, and the slot that each keeps for a model's life.
+//! Feature names and their slots, which never change.
 //!
 //! A schema only grows: features may appear, vanish and return, and a slot is never reused. The kind of
 //! a feature is fixed by its first value that is not missing. Nominal values are interned to codes in the
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Result};
 
-/// A feature's name: text (dict keys, columns) or a number (columns of a matrix).
+/// A feature name: a string (dict keys, columns) or a number (columns of a matrix).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Name {
@@ -30,7 +30,7 @@ impl fmt::Display for Name {
 }
 
 impl Name {
-    /// The bare text, without the quotes of `Display`.
+    /// The name without the quotes of `Display`.
     pub fn text(&self) -> String {
         match self {
             Name::Number(number) => number.to_string(),
@@ -52,14 +52,14 @@ impl From<i64> for Name {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FeatureKind {
     /// Only missing values so far.
     Unknown,
     Number,
     Nominal,
 }
 
-/// The code that stands in a row for a nominal value that was never learned.
+/// The code in a row of a nominal value that was never learned.
 pub const UNSEEN: f64 = -1.0;
 
 /// The values of one nominal feature, by code.
@@ -103,30 +103,30 @@ impl Values {
 
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    /// The first so many slots are named by their own number, as the columns of a matrix are. They cost a
-    /// byte each, so that a sparse matrix may have millions.
+    /// Number of first slots that are named by their own number, like the columns of a matrix. They take one byte each,
+    /// so that a sparse matrix may have millions.
     numbered: u32,
     /// The names of the other slots.
     names: Vec<Name>,
     texts: FxHashMap<Arc<str>, u32>,
     integers: FxHashMap<i64, u32>,
-    kinds: Vec<Kind>,
+    kinds: Vec<FeatureKind>,
     /// By slot, up to the last nominal one.
     values: Vec<Values>,
     nominal: usize,
     unknown: usize,
     journal: Vec<Change>,
-    /// Where in the journal the last `mark` is.
+    /// Length of the journal at the last `mark`.
     marked: usize,
-    /// Whether the journal goes back to before the last `mark`.
+    /// Whether the journal has entries from before the last `mark`.
     held: bool,
 }
 
-/// What has changed since `mark` or `savepoint`, newest last; `rollback` undoes it.
+/// A change since `mark` or `savepoint`, which `rollback` reverts.
 #[derive(Clone, Debug)]
 enum Change {
     Feature,
-    /// From so many numbered slots, all of kind number, to the present ones.
+    /// More numbered slots, all of kind number; holds their former number.
     Widened(u32),
     Kind(u32),
     Value(u32),
@@ -155,7 +155,7 @@ impl Schema {
         (0..self.len()).map(|slot| self.name(slot))
     }
 
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[FeatureKind] {
         &self.kinds
     }
 
@@ -172,7 +172,7 @@ impl Schema {
         }
     }
 
-    /// The text that names a slot, if it is named by text.
+    /// The name of a slot, if it is a string.
     #[inline]
     pub fn text(&self, slot: usize) -> Option<&str> {
         match self.names.get(slot.checked_sub(self.numbered as usize)?)? {
@@ -181,7 +181,7 @@ impl Schema {
         }
     }
 
-    /// The slot of a feature named by text, without making a `Name`.
+    /// The slot of a feature named by a string, without creating a `Name`.
     #[inline]
     pub fn slot_of_text(&self, text: &str) -> Option<u32> {
         self.texts.get(text).copied()
@@ -197,20 +197,20 @@ impl Schema {
         self.names.is_empty()
     }
 
-    /// Whether every feature is named by text, and there is one.
+    /// Whether every feature is named by a string, and there is one.
     pub fn only_texts(&self) -> bool {
         self.numbered == 0 && self.integers.is_empty() && !self.names.is_empty()
     }
 
     pub fn first_nominal(&self) -> Option<usize> {
-        (self.nominal > 0).then(|| self.kinds.iter().position(|&kind| kind == Kind::Nominal)).flatten()
+        (self.nominal > 0).then(|| self.kinds.iter().position(|&kind| kind == FeatureKind::Nominal)).flatten()
     }
 
-    /// Features without a kind become numbers, which is what a sparse row says of all that it does not list.
+    /// Features without a kind become numbers: a sparse row implies 0 for every feature that it does not list.
     pub fn settle_numbers(&mut self) {
         if self.unknown > 0 {
             for slot in 0..self.len() as u32 {
-                self.set_kind(slot, Kind::Number);
+                self.set_kind(slot, FeatureKind::Number);
             }
         }
     }
@@ -230,21 +230,21 @@ impl Schema {
                 Name::Text(text) => self.texts.insert(text.clone(), slot),
             };
         }
-        self.kinds.push(Kind::Unknown);
+        self.kinds.push(FeatureKind::Unknown);
         self.unknown += 1;
         self.journal.push(Change::Feature);
         slot
     }
 
-    /// Add a feature of a given kind at the end, for schemas that transformers make.
-    pub fn push(&mut self, name: &Name, kind: Kind) -> u32 {
+    /// Add a feature of a given kind at the end, for the output schemas of transformers.
+    pub fn push(&mut self, name: &Name, kind: FeatureKind) -> u32 {
         let slot = self.intern(name);
         self.set_kind(slot, kind);
         slot
     }
 
-    /// Add a feature at the end under a name of its own: one that is taken gets a number behind it.
-    pub fn push_unique(&mut self, name: Name, kind: Kind) -> u32 {
+    /// Add a feature at the end under a unique name: a number is appended to a name that is taken.
+    pub fn push_unique(&mut self, name: Name, kind: FeatureKind) -> u32 {
         let mut own = name.clone();
         let mut count = 2;
         while self.slot(&own).is_some() {
@@ -258,7 +258,7 @@ impl Schema {
     pub fn push_from(&mut self, other: &Schema, slot: usize, name: Option<Name>) -> u32 {
         let own = |slot: usize| (slot < other.len()).then(|| other.name(slot));
         let name = name.or_else(|| own(slot)).unwrap_or_else(|| format!("feature_{slot}").as_str().into());
-        let kind = other.kinds.get(slot).copied().unwrap_or(Kind::Unknown);
+        let kind = other.kinds.get(slot).copied().unwrap_or(FeatureKind::Unknown);
         let place = self.push_unique(name, kind);
         for text in &other.values(slot).texts {
             self.intern_value(place, text);
@@ -266,31 +266,31 @@ impl Schema {
         place
     }
 
-    /// Make the slots 0 to `width`, all numbers, named by their number. Only where `only_numbered`.
+    /// Create the slots 0 to `width`, all numbers, named by their number. Only if `only_numbered`.
     pub fn widen(&mut self, width: usize) {
         if width > self.len() {
             self.journal.push(Change::Widened(self.numbered));
-            self.kinds.resize(width, Kind::Number);
+            self.kinds.resize(width, FeatureKind::Number);
             self.numbered = width as u32;
         }
     }
 
     /// Check that `slot` may hold a value of `kind`; `shown` is the value, for the message.
-    pub fn check_kind(&self, slot: u32, kind: Kind, shown: &dyn fmt::Display) -> Result<()> {
+    pub fn check_kind(&self, slot: u32, kind: FeatureKind, shown: &dyn fmt::Display) -> Result<()> {
         let known = self.kinds[slot as usize];
-        if known == kind || known == Kind::Unknown || kind == Kind::Unknown {
+        if known == kind || known == FeatureKind::Unknown || kind == FeatureKind::Unknown {
             return Ok(());
         }
         Err(kind_changed(&self.name(slot as usize), known, shown))
     }
 
     /// Fix the kind of a feature at its first value.
-    pub fn set_kind(&mut self, slot: u32, kind: Kind) {
+    pub fn set_kind(&mut self, slot: u32, kind: FeatureKind) {
         let known = &mut self.kinds[slot as usize];
-        if *known == Kind::Unknown && kind != Kind::Unknown {
+        if *known == FeatureKind::Unknown && kind != FeatureKind::Unknown {
             *known = kind;
             self.unknown -= 1;
-            self.nominal += usize::from(kind == Kind::Nominal);
+            self.nominal += usize::from(kind == FeatureKind::Nominal);
             self.journal.push(Change::Kind(slot));
         }
     }
@@ -311,7 +311,7 @@ impl Schema {
         code
     }
 
-    /// Everything until now stays; what follows can be rolled back.
+    /// Set the point to which `rollback` returns.
     pub fn mark(&mut self) {
         if !self.held {
             self.journal.clear();
@@ -319,20 +319,20 @@ impl Schema {
         self.marked = self.journal.len();
     }
 
-    /// As `mark`, but `rollback_to_savepoint` will lead back to here, however many marks come between.
+    /// Like `mark`, but `rollback_to_savepoint` returns to this point, however many marks follow.
     pub fn savepoint(&mut self) {
         self.commit();
         self.held = true;
     }
 
-    /// Undo what happened since `savepoint`.
+    /// Revert the changes since `savepoint`.
     pub fn rollback_to_savepoint(&mut self) {
         self.marked = 0;
         self.rollback();
         self.commit();
     }
 
-    /// Forget the way back to `savepoint`.
+    /// Keep the changes since `savepoint`.
     pub fn commit(&mut self) {
         self.held = false;
         self.mark();
@@ -343,7 +343,7 @@ impl Schema {
         self.journal.len() > self.marked
     }
 
-    /// Undo what happened since the last `mark`.
+    /// Revert the changes since the last `mark`.
     pub fn rollback(&mut self) {
         while self.journal.len() > self.marked {
             let Some(change) = self.journal.pop() else { return };
@@ -363,8 +363,8 @@ impl Schema {
                 }
                 Change::Kind(slot) => {
                     let kind = &mut self.kinds[slot as usize];
-                    self.nominal -= usize::from(*kind == Kind::Nominal);
-                    *kind = Kind::Unknown;
+                    self.nominal -= usize::from(*kind == FeatureKind::Nominal);
+                    *kind = FeatureKind::Unknown;
                     self.unknown += 1;
                 }
                 Change::Value(slot) => {
@@ -387,12 +387,12 @@ impl Schema {
     }
 }
 
-pub fn kind_changed(name: &Name, known: Kind, shown: &dyn fmt::Display) -> Fault {
-    let was = if known == Kind::Nominal { "nominal (text)" } else { "a number" };
+pub fn kind_changed(name: &Name, known: FeatureKind, shown: &dyn fmt::Display) -> Fault {
+    let was = if known == FeatureKind::Nominal { "nominal (a string)" } else { "a number" };
     Fault::wrong_type(format!("feature {name} is {was}, got {shown}"))
 }
 
-/// The plain form of a schema in a saved model.
+/// The schema as saved in a file.
 #[derive(Serialize, Deserialize)]
 struct SavedSchema {
     numbered: u32,
@@ -402,11 +402,11 @@ struct SavedSchema {
     values: Vec<Vec<Arc<str>>>,
 }
 
-const KINDS: [Kind; 3] = [Kind::Unknown, Kind::Number, Kind::Nominal];
+const KINDS: [FeatureKind; 3] = [FeatureKind::Unknown, FeatureKind::Number, FeatureKind::Nominal];
 
 impl Serialize for Schema {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let code = |kind: &Kind| KINDS.iter().position(|known| known == kind).unwrap_or(0) as u8;
+        let code = |kind: &FeatureKind| KINDS.iter().position(|known| known == kind).unwrap_or(0) as u8;
         SavedSchema {
             numbered: self.numbered,
             names: self.names.clone(),
@@ -432,9 +432,9 @@ impl<'de> Deserialize<'de> for Schema {
                 Some(place) => saved.names[place].clone(),
                 None => Name::Number(slot as i64),
             };
-            let Some(&kind) = KINDS.get(code as usize) else { return refuse("an unknown kind") };
+            let Some(&kind) = KINDS.get(code as usize) else { return refuse("unknown kind") };
             if schema.push(&name, kind) as usize != slot {
-                return refuse("a feature is listed twice");
+                return refuse("duplicate feature");
             }
             schema.mark();
         }
@@ -442,7 +442,7 @@ impl<'de> Deserialize<'de> for Schema {
             return refuse("numbered names out of place");
         }
         for (slot, values) in saved.values.iter().enumerate() {
-            if !values.is_empty() && schema.kinds[slot] != Kind::Nominal {
+            if !values.is_empty() && schema.kinds[slot] != FeatureKind::Nominal {
                 return refuse("a number has nominal values");
             }
             for (code, text) in values.iter().enumerate() {
@@ -464,12 +464,12 @@ mod tests {
     fn rollback_leaves_the_schema_as_it_was() {
         let mut schema = Schema::default();
         let a = schema.intern(&"a".into());
-        schema.set_kind(a, Kind::Nominal);
+        schema.set_kind(a, FeatureKind::Nominal);
         schema.intern_value(a, "x");
         schema.mark();
         schema.intern_value(a, "y");
         let b = schema.intern(&"b".into());
-        schema.set_kind(b, Kind::Number);
+        schema.set_kind(b, FeatureKind::Number);
         schema.rollback();
         assert_eq!(schema.len(), 1);
         assert_eq!(schema.code(a, "y"), None);

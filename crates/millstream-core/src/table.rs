@@ -1,8 +1,8 @@
-//! Many rows at once: what the border lends, and how it is read row by row.
+//! Many rows at once: tables borrowed from the binding, and their readers.
 //!
-//! A row-major matrix of f64 is read where it lies. Anything else is copied in blocks, column by column,
-//! which the caches like. Nominal columns carry the index of a category; codes are given out in the order in
-//! which rows are learned, so that a table gives the same codes as the loop over its rows.
+//! A row-major matrix of f64 is read in place. Anything else is copied in blocks, column by column, which is
+//! cache-friendly. Nominal columns hold the index of a category; codes are assigned in the order in which rows
+//! are learned, so that a table gives the same codes as a loop over its rows.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use prefetch_index::prefetch_index;
 
 use crate::fault::{Fault, Result};
 use crate::row::{all_finite, Row, RowBuffer, Sparse};
-use crate::schema::{kind_changed, Kind, Name, Schema, UNSEEN};
+use crate::schema::{kind_changed, FeatureKind, Name, Schema, UNSEEN};
 
-/// How many rows are copied at a time. Small enough for a block of 100 columns to stay in the L2 cache.
+/// Number of rows copied at a time. A block of 100 columns stays in the L2 cache.
 pub const BLOCK: usize = 256;
 
 pub enum Column {
@@ -49,7 +49,7 @@ impl<'a> SparseTable<'a> {
         Sparse { indices: &self.indices[range.clone()], values: &self.values[range], width: self.width }
     }
 
-    /// Ask for a row that is read soon: another core may just have written it.
+    /// Prefetch a row that is read soon: another core may just have written it.
     #[inline]
     pub fn prefetch(&self, place: usize) {
         if let Some(&[start, end]) = self.starts.get(place..place + 2) {
@@ -68,7 +68,7 @@ impl<'a> SparseTable<'a> {
     }
 }
 
-/// Rows that the border lends.
+/// Rows borrowed from the binding.
 pub trait Table: Sync {
     fn height(&self) -> usize;
     fn columns(&self) -> &[Column];
@@ -80,8 +80,8 @@ pub trait Table: Sync {
     }
 }
 
-/// The widest sparse row. A learner may hold some numbers for each column, so a width is a request for
-/// memory: beyond this it is taken for a mistake.
+/// The widest sparse row. A learner may hold several numbers per column, so a larger width is treated as a
+/// mistake.
 const MAX_WIDTH: usize = 1 << 28;
 
 const NONE: u32 = u32::MAX;
@@ -127,7 +127,7 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Look up slots anew if the schema has changed.
+    /// Look up slots again if the schema has changed.
     fn look_up(&mut self, schema: &Schema) {
         let now = Some((schema.len(), schema.all_numbers()));
         if self.known == now {
@@ -142,8 +142,8 @@ impl<'t> Reader<'t> {
         self.known = now;
     }
 
-    /// Let the schema learn of the features, kinds and values in `raw`. The caller has marked the schema,
-    /// and rolls it back on a fault.
+    /// Add the features, kinds and values in `raw` to the schema. The caller has marked the schema, and rolls it
+    /// back on a fault.
     #[inline]
     pub fn admit(&mut self, schema: &mut Schema, raw: Raw<'_>) -> Result<()> {
         match raw {
@@ -158,7 +158,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Rows hold nothing that the schema does not know.
+    /// Rows hold nothing that is not in the schema.
     #[inline]
     pub fn settled(&self, schema: &Schema) -> bool {
         self.direct && self.known == Some((schema.len(), true))
@@ -170,7 +170,7 @@ impl<'t> Reader<'t> {
         self.direct
     }
 
-    /// Whether `raw` holds something that the schema does not know.
+    /// Whether `raw` holds anything that is not in the schema.
     pub fn has_news(&mut self, schema: &Schema, raw: Raw<'_>) -> bool {
         let raw = match raw {
             Raw::Dense(raw) => raw,
@@ -185,9 +185,11 @@ impl<'t> Reader<'t> {
             slot == NONE
                 || (!value.is_nan()
                     && match kinds[slot as usize] {
-                        Kind::Unknown => true,
-                        Kind::Number => false,
-                        Kind::Nominal => self.codes[place].get(value as usize).is_none_or(|&code| code == NONE),
+                        FeatureKind::Unknown => true,
+                        FeatureKind::Number => false,
+                        FeatureKind::Nominal => {
+                            self.codes[place].get(value as usize).is_none_or(|&code| code == NONE)
+                        }
                     })
         })
     }
@@ -205,16 +207,16 @@ impl<'t> Reader<'t> {
             match column {
                 Column::Number(name) => {
                     check_number(name, value)?;
-                    schema.check_kind(slot, Kind::Number, &value)?;
-                    schema.set_kind(slot, Kind::Number);
+                    schema.check_kind(slot, FeatureKind::Number, &value)?;
+                    schema.set_kind(slot, FeatureKind::Number);
                 }
                 Column::Nominal(_, categories) => {
                     let text = category(categories, value)?;
                     if self.codes[place][value as usize] != NONE {
                         continue;
                     }
-                    schema.check_kind(slot, Kind::Nominal, &format_args!("'{text}'"))?;
-                    schema.set_kind(slot, Kind::Nominal);
+                    schema.check_kind(slot, FeatureKind::Nominal, &format_args!("'{text}'"))?;
+                    schema.set_kind(slot, FeatureKind::Nominal);
                     self.codes[place][value as usize] = schema.intern_value(slot, text);
                 }
             }
@@ -222,7 +224,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The row behind `raw`, for a schema that may not know all of it.
+    /// The row of `raw`, for a schema that may lack some of it.
     #[inline]
     pub fn row<'r>(&'r mut self, schema: &'r Schema, raw: Raw<'r>) -> Result<Row<'r>> {
         match raw {
@@ -252,7 +254,7 @@ impl<'t> Reader<'t> {
                 Column::Number(name) => {
                     check_number(name, value)?;
                     if slot != NONE {
-                        schema.check_kind(slot, Kind::Number, &value)?;
+                        schema.check_kind(slot, FeatureKind::Number, &value)?;
                         self.buffer.write(slot as usize, value);
                         present += 1;
                     }
@@ -260,9 +262,9 @@ impl<'t> Reader<'t> {
                 Column::Nominal(_, categories) => {
                     let text = category(categories, value)?;
                     if slot != NONE {
-                        schema.check_kind(slot, Kind::Nominal, &format_args!("'{text}'"))?;
+                        schema.check_kind(slot, FeatureKind::Nominal, &format_args!("'{text}'"))?;
                         // Until the slot is known to be nominal, a code in it would be read as a number.
-                        if schema.kinds()[slot as usize] == Kind::Unknown {
+                        if schema.kinds()[slot as usize] == FeatureKind::Unknown {
                             continue;
                         }
                         let code = &mut self.codes[place][value as usize];
@@ -283,7 +285,7 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// Forget codes that a rollback of the schema has taken back.
+    /// Drop codes that a rollback of the schema has reverted.
     pub fn forget(&mut self) {
         self.known = None;
         self.direct = false;
@@ -293,14 +295,14 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// One row as the table holds it.
+/// One row in the layout of the table.
 #[derive(Clone, Copy)]
 pub enum Raw<'a> {
     Dense(&'a [f64]),
     Sparse(Sparse<'a>),
 }
 
-/// Some rows as the table holds them.
+/// Rows in the layout of the table.
 pub enum RawBlock<'a> {
     Dense { values: &'a [f64], width: usize },
     Sparse { table: SparseTable<'a>, from: usize },
@@ -349,7 +351,7 @@ pub fn each_raw(
 pub fn nameless(schema: &Schema) -> Fault {
     let known: Vec<String> = schema.names().take(4).map(|name| name.to_string()).collect();
     Fault::key(format!(
-        "the columns have no names, but the model knows features by name ({}, …): pass a frame or dicts",
+        "the columns have no names, but the features of the model have names ({}, …): pass a frame or dicts",
         known.join(", ")
     ))
 }
@@ -375,7 +377,11 @@ fn check_sparse(schema: &Schema, sparse: Sparse<'_>) -> Result<()> {
         )));
     }
     if let Some(slot) = schema.first_nominal() {
-        return Err(kind_changed(&schema.name(slot), Kind::Nominal, &"a sparse row, which holds numbers only"));
+        return Err(kind_changed(
+            &schema.name(slot),
+            FeatureKind::Nominal,
+            &"a sparse row, which holds numbers only",
+        ));
     }
     if all_finite(sparse.values) {
         return Ok(());

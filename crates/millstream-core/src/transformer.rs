@@ -1,4 +1,4 @@
-//! A transformer turns rows into rows.
+//! Transformers: they turn rows into rows.
 
 use crate::fault::Result;
 use crate::learner::Learner;
@@ -10,7 +10,7 @@ use crate::task::{Anomalies, Truth};
 pub trait Transformer: Part {
     fn transform(&self, x: Row<'_>, out: &mut RowBuffer, scratch: &mut Scratch);
 
-    /// Learn a row. `y` is what the learner behind it is told; most transformers ignore it.
+    /// Learn a row. `y` is the target of the learner behind it; most transformers ignore it.
     fn learn(&mut self, _x: Row<'_>, _y: Truth, _w: f64, _scratch: &mut Scratch) -> Result<()> {
         Ok(())
     }
@@ -30,7 +30,7 @@ pub trait Transformer: Part {
     }
 
     /// The row as it is transformed before it is learned, and after: what predicting and learning behind this
-    /// step need. After a fault nothing is learned, and the buffers mean nothing.
+    /// step need. After a fault nothing is learned, and the buffers are undefined.
     fn step(
         &mut self,
         x: Row<'_>,
@@ -48,22 +48,22 @@ pub trait Transformer: Part {
     /// it is called at most once per `learn`.
     fn undo(&mut self) {}
 
-    /// Whether learning no longer changes what it writes: then a row need not be transformed twice.
+    /// Whether learning no longer changes the output: then a row need not be transformed twice.
     fn is_frozen(&self) -> bool {
         self.is_stateless()
     }
 
-    /// Whether a row is transformed the same whatever was learned before it, but for the slots of features.
+    /// Whether the output for a row does not depend on the rows learned before, except for the slots of features.
     fn is_stateless(&self) -> bool {
         false
     }
 
-    /// Whether the row that was learned last goes no further in a pipeline: the later steps do not learn it.
+    /// Whether the last learned row is dropped from the pipeline: later steps do not learn it.
     fn stops(&self) -> bool {
         false
     }
 
-    /// Whether some rows go no further.
+    /// Whether it may drop rows.
     fn may_stop(&self) -> bool {
         false
     }
@@ -82,7 +82,7 @@ pub trait Transformer: Part {
         None
     }
 
-    /// Names, kinds and nominal values of what `transform` writes, by slot.
+    /// Names, kinds and nominal values of the output, by slot.
     fn output(&self, input: &Schema) -> Schema;
 
     fn duplicate(&self) -> Box<dyn Transformer>;

@@ -1,4 +1,4 @@
-//! A held component of any kind, so that one base class serves all of them. A new kind is one line of `kinds!`.
+//! A held component of any kind, so that one base class serves all of them. The list of kinds is `with_held_kinds!`.
 
 use millstream_core::declaration::Role;
 use millstream_core::held::state::Saved;
@@ -53,14 +53,7 @@ macro_rules! kinds {
     };
 }
 
-kinds!(
-    Model of held::Root,
-    Metric of held::Scorer,
-    Forecaster of Box<dyn millstream_core::forecaster::Forecaster>,
-    Statistic of Box<dyn millstream_core::statistic::Statistic>,
-    DriftDetector of Box<dyn millstream_core::detector::DriftDetector>,
-    FeatureDriftDetector of Box<dyn millstream_core::detector::FeatureDriftDetector>
-);
+millstream_core::with_held_kinds!(kinds);
 
 impl AnyHeld {
     pub fn role(&self) -> Role {

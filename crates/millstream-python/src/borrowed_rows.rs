@@ -203,7 +203,7 @@ impl<'py> BorrowedRows<'py> {
                 for part in list.iter() {
                     let name = read_name(&part.get_item(0)?)?;
                     if !seen.insert(name.clone()) {
-                        return Err(raise(py, &Fault::value(format!("column {name} is there twice"))));
+                        return Err(raise(py, &Fault::value(format!("duplicate column {name}"))));
                     }
                     let array = part.get_item(1)?;
                     let numbers = borrow_column(&array)

@@ -1,7 +1,7 @@
 //! How a dict becomes a row: straight into a draft, under the lock of the component that reads it.
 
 use millstream_core::draft::{Draft, Given};
-use millstream_core::schema::{Kind, Name, Schema};
+use millstream_core::schema::{FeatureKind, Name, Schema};
 use millstream_core::Fault;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -64,7 +64,7 @@ pub fn read_dict(
     unsafe {
         while ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0 {
             if ffi::PyFloat_CheckExact(value) != 0
-                && kinds.get(expected) == Some(&Kind::Number)
+                && kinds.get(expected) == Some(&FeatureKind::Number)
                 && (keys.is_at(expected, key) || is_text(key, schema.text(expected)))
             {
                 let number = ffi::PyFloat_AsDouble(value);
@@ -168,8 +168,8 @@ pub fn read_name(key: &Bound<'_, PyAny>) -> PyResult<Name> {
         Ok(number) => Ok(Name::Number(number)),
         Err(_) => {
             let fault = match key.is_instance_of::<PyInt>() {
-                true => Fault::value(format!("a feature's name must fit in 64 bits, got {}", shown(key))),
-                false => Fault::wrong_type(format!("a feature's name is a str or an int, got {}", shown(key))),
+                true => Fault::value(format!("a feature name must fit in 64 bits, got {}", shown(key))),
+                false => Fault::wrong_type(format!("a feature name must be a str or an int, got {}", shown(key))),
             };
             Err(raise(key.py(), &fault))
         }

@@ -48,7 +48,8 @@ fn echo(value: &Bound<'_, PyAny>, how: &str) -> String {
 
 /// Text, which Python allows to be no valid Unicode.
 pub fn read_text<'a>(text: &'a Bound<'_, PyString>) -> millstream_core::Result<&'a str> {
-    text.to_str().map_err(|_| Fault::value(format!("text must be valid Unicode, got {}", shown(text.as_any()))))
+    text.to_str()
+        .map_err(|_| Fault::value(format!("a string must be valid Unicode, got {}", shown(text.as_any()))))
 }
 
 /// `result.or_raise(py)?`

@@ -4,7 +4,7 @@ use millstream_core::declaration::Built;
 use millstream_core::generator::Generator as Role;
 use millstream_core::registry;
 use millstream_core::schema::Name;
-use millstream_core::synth::Form;
+use millstream_core::synth::StreamSchema;
 use millstream_core::Fault;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ const BLOCK: usize = 256;
 #[pyclass(frozen, module = "millstream._core")]
 pub struct Generator {
     role: Lock<Box<dyn Role>>,
-    form: Form,
+    schema: StreamSchema,
     name: String,
 }
 
@@ -36,7 +36,7 @@ impl Generator {
         let role = guard.as_mut();
         let mut targets = vec![0.0; rows];
         let written = py.detach(|| work(role, &mut targets));
-        let y = match self.form.classes {
+        let y = match self.schema.classes {
             0 => PyArray1::from_vec(py, targets).into_any(),
             _ => PyArray1::from_iter(py, targets.iter().map(|&y| y as i64)).into_any(),
         };
@@ -44,7 +44,7 @@ impl Generator {
     }
 
     fn room(&self, py: Python<'_>, rows: usize) -> PyResult<usize> {
-        let size = rows.checked_mul(self.form.width()).filter(|&size| size <= isize::MAX as usize / 16);
+        let size = rows.checked_mul(self.schema.width()).filter(|&size| size <= isize::MAX as usize / 16);
         size.ok_or_else(|| raise(py, &Fault::value(format!("{}: rows must be fewer, got {rows}", self.name))))
     }
 }
@@ -57,7 +57,7 @@ impl Generator {
         let resolved = registry::resolve(&read_description(py, description)?).or_raise(py)?;
         let name = resolved["name"].as_str().unwrap_or_default().to_owned();
         match registry::build_resolved(&resolved).or_raise(py)? {
-            Built::Generator(role) => Ok(Generator { form: role.form().clone(), role: Lock::new(role), name }),
+            Built::Generator(role) => Ok(Generator { schema: role.schema().clone(), role: Lock::new(role), name }),
             _ => Err(raise(py, &Fault::wrong_type(format!("{name}: not a generator")))),
         }
     }
@@ -66,7 +66,7 @@ impl Generator {
     #[getter]
     fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let features = PyList::empty(py);
-        for (name, values) in self.form.names.iter().zip(&self.form.values) {
+        for (name, values) in self.schema.names.iter().zip(&self.schema.values) {
             match name {
                 Name::Number(number) => features.append((number, values.as_ref()))?,
                 Name::Text(text) => features.append((text.as_ref(), values.as_ref()))?,
@@ -78,7 +78,7 @@ impl Generator {
     /// How many classes there are; 0 where the target is a number.
     #[getter]
     fn classes(&self) -> usize {
-        self.form.classes
+        self.schema.classes
     }
 
     /// The next examples: a matrix, and targets.
@@ -89,14 +89,14 @@ impl Generator {
             role.fill(&mut numbers, y);
             numbers
         })?;
-        let matrix = PyArray1::from_vec(py, numbers).reshape([rows, self.form.width()])?;
+        let matrix = PyArray1::from_vec(py, numbers).reshape([rows, self.schema.width()])?;
         Ok((matrix.into_any(), y))
     }
 
     /// The next examples: a column for each feature, codes for a nominal one, and targets.
     fn columns<'py>(&self, py: Python<'py>, rows: usize) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyAny>)> {
         self.room(py, rows)?;
-        let width = self.form.width();
+        let width = self.schema.width();
         let (columns, y) = self.drawn(py, rows, |role, y| {
             let mut columns: Vec<Vec<f64>> = (0..width).map(|_| Vec::with_capacity(rows)).collect();
             let mut block = vec![0.0; BLOCK * width];
@@ -110,7 +110,7 @@ impl Generator {
             columns
         })?;
         let list = PyList::empty(py);
-        for (column, values) in columns.into_iter().zip(&self.form.values) {
+        for (column, values) in columns.into_iter().zip(&self.schema.values) {
             match values {
                 None => list.append(PyArray1::from_vec(py, column))?,
                 // A missing one is NaN, which has no code.
@@ -127,8 +127,9 @@ impl Generator {
     fn rule<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let role = self.role.read(py)?;
         let x = x.as_array();
-        if x.ncols() != self.form.width() {
-            let fault = format!("{}: an example has {} features, got {}", self.name, self.form.width(), x.ncols());
+        if x.ncols() != self.schema.width() {
+            let fault =
+                format!("{}: an example must have {} features, got {}", self.name, self.schema.width(), x.ncols());
             return Err(raise(py, &Fault::value(fault)));
         }
         let ruled: Option<Vec<f64>> = x.rows().into_iter().map(|row| role.rule(&row.to_vec())).collect();

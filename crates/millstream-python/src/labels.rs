@@ -36,7 +36,7 @@ pub fn label_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<Label> {
             return label_of(&item);
         }
     }
-    Err(Fault::wrong_type(format!("a class label is a bool, int or str, got {}", shown(value))))
+    Err(Fault::wrong_type(format!("a class label must be a bool, int or str, got {}", shown(value))))
 }
 
 /// A float that is whole may stand for an int.
@@ -46,7 +46,7 @@ pub fn float_label(number: f64) -> millstream_core::Result<Label> {
     } else if number.is_nan() {
         Err(Fault::value("the label is missing (NaN)"))
     } else {
-        Err(Fault::wrong_type(format!("a class label is a bool, int or str, got {number}")))
+        Err(Fault::wrong_type(format!("a class label must be a bool, int or str, got {number}")))
     }
 }
 

@@ -280,7 +280,7 @@ pub fn transform<'py>(part: &Part, rows: &Bound<'py, PyAny>) -> PyResult<Transfo
     let schema = model.output().or_raise(py)?;
     let nominal = PyDict::new(py);
     for (slot, kind) in schema.kinds().iter().enumerate() {
-        if *kind == millstream_core::schema::Kind::Nominal {
+        if *kind == millstream_core::schema::FeatureKind::Nominal {
             let values = schema.values(slot);
             let texts = (0..values.len() as u32).map(|code| values.text(code).unwrap_or_default().to_string());
             nominal.set_item(slot, texts.collect::<Vec<_>>())?;

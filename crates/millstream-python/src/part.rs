@@ -37,12 +37,12 @@ fn unbuilt(py: Python<'_>, word: &str) -> PyErr {
 }
 
 impl Guarded {
-    #[inline]
+    #[inline(always)]
     pub fn held<P: Kind>(&self, py: Python<'_>) -> PyResult<&Held<P>> {
         self.any.as_ref().and_then(P::of).ok_or_else(|| unbuilt(py, P::WORD))
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn held_mut<P: Kind>(&mut self, py: Python<'_>) -> PyResult<&mut Held<P>> {
         self.any.as_mut().and_then(P::of_mut).ok_or_else(|| unbuilt(py, P::WORD))
     }
@@ -123,12 +123,12 @@ impl Part {
         Part { lock: Lock::default(), role: OnceLock::new(), factory: Factory::of::<P>() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn read<'a>(&'a self, py: Python<'_>) -> PyResult<RwLockReadGuard<'a, Guarded>> {
         self.lock.read(py)
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn write<'a>(&'a self, py: Python<'_>) -> PyResult<WriteGuard<'a, Guarded>> {
         self.lock.write(py)
     }
@@ -254,17 +254,17 @@ pub trait ComponentMethods<P: Kind> {
 }
 
 impl<C: Component> ComponentMethods<C::Kind> for Bound<'_, C> {
-    #[inline]
+    #[inline(always)]
     fn part(&self) -> &Part {
         self.as_super().get()
     }
 
-    #[inline]
+    #[inline(always)]
     fn ask<R>(&self, work: impl FnOnce(&Held<C::Kind>) -> PyResult<R>) -> PyResult<R> {
         work(self.part().read(self.py())?.held(self.py())?)
     }
 
-    #[inline]
+    #[inline(always)]
     fn change<R>(&self, work: impl FnOnce(&mut Held<C::Kind>) -> PyResult<R>) -> PyResult<R> {
         work(self.part().write(self.py())?.held_mut(self.py())?)
     }

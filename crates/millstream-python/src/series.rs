@@ -125,7 +125,7 @@ fn read_values(ys: &Bound<'_, PyAny>) -> PyResult<(Vec<f64>, FxHashMap<usize, Fa
 }
 
 fn read_horizon(horizon: &Bound<'_, PyAny>) -> millstream_core::Result<usize> {
-    let whole = || Fault::wrong_type(format!("horizon must be a whole number, got {}", shown(horizon)));
+    let whole = || Fault::wrong_type(format!("horizon must be an integer, got {}", shown(horizon)));
     if horizon.is_instance_of::<PyBool>() {
         return Err(whole());
     }

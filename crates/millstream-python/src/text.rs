@@ -178,7 +178,7 @@ pub fn hash_words<'py>(
     let mut block = Block::with_room(texts.len(), 0);
     for text in texts.iter() {
         let text = text.cast::<PyString>().map_err(|_| {
-            raise(py, &Fault::wrong_type(format!("a text is a str, got {}", crate::errors::shown(&text))))
+            raise(py, &Fault::wrong_type(format!("a text must be a str, got {}", crate::errors::shown(&text))))
         })?;
         let text = read_text(text).or_raise(py)?;
         words.row(text, &mut block);

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream import stats
+from millstream._answers import checked_number
 from millstream._echo import typed
 from millstream._native import Native
 from millstream._part import shown_part
@@ -19,7 +20,7 @@ __all__ = ["QuantileFilter", "ThresholdFilter"]
 
 
 class _Filter(AnomalyFilter):
-    """What the filters share: the form for detectors written in Python."""
+    """The base class of filters around detectors written in Python."""
 
     aliases = {"anomaly_detector": "model"}
     model: Any
@@ -32,7 +33,7 @@ class _Filter(AnomalyFilter):
         self.protect_anomaly_detector = protect_anomaly_detector
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
-        """Learn one example; a protected detector does not if it is an anomaly."""
+        """Learn one example; a protected detector skips anomalies."""
         check_example(self, y, w)
         score = self.score_one(x)
         if w > 0.0 and not (self.protect_anomaly_detector and self.classify(score)):
@@ -40,16 +41,8 @@ class _Filter(AnomalyFilter):
 
     def score_one(self, x: Features) -> float:
         """The score of the detector."""
-        score = self.model.score_one(x)
-        try:
-            number = float(score)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise InvalidValue(
-                f"{self.name}: score_one of its model must give a finite number, got {typed(score)}"
-            )
-        return number
+        must = f"{self.name}: score_one of its model must return a finite number"
+        return checked_number(self.model.score_one(x), must)
 
 
 def _is_compiled(model: Any) -> bool:
@@ -57,34 +50,33 @@ def _is_compiled(model: Any) -> bool:
 
 
 class ThresholdFilter(_Filter):
-    """Calls a row an anomaly if the score of a detector reaches a threshold.
+    """Classifies a row as an anomaly if the score of a detector reaches a threshold.
 
-    Choose it where the score has a meaning, as that of `GaussianScorer`; where only the order of scores means
-    something, choose `QuantileFilter`.
+    Choose it if the score can be interpreted, as that of `GaussianScorer`; if only the order of scores is
+    meaningful, choose `QuantileFilter`.
 
-    A row is judged before it is learned: `predict_one` tells whether it is an anomaly, and `classify` whether a
-    score is that of one. In the middle of a pipeline, rows pass as they are, and the steps after the filter do
-    not learn anomalies. If a later step refuses a row, the filter has not learned it either.
+    A row is classified before it is learned: `predict_one` returns whether a row is an anomaly, `classify` whether
+    a score is. Within a pipeline, rows pass unchanged, and the steps after the filter do not learn anomalies. If a
+    later step refuses a row, the filter does not learn it either.
 
     Parameters
     ----------
     model
-        The anomaly detector, which may be a pipeline; `anomaly_detector` is accepted as its name too. A detector
-        written in Python works as well.
+        The anomaly detector, native or written in Python, or a pipeline. Also `anomaly_detector`.
     threshold
-        The score from which on a row is an anomaly.
+        Lowest score of an anomaly.
     protect_anomaly_detector
-        Whether the detector does not learn the rows that are anomalies. Choose False if what is normal may jump:
-        the detector must see the new rows to follow.
+        Whether to exclude anomalies from the training of the detector. Choose False if normal rows may change
+        abruptly: the detector must then learn the new rows to adapt.
 
     Notes
     -----
-    Two things differ from River: an unprotected detector learns every row (River's learns none), and in a
-    pipeline a row is judged once, by the detector before it learns the row.
+    There are two differences from River: an unprotected detector learns every row (River's learns none), and in a
+    pipeline a row is classified once, before the detector learns it.
 
     Examples
     --------
-    One reading in fifty is broken, and reports 40. Behind a filter, the regression is not taught with them:
+    One reading in fifty is wrong (40). Behind a filter, the regression does not learn them:
 
     >>> from millstream import anomaly, linear_model
     >>> def sensor():
@@ -132,35 +124,34 @@ class _NativeThresholdFilter(Native, ThresholdFilter):
 
 
 class QuantileFilter(_Filter):
-    """Calls a row an anomaly if the score of a detector reaches a quantile of the scores so far.
+    """Classifies a row as an anomaly if the score of a detector reaches a quantile of the scores so far.
 
     Choose it to flag about a given fraction of rows, whatever the scale of the scores: `q=0.99` flags the one
     per cent of rows with the highest scores.
 
-    A row is judged before it is learned: `predict_one` tells whether it is an anomaly, and `classify` whether a
-    score is that of one. In the middle of a pipeline, rows pass as they are, and the steps after the filter do
-    not learn anomalies. If a later step refuses a row, the filter has not learned it either.
+    A row is classified before it is learned: `predict_one` returns whether a row is an anomaly, `classify` whether
+    a score is. Within a pipeline, rows pass unchanged, and the steps after the filter do not learn anomalies. If a
+    later step refuses a row, the filter does not learn it either.
 
     Parameters
     ----------
     model
-        The anomaly detector, which may be a pipeline; `anomaly_detector` is accepted as its name too. A detector
-        written in Python works as well.
+        The anomaly detector, native or written in Python, or a pipeline. Also `anomaly_detector`.
     q
-        The fraction of scores at or below the threshold.
+        Fraction of scores at or below the threshold.
     protect_anomaly_detector
-        Whether the detector does not learn the rows that are anomalies. Choose False if what is normal may jump:
-        the detector must see the new rows to follow.
+        Whether to exclude anomalies from the training of the detector. Choose False if normal rows may change
+        abruptly: the detector must then learn the new rows to adapt.
 
     Notes
     -----
     The quantile is that of `stats.Quantile`, of all scores, those of anomalies included, and its error is
     bounded. No row is an anomaly while the quantile is 0, because a detector that needs more rows scores 0. In a
-    pipeline a row is judged once, by the detector before it learns the row; River judges it again afterwards.
+    pipeline a row is classified once, before the detector learns it; River classifies it again afterwards.
 
     Examples
     --------
-    A burst of 300 anomalies. A detector that learns them takes them for normal once a window is full of them; a
+    A burst of 300 anomalies. A detector that learns them treats them as normal once they fill a window; a
     protected one flags nearly all:
 
     >>> import numpy as np
@@ -201,7 +192,7 @@ class QuantileFilter(_Filter):
         return Native._revive.__func__(_NativeQuantileFilter, source)  # type: ignore[attr-defined]
 
     def learn_one(self, x: Features, y: Any = None, w: float = 1.0) -> None:
-        """Learn one example; a protected detector does not if it is an anomaly."""
+        """Learn one example; a protected detector skips anomalies."""
         score = self.score_one(x)
         super().learn_one(x, y, w)
         self._quantile.update(score, w)

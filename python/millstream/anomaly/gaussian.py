@@ -10,31 +10,31 @@ __all__ = ["GaussianScorer"]
 
 
 class GaussianScorer(Native, AnomalyDetector):
-    """How far a row is from the mean, by a normal distribution of each feature.
+    """Scores the distance of a row from the mean, under a normal distribution of each feature.
 
-    Choose it where each feature by itself tells anomalies, such as sensors with a working range: it needs no
-    scaling, its score is a probability that can be compared across models, and it costs a few operations per
-    feature. It does not see rows whose features are normal one by one but not together; `HalfSpaceTrees` does.
+    Choose it if single features reveal anomalies, such as sensors with a working range: it needs no scaling, its
+    score is a probability that can be compared across models, and it costs a few operations per feature. It cannot
+    detect rows whose features are normal individually but not jointly; `HalfSpaceTrees` can.
 
     With the mean and standard deviation of a feature so far, the feature's score is `2 * abs(cdf(x) - 0.5)`:
     uniform in [0, 1] for normal values. The score of a row of `d` features is the largest of these to the power
-    `d`, which is the probability that a normal row with independent features is less extreme. So 0.99 is reached
-    by one normal row in a hundred, however many features there are. Only numbers of the row count whose feature
-    has `grace_period` examples; nominal and missing values do not. Where a feature never varied, any other value
-    has score 1.
+    `d`, which is the probability that a normal row with independent features is less extreme. One normal row in
+    a hundred therefore reaches 0.99, whatever the number of features. Only features with at least `grace_period`
+    values are scored; nominal and missing values are ignored. If a feature never varied, any other value has score
+    1.
 
     Parameters
     ----------
     window_size
-        Number of values of a feature that count, the latest; all of them if None. Choose it where what is normal
+        Number of most recent values of a feature that are used; None for all. Choose a window if the normal range
         changes.
     grace_period
         Number of examples before a feature is scored. A row without scored features has score 0.
 
     Notes
     -----
-    River's `GaussianScorer` scores a target and not the features. On one feature the two agree, but for a
-    feature that never varied: River scores 1 even at its value.
+    River's `GaussianScorer` scores a target and not the features. On one feature the two agree, except for a
+    constant feature: River scores 1 even at its value.
 
     Examples
     --------

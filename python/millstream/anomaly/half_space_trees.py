@@ -22,18 +22,18 @@ class HalfSpaceTrees(Native, AnomalyDetector):
 
     Choose it for streams of numbers whose normal rows form regions of any shape, with anomalies outside them or
     between them. Nothing is assumed about distributions, a row costs a fraction of a microsecond, and what is
-    normal may change with time. Anomalies that come in bursts longer than a window become normal; wrap the
+    normal may change with time. Bursts of anomalies longer than a window become normal; wrap the
     detector in `QuantileFilter` to keep it from learning them. For a single feature, or where features are
-    normal, `GaussianScorer` is sharper.
+    normally distributed, `GaussianScorer` is more accurate.
 
-    Each tree cuts the space of features into `2 ** height` cells at random before it sees data. Rows of a window
-    are counted in the cells; when the window is full, its counts become the reference that rows are scored by.
-    The score is in [0, 1]. It is 0 for the first `window_size` rows, before there is a reference.
+    Each tree cuts the space of features into `2 ** height` cells at random before it receives data. Rows of a
+    window are counted in the cells; when the window is full, its counts become the reference for scores. The score
+    is in [0, 1]. It is 0 for the first `window_size` rows, before there is a reference.
 
     Cells are cut within `limits`, 0 to 1 by default: scale other features first, as in the example. A value
-    outside its limits falls into the outermost cell. A row that lacks a feature goes to the side of a cut where
-    more rows of the running window went. Nominal features are ignored, and so are features that the first row
-    with numbers does not have: the trees are grown by then.
+    outside its limits falls into the outermost cell. A row that lacks a feature goes to the side of a cut with
+    more rows of the current window. Nominal features are ignored, and so are features that are absent from the
+    first row with numbers, because the trees are grown then.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class HalfSpaceTrees(Native, AnomalyDetector):
     window_size
         Number of rows in a window.
     limits
-        The range of each feature: a dict of feature to (low, high), or one pair for all features. Features that
-        are not named lie in (0, 1). Wide features are cut more often.
+        Range of each feature: a dict of feature to (low, high), or one pair for all features. The range of other
+        features is (0, 1). Wide features are cut more often.
     seed
         Seed of the random cuts.
 
@@ -54,7 +54,7 @@ class HalfSpaceTrees(Native, AnomalyDetector):
     As in River, the score adds up the counts of all nodes on a path, each times 2 to the power of its depth, up
     to the first with less than a tenth of the window; the paper takes the last node alone. Cuts are drawn as in
     River too: a feature in proportion to the width of the cell, then a point that is not within 15 % of its
-    ends. A weight counts for as many rows in the cells; the length of a window is counted in rows.
+    ends. Cells count weights; the length of a window is a number of rows.
 
     Examples
     --------
@@ -110,12 +110,12 @@ class HalfSpaceTrees(Native, AnomalyDetector):
 
     @property
     def limits(self) -> Any:
-        """The range of each feature, as it was given."""
+        """The range of each feature, as given."""
         return self.parameters["limits"]
 
 
 def _described(limits: Any) -> Any:
-    """Limits as a description holds them: a pair, or a list of feature, low, high."""
+    """Limits as in a description: a pair, or a list of feature, low, high."""
     if isinstance(limits, Mapping):
         triples = []
         for feature, pair in limits.items():

@@ -51,7 +51,7 @@ class _Wrapper(Model):
     def _start(self, estimator: Any, features: Sequence[Any] | None, batch_size: int) -> None:
         if not isinstance(batch_size, int) or batch_size < 1:
             raise InvalidValue(
-                f"compat.from_sklearn: batch_size must be a whole number from 1, got {quoted(batch_size)}"
+                f"compat.from_sklearn: batch_size must be an integer from 1, got {quoted(batch_size)}"
             )
         self.estimator = estimator
         self.features = None if features is None else list(features)
@@ -81,7 +81,7 @@ class _Wrapper(Model):
     def _row(self, x: Mapping[Any, Any], columns: list[Any]) -> Any:
         """An example as a row of numbers."""
         if not isinstance(x, Mapping):
-            raise InvalidType(f"{self!r}: an example is a dict of features, got {typed(x)}")
+            raise InvalidType(f"{self!r}: an example must be a dict of features, got {typed(x)}")
         if not x.keys() <= set(columns):
             strange = next(name for name in x if name not in columns)
             raise InvalidValue(

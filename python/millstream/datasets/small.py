@@ -24,7 +24,7 @@ class _Small(Dataset):
 
     def __init__(self, seed: int | None = 0) -> None:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            must = "seed must be None or a whole number, at least 0"
+            must = "seed must be None or an integer, at least 0"
             raise InvalidValue(f"datasets.{type(self).__name__}: {must}, got {quoted(seed)}")
         self.seed = seed
 

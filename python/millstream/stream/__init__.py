@@ -1,4 +1,4 @@
-"""Streams: files, tables, feeds and data bases, larger than memory, as chunks of columns."""
+"""Streams: files, tables, feeds and databases, larger than memory, as chunks of columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from millstream.stream.vowpal_wabbit import hash_feature as hash_feature
     from millstream.stream.vowpal_wabbit import read_vw as read_vw
 
-#: Where the readers are; each is loaded when first used, because Arrow takes a while to load.
+#: Modules of the readers. Each is imported when first used, because importing Arrow is slow.
 _READERS = {
     "SparseText": "sparse_text",
     "TableStream": "table",

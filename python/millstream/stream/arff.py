@@ -36,19 +36,19 @@ from millstream.stream.table import Fault, Piece, TableStream
 
 __all__ = ["ARFF", "read_arff"]
 
-#: Bytes that are parsed at once.
+#: Bytes parsed at once.
 BLOCK = 1 << 19
 
-#: The name of the column of weights, which stand in braces after a row.
+#: The name of the column of weights, which are in braces after a row.
 WEIGHT = "{weight}"
 
 
 class ARFF(TableStream):
-    """What `read_arff` gives."""
+    """An ARFF file; created by `read_arff`."""
 
     maker = "stream.read_arff"
 
-    # Only the header knows whether rows may have weights.
+    # Only the header tells whether rows may have weights.
     later_columns = True
 
     def __init__(self, source: Source, target: str | bool | None, block_size: int, options: TableOptions) -> None:
@@ -65,7 +65,7 @@ class ARFF(TableStream):
 
     @property
     def target(self) -> str | None:
-        """The column to predict: the one that was named, or the class attribute."""
+        """The column to predict: as given, or the class attribute."""
         if self._asked is not True:
             return self._asked or None
         if self._header is None:
@@ -78,7 +78,7 @@ class ARFF(TableStream):
 
     @target.setter
     def target(self, target: str | None) -> None:
-        """The base says None before it is known."""
+        """The base class sets None before it is known."""
 
     def tables(self) -> Iterator[Piece]:
         with closing(self.origin.pieces()) as pieces:
@@ -92,7 +92,7 @@ class ARFF(TableStream):
                     yield piece._replace(table=self._whole(piece.table))
 
     def _whole(self, table: arrow.Table) -> arrow.Table:
-        """A target that is declared to be whole is a label."""
+        """A target declared as integer is a label."""
         place = table.column_names.index(self.target) if self.target in table.column_names else -1
         if place >= 0 and self._header is not None and place < len(self._header) and self._header[place].whole:
             try:
@@ -103,7 +103,7 @@ class ARFF(TableStream):
 
 
 class _Parser:
-    """How the rows of one file are read."""
+    """Reads the rows of one file."""
 
     def __init__(self, header: list[Attribute], stream: ARFF) -> None:
         self.header, self.stream = header, stream
@@ -128,7 +128,7 @@ class _Parser:
         yield from self._line_by_line(block)
 
     def _plain(self, data: bytes) -> arrow.Table | None:
-        """Rows without anything unusual, by Arrow; None where there is something."""
+        """Plain rows, read by Arrow; None if the block has anything else."""
         if not data.strip() or any(sign in data for sign in (b'"', b"%", b"{", b"\\", b"\t")):
             return None
         kinds = {a.name: arrow.float64() if a.kind == "number" else arrow.string() for a in self.header}
@@ -157,11 +157,11 @@ class _Parser:
         return arrow.table(columns, names=self.names)
 
     def _typed(self, attribute: Attribute, column: Any, *, quotes: bool) -> Any:
-        """A column of texts as the header declares it; None if a text is not as declared, or may not be."""
+        """A column of strings converted as declared in the header; None if a string may not be as declared."""
         if attribute.kind == "time":
             return None
         trimmed = compute.utf8_trim_whitespace(column)
-        # Spaces belong to a text in quotes only, and a question mark in quotes is a text.
+        # Spaces belong to quoted strings only, and a quoted question mark is a string.
         if not trimmed.equals(column) and (quotes or compute.any(compute.equal(trimmed, "?")).as_py()):
             return None
         column = trimmed
@@ -226,7 +226,7 @@ class _Parser:
         cells = list(cells_of(text))
         if len(cells) != len(self.header):
             if len(cells) == len(self.header) + 1 and ROW_WEIGHT.search(text):
-                # A weight that nobody asked for.
+                # An unused weight.
                 cells.pop()
             else:
                 count = f"{len(cells)} value{'s' * (len(cells) != 1)}"
@@ -248,22 +248,22 @@ class _Parser:
 def read_arff(
     source: Any, target: str | bool | None = True, *, block_size: int = BLOCK, **options: Unpack[TableOptions]
 ) -> ARFF:
-    """Read an ARFF file of Weka's or MOA's, of any length, dense or sparse, plain or compressed.
+    """Read an ARFF file (Weka, MOA) of any length, dense or sparse, plain or compressed.
 
-    What a sparse row leaves out is 0, or the first value of a nominal attribute, as the format says.
+    An attribute omitted in a sparse row is 0, or the first value of a nominal attribute, as the format defines.
 
     Parameters
     ----------
     source
         A path, `"-"` for standard input, or an open file.
     target
-        The attribute to predict; by default the class attribute: that called "class", or else the last. None if
-        there is none.
+        The attribute to predict; by default the class attribute: the one called "class", otherwise the last. None
+        for no target.
     block_size
-        Bytes that are parsed at once.
+        Bytes parsed at once.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them. The weights
-        that stand in braces after rows are the column `"{weight}"`.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`. Weights
+        in braces after rows are the column `"{weight}"`.
 
     Examples
     --------

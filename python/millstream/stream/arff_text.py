@@ -12,7 +12,7 @@ from millstream.errors import InvalidValue, Unreadable
 
 __all__ = ["ROW_WEIGHT", "Attribute", "cells_of", "declared", "entries", "number_of", "value_of", "zero_of"]
 
-#: A header that is longer is none.
+#: Longest header.
 LONGEST_HEADER = 1 << 24
 
 _NAME = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s{}]+))\s*(.*)$""", re.DOTALL)
@@ -25,7 +25,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 _NUMERIC = ("numeric", "real", "integer")
 
-#: Letters of Java's date formats, by those of Python's.
+#: Java's date format letters, with Python's.
 _DATES = {
     "yyyy": "%Y", "yy": "%y", "MMM": "%b", "MM": "%m", "M": "%m", "dd": "%d", "d": "%d", "HH": "%H", "H": "%H",
     "hh": "%I", "h": "%I", "mm": "%M", "m": "%M", "ss": "%S", "s": "%S", "SSS": "%f", "a": "%p", "Z": "%z",
@@ -40,26 +40,26 @@ class Attribute(NamedTuple):
     kind: str
     values: tuple[str, ...] = ()
     date_format: str | None = None
-    #: Whether it is declared to hold whole numbers, which can be labels.
+    #: Whether it is declared to hold integers, which can be labels.
     whole: bool = False
 
 
-#: What a sparse row leaves out is 0; of nominal attributes, the first value.
+#: An attribute omitted in a sparse row is 0; a nominal one has its first value.
 _ZEROS = {"number": 0.0, "text": "", "time": datetime(1970, 1, 1)}
 
 
 def zero_of(attribute: Attribute) -> Any:
-    """What a sparse row means by leaving an attribute out."""
+    """The value of an attribute that a sparse row omits."""
     return _ZEROS.get(attribute.kind, attribute.values[0] if attribute.values else None)
 
 
 def entries(text: str) -> Iterator[tuple[int, str, bool]]:
-    """The pairs of a sparse row: the number of an attribute, its text, and whether that was quoted."""
+    """The entries of a sparse row: attribute index, string, and whether it was quoted."""
     place = 0
     while place < len(text):
         found = _ENTRY.match(text, place)
         if found is None:
-            raise ValueError(f": a sparse row has pairs of number and value, got {quoted(text[place:])}")
+            raise ValueError(f": a sparse row must have pairs of index and value, got {quoted(text[place:])}")
         yield int(found[1]), *_cell(found, 2)
         place = found.end()
 
@@ -92,7 +92,7 @@ def cells_of(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def number_of(text: str, what: str) -> float:
-    """A number, or what is wrong."""
+    """A number; ValueError if it is not one."""
     try:
         return float(text)
     except ValueError:
@@ -100,7 +100,7 @@ def number_of(text: str, what: str) -> float:
 
 
 def value_of(attribute: Attribute, cell: str, in_quotes: bool) -> Any:
-    """The value of a cell as its attribute is declared; ValueError says what is wrong."""
+    """The value of a cell as its attribute is declared; ValueError if it does not fit."""
     if cell == "?" and not in_quotes:
         return None
     if attribute.kind == "number":
@@ -122,7 +122,7 @@ def value_of(attribute: Attribute, cell: str, in_quotes: bool) -> Any:
 
 
 def not_utf8(raw: bytes) -> str | None:
-    """What to say of a line that is not UTF-8."""
+    """The message for a line that is not UTF-8."""
     try:
         raw.decode()
     except UnicodeDecodeError as error:
@@ -145,7 +145,7 @@ def declared(pieces: Iterator[bytes | None], source: str) -> tuple[list[Attribut
             if not data.strip():
                 raise InvalidValue(f"{source}: the file is empty")
             if not data[start:].strip().lower().startswith(b"@data"):
-                raise Unreadable(f"{source}: no ARFF file, or cut short: there is no line @data")
+                raise Unreadable(f"{source}: not an ARFF file, or truncated: there is no line @data")
             end = len(data)
         raw = data[start:end]
         text = raw.decode(errors="replace").strip()
@@ -169,7 +169,7 @@ def declared(pieces: Iterator[bytes | None], source: str) -> tuple[list[Attribut
 def _attribute(text: str, place: str) -> Attribute:
     named = _NAME.match(text)
     if named is None:
-        raise InvalidValue(f"{place}: an attribute has a name and a type, got {quoted(text.strip())}")
+        raise InvalidValue(f"{place}: an attribute must have a name and a type, got {quoted(text.strip())}")
     name, rest = _cell(named, 1)[0], named[4].strip()
     if rest.startswith("{"):
         if not rest.endswith("}"):
@@ -198,7 +198,7 @@ def _is_date_format(given: str) -> bool:
     try:
         datetime.strptime("", given)
     except re.error:
-        # A part of the date that is there twice.
+        # A repeated component of the date.
         return False
     except ValueError as error:
         return "bad directive" not in str(error) and "stray" not in str(error)

@@ -1,8 +1,8 @@
-"""Bytes cut into blocks that hold whole records.
+"""Bytes cut into blocks of complete records.
 
 A record ends at a line break that is not inside quotes. A quote opens a field only where the field begins; one in
-the middle of a field is a letter like others. Cut like this, a block can be parsed by itself, in any thread, and
-what is wrong in it can be looked for again without reading the file from its beginning.
+the middle of a field has no special meaning. Such a block can be parsed independently, in any thread, and its
+faults can be located without reading the file from its beginning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from millstream.stream.owner_thread import owned
 
 __all__ = ["LINES", "Block", "Record", "Rules", "blocks", "check_length", "line_blocks"]
 
-#: A quoted field that is longer has lost its closing quote.
+#: A longer quoted field has lost its closing quote.
 LONGEST = 1 << 24
 
 #: A longer line is an error: a file without line ends, which may be endless, must not fill the memory.
@@ -29,12 +29,12 @@ LONGEST_LINE = 1 << 28
 
 
 class Block(NamedTuple):
-    """Whole records."""
+    """Complete records."""
 
     data: bytes
     #: The number of its first line.
     line: int
-    #: Whether the source began anew with it.
+    #: Whether the source restarted with it.
     begins: bool = False
     #: Whether a quote may be open at its end.
     doubtful: bool = False
@@ -51,7 +51,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """What ends a record. Without a quote every line is one."""
+    """The rules for the end of a record. Without a quote, every line is a record."""
 
     quote: bytes | None = None
     delimiter: bytes = b","
@@ -59,14 +59,14 @@ class Rules:
 
     @cached_property
     def quoted(self) -> re.Pattern[bytes]:
-        """A quoted field; its group is the closing quote, if that is there."""
+        """A quoted field; its group is the closing quote, if there is one."""
         quote, delimiter = re.escape(self.quote or b'"'), re.escape(self.delimiter)
         one, rest = b"[^" + quote + b"]*+", quote + quote
         starts = b"(?<![^" + delimiter + b"\\n\\r]" + quote + b")"
         return re.compile(quote + starts + one + b"(?:" + rest + one + b")*+(" + quote + b")?")
 
     def end(self, data: bytes) -> int:
-        """Where the last whole record ends; 0 if there is none."""
+        """The end of the last complete record; 0 if there is none."""
         end = data.rfind(self.newline) + 1
         if self.quote is None or not end or self.quote not in data:
             return end
@@ -74,7 +74,7 @@ class Rules:
         places = np.flatnonzero(letters == self.quote[0])
         if not self._alternate(letters, places):
             return self._end_by_fields(data)
-        # Quotes open and close in turns: inside is where an odd number came before.
+        # Quotes alternate: a position is quoted if an odd number precedes it.
         while end:
             before = int(np.searchsorted(places, end))
             if before % 2 == 0:
@@ -101,7 +101,7 @@ class Rules:
         return data.rfind(self.newline, 0, end) + 1
 
     def open_at(self, data: bytes) -> int | None:
-        """Where the field begins whose quote is not closed, if there is one."""
+        """The start of the field whose quote is not closed, if there is one."""
         if self.quote is None or self.quote not in data:
             return None
         last = None
@@ -112,7 +112,7 @@ class Rules:
     def records(self, data: bytes, line: int) -> Iterator[Record]:
         """The records one by one, with their lines; a quote that is never closed ends with its line.
 
-        As for Arrow, a carriage return alone ends a record too. Some records are empty: those are no rows.
+        As in Arrow, a carriage return alone ends a record too. Empty records are not rows.
         """
         letters = np.frombuffer(data, dtype=np.uint8)
         breaks = np.flatnonzero((letters == 10) | (letters == 13))
@@ -130,7 +130,7 @@ class Rules:
             start = end + 1
 
     def _spans(self, data: bytes) -> tuple[np.ndarray, list[int]]:
-        """Where quoted fields begin and end, and where those begin that do not end."""
+        """The starts and ends of quoted fields, and the starts of unclosed ones."""
         spans: list[tuple[int, int]] = []
         lost: list[int] = []
         start = 0
@@ -147,7 +147,7 @@ class Rules:
 
 
 def _line_end(data: bytes, start: int) -> int:
-    """Where the line ends that `start` is in."""
+    """The end of the line that contains `start`."""
     found = re.compile(rb"[\r\n]").search(data, start)
     return len(data) if found is None else found.end()
 
@@ -169,12 +169,12 @@ def blocks(
 ) -> Iterator[Block]:
     """Cut pieces into blocks of about `size` bytes or, with `prompt`, yield whole records as soon as they arrive.
 
-    Where reading fails, the whole records before that come first. `name` is that of the source, for messages.
+    If reading fails, the complete records before the failure come first. `name` is the source, for messages.
     """
     begins = False
     parts: list[bytes] = []
     length = 0
-    # What is not whole is looked at again only when it has doubled, or a long record would be read many times.
+    # An incomplete record is scanned again only when it has doubled, so that a long one is not scanned many times.
     wanted = size
     while True:
         try:
@@ -213,7 +213,7 @@ def blocks(
 
 
 def check_length(length: int, place: str) -> None:
-    """Refuse a line that has not ended after so many bytes."""
+    """Refuse a line that is too long."""
     if length > LONGEST_LINE:
         raise InvalidValue(f"{place}: a line must be at most {LONGEST_LINE >> 20} MiB long; is this a text file?")
 
@@ -223,9 +223,9 @@ def line_blocks(
 ) -> Iterator[tuple[list[bytes], bool]]:
     """Blocks of about `size` bytes of whole lines, each with whether it is not the first.
 
-    A block is the pieces that it came in: nothing is copied but the ends. The first is as small as a piece, and
-    each up to twice as large as the one before, so that nobody waits long for the first. Where reading fails, the
-    whole lines before that come first. A source that may restart cannot be read like this.
+    A block is a list of pieces; only their ends are copied. The first block is one piece, and each is up to twice
+    as large as the one before, so that the first is available soon. If reading fails, the complete lines before
+    the failure come first. A source that may restart cannot be read like this.
     """
     parts: list[bytes] = []
     length, inside = 0, False

@@ -1,4 +1,4 @@
-"""Some consecutive examples of a stream, column by column."""
+"""Consecutive examples of a stream, column by column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Chunk", "Sparse"]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some consecutive examples: features, and columns of equal length beside them.
+    """Consecutive examples: features, and further columns of equal length.
 
     `X` is an Arrow table, a NumPy matrix of numbers, a `Sparse`, or a list of dicts. `y`, `w`, `time` and
     `label_time` are NumPy or Arrow arrays or lists, or None where the stream has none.
@@ -33,15 +33,15 @@ class Chunk:
         return height(self.X)
 
     def __iter__(self) -> NoReturn:
-        # Two of its columns, or five? And a loop over it would rather have examples.
+        # Unpacking is ambiguous (two columns or five?), and a loop would expect examples.
         raise InvalidType(
-            "stream: a chunk has names: chunk.X, chunk.y, chunk.w; its examples are chunk.examples(), "
-            "and those of the whole stream `for x, y in stream`"
+            "stream: a chunk cannot be iterated: use chunk.X, chunk.y and chunk.w, chunk.examples() for its "
+            "examples, or `for x, y in stream` for those of the stream"
         )
 
     @property
     def beside(self) -> dict[str, Any]:
-        """The columns beside the features, those that are there."""
+        """The columns other than features that the stream has."""
         named = {"y": self.y, "w": self.w, "time": self.time, "label_time": self.label_time}
         return {name: column for name, column in named.items() if column is not None}
 
@@ -52,27 +52,29 @@ class Chunk:
         beside = {name: _cut(column, start, stop) for name, column in self.beside.items()}
         return replace(self, X=_cut(self.X, start, stop), **beside)
 
-    def take(self, places: Any) -> Chunk:
-        """The examples at `places` (whole numbers), in that order; or those where `places` is true (bools)."""
-        places = self._places(places)
-        beside = {name: _take(column, places) for name, column in self.beside.items()}
-        return replace(self, X=_take(self.X, places), **beside)
+    def take(self, indices: Any) -> Chunk:
+        """The examples at `indices` (integers), in that order; or those where `indices` is true (bools)."""
+        indices = self._row_indices(indices)
+        beside = {name: _take(column, indices) for name, column in self.beside.items()}
+        return replace(self, X=_take(self.X, indices), **beside)
 
-    def _places(self, places: Any) -> Any:
-        found = np.asarray(places.to_pylist() if hasattr(places, "to_pylist") else places)
+    def _row_indices(self, indices: Any) -> Any:
+        found = np.asarray(indices.to_pylist() if hasattr(indices, "to_pylist") else indices)
         if found.dtype == bool:
             if found.shape != (len(self),):
-                raise InvalidValue(f"stream: {len(self)} rows need as many bools, got shape {found.shape}")
+                raise InvalidValue(
+                    f"stream: indices must have one bool for each of {len(self)} rows, got shape {found.shape}"
+                )
             return np.flatnonzero(found)
         if found.shape == (0,):
             return found.astype(np.int64)
         if found.dtype.kind not in "iu" or found.ndim != 1:
-            gaps = "; fill gaps with fill_null(False)" if any(place is None for place in found.flat) else ""
+            gaps = "; fill gaps with fill_null(False)" if any(index is None for index in found.flat) else ""
             words = f"dtype {found.dtype} and shape {found.shape}"
-            raise InvalidType(f"stream: places are whole numbers, or a bool for each row, got {words}{gaps}")
+            raise InvalidType(f"stream: indices must be integers, or one bool per row, got {words}{gaps}")
         if found.min() < -len(self) or found.max() >= len(self):
             raise InvalidValue(
-                f"stream: places must be those of {len(self)} rows, got {found.min()} to {found.max()}"
+                f"stream: indices must be those of {len(self)} rows, got {found.min()} to {found.max()}"
             )
         return found
 
@@ -89,7 +91,7 @@ class Chunk:
 
 
 def height(X: Any) -> int:
-    """How many rows there are."""
+    """Number of rows."""
     return int(X.num_rows) if hasattr(X, "num_rows") else len(X)
 
 
@@ -99,24 +101,24 @@ def _cut(column: Any, start: int, stop: int) -> Any:
     return column.slice(start, stop - start) if _frames._library(column) == "pyarrow" else column[start:stop]
 
 
-def _take(column: Any, places: Any) -> Any:
+def _take(column: Any, indices: Any) -> Any:
     if isinstance(column, list):
-        return [column[place] for place in places.tolist()]
+        return [column[index] for index in indices.tolist()]
     if isinstance(column, Sparse):
-        return column.take(places)
+        return column.take(indices)
     if _frames._library(column) == "pyarrow":
-        # Arrow looks for the piece of every single row, unless there is but one.
-        taken = (column.combine_chunks() if hasattr(column, "combine_chunks") else column).take(places)
+        # Arrow searches the chunk of every row, unless there is only one chunk.
+        taken = (column.combine_chunks() if hasattr(column, "combine_chunks") else column).take(indices)
         return _compact(taken) if hasattr(taken, "column_names") else taken
     if _frames._library(column) == "pandas":
-        return column.iloc[places]
-    return column[places]
+        return column.iloc[indices]
+    return column[indices]
 
 
 def _compact(table: Any) -> Any:
     """A table whose nominal columns list no more values than it has rows.
 
-    Else a few rows of a device would carry the names of all, and a buffer those of all that ever passed it.
+    Otherwise the rows of one device would carry the names of all devices.
     """
     import pyarrow
 
@@ -130,7 +132,7 @@ def _compact(table: Any) -> Any:
 
 
 def as_list(column: Any) -> list[Any]:
-    """The values of a column beside the features, as Python's own."""
+    """The values of a column as a list of Python objects."""
     if hasattr(column, "to_pylist"):
         return list(column.to_pylist())
     return list(column.tolist()) if hasattr(column, "tolist") else list(column)

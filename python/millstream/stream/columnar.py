@@ -1,6 +1,6 @@
-"""Files that hold columns: Parquet, and Arrow IPC, which is also Feather.
+"""Columnar files: Parquet and Arrow IPC, including Feather.
 
-Only the wanted columns are read, a stretch of rows at a time, so a file may be larger than memory.
+Only the selected columns are read, a block of rows at a time, so a file may be larger than memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from millstream.stream.table import TableStream
 
 __all__ = ["Arrow", "Parquet", "read_arrow", "read_parquet"]
 
-#: How many bytes of a column Parquet's reader holds at once; without this it holds whole groups of rows.
+#: Bytes of a column that the Parquet reader buffers; without this it buffers whole row groups.
 BUFFER = 1 << 20
 
 
@@ -30,7 +30,7 @@ class ColumnFiles(TableStream):
     """One or more files with the same columns, read one after the other."""
 
     reads_ahead = True
-    # Names are checked against all columns of the file, here: those to drop are not read at all.
+    # Names are checked here against all columns of the file, because dropped columns are not read.
     later_columns = True
 
     def __init__(
@@ -47,8 +47,8 @@ class ColumnFiles(TableStream):
                 if one != "-":
                     check(one)
             elif not hasattr(one, "read"):
-                raise InvalidType(f"stream: a source is a path or an open file, got {type(one).__name__}")
-        # What somebody may still be writing is read by the thread that can be interrupted.
+                raise InvalidType(f"stream: a source must be a path or an open file, got {type(one).__name__}")
+        # Input that is still being written is read in the thread that Ctrl-C interrupts.
         plain = all(isinstance(one, str) and one != "-" for one in self.files)
         self.reads_ahead = plain
         self.repeatable = plain or all(_can_seek(one) for one in self.files)
@@ -77,7 +77,7 @@ class ColumnFiles(TableStream):
             if isinstance(file, str) and file != "-":
                 check(file)
                 if Path(file).is_file():
-                    # Arrow says less clearly why it cannot open a file.
+                    # Arrow's own message for an unreadable file is less clear.
                     opened(file).close()
                     if not Path(file).stat().st_size:
                         raise Unreadable(f"{self.source}: the file is empty")
@@ -95,7 +95,7 @@ class ColumnFiles(TableStream):
                 raise Unreadable(f"{self.source}: damaged {where}, or not {kind}: {words}") from None
 
     def tables_of(self, file: Any) -> Iterator[arrow.Table]:
-        """The data of one file, by stretches of rows."""
+        """The data of one file, in blocks of rows."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -118,7 +118,7 @@ def _can_seek(file: Any) -> bool:
 
 
 class Parquet(ColumnFiles):
-    """What `read_parquet` gives."""
+    """Parquet files; created by `read_parquet`."""
 
     maker = "stream.read_parquet"
 
@@ -126,7 +126,7 @@ class Parquet(ColumnFiles):
         from pyarrow.parquet import ParquetFile
 
         if file == "-":
-            raise Unreadable("standard input: Parquet is read from its end, so it needs a file")
+            raise Unreadable("standard input: Parquet cannot be read from a pipe; pass a file")
         if not isinstance(file, str):
             file.seek(0)
         with ParquetFile(file, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as opened:
@@ -143,12 +143,12 @@ class Parquet(ColumnFiles):
         try:
             return sum(int(read_metadata(path).num_rows) for path in self.files)
         except (arrow.ArrowException, OSError):
-            # Who reads it is told what is wrong.
+            # Reading raises the error.
             return None
 
 
 class Arrow(ColumnFiles):
-    """What `read_arrow` gives."""
+    """Arrow files; created by `read_arrow`."""
 
     maker = "stream.read_arrow"
 
@@ -163,13 +163,13 @@ class Arrow(ColumnFiles):
 
 
 def _sound(batch: Any) -> arrow.Table:
-    """A table of a batch whose lengths and texts were checked: a file may come from a stranger."""
+    """A table of a batch after validation of its lengths and strings, since files are untrusted."""
     batch.validate(full=True)
     return arrow.Table.from_batches([batch])
 
 
 def _opened(file: Any) -> Any:
-    """A file in memory only where it is looked at; what is no plain file is read from one end to the other."""
+    """A memory-mapped file; anything other than a regular file is read sequentially."""
     if isinstance(file, str) and file != "-":
         if Path(file).is_file() and Path(file).stat().st_size:
             return arrow.memory_map(file)
@@ -178,11 +178,11 @@ def _opened(file: Any) -> Any:
         file = getattr(sys.stdin, "buffer", sys.stdin)
     elif _can_seek(file):
         file.seek(0)
-    return arrow.PythonFile(_Lent(file), mode="r")
+    return arrow.PythonFile(_Borrowed(file), mode="r")
 
 
-class _Lent:
-    """An open file of the caller's, which stays open."""
+class _Borrowed:
+    """The caller's open file, which stays open."""
 
     closed = False
 
@@ -201,7 +201,7 @@ def _reader(file: Any, source: str) -> Any:
         start = file.read(8)
         file.seek(0)
         if start.startswith(b"FEA1"):
-            raise Unreadable(f"{source}: Feather version 1, which Arrow no longer writes; save it as version 2")
+            raise Unreadable(f"{source}: Feather version 1 is not supported; save it as version 2")
         if start.startswith(b"ARROW1"):
             return arrow.ipc.open_file(file)
     return arrow.ipc.open_stream(file)
@@ -222,18 +222,18 @@ def read_parquet(
     columns: Iterable[str] | None = None,
     **options: Unpack[TableOptions],
 ) -> Parquet:
-    """Read a Parquet file, or several in turn; larger than memory, and only the columns that are wanted.
+    """Read one or more Parquet files of any size; only the selected columns are read.
 
     Parameters
     ----------
     source
-        A path or an open file, or a list of such with the same columns, which follow each other.
+        A path or an open file, or a list of them with the same columns, read in this order.
     target
         The column to predict.
     columns
-        The features to read; by default all columns that are nothing else.
+        Features to read; by default all columns without another role.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------
@@ -259,21 +259,21 @@ def read_arrow(
     columns: Iterable[str] | None = None,
     **options: Unpack[TableOptions],
 ) -> Arrow:
-    """Read an Arrow IPC file or stream, or a Feather file (version 2), or several in turn.
+    """Read an Arrow IPC file or stream, or a Feather file (version 2); or several files.
 
-    A file that is not compressed is mapped into memory, so only what is looked at is read.
+    An uncompressed file is memory-mapped, so that only accessed data are read.
 
     Parameters
     ----------
     source
-        A path, an open file, `"-"` for standard input, or a list of such with the same columns, which follow each
-        other.
+        A path, an open file, `"-"` for standard input, or a list of them with the same columns, read in this
+        order.
     target
         The column to predict.
     columns
-        The features to read; by default all columns that are nothing else.
+        Features to read; by default all columns without another role.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------

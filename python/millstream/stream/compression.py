@@ -1,7 +1,7 @@
-"""Compressed bytes, known by how they begin, whatever the file is called.
+"""Compressed bytes, detected by their first bytes, whatever the file name.
 
-Decompressors that are fed by hand give all that could be read before the place where a file was cut short; reading
-through a file object would lose the last of it.
+The decompressors are fed piece by piece, which returns everything before the point where a file was truncated;
+reading through a file object would lose the last part.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from millstream.errors import Unreadable
 
 __all__ = ["SUFFIXES", "decompressed"]
 
-#: The endings of names that say how a file is compressed.
+#: File extensions of compressed files.
 SUFFIXES = (".gz", ".zst", ".bz2", ".xz", ".lz4")
 
-#: At most how many bytes are decompressed in one go: a small file may become a large one.
+#: Most bytes decompressed at once, since a small file may expand to a large one.
 PIECE = 1 << 20
 
-#: The same for what Arrow decompresses, which is all or nothing in each go.
+#: The same for Arrow, which loses a piece with an error in it.
 SMALL_PIECE = 1 << 14
 
 _STARTS: tuple[tuple[bytes, str], ...] = (
@@ -42,7 +42,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
 
 
 def decompressed(pieces: Iterator[bytes | None], name: str) -> Iterator[bytes | None]:
-    """The pieces of a file as they were before it was compressed, if it was."""
+    """The decompressed pieces of a file; those of a file that is not compressed."""
     begun = b""
     for piece in pieces:
         if piece:
@@ -61,11 +61,11 @@ def _by_hand(pieces: Iterator[bytes], name: str, how: str) -> Iterator[bytes]:
     machine = _MAKERS[how]()
     complete = False
     for piece in pieces:
-        # Zeros after the end fill up a block of a tape or a disk.
+        # Zeros after the end are padding.
         waiting = piece.lstrip(b"\0") if machine.eof else piece
         while waiting or _holds_back(machine):
             if machine.eof:
-                # Another member follows: files that were compressed apart and then joined.
+                # Another member follows: compressed files that were concatenated.
                 machine = _MAKERS[how]()
             try:
                 plain = machine.decompress(waiting, PIECE)
@@ -127,7 +127,7 @@ def _by_arrow(pieces: Iterator[bytes], name: str, how: str) -> Iterator[bytes]:
 
 
 def _cut_short(name: str, how: str) -> Unreadable:
-    return Unreadable(f"{name}: the {how} file was cut short; the rows before that were read")
+    return Unreadable(f"{name}: the {how} file is truncated; the rows before the end were read")
 
 
 def _is_end(error: OSError) -> bool:

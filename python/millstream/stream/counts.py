@@ -1,4 +1,4 @@
-"""Whole numbers that callers give: how many rows, bits, passes."""
+"""Integers given by callers: numbers of rows, bits, passes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["count"]
 
 
 def count(what: str, value: Any, least: int, most: int | None = None) -> int:
-    """A whole number within its bounds, of NumPy or Python; `1e3` is one too, True is none."""
+    """An integer within bounds, of NumPy or Python; `1e3` is accepted, True is not."""
     number = _whole(value)
     if number is None or number < least or (most is not None and number > most):
-        bounds = f"a whole number, at least {least}" if most is None else f"a whole number in [{least}, {most}]"
+        bounds = f"an integer, at least {least}" if most is None else f"an integer in [{least}, {most}]"
         raise InvalidValue(f"stream.{what} must be {bounds}, got {typed(value)}")
     return number
 

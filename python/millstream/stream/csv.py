@@ -1,9 +1,9 @@
-"""Separated values, read by Arrow's parser in blocks that are cut here.
+"""Comma-separated values, parsed by Arrow in blocks.
 
-A file is cut into blocks of whole records. Each is parsed by itself, two at a time ahead of the learner, with the
-types that were found in the first megabyte or stated. A block that does not parse is looked at again, slowly:
-lines that are no rows, text that is no UTF-8, and values that are not of their column's kind are found with their
-lines. Memory is that of a few blocks, however long the file is.
+A file is split into blocks of complete records. Blocks are parsed independently, two at a time ahead of the
+learner, with the types that were stated or found in the first megabyte. A block that fails to parse is parsed
+again by a slower parser, which finds the lines of malformed rows, bad UTF-8 and values of a wrong kind. Memory is
+limited to a few blocks, however long the file is.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from millstream.stream.table import Piece, TableStream
 
 __all__ = ["CSV", "MISSING", "read_csv"]
 
-#: What stands for a missing value.
+#: Strings that denote a missing value.
 MISSING = ("", "NA", "NaN", "nan", "null", "None", "?")
 
-#: How much of a file decides what it looks like and what its columns are, whatever the size of the blocks.
+#: Bytes from which the dialect and the kinds of the columns are inferred, whatever the block size.
 HEAD = 1 << 20
 
-#: Bytes that are parsed at once. Smaller blocks cost more calls, larger ones leave the cache before they are used.
+#: Bytes parsed at once. Smaller blocks cost more calls; larger ones leave the cache before they are used.
 BLOCK = 1 << 20
 
 
 class CSV(TableStream):
-    """A file of separated values; `read_csv` makes one."""
+    """A CSV file; created by `read_csv`."""
 
     maker = "stream.read_csv"
 
@@ -54,7 +54,7 @@ class CSV(TableStream):
         for what in ("delimiter", "quote", "decimal"):
             letter = getattr(look, what)
             if letter is not None and (not isinstance(letter, str) or len(letter) != 1 or not letter.isascii()):
-                raise InvalidValue(f"stream.read_csv: {what} must be one letter, got {quoted(letter)}")
+                raise InvalidValue(f"stream.read_csv: {what} must be one character, got {quoted(letter)}")
         self.origin, self.look = source, look
         self.block_size = count("read_csv: block_size", block_size, 1)
         if look.has_header:
@@ -91,7 +91,7 @@ class CSV(TableStream):
         return in_parallel(self._blocks(), parse, items_here=self.origin.waits)
 
     def _blocks(self) -> Iterator[tuple[Parser, Block]]:
-        """The blocks of the file, each with the parser that its beginning calls for."""
+        """The blocks of the file, each with the parser for it."""
         with owned(self.origin.pieces()) as pieces:
             head, failure = self._head(pieces)
             if not head.strip():
@@ -103,7 +103,7 @@ class CSV(TableStream):
                 yield parser, block
 
     def _head(self, pieces: Iterator[bytes | None]) -> tuple[bytes, Exception | None]:
-        """The first bytes: enough to find types in, or, of a file that grows, the first whole rows."""
+        """The first bytes: enough to infer types from or, in a growing file, the first complete rows."""
         failure = None
         parts: list[bytes] = []
         length = 0
@@ -148,9 +148,10 @@ def read_csv(
     block_size: int = BLOCK,
     **options: Unpack[TableOptions],
 ) -> CSV:
-    """Read a file of separated values, of any length, plain or compressed (gzip, zstd, bz2, xz, lz4).
+    """Read a CSV file of any length, plain or compressed (gzip, zstd, bz2, xz, lz4).
 
-    The delimiter and the kinds of the columns are found in the first megabyte. Memory does not grow with the file.
+    The delimiter and the kinds of the columns are inferred from the first megabyte. Memory does not grow with the
+    file.
 
     Parameters
     ----------
@@ -159,27 +160,27 @@ def read_csv(
     target
         The column to predict.
     delimiter
-        The letter between fields; None to find it among comma, tab, semicolon, bar and space.
+        Field separator; None to choose among comma, tab, semicolon, bar and space.
     header
-        Whether the first line has the names of the columns.
+        Whether the first line contains the column names.
     names
-        The names of the columns of a file that has no header. Without them they are column_1, column_2, ….
+        Column names of a file without a header; column_1, column_2, … by default.
     missing
-        What stands for a missing value.
+        Strings that denote a missing value.
     quote
-        The letter around fields that hold delimiters or line breaks; None if quotes are letters like others.
+        Character around fields with delimiters or line breaks; None if quotes have no special meaning.
     decimal
-        The letter before the fraction of a number.
+        Decimal separator of numbers.
     encoding
-        Of the text. A byte order mark is believed more.
+        Text encoding; a byte order mark takes precedence.
     follow
-        Whether to wait at the end for more rows, as `tail -f` does.
+        Whether to wait at the end of the file for more rows, like `tail -f`.
     idle
-        With `follow`, after how many seconds without anything new the stream ends; None for never.
+        With `follow`, number of seconds without new rows after which the stream ends; None for never.
     block_size
-        Bytes that are parsed at once. It changes no result.
+        Bytes parsed at once. Does not change the result.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------
@@ -195,14 +196,14 @@ def read_csv(
     >>> evaluate.prequential(model, people, metrics="Accuracy")["Accuracy"]
     0.6666666666666666
 
-    A value that is not of its column's kind is an error that says where it is, or its row is set aside:
+    A value of a wrong kind is an error that names its line and column, or its row is skipped:
 
     >>> text = b"x,y\\n1,0\\n2,1\\nthree,1\\n"
     >>> list(stream.read_csv(io.BytesIO(text), target="y", types={"x": "number"}))
     Traceback (most recent call last):
     millstream.errors.InvalidValue: BytesIO, line 4, column 'x': must be a number, got 'three'
     >>> rows = stream.read_csv(io.BytesIO(text), target="y", types={"x": "number"}, on_error="skip")
-    >>> len(list(rows)), rows.set_aside.count
+    >>> len(list(rows)), rows.skipped.count
     (2, 1)
     """
     check_options(read_csv, options)

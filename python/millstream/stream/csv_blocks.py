@@ -1,4 +1,4 @@
-"""One file of separated values: what it looks like, and how each of its blocks becomes rows."""
+"""The dialect of a CSV file, and the parser of its blocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Look", "Parser"]
 
 Types = Mapping[str, arrow.DataType]
 
-#: How much is looked at for the delimiter and the header.
+#: Bytes from which the delimiter and the header are inferred.
 BEGINNING = 1 << 16
 
 _ENCODING = "if the file is in another encoding, say which, as in encoding='latin-1'"
@@ -34,7 +34,7 @@ _NOMINAL = arrow.dictionary(arrow.int32(), arrow.string())
 
 @dataclass
 class Look:
-    """What a caller says about the look of a file; `read_csv` has the words."""
+    """The dialect as stated by the caller; see `read_csv`."""
 
     delimiter: str | None
     header: bool
@@ -45,12 +45,12 @@ class Look:
 
     @property
     def has_header(self) -> bool:
-        """Whether the first line has the names that columns get."""
+        """Whether the first line contains the column names."""
         return self.header and self.names is None
 
 
 class Parser:
-    """How the blocks of one file are parsed."""
+    """Parses the blocks of one file."""
 
     def __init__(self, stream: TableStream, look: Look, head: bytes) -> None:
         self.stream, self.look = stream, look
@@ -77,7 +77,7 @@ class Parser:
             self.start = whole.index(first.data) + len(first.data)
             self.line = first.line + first.data.count(newline)
             self.names = named(row)
-            # The rest of the header's own line is the first thing that the blocks hold.
+            # The blocks start with the rest of the header line.
         elif look.names is not None:
             self.names = [str(name) for name in look.names]
         else:
@@ -93,7 +93,7 @@ class Parser:
         self.types = self._types(whole[self.start :])
         self.unknown = {name for name, kind in self.types.items() if kind == arrow.null()}
 
-    # What the columns are
+    # Types of the columns
 
     def _types(self, data: bytes) -> dict[str, arrow.DataType]:
         stream = self.stream
@@ -123,7 +123,7 @@ class Parser:
     # Blocks
 
     def _read(self, data: bytes, types: Types) -> arrow.Table:
-        """The rows as Arrow reads them; ArrowInvalid if it cannot, or if a text is not UTF-8."""
+        """The rows as Arrow reads them; ArrowInvalid if it cannot, or if a string is not UTF-8."""
         look = self.look
         table = csv.read_csv(
             arrow.BufferReader(data),
@@ -142,12 +142,12 @@ class Parser:
             ),
         )
         if any(arrow.types.is_binary(field.type) for field in table.schema):
-            # That is how Arrow infers the type of a column with a value that is not UTF-8.
+            # Arrow infers this type for a column with a value that is not UTF-8.
             raise arrow.ArrowInvalid("bad UTF-8")
         return table
 
     def parse(self, block: Block) -> tuple[Block, Piece]:
-        """The rows of a block, which may have columns whose type was not known yet."""
+        """The rows of a block, which may have columns of unknown type."""
         if block.begins and self.header:
             block = self._without_header(block)
         known = {name: kind for name, kind in self.types.items() if name not in self.unknown}
@@ -161,7 +161,7 @@ class Parser:
             lines = [line for _, line in kept]
             piece = self._typed(data, known)
             if piece is None:
-                raise InvalidValue(f"{self.stream.source}, line {block.line} and after: this cannot be read")
+                raise InvalidValue(f"{self.stream.source}, line {block.line} and after: unreadable")
         table, texts = piece
 
         def place(row: int) -> str:
@@ -170,7 +170,7 @@ class Parser:
         return block, Piece(table, place, faults, texts, self.names)
 
     def _typed(self, data: bytes, types: Types) -> tuple[arrow.Table, dict[str, str]] | None:
-        """The rows with their types; else with wider ones; else as text, where a value is of another kind."""
+        """The rows with their types, or with wider ones, or with strings where a value is of another kind."""
         if not _SOMETHING.search(data):
             empty = {name: types.get(name, arrow.null()) for name in self.names if name not in self.stream.drop}
             return arrow.schema(list(empty.items())).empty_table(), {}
@@ -182,7 +182,7 @@ class Parser:
         return None
 
     def _ways(self, types: Types) -> Iterator[tuple[dict[str, arrow.DataType], dict[str, str]]]:
-        """Other types to try, and the columns that are then still to be read, with their kinds."""
+        """Other types to try, and the columns that remain to be converted, with their kinds."""
         yield {}, {}
         yield {name: arrow.float64() for name, kind in types.items() if kind == arrow.int64()}, {}
         kinds = {name: kind_of(kind) for name, kind in types.items()}
@@ -192,10 +192,9 @@ class Parser:
         yield dict.fromkeys(read, arrow.string()), read
 
     def settled(self, block: Block, piece: Piece) -> Piece:
-        """A piece whose columns have the types that are known now, in the order of the file.
+        """A piece whose columns have the types known so far, in the order of the file.
 
-        A column that was all missing so far is what its first value is, so that it does not matter how much of the
-        file was in the block with it.
+        The first value of a column decides its type, so that the result does not depend on the block size.
         """
         fresh = {name for name in self.unknown if piece.table.schema.get_field_index(name) >= 0}
         late = False
@@ -219,7 +218,7 @@ class Parser:
         if late or stale:
             return self.parse(block)[1]
         for name, kind in self.types.items():
-            # Fractions came: the next blocks need not fail first. A target keeps whole numbers where it has them.
+            # Fractions appeared: later blocks need not fail first. A target keeps its integers.
             if kind == arrow.int64() and name not in (self.stream.target, *self.stream.drop):
                 self.types[name] = arrow.float64() if _is_float(piece, name) else kind
         return piece
@@ -245,10 +244,10 @@ class Parser:
             return column.type
         return arrow.string() if name in (stream.target, stream.time, stream.label_time) else _NOMINAL
 
-    # What is wrong in a block
+    # Faults in a block
 
     def _rows(self, data: bytes, line: int, faults: list[Fault]) -> Iterator[tuple[bytes, int]]:
-        """The records that can be rows, with their lines; `faults` takes the others."""
+        """The well-formed records, with their lines; the others are added to `faults`."""
         row, width, source = 0, len(self.names), self.stream.source
         for record in self.rules.records(data, line):
             if not record.data:
@@ -279,7 +278,7 @@ class Parser:
         return [record.line for record in self.rules.records(block.data, block.line) if record.data]
 
     def _without_header(self, block: Block) -> Block:
-        """A file that was put in the place of another has a header too."""
+        """A file that replaced another has a header too."""
         first = next(self.rules.records(block.data, block.line), None)
         if first is None or first.data != self.header:
             return block
@@ -287,7 +286,7 @@ class Parser:
 
 
 def _fits(given: arrow.DataType, wanted: arrow.DataType) -> bool:
-    """Whether a column that was read with one type is as good as one that was read with the other."""
+    """Whether a column read with one type equals the column read with the other."""
     if given == wanted or arrow.types.is_null(given):
         return True
     return given in (arrow.int64(), arrow.float64()) and wanted in (arrow.int64(), arrow.float64())

@@ -1,7 +1,7 @@
-"""Streams made of a stream: some of its examples, in another order, again, changed, or in other chunks.
+"""Streams derived from a stream: its examples selected, reordered, repeated, changed, or in other chunks.
 
-Each is a description of its own, reads its source only when it is read, and holds a chunk or a buffer at a time.
-Whatever fails in the source, a bad line or Ctrl-C, reaches the caller after the examples before it.
+Each reads its source only while it is read itself, and holds one chunk or buffer at a time. An error in the source
+(a bad line, Ctrl-C) reaches the caller after the examples before it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Batch", "Derived", "Repeat", "Skip", "Take", "batches", "check_held"
 
 
 class Derived(Stream):
-    """A stream made of another one; the names of target, weight and times are those of its source."""
+    """A stream derived from another one; target, weight and times have the names of its source."""
 
     #: Whether it has the features of its source.
     keeps_features = True
@@ -40,9 +40,9 @@ class Derived(Stream):
         return self.source.n_samples
 
     @property
-    def set_aside(self) -> Any:
-        """What the source set aside in the last pass, if it does so; else None."""
-        return getattr(self.source, "set_aside", None)
+    def skipped(self) -> Any:
+        """The rows that the source skipped in the last pass; None if it counts none."""
+        return getattr(self.source, "skipped", None)
 
     def __repr__(self) -> str:
         words = [shown(argument) for argument in self.arguments]
@@ -51,13 +51,13 @@ class Derived(Stream):
 
     @property
     def verb(self) -> str:
-        """The method that makes it."""
+        """The method that creates it."""
         name = type(self).__name__
         return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
 
 
 def shown(value: Any) -> str:
-    """An argument as it is written; a function by its name."""
+    """An argument in Python notation; a function by its name."""
     return getattr(value, "__name__", None) or repr(value)
 
 
@@ -126,7 +126,7 @@ class Repeat(Derived):
             for chunk in self.source.chunks():
                 rows += len(chunk)
                 yield chunk
-            # Nothing, again and again without end, would never come back.
+            # Repeating an empty stream would never return.
             if rows == 0:
                 return
             done += 1
@@ -140,7 +140,7 @@ class Repeat(Derived):
 
 
 class Batch(Derived):
-    """The examples in chunks of a number of rows."""
+    """The examples in chunks of a fixed number of rows."""
 
     def __init__(self, source: Stream, n: int) -> None:
         self.n = count("batch: n", n, 1)
@@ -151,20 +151,18 @@ class Batch(Derived):
         return batches(self.source.chunks(), self.n)
 
 
-#: The most rows to hold at once of a stream that has no end. One that has an end may be held as a whole.
+#: Most rows of an endless stream to hold at once. A finite stream may be held in full.
 _LONGEST = 1_000_000_000
 
 
 def check_held(what: str, source: Stream, rows: int) -> None:
-    """Refuse a number of rows that an endless stream would fill the memory with before the first came out."""
+    """Refuse a number of rows of an endless stream that would fill the memory before the first is returned."""
     if source.endless and rows > _LONGEST:
-        raise InvalidValue(
-            f"stream.{what} must be at most {_LONGEST:,} for a stream that has no end, got {rows:,}"
-        )
+        raise InvalidValue(f"stream.{what} must be at most {_LONGEST:,} for an endless stream, got {rows:,}")
 
 
 def batches(chunks: Iterable[Chunk], n: int) -> Iterator[Chunk]:
-    """Chunks of exactly n rows; the last may be shorter, also where the source fails after it."""
+    """Chunks of exactly n rows; the last may be shorter, even if the source fails after it."""
     waiting: list[Chunk] = []
     rows = 0
     source = iter(chunks)

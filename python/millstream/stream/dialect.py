@@ -1,4 +1,4 @@
-"""What a file of separated values looks like, found in its first lines."""
+"""The dialect of a CSV file, inferred from its first lines."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from millstream.stream.blocks import Record, Rules
 
 __all__ = ["DELIMITERS", "fields", "sniff_delimiter"]
 
-#: In the order in which they are preferred. A space only where nothing else divides the lines: texts hold spaces.
+#: In order of preference. A space only if nothing else separates fields, since strings contain spaces.
 DELIMITERS = (",", "\t", ";", "|", " ")
 
-#: How many records are looked at.
+#: Number of records examined.
 LOOKED_AT = 100
 
 
 def sniff_delimiter(head: bytes, quote: str | None, newline: bytes) -> str:
-    """The delimiter by which most of the first records have the same number of fields, more than one."""
+    """The delimiter that gives most of the first records the same number of fields, more than one."""
     best, chosen = 0.0, ","
     for delimiter in DELIMITERS:
         rules = Rules(quote.encode() if quote else None, delimiter.encode(), newline)
@@ -30,7 +30,7 @@ def sniff_delimiter(head: bytes, quote: str | None, newline: bytes) -> str:
         if width < 2 or (delimiter == " " and often < len(records)):
             continue
         agreement = often / len(records)
-        # Of two that divide equally well the first is taken, unless the other finds more fields.
+        # Of two equally good ones the first is chosen, unless the other finds more fields.
         merit = agreement + (0 if delimiter == " " else min(width, 1000) / 10_000)
         if merit > best and (agreement > 0.5 or best == 0) and not (delimiter == " " and best > 0):
             best, chosen = merit, delimiter
@@ -38,7 +38,7 @@ def sniff_delimiter(head: bytes, quote: str | None, newline: bytes) -> str:
 
 
 def divides(head: bytes) -> bool:
-    """Whether a text looks like separated values: a delimiter divides its lines alike."""
+    """Whether a text looks like CSV: most lines contain the delimiter."""
     if b"\0" in head:
         return False
     newline = b"\r" if b"\r" in head and b"\n" not in head else b"\n"
@@ -49,7 +49,7 @@ def divides(head: bytes) -> bool:
 
 
 def fields(record: Record, delimiter: str, quote: str | None) -> list[str]:
-    """The fields of one record; bytes that are no UTF-8 are kept as they are, in some way."""
+    """The fields of one record; bytes that are not UTF-8 are kept as surrogates."""
     text = record.data.decode("utf-8", "surrogateescape")
     if quote is None or quote not in text:
         return text.split(delimiter)
@@ -66,7 +66,7 @@ def fields(record: Record, delimiter: str, quote: str | None) -> list[str]:
 
 
 def _quoted(text: str, start: int, quote: str) -> tuple[str, int]:
-    """What a field holds that begins with a quote, and where its closing quote ends."""
+    """The content of a quoted field, and the end of its closing quote."""
     stop = start + 1
     while (stop := text.find(quote, stop)) >= 0 and text.startswith(quote, stop + 1):
         stop += 2
@@ -75,7 +75,7 @@ def _quoted(text: str, start: int, quote: str) -> tuple[str, int]:
 
 
 def named(given: Sequence[str]) -> list[str]:
-    """Names for all columns; one without a name is called by its number."""
+    """Names for all columns; one without a name gets its number."""
     return [name.strip() or f"column_{place}" for place, name in enumerate(given, 1)]
 
 

@@ -1,4 +1,4 @@
-"""How a stream looks in a notebook: its names, the kinds of its features, and its first rows."""
+"""Notebook display of a stream: its names, the kinds of its features, and its first rows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["html_of", "kinds_of"]
 
-#: A table of more rows or columns is no look at a stream any more.
+#: Number of rows and columns shown.
 _ROWS, _COLUMNS = 5, 12
 
 
 def kinds_of(X: Any) -> dict[Any, str]:
-    """The kind of each feature, "number" or "nominal"; empty for sparse rows, which name their own."""
+    """The kind of each feature, "number" or "nominal"; empty for sparse rows."""
     if isinstance(X, Sparse):
         return {}
     if isinstance(X, list):
@@ -49,7 +49,7 @@ def _kinds_of_dicts(rows: list[Any]) -> dict[Any, str]:
 
 
 def html_of(stream: Stream) -> str:
-    """A small page fragment that needs nothing from outside."""
+    """A small, self-contained HTML fragment."""
     chunk = _first(stream)
     count = stream.n_samples
     facts = [f"{count:,} example{'s' * (count != 1)}"] if count is not None else []

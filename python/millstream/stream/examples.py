@@ -1,4 +1,4 @@
-"""Examples that come one by one from Python: lists, generators, feeds."""
+"""Examples that Python code yields one by one: lists, generators, feeds."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _END: Any = object()
 
 
 class Examples(Stream):
-    """What `from_examples` gives."""
+    """Examples of an iterable; created by `from_examples`."""
 
     def __init__(self, source: Any, time: Any, label_time: Any, rows: int) -> None:
         if isinstance(source, (str, bytes, Mapping)) or not (isinstance(source, Iterable) or callable(source)):
             raise InvalidType(
-                "stream.from_examples: needs an iterable of examples (x, y), or a function that gives one, got "
-                f"{type(source).__name__}"
+                "stream.from_examples: source must be an iterable of examples (x, y), or a function that "
+                f"returns one, got {type(source).__name__}"
             )
         if label_time is not None and time is None:
-            raise InvalidValue("stream.from_examples: label_time needs time, which says when an example happened")
+            raise InvalidValue("stream.from_examples: label_time needs time, the event times")
         self.given = source
         self.rows = count("from_examples: rows", rows, 1)
         self.target = "y"
@@ -53,7 +53,7 @@ class Examples(Stream):
             if self._used:
                 raise InvalidValue(
                     "stream.from_examples: a generator can be read only once, and it was; "
-                    "give the function that makes it, without calling it"
+                    "pass the generator function without calling it"
                 )
             self._used = True
         items = iter(self.given() if callable(self.given) else self.given)
@@ -84,7 +84,7 @@ class Examples(Stream):
             w = item[2] if len(item) == 3 else None
             return item[0], item[1], w.get("w") if isinstance(w, Mapping) else w
         raise InvalidType(
-            f"stream.from_examples: an example is (x, y) or (x, y, w) with a dict x, got {typed(item)}"
+            f"stream.from_examples: an example must be (x, y) or (x, y, w) with a dict x, got {typed(item)}"
         )
 
     def _chunk(self, gathered: list[Any]) -> Chunk:
@@ -137,18 +137,17 @@ def from_examples(
     label_time: Any = None,
     rows: int = 1024,
 ) -> Examples:
-    """A stream of examples `(x, y)` or `(x, y, w)` with dicts x, from anything that can be iterated.
+    """A stream of examples `(x, y)` or `(x, y, w)` with dicts x, from any iterable.
 
     Parameters
     ----------
     source
-        A list, a data set of River's, a generator, which can be read only once; or a function that makes one,
-        which is called each time the stream is read.
+        A list, a River data set, a generator (which can be read only once), or a function that returns an iterable
+        and is called each time the stream is read.
     time, label_time
-        The keys of x that say when an example happened and when its label came, which are then no features; or
-        functions of x.
+        Keys of x with the event time and the label time, which are then not features; or functions of x.
     rows
-        How many examples are gathered before they are passed on; 1 for a slow feed whose examples should not wait.
+        Number of examples per chunk; 1 for a slow feed whose examples should not wait.
 
     Examples
     --------

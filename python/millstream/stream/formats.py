@@ -1,4 +1,4 @@
-"""Which reader reads what: by the ending of a name, or by how the bytes begin."""
+"""Choice of the reader, by file extension or by the first bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from millstream.stream.source import check
 
 __all__ = ["FORMATS", "open", "read_stdin"]
 
-#: The reader of each format and the endings of its files.
+#: The reader of each format and its file extensions.
 FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "csv": ("read_csv", (".csv", ".tsv", ".tab", ".psv")),
     "parquet": ("read_parquet", (".parquet", ".pq")),
@@ -33,13 +33,13 @@ FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sql": ("read_sqlite", (".db", ".sqlite", ".sqlite3")),
 }
 
-#: Formats whose lines have a label of their own; it is the target, and called so.
+#: Formats in which each line has a label, which is the target.
 _LABELLED = ("libsvm", "vw")
 
-#: Endings that say more than the format.
+#: Extensions that imply options.
 _OPTIONS: dict[str, dict[str, Any]] = {".tsv": {"delimiter": "\t"}, ".tab": {"delimiter": "\t"}}
 
-#: Other words for formats.
+#: Aliases of formats.
 _ALIASES = {
     "jsonl": "json_lines",
     "ndjson": "json_lines",
@@ -53,7 +53,7 @@ _ALIASES = {
 
 _ENDINGS = {ending: name for name, (_, endings) in FORMATS.items() for ending in endings}
 
-#: How the bytes of a format begin.
+#: First bytes of a format.
 _STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), name)
     for pattern, name in (
@@ -75,18 +75,18 @@ def open(  # noqa: A001
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> Stream:
-    """Read a file by what it is: by the ending of its name (`.csv`, `.parquet`, `.vw.gz`), or by its first bytes.
+    """Read a file in any format, detected by its extension (`.csv`, `.parquet`, `.vw.gz`) or its first bytes.
 
     Parameters
     ----------
     source
         A path, `"-"` for standard input, or an open file.
     target
-        The column to predict. Files of examples with a label (libsvm, Vowpal Wabbit) need none; it is "label".
+        The column to predict. Not needed for libsvm and Vowpal Wabbit files, where it is "label".
     format
-        One of csv, parquet, arrow, json_lines, arff, libsvm, vw, sql; None to find out.
+        One of csv, parquet, arrow, json_lines, arff, libsvm, vw, sql; None to detect it.
     options
-        For the reader of that format, say `read_csv`.
+        Options of the reader of that format, for example `read_csv`.
 
     Examples
     --------
@@ -115,9 +115,9 @@ def open(  # noqa: A001
 
 
 def read_stdin(target: str | None = None, *, format: str | None = None, **options: Any) -> Stream:  # noqa: A002
-    """Read standard input, as `open("-")` does: `cat flights.csv | python script.py`.
+    """Read standard input, like `open("-")`: `cat flights.csv | python script.py`.
 
-    It can be gone through only once. With `follow=True` rows are given as soon as they are there.
+    It can be read only once. With `follow=True`, rows are yielded as soon as they arrive.
 
     Parameters
     ----------
@@ -137,11 +137,11 @@ def read_stdin(target: str | None = None, *, format: str | None = None, **option
 
 
 def _found(source: Any) -> tuple[str, dict[str, Any]]:
-    """The format of a source, and what else its name says."""
+    """The format of a source, and options implied by its name."""
     name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
     if not isinstance(name, (str, os.PathLike)):
         if not hasattr(source, "read"):
-            raise InvalidType(f"stream: a source is a path, '-' or an open file, got {type(source).__name__}")
+            raise InvalidType(f"stream: a source must be a path, '-' or an open file, got {type(source).__name__}")
         name = type(source).__name__
     endings = [ending.lower() for ending in Path(name).suffixes]
     while endings and endings[-1] in SUFFIXES:
@@ -155,11 +155,11 @@ def _found(source: Any) -> tuple[str, dict[str, Any]]:
             return found, {}
     if not head or divides(head):
         return "csv", {}
-    raise InvalidValue(f"{words}: it does not show what its format is; say it with format= {_known().strip()}")
+    raise InvalidValue(f"{words}: the format cannot be detected; pass format= {_known().strip()}")
 
 
 def _head(source: Any, name: str) -> bytes:
-    """The first bytes of a source, which stay to be read."""
+    """The first bytes of a source, without consuming them."""
     raw = b""
     if isinstance(source, (str, os.PathLike)) and source != "-":
         check(os.fspath(source))
@@ -177,7 +177,7 @@ def _head(source: Any, name: str) -> bytes:
                 stream.seek(place)
     pieces: Iterator[bytes | None] = iter([raw.encode() if isinstance(raw, str) else raw])
     head = b""
-    # The beginning of a compressed file is one that was cut short, and only the beginning is wanted.
+    # The beginning of a compressed file looks truncated; only the beginning is needed.
     with suppress(InvalidValue, OSError):
         for piece in decompressed(pieces, name):
             head += piece or b""

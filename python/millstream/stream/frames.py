@@ -1,4 +1,4 @@
-"""What is in memory already: matrices and frames, cut into chunks."""
+"""Matrices and frames in memory, cut into chunks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Frame", "Matrix", "from_arrow", "from_numpy", "from_pandas", "from_p
 
 
 class Matrix(Stream):
-    """What `from_numpy` gives."""
+    """A matrix; created by `from_numpy`."""
 
     def __init__(self, X: Any, y: Any, w: Any, time: Any, label_time: Any, names: Sequence[str] | None) -> None:
         self.whole = Chunk(_rows(X), *(_beside(column) for column in (y, w, time, label_time)))
@@ -30,7 +30,9 @@ class Matrix(Stream):
         if self.names is not None:
             width = self.whole.X.width if isinstance(self.whole.X, Sparse) else self.whole.X.shape[1]
             if isinstance(self.whole.X, Sparse) or len(self.names) != width:
-                raise InvalidValue(f"stream.from_numpy: {width} columns of a dense matrix need as many names")
+                raise InvalidValue(
+                    f"stream.from_numpy: names must have one entry for each of {width} columns of a dense matrix"
+                )
         for what in ("y", "w", "time", "label_time"):
             if getattr(self.whole, what) is not None:
                 setattr(self, {"y": "target", "w": "weight"}.get(what, what), what)
@@ -65,7 +67,7 @@ def _rows(X: Any) -> Any:
     except ValueError:
         raise InvalidValue("stream.from_numpy: rows of different lengths: a matrix must be rectangular") from None
     if X.ndim != 2:
-        raise InvalidValue(f"stream.from_numpy: X is a matrix of rows and columns, got {X.ndim} dimensions")
+        raise InvalidValue(f"stream.from_numpy: X must be a matrix of rows and columns, got {X.ndim} dimensions")
     return X
 
 
@@ -77,7 +79,7 @@ def _beside(column: Any) -> Any:
 
 
 class Frame(TableStream):
-    """What `from_pandas`, `from_polars` and `from_arrow` give."""
+    """A frame; created by `from_pandas`, `from_polars` and `from_arrow`."""
 
     must_have_rows = False
 
@@ -107,7 +109,7 @@ class Frame(TableStream):
         if not self.repeatable:
             if self.data is None:
                 raise InvalidValue(
-                    f"{self.source}: this can be read only once; give a function that makes it anew"
+                    f"{self.source}: this can be read only once; pass a function that returns a new one"
                 )
             data, self.data = self.data, None
         else:
@@ -118,7 +120,7 @@ class Frame(TableStream):
                 values = arrow.array(self.column[start : start + table.num_rows], from_pandas=True)
                 if self.target in table.column_names:
                     raise InvalidValue(
-                        f"{self.source}: a column is called {quoted(self.target)}, as the target is"
+                        f"{self.source}: duplicate column {quoted(self.target)}: the target has this name too"
                     )
                 table = table.append_column(self.target, values)
             start += table.num_rows
@@ -148,7 +150,7 @@ def _cut_pandas(frame: Any) -> Iterator[arrow.Table]:
 
 
 def _pandas_by_columns(part: Any) -> arrow.Table:
-    """Columns of Python objects, of which Arrow makes nothing."""
+    """Columns of Python objects that Arrow cannot convert."""
     arrays = []
     for place in range(part.shape[1]):
         values = part.iloc[:, place]
@@ -173,7 +175,7 @@ def _cut_polars(frame: Any) -> Iterator[arrow.Table]:
 
 def _cut_arrow(data: Any) -> Iterator[arrow.Table]:
     if hasattr(data, "to_batches") and not hasattr(data, "num_rows"):
-        # A data set, which reads its files as it goes.
+        # A data set, which reads its files while it is iterated.
         batches: Any = data.to_batches(batch_size=ROWS)
     elif isinstance(data, arrow.Table):
         batches = data.to_batches(max_chunksize=ROWS) or [data]
@@ -196,20 +198,20 @@ def from_numpy(
     label_time: Any = None,
     names: Sequence[str] | None = None,
 ) -> Matrix:
-    """A stream of the rows of a NumPy matrix, or of a sparse one of SciPy.
+    """A stream of the rows of a NumPy matrix or of a SciPy sparse matrix.
 
     Parameters
     ----------
     X
-        A matrix with a row for each example. Nothing of it is copied.
+        A matrix with one row per example. It is not copied.
     y
-        The targets, one for each row.
+        Targets, one per row.
     w
         Sample weights.
     time, label_time
-        When each example happened, and when its label came: dates or numbers.
+        Event times and label arrival times: dates or numbers.
     names
-        Names of the columns; by default they are 0, 1, 2, …
+        Column names; 0, 1, 2, … by default.
 
     Examples
     --------
@@ -231,7 +233,7 @@ def from_pandas(frame: Any, target: Any = None, **options: Unpack[TableOptions])
     target
         The column to predict, or a series or an array of targets that is not in the frame.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------
@@ -243,12 +245,12 @@ def from_pandas(frame: Any, target: Any = None, **options: Unpack[TableOptions])
     """
     check_options(from_pandas, options)
     if not hasattr(frame, "iloc") or not hasattr(frame, "columns"):
-        raise InvalidType(f"stream.from_pandas: needs a pandas frame, got {type(frame).__name__}")
+        raise InvalidType(f"stream.from_pandas: frame must be a pandas frame, got {type(frame).__name__}")
     return Frame("from_pandas", frame, _cut_pandas, len(frame), target, options)
 
 
 def from_polars(frame: Any, target: Any = None, **options: Unpack[TableOptions]) -> Frame:
-    """A stream of the rows of a polars frame; a lazy one is computed as it is read.
+    """A stream of the rows of a polars frame; a lazy frame is computed while it is read.
 
     Parameters
     ----------
@@ -257,7 +259,7 @@ def from_polars(frame: Any, target: Any = None, **options: Unpack[TableOptions])
     target
         The column to predict, or a series or an array of targets that is not in the frame.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------
@@ -269,22 +271,22 @@ def from_polars(frame: Any, target: Any = None, **options: Unpack[TableOptions])
     """
     check_options(from_polars, options)
     if not hasattr(frame, "get_columns") and not hasattr(frame, "collect"):
-        raise InvalidType(f"stream.from_polars: needs a polars frame, got {type(frame).__name__}")
+        raise InvalidType(f"stream.from_polars: frame must be a polars frame, got {type(frame).__name__}")
     return Frame("from_polars", frame, _cut_polars, getattr(frame, "height", None), target, options)
 
 
 def from_arrow(data: Any, target: Any = None, **options: Unpack[TableOptions]) -> Frame:
-    """A stream of the rows of an Arrow table, data set or reader, or of anything that gives Arrow batches.
+    """A stream of the rows of an Arrow table, data set or reader, or of any object that yields Arrow batches.
 
     Parameters
     ----------
     data
         A `pyarrow.Table`, `RecordBatch` or `dataset.Dataset`; a `RecordBatchReader`, which can be read only once;
-        anything with `__arrow_c_stream__`, such as an answer of DuckDB; or a function that gives one of these.
+        anything with `__arrow_c_stream__`, such as a DuckDB result; or a function that returns one of these.
     target
         The column to predict, or an array of targets that is not in the table.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------
@@ -298,7 +300,7 @@ def from_arrow(data: Any, target: Any = None, **options: Unpack[TableOptions]) -
     known = hasattr(data, "to_batches") or isinstance(data, (arrow.RecordBatch, arrow.RecordBatchReader))
     if not known and not hasattr(data, "__arrow_c_stream__") and not callable(data):
         raise InvalidType(
-            f"stream.from_arrow: needs an Arrow table or a reader of batches, got {type(data).__name__}"
+            f"stream.from_arrow: data must be an Arrow table or a reader of batches, got {type(data).__name__}"
         )
     rows = getattr(data, "num_rows", None)
     frame = Frame("from_arrow", data, _cut_arrow, rows if isinstance(rows, int) else None, target, options)

@@ -1,7 +1,7 @@
 """Consecutive chunks as one.
 
-Where two chunks lie differently in memory (a matrix after dicts, whole numbers after fractions), the rows become
-dicts and the columns beside them lists, so that no value changes on the way: a label 1 stays 1, and is not 1.0.
+If two chunks have different layouts (a matrix after dicts, integers after floats), rows become dicts and the other
+columns become lists, so that no value changes: a label 1 does not become 1.0.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _is_table(X: Any) -> bool:
 
 
 def _with_room(table: Any) -> Any:
-    """A table whose nominal values have numbers that are large enough for those of others."""
+    """A table whose dictionary indices are wide enough for the values of all chunks."""
     import pyarrow
 
     for place, field in enumerate(table.schema):

@@ -31,7 +31,7 @@ from millstream.stream.values import Columns
 
 __all__ = ["JSONLines", "read_json_lines"]
 
-#: Bytes that are parsed at once.
+#: Bytes parsed at once.
 BLOCK = 1 << 20
 
 #: Cells of a table. Where nearly every line has names of its own a block would have far more cells than bytes.
@@ -48,7 +48,7 @@ DEPTH = 64
 
 
 class JSONLines(TableStream):
-    """What `read_json_lines` gives."""
+    """A JSON lines file; created by `read_json_lines`."""
 
     maker = "stream.read_json_lines"
     later_columns = True
@@ -131,7 +131,7 @@ def _lines(block: Block) -> Iterator[tuple[int, bytes]]:
 
 
 def _bounded(cut: Iterator[Block]) -> Iterator[Block]:
-    """The same lines, in smaller blocks where a table of all of them could have too many cells or rows."""
+    """The same lines, in smaller blocks if a table of all of them could have too many cells or rows."""
     for block in cut:
         yield from _parts(block)
 
@@ -153,12 +153,12 @@ def _parts(block: Block) -> Iterator[Block]:
     yield from _parts(block._replace(data=data[middle:], line=following, begins=False))
 
 
-#: Something that may be a name of an object.
+#: A potential member name.
 _NAME = re.compile(rb'"([^"\\]*)"\s*:')
 
 
 def _read(data: bytes, texts: arrow.Schema | None, dropped: Collection[str]) -> arrow.Table | None:
-    """A block as Arrow reads it; None if Arrow refuses it or must not have it."""
+    """A block as Arrow reads it; None if Arrow refuses it or must not receive it."""
     if not data.strip():
         return arrow.table({})
     if not are_objects(data, DEPTH):
@@ -261,27 +261,27 @@ def read_json_lines(
     block_size: int = BLOCK,
     **options: Unpack[TableOptions],
 ) -> JSONLines:
-    """Read a JSON lines file, in which each line is one object; of any length, plain or compressed.
+    """Read a JSON lines file (one object per line) of any length, plain or compressed.
 
     Nested objects become features with a dot in their names. A list is not a feature and must be left out with
-    `drop`. A name that a line does not have is a missing value.
+    `drop`. A name that a line lacks is a missing value.
 
     Parameters
     ----------
     source
         A path, `"-"` for standard input, or an open file.
     target
-        The name of what to predict.
+        The feature to predict.
     encoding
-        Of the text. A byte order mark is believed more.
+        Text encoding; a byte order mark takes precedence.
     follow
-        Whether to wait at the end for more lines, as `tail -f` does.
+        Whether to wait at the end of the file for more lines, like `tail -f`.
     idle
-        With `follow`, after how many seconds without anything new the stream ends; None for never.
+        With `follow`, number of seconds without new data after which the stream ends; None for never.
     block_size
-        Bytes that are parsed at once.
+        Bytes parsed at once.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The kinds of columns, and how a column of any Arrow type becomes one of its kind.
+"""The kinds of columns, and the conversion of Arrow columns to them.
 
-A kind is found in the first rows, or stated. A value that does not fit its column's kind is a fault of its row:
-`as_kind` gives the column with nothing in such places, and where they are.
+A kind is stated, or inferred from the first rows. A value of another kind is a fault of its row: `as_kind` returns
+the column with nulls for such values, and their indices.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from millstream import _frames
 
 __all__ = ["KINDS", "as_kind", "as_time", "kind_of"]
 
-#: What a column can be stated to be. A text is left as it is; a nominal value is one of some.
+#: The kinds that can be stated. A text is kept as it is; a nominal value is one of a set.
 KINDS = ("number", "nominal", "text", "time")
 
-#: The kind of a column that has been all missing so far.
+#: The kind of a column with only missing values so far.
 UNKNOWN = "unknown"
 
 
@@ -38,10 +38,10 @@ def kind_of(kind: arrow.DataType) -> str | None:
 
 
 def as_kind(column: Any, kind: str, stated: bool) -> tuple[Any, Any]:
-    """A column in the form of its kind, and the places of values that are not of that kind, or None.
+    """A column converted to its kind, and the indices of values of another kind, or None.
 
-    What is stated is converted: a number that is stated to be nominal is written out, a text that is stated to be
-    a number is read. What was only found in earlier rows must be found again.
+    Values are converted to a stated kind: a number to a string if the column is nominal, a string to a number if
+    it is numeric. An inferred kind is not converted to; values must already have it.
     """
     found = kind_of(column.type)
     if found == UNKNOWN or column.null_count == len(column):
@@ -63,7 +63,7 @@ def as_kind(column: Any, kind: str, stated: bool) -> tuple[Any, Any]:
 
 
 def as_time(column: Any) -> tuple[Any, Any]:
-    """Times as Arrow timestamps or numbers; texts are read as ISO 8601."""
+    """Times as Arrow timestamps or numbers; strings are read as ISO 8601."""
     found = kind_of(column.type)
     if arrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -75,7 +75,7 @@ def as_time(column: Any) -> tuple[Any, Any]:
 
 
 def missing(column: Any) -> Any:
-    """The places of nulls and NaNs, or None."""
+    """The indices of nulls and NaNs, or None."""
     if column.null_count == 0 and not arrow.types.is_floating(column.type):
         return None
     places = np.flatnonzero(_frames.from_arrow(compute.is_null(column, nan_is_null=True)))
@@ -109,7 +109,7 @@ def _texts(column: Any, kind: str) -> Any:
 
 
 def _read(column: Any, kind: arrow.DataType) -> tuple[Any, Any]:
-    """Texts as numbers or times, and the places of those that are none."""
+    """Strings as numbers or times, and the indices of those that cannot be read."""
     texts = compute.dictionary_encode(compute.utf8_trim_whitespace(column))
     values, bad = _read_each(texts.dictionary, kind)
     column = values.take(texts.indices)
@@ -126,7 +126,7 @@ def _read_each(texts: Any, kind: arrow.DataType) -> tuple[Any, list[int]]:
             return way(texts), []
         except arrow.ArrowInvalid:
             continue
-    # Only where one cannot be read are they read one by one, to find out which.
+    # They are read one by one only if one of them cannot be read, to find it.
     values, bad = [], []
     for place, text in enumerate(texts):
         value = None
@@ -142,7 +142,7 @@ def _read_each(texts: Any, kind: arrow.DataType) -> tuple[Any, list[int]]:
     whole = kind == arrow.float64() and all(
         value is None or (abs(value) < 2**53 and value == value // 1) for value in values
     )
-    # Labels that are whole numbers stay such beside one that cannot be read.
+    # Integer labels stay integers beside one that cannot be read.
     return arrow.array(values, kind).cast(arrow.int64() if whole else kind), bad
 
 
@@ -163,12 +163,12 @@ def _time(texts: Any) -> Any:
 
 
 def _time_with_zone(texts: Any) -> Any:
-    """Times that are written with a zone, as times in UTC."""
+    """Times with a zone, as times in UTC."""
     return texts.cast(arrow.timestamp("us", "UTC")).cast(arrow.timestamp("us"))
 
 
 def _seconds(column: Any) -> Any:
-    """Times as seconds, since 1970 where they have a date."""
+    """Times as seconds; since 1970 if they have a date."""
     types = arrow.types
     if kind_of(column.type) == "number":
         return column

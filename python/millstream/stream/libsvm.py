@@ -14,7 +14,7 @@ __all__ = ["Libsvm", "read_libsvm"]
 
 
 class Libsvm(SparseText):
-    """A file in libsvm's text format; `read_libsvm` makes it."""
+    """A file in libsvm's text format; created by `read_libsvm`."""
 
     maker = "stream.read_libsvm"
 
@@ -53,30 +53,31 @@ def read_libsvm(
     follow: bool = False,
     idle: float | None = None,
 ) -> Libsvm:
-    """A stream of a file in the text format of libsvm and SVMlight: `label index:value …`.
+    """Read a file in the text format of libsvm and SVMlight: `label index:value …`.
 
-    Comments after `#` are left out, and so are queries (`qid:`). Indices may come in any order; where one comes
-    twice its values are added. A line with several labels is refused.
+    Comments after `#` and query ids (`qid:`) are ignored. Indices may be in any order; values of a repeated index
+    are added. A line with several labels is refused.
 
     Parameters
     ----------
     path
         A file, which may be compressed with gzip or zstd; `"-"` for standard input; or an open file.
     n_features
-        How many columns there are. Without it rows widen as higher indices come, and so do models.
+        Number of columns. Without it, rows and models grow as higher indices appear.
     zero_based
-        Whether the first column is called 0. `"auto"`: if index 0 occurs in the first piece of the file, else it
-        is 1; an index 0 that comes later is an error. (scikit-learn's `"auto"` reads the whole file to decide.)
+        Whether the first column has index 0. `"auto"`: 0 if index 0 occurs in the first block of the file,
+        otherwise 1; an index 0 later in the file is then an error. (scikit-learn's `"auto"` reads the whole file
+        to decide.)
     labels
-        `"auto"`: whole numbers are ints, which are classes to a classifier and numbers to a regressor; `"class"`:
-        another number is an error; `"number"`: always floats.
+        `"auto"`: integers become ints, which are classes to a classifier and numbers to a regressor; `"class"`:
+        a fraction is an error; `"number"`: always floats.
     on_error
-        `"raise"`: a line that cannot be read ends the stream with its line and column, after the rows before it;
-        `"skip"`: it is set aside and counted in `set_aside`.
+        `"raise"`: an unreadable line ends the stream with an error that names its line and column, after the rows
+        before it; `"skip"`: it is skipped and counted in `skipped`.
     follow
-        Whether to wait at the end for more lines, as `tail -f` does.
+        Whether to wait at the end of the file for more lines, like `tail -f`.
     idle
-        With `follow`, after how many seconds without a new line the stream ends; None for never.
+        With `follow`, number of seconds without a new line after which the stream ends; None for never.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The examples of a stream changed, or some of them, by functions of the caller's."""
+"""Examples changed or selected by functions of the caller."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Map(Derived):
         changed = self.function(x)
         if not isinstance(changed, Mapping):
             who = shown(self.function)
-            raise InvalidType(f"stream.map: {who} must give a dict of features, got {typed(changed)}")
+            raise InvalidType(f"stream.map: {who} must return a dict of features, got {typed(changed)}")
         return changed
 
 
@@ -66,7 +66,7 @@ class MapChunks(Derived):
             changed = self.function(chunk)
             if not isinstance(changed, Chunk):
                 who, got = shown(self.function), typed(changed)
-                raise InvalidType(f"stream.map_chunks: {who} must give a stream.Chunk, got {got}")
+                raise InvalidType(f"stream.map_chunks: {who} must return a stream.Chunk, got {got}")
             if len(changed):
                 yield changed
 
@@ -76,7 +76,7 @@ class MapChunks(Derived):
 
 
 class FilterChunks(Derived):
-    """The examples that a function of the chunk chooses."""
+    """The examples selected by a function of the chunk."""
 
     def __init__(self, source: Stream, predicate: Callable[[Chunk], Any]) -> None:
         self.predicate = _callable(f"{self.verb}: predicate", predicate)
@@ -89,7 +89,7 @@ class FilterChunks(Derived):
                 who, got = shown(self.predicate), f"dtype {mask.dtype} and shape {mask.shape}"
                 if mask.dtype == object:
                     got += "; fill gaps with fill_null(False)"
-                raise InvalidType(f"stream.filter_chunks: {who} must give a bool for each row, got {got}")
+                raise InvalidType(f"stream.filter_chunks: {who} must return a bool for each row, got {got}")
             if mask.all():
                 yield chunk
             elif mask.any():
@@ -105,7 +105,7 @@ class FilterChunks(Derived):
 
 
 class Filter(FilterChunks):
-    """The examples that a function of the features, or of features and target, chooses."""
+    """The examples selected by a function of the features, or of features and target."""
 
     def __init__(self, source: Stream, predicate: Callable[..., Any]) -> None:
         super().__init__(source, predicate)
@@ -134,7 +134,7 @@ class Filter(FilterChunks):
 
 
 def _noted(error: BaseException, stream: Derived, chunk: Chunk, place: int, before: int) -> BaseException:
-    """An error of the caller's function, with a note on the row that it was given."""
+    """An error of the caller's function, with a note on its row."""
     if isinstance(error, Exception):
         words = f"in {stream.verb}, row {before + place} of {quoted(stream.source, 200)}"
         if type(error) is KeyError and error.args:
@@ -144,7 +144,7 @@ def _noted(error: BaseException, stream: Derived, chunk: Chunk, place: int, befo
 
 
 def _missing(name: Any, x: Mapping[Any, Any]) -> str:
-    """What to say if a row has no such feature; the function may have looked into a dict of its own."""
+    """A hint for a missing feature; the function may have read another dict."""
     if not isinstance(name, (str, int)) or name in x:
         return ""
     shown = ", ".join(map(quoted, list(x)[:12])) + (", …" if len(x) > 12 else "")
@@ -159,7 +159,7 @@ def _callable(what: str, function: Any) -> Any:
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether a function must be given two arguments."""
+    """Whether a function requires two arguments."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What every stream can do: each verb gives a new stream that reads its source only when it is read itself."""
+"""Operations of every stream: each returns a new stream that reads its source only while it is read itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Operations"]
 
 
 class Operations:
-    """The verbs of a stream.
+    """The operations of a stream.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Operations:
     """
 
     def take(self, n: int) -> Stream:
-        """The first `n` examples; nothing behind them is read."""
+        """The first `n` examples; later ones are not read."""
         from millstream.stream.derived import Take
 
         return Take(self._stream, n)
@@ -52,18 +52,18 @@ class Operations:
     def shuffle(self, buffer: int, seed: int | None = None) -> Stream:
         """The examples in random order, each exactly once.
 
-        A buffer is filled with the first examples; from then on each new one takes the place of a random one,
-        which is given out. So memory is bounded by the buffer, and an example comes about `buffer` places later
-        than it was, or up to `buffer` earlier: choose it large where the source is sorted. With a `seed`, each
-        pass has the same order; without one, each has its own. Event times are shuffled along with the examples,
-        so what is learned by time should not be shuffled.
+        A buffer is filled with the first examples; each further example replaces a random one, which is returned.
+        Memory is therefore bounded by the buffer. An example moves about `buffer` positions back, or up to
+        `buffer` positions forward: choose a large buffer if the source is sorted. With a `seed`, each pass has the
+        same order; without one, each has its own. Event times are shuffled along with the examples, so do not
+        shuffle a stream that is learned by time.
         """
         from millstream.stream.shuffled import Shuffle
 
         return Shuffle(self._stream, buffer, seed)
 
     def repeat(self, passes: int | None = None) -> Stream:
-        """All examples `passes` times over, one pass after the other; without end if it is None.
+        """All examples `passes` times, one pass after the other; endlessly if it is None.
 
         `s.shuffle(1000, seed=1).repeat(3)` has the same order three times; `s.repeat(3).shuffle(1000, seed=1)` has
         three orders, and mixes the end of a pass with the beginning of the next.
@@ -73,20 +73,20 @@ class Operations:
         return Repeat(self._stream, passes)
 
     def map(self, function: Callable[[dict[Any, Any]], Mapping[Any, Any]]) -> Stream:
-        """The same examples with other features: `function` is given the dict x of each, and gives a dict.
+        """The same examples with other features: `function` takes the dict x of each and returns a dict.
 
-        This is a call of Python for each example; `map_chunks` is one for thousands. What should be learned
-        along, a scaler, say, belongs into the model.
+        `function` is called for each example; that of `map_chunks` once for thousands. A transformation that
+        learns, such as a scaler, belongs in the model.
         """
         from millstream.stream.mapped import Map
 
         return Map(self._stream, function)
 
     def map_chunks(self, function: Callable[[Chunk], Chunk]) -> Stream:
-        """Other examples, or others' features: `function` is given each `stream.Chunk`, and gives a chunk.
+        """Other examples or features: `function` takes each `stream.Chunk` and returns a chunk.
 
-        Change columns by `dataclasses.replace(chunk, X=...)`. How a stream is cut into chunks can change at any
-        time, so a function should treat each row by itself.
+        Change columns with `dataclasses.replace(chunk, X=...)`. The size of chunks may change at any time, so
+        treat each row independently.
         """
         from millstream.stream.mapped import MapChunks
 
@@ -99,7 +99,7 @@ class Operations:
         return Filter(self._stream, predicate)
 
     def filter_chunks(self, predicate: Callable[[Chunk], Any]) -> Stream:
-        """The examples for which the array of bools that `predicate(chunk)` gives is true: fast, by columns."""
+        """The examples for which `predicate(chunk)`, an array of bools, is true: fast, by columns."""
         from millstream.stream.mapped import FilterChunks
 
         return FilterChunks(self._stream, predicate)
@@ -113,8 +113,7 @@ class Operations:
     def split(self, key: str | int | Callable[[dict[Any, Any]], Any]) -> Split:
         """A stream for each value of a column or of a function of x: for each device, customer, airport.
 
-        The column itself is left out, since it is the same in all examples of a value; a function leaves all
-        columns where they are.
+        The column itself is removed, since it is constant in each stream; a function removes no column.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The keywords that all readers of tables share, for their signatures, and what is said of others."""
+"""The keywords shared by all readers of tables, and hints for unknown ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TableOptions", "check_options"]
 
 
 class TableOptions(TypedDict, total=False):
-    """What the columns are; `stream.TableStream` has the words."""
+    """Roles and kinds of columns; see `stream.TableStream`."""
 
     weight: str | None
     time: str | None
@@ -24,7 +24,7 @@ class TableOptions(TypedDict, total=False):
     on_error: str
 
 
-#: Options as other libraries call them: the option here that does it, and how it is given.
+#: Options of other libraries: the equivalent option here, and its notation.
 _ELSEWHERE = {
     "sep": ("delimiter", "delimiter="),
     "separator": ("delimiter", "delimiter="),
@@ -34,7 +34,7 @@ _ELSEWHERE = {
     "dtype": ("types", "types={'column': 'nominal'}"),
     "dtypes": ("types", "types={'column': 'nominal'}"),
     "converters": ("types", "types={'column': 'number'}"),
-    "parse_dates": ("types", "types={'column': 'time'}, or time='column' if it says when a row happened"),
+    "parse_dates": ("types", "types={'column': 'time'}, or time='column' if it is the event time"),
     "usecols": ("drop", "drop=['column', …], which leaves columns out"),
     "columns": ("drop", "drop=['column', …], which leaves columns out"),
     "label": ("target", "target="),
@@ -45,12 +45,12 @@ _ELSEWHERE = {
     "noconstant": ("constant", "constant=False"),
 }
 
-#: What is a verb of every stream.
+#: Options that are methods of every stream here.
 _VERBS = {"nrows": "take(n)", "n_rows": "take(n)", "skiprows": "skip(n)", "chunksize": "batch(n)"}
 
 
 def check_options(reader: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Refuse an option that a reader does not have, with the one that is meant."""
+    """Refuse an unknown option, with a hint to the intended one."""
     parameters = inspect.signature(reader).parameters.values()
     known = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
     if len(known) < len(parameters):
@@ -64,12 +64,12 @@ def check_options(reader: Callable[..., Any], options: Mapping[str, Any]) -> Non
 
 def _instead(name: str, known: Iterable[str]) -> str:
     if name == "target":
-        return "; each line has its label, which is the target"
+        return "; the target is the label of each line"
     if name in _VERBS:
-        return f"; say .{_VERBS[name]} of the stream"
+        return f"; use .{_VERBS[name]} on the stream"
     if name in ("usecols", "columns") and "columns" in known:
-        return "; say columns=['column', …]"
+        return "; use columns=['column', …]"
     option, how = _ELSEWHERE.get(name, ("", ""))
     if option in known:
-        return f"; say {how}"
+        return f"; use {how}"
     return nearest(name, known) or f"; there are {', '.join(list(known)[1:])}"

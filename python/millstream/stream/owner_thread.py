@@ -1,11 +1,11 @@
-"""The process and the thread to which a reading belongs.
+"""The process and the thread that own a pass over a stream.
 
-Threads do not survive a fork, and the locks that they held stay locked: a child that waits for one of them waits
-for ever. Parent and child also share the position in an open file: what the child reads, its parent never sees. So
-a reading ends in a child with an error, and cleans up nothing that a thread may still hold.
+Threads do not survive a fork, and the locks that they held stay locked: a child that waits for one waits forever.
+Parent and child also share the position in an open file: bytes that the child reads are lost to its parent. In a
+child process, a pass therefore ends with an error, and releases nothing that a thread may still hold.
 
-In one process, the thread that starts a generator also ends it. A generator that is merely dropped is closed by
-whichever thread drops the last reference, perhaps while another is inside it; `owned` closes it at a known place.
+Within a process, the thread that starts a generator also closes it. A generator without references is closed by
+whichever thread drops the last one, perhaps while another thread runs it; `owned` closes it at a defined point.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Items = TypeVar("Items", bound=Iterator[object])
 
 
 class Home:
-    """The process in which this object was made."""
+    """The process in which this object was created."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -44,7 +44,7 @@ class Home:
 
 @contextmanager
 def owned(items: Items) -> Iterator[Items]:
-    """As `contextlib.closing`, for any iterator, and not in a child, where a lost thread may be inside it."""
+    """Like `contextlib.closing`, for any iterator; not in a child process, where a lost thread may run it."""
     home = Home()
     try:
         yield items

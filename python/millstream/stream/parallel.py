@@ -1,4 +1,4 @@
-"""Blocks that are parsed by a few threads, ahead of their consumer, in order and never many at a time."""
+"""Blocks parsed by a few threads ahead of their consumer, in order, and few at a time."""
 
 from __future__ import annotations
 

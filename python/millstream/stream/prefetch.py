@@ -1,9 +1,9 @@
 """A thread that reads while earlier items are being used.
 
-The thread runs the whole reading: it opens the file, reads it and closes it. Nobody else ever resumes or closes
-its generator, so whoever receives the items may be any thread, and another one later. At most a few items wait
-between the two, so memory stays bounded. An error in the reader is raised after the items that came before it,
-exactly where it would have been raised without the thread.
+The thread runs the whole pass: it opens the file, reads it and closes it. No other thread resumes or closes its
+generator, so any thread may receive the items. Only a few items wait between the two, so memory stays bounded. An
+error in the reader is raised after the items before it, exactly where it would have been raised without the
+thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["ReadAhead", "read_ahead"]
 
 Item = TypeVar("Item")
 
-#: How long to wait for a reader to finish its current read, in seconds. One that hangs is left behind.
+#: Seconds to wait for a reader to finish its current read. A reader that hangs is abandoned.
 PATIENCE = 1.0
 
 
@@ -35,7 +35,7 @@ class ReadAhead(Generic[Item]):
         self._stopped = threading.Event()
         self._ended = False
         # A daemon: a read that hangs must not keep the program from ending. It holds no reference to this object,
-        # so that the reading stops when nobody wants its items any more.
+        # so that reading stops when the object is dropped.
         self._reader = threading.Thread(
             target=_read, args=(items, self._waiting, self._stopped), name="millstream-reader", daemon=True
         )
@@ -87,7 +87,7 @@ def _read(items: Iterator[Any], waiting: queue.Queue[tuple[str, Any]], stopped: 
                     return
     except BaseException as error:
         last = ("failure", error)
-    # After the source was closed: whoever gets this may open the same file again.
+    # After closing the source, so that the receiver may open the same file again.
     waiting.put(last)
 
 

@@ -1,7 +1,7 @@
-"""River's names for reading, for scripts that come from there: each gives examples `(x, y)` one by one.
+"""Readers with River's names, for scripts written for River: each yields examples `(x, y)` one by one.
 
-The readers of millstream (`stream.read_csv`, `from_pandas`, …) give the same examples by columns, which is many
-times faster, and find out by themselves what is a number.
+millstream's own readers (`stream.read_csv`, `from_pandas`, …) read the same examples by columns, which is many
+times faster, and infer which columns are numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def iter_array(
     shuffle: bool = False,
     seed: int | None = None,
 ) -> Iterator[Example]:
-    """The rows of a matrix, or of a list of rows or texts, with their targets.
+    """Iterate over the rows of a matrix, or of a list of rows or texts, with their targets.
 
     Examples
     --------
@@ -76,7 +76,8 @@ def _plain(values: Any) -> list[Any]:
 
 
 def iter_frame(X: Any, y: Any = None, *, shuffle: bool = False, seed: int | None = None) -> Iterator[Example]:
-    """The rows of a pandas, polars or Arrow frame, with their targets: a series, or a frame of several.
+    """Iterate over the rows of a pandas, polars or Arrow frame, with their targets: a series, or a frame of
+    several.
 
     Examples
     --------
@@ -109,17 +110,17 @@ def _records(frame: Any) -> list[dict[Any, Any]]:
 
 
 def iter_pandas(X: Any, y: Any = None, **options: Any) -> Iterator[Example]:
-    """`iter_frame` by its older name."""
+    """Former name of `iter_frame`."""
     return iter_frame(X, y, **options)
 
 
 def iter_polars(X: Any, y: Any = None, **options: Any) -> Iterator[Example]:
-    """`iter_frame` by its older name."""
+    """Former name of `iter_frame`."""
     return iter_frame(X, y, **options)
 
 
 def iter_sklearn_dataset(dataset: Any, **options: Any) -> Iterator[Example]:
-    """The rows of a data set of scikit-learn's, whose features and targets keep their names.
+    """Iterate over the rows of a scikit-learn data set; features and targets keep their names.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def iter_sklearn_dataset(dataset: Any, **options: Any) -> Iterator[Example]:
 
 
 def _lines(source: Any, compression: str | None, stack: ExitStack) -> Any:
-    """A file by its name, decompressed, or an open one, as text."""
+    """A file given by its path (decompressed) or open, as text."""
     if not isinstance(source, (str, os.PathLike)):
         return source
     from millstream.stream.source import check
@@ -174,7 +175,7 @@ def iter_csv(
     field_size_limit: int | None = None,
     **options: Any,
 ) -> Iterator[Example]:
-    """The rows of a CSV file; every value is text, unless `converters` or `parse_dates` say otherwise.
+    """Iterate over the rows of a CSV file; values are strings unless `converters` or `parse_dates` apply.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def iter_csv(
 def iter_libsvm(
     filepath_or_buffer: Any, target_type: Callable[[str], Any] = float, compression: str | None = "infer"
 ) -> Iterator[Example]:
-    """The rows of a libsvm file, whose features have the names in the file; `stream.read_libsvm` is faster.
+    """Iterate over the rows of a libsvm file; features keep their names. `stream.read_libsvm` is faster.
 
     Examples
     --------
@@ -229,9 +230,9 @@ def iter_arff(
     compression: str | None = "infer",
     sparse: bool = False,
 ) -> Iterator[Example]:
-    """The rows of an ARFF file, without what is missing; `compression` and `sparse` are found out.
+    """Iterate over the rows of an ARFF file, without missing values; `compression` and `sparse` are detected.
 
-    A sparse row has all its features here, those that it leaves out being 0, as the format says.
+    A sparse row has all its features here; omitted ones are 0, as the format defines.
 
     Examples
     --------
@@ -248,7 +249,7 @@ def iter_arff(
 
 
 def iter_sql(query: Any, conn: Any, target_name: str | None = None) -> Iterator[Example]:
-    """The rows that a query gives, on a DB-API connection or on one of SQLAlchemy's.
+    """Iterate over the result rows of a query on a DB-API or SQLAlchemy connection.
 
     Examples
     --------
@@ -269,7 +270,7 @@ def iter_sql(query: Any, conn: Any, target_name: str | None = None) -> Iterator[
 
 
 def shuffle(stream: Iterable[Any], buffer_size: int, seed: int | None = None) -> Iterator[Any]:
-    """Anything that is iterated, in random order as far as a buffer reaches; `Stream.shuffle` does it by columns.
+    """Shuffle any iterable with a buffer of limited size; `Stream.shuffle` does it by columns.
 
     Examples
     --------
@@ -295,7 +296,7 @@ def shuffle(stream: Iterable[Any], buffer_size: int, seed: int | None = None) ->
 def simulate_qa(
     dataset: Iterable[Any], moment: Any, delay: Any, copy: bool = True
 ) -> Iterator[tuple[int, Any, Any]]:
-    """Each example when it is to be predicted, as `(i, x, None)`, and when its label comes, as `(i, x, y)`.
+    """Yield each example at prediction time, as `(i, x, None)`, and when its label arrives, as `(i, x, y)`.
 
     `evaluate.prequential(…, time=…, delay=…)` learns and scores in this order without a loop.
 
@@ -304,11 +305,11 @@ def simulate_qa(
     dataset
         Examples `(x, y)`.
     moment
-        When an example happens: a key of x, a function of x, or None for their numbers.
+        Event time: a key of x, a function of x, or None for the row number.
     delay
-        How much later its label comes: a value, a key of x, a function of (x, y), or None for at once.
+        Label delay: a value, a key of x, a function of (x, y), or None for no delay.
     copy
-        Whether the answer holds a copy of x of its own.
+        Whether the second event holds a copy of x.
 
     Examples
     --------

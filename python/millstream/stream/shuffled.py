@@ -18,7 +18,7 @@ __all__ = ["Shuffle"]
 
 
 class Shuffle(Derived):
-    """The examples in random order, as far as a buffer reaches."""
+    """The examples, shuffled with a buffer of limited size."""
 
     def __init__(self, source: Stream, buffer: int, seed: int | None = None) -> None:
         self.buffer = count("shuffle: buffer", buffer, 1)
@@ -57,16 +57,17 @@ class Shuffle(Derived):
 
 
 def _exchange(random: np.random.Generator, buffer: int, rows: int) -> tuple[Any, Any]:
-    """Each new row takes the place of a random one in the buffer, which is given out.
+    """Each new row replaces a random one in the buffer, which is returned.
 
-    The buffer is at 0..buffer and the rows follow it: which of these are given out, in order, and which stay. One
-    number is drawn for each row, so that the order does not depend on how the stream is cut.
+    The buffer has the indices 0..buffer and the rows follow it. Returns the indices of the returned rows, in
+    order, and of the remaining ones. One number is drawn for each row, so that the order does not depend on the
+    chunk size.
     """
     slots = (random.random(rows) * buffer).astype(np.int64)
     order = np.argsort(slots, kind="stable")
     again = slots[order][1:] == slots[order][:-1]
     given = slots.copy()
-    # A slot that was filled by an earlier row of this stretch gives out that row.
+    # A slot that was filled by an earlier row of this chunk returns that row.
     given[order[1:][again]] = buffer + order[:-1][again]
     kept = np.arange(buffer)
     last = np.append(~again, True) if rows else np.zeros(0, dtype=bool)

@@ -1,7 +1,7 @@
-"""Where the bytes of a reader come from: a file, standard input, an open file, a file that still grows.
+"""Sources of bytes: a file, standard input, an open file, a growing file.
 
-A source gives its bytes in pieces of any size, decompressed, in UTF-8, without a byte order mark. In place of a
-piece it gives None where a growing file began anew.
+A source yields its bytes in pieces of any size, decompressed, in UTF-8, without a byte order mark. It yields None
+where a growing file was truncated or replaced.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from millstream.stream.owner_thread import Home, owned
 
 __all__ = ["Source"]
 
-#: How many bytes are read at once.
+#: Bytes read at once.
 PIECE = 1 << 18
 
-#: How long to wait before looking again whether a file has grown, in seconds.
+#: Seconds between checks whether a file has grown.
 PAUSE = 0.05
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -40,13 +40,13 @@ class Source:
     Parameters
     ----------
     given
-        What to read.
+        The source.
     encoding
-        Of the text; a byte order mark is believed more.
+        Text encoding; a byte order mark takes precedence.
     follow
-        Whether to wait at the end for more, as `tail -f` does.
+        Whether to wait at the end of the file for more, like `tail -f`.
     idle
-        With `follow`, after how many seconds without anything new the stream ends; None for never.
+        With `follow`, number of seconds without new data after which the stream ends; None for never.
     """
 
     def __init__(
@@ -66,14 +66,16 @@ class Source:
             check(self.given)
         elif given != "-":
             if not hasattr(given, "read"):
-                raise InvalidType(f"stream: a source is a path, '-' or an open file, got {type(given).__name__}")
+                raise InvalidType(
+                    f"stream: a source must be a path, '-' or an open file, got {type(given).__name__}"
+                )
             with suppress(OSError, ValueError, AttributeError):
                 self.begin = given.tell() if given.seekable() else None
         self.used = False
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name for messages."""
         if self.is_path:
             return str(self.given)
         if self.given == "-":
@@ -88,11 +90,11 @@ class Source:
 
     @property
     def waits(self) -> bool:
-        """Whether reading may wait for someone: then it is done in the thread that can be interrupted."""
+        """Whether reading may block on input; it is then done in the thread that Ctrl-C interrupts."""
         return self.follow or not self.is_path
 
     def pieces(self) -> Generator[bytes | None, None, None]:
-        """The bytes from the beginning; whoever asks for the first piece opens the file."""
+        """The bytes from the beginning. The file is opened when the first piece is requested."""
         if self.once and self.used:
             raise InvalidValue(f"{self.name} can be read only once")
         self.used = True
@@ -122,7 +124,7 @@ class Source:
 
 
 def check(path: str) -> None:
-    """Say in one line why a path cannot be read."""
+    """Raise a one-line error if a path cannot be read."""
     place = Path(path)
     try:
         if place.is_dir():
@@ -136,13 +138,13 @@ def check(path: str) -> None:
     except MillstreamError:
         raise
     except (OSError, ValueError) as error:
-        # A name that is too long or has a NUL in it, a folder that may not be entered.
+        # A name that is too long or contains a NUL, or a folder without permission.
         raise cannot_be_read(path, error) from None
     raise MissingFile(f"there is no file {path!r}{hint}")
 
 
 def cannot_be_read(path: str, error: Exception) -> Unreadable:
-    """What the system says of a file, in one line, without its number."""
+    """The system error of a file, in one line, without its number."""
     words = getattr(error, "strerror", None) or str(error)
     kind = NotPermitted if isinstance(error, PermissionError) else Unreadable
     return kind(f"{quoted(path, 200)} cannot be read: {words[:1].lower()}{words[1:]}")
@@ -176,7 +178,7 @@ def _next(file: IO[bytes], path: str) -> bytes:
 
 
 def _growing(path: str, idle: float | None) -> Iterator[bytes | None]:
-    """A file, and what is added to it. If it is cut, or another put in its place, that is read from its start."""
+    """A file and the data appended to it. A truncated or replaced file is read from its start."""
     home = Home()
     place = Path(path)
     file = opened(path)
@@ -190,7 +192,7 @@ def _growing(path: str, idle: float | None) -> Iterator[bytes | None]:
                 continue
             if _is_over(quiet, idle):
                 return
-            # While a file is replaced there may be none for a moment.
+            # A file that is being replaced may be absent for a moment.
             with suppress(FileNotFoundError):
                 there, here = place.stat(), os.fstat(file.fileno())
                 if (there.st_ino, there.st_dev) != (here.st_ino, here.st_dev):
@@ -210,7 +212,7 @@ def _standard_input(idle: float | None) -> Iterator[bytes | None]:
     read = getattr(file, "read1", file.read)
     while True:
         if idle is not None:
-            # Where the input cannot be waited for, it is waited for without end.
+            # Without `select` for this input, the read blocks without a time limit.
             with suppress(OSError, ValueError):
                 if not select.select([file], [], [], idle)[0]:
                     return
@@ -226,7 +228,7 @@ def _as_utf8(pieces: Iterator[bytes | None], encoding: str, name: str) -> Genera
         if begun.startswith(mark):
             encoding = found
     if encoding in ("utf-8", "ascii"):
-        # UTF-8 that is none is found by the parser, which knows the line.
+        # The parser, which counts lines, finds invalid UTF-8.
         yield begun.removeprefix(codecs.BOM_UTF8)
         yield from pieces
         return

@@ -1,7 +1,7 @@
-"""The base of the readers of sparse text: bytes to sparse rows, in the core.
+"""The base class of the readers of sparse text: the core parses bytes into sparse rows.
 
-Lines are parsed without the GIL, by threads of their own while the rows before are learned. A line that
-cannot be read is an error that names its line and column, after the rows before it, or is set aside and counted.
+Separate threads parse lines without the GIL while earlier rows are learned. An unreadable line is an error that
+names its line and column, raised after the rows before it, or is skipped and counted.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from millstream.stream.blocks import check_length, line_blocks
 from millstream.stream.chunk import Chunk
 from millstream.stream.parallel import in_parallel
 from millstream.stream.source import Source
-from millstream.stream.table import REASONS, SetAside
+from millstream.stream.table import REASONS, SkippedRows
 
 __all__ = ["SparseText"]
 
-#: A chunk is full when it has so many entries: more would not fit in the caches between reading and learning.
+#: Number of entries of a full chunk; more would not stay in the cache between reading and learning.
 ENTRIES = 1 << 17
 
-#: Bytes that are parsed at once, where lines can be parsed apart.
+#: Bytes parsed at once, where lines can be parsed separately.
 BLOCK = 1 << 20
 
-#: What a reader gives: its rows and what stands beside them, how many lines it refused and why, and whether it
-#: stopped there.
+#: What a reader returns: its rows with labels, weights and tags; the number of refused lines with reasons; and
+#: whether it stopped there.
 Taken = tuple[tuple[Any, ...], tuple[int, list[tuple[int, int, str]]], bool]
 
 
 class SparseText(Stream):
-    """A stream that the core reads from text; the base of `read_vw` and `read_libsvm`.
+    """A stream that the core parses from text; the base class of `read_vw` and `read_libsvm`.
 
-    A subclass has `reader()`, which begins a pass.
+    A subclass defines `reader()`, which starts a pass.
     """
 
-    #: The call that makes it, as it is shown.
+    #: The function that creates it, for `repr`.
     maker = ""
-    #: Whether a line says all by itself, so that blocks of them can be parsed side by side.
+    #: Whether lines are independent, so that blocks of them can be parsed in parallel.
     lines_apart = False
 
-    #: What a label is, for those that are asked.
+    #: The name of the label in reports.
     target = "label"
 
     def __init__(self, path: Any, labels: str, on_error: str, follow: bool, idle: float | None) -> None:
@@ -58,18 +58,18 @@ class SparseText(Stream):
             raise InvalidValue(f"stream: on_error must be 'raise' or 'skip', got {quoted(on_error)}")
         self.path, self.labels, self.on_error = path, labels, on_error
         self._source = Source(path, follow=follow, idle=idle)
-        self.set_aside = SetAside()
+        self.skipped = SkippedRows()
         self.repeatable = not self._source.once
         self.endless = follow and idle is None
         self.reads_ahead = not self._source.waits
 
     @property
     def source(self) -> str:
-        """What is read, in a word for messages."""
+        """The name of the file, for messages."""
         return self._source.name
 
     def reader(self, inside: bool = False) -> _core.TextReader:
-        """The core's parser, of a part of a file that does not begin it if `inside`."""
+        """The core's parser; `inside` if its input is not the beginning of the file."""
         raise NotImplementedError
 
     def chunks(self) -> Iterator[Chunk]:
@@ -78,14 +78,14 @@ class SparseText(Stream):
 
     def tagged(self) -> Iterator[tuple[Chunk, list[str]]]:
         """The chunks, each with the tags of its rows."""
-        self.set_aside = aside = SetAside()
+        self.skipped = aside = SkippedRows()
         any_rows = False
         for rows, refused, stopped in (
             self._at_once() if self.lines_apart and not self._source.waits else self._in_turn()
         ):
             words = [f"{self.source}, line {line}, column {column}: {what}" for line, column, what in refused[1]]
             if not stopped:
-                # Before the rows are given: whoever takes only some of them never comes back.
+                # Before the rows are yielded: a consumer of only some of them never resumes this generator.
                 aside.count += refused[0]
                 aside.reasons += map(fitting, words[: REASONS - len(aside.reasons)])
             if len(rows[0]):
@@ -113,7 +113,7 @@ class SparseText(Stream):
         return (reader.take(), reader.refused(), reader.stopped()), lines
 
     def _in_turn(self) -> Iterator[Taken]:
-        """Rows as soon as their lines are there."""
+        """Rows as soon as their lines have arrived."""
         reader = self.reader()
         length = 0
         for piece in self._source.pieces():
@@ -136,7 +136,7 @@ class SparseText(Stream):
         return Chunk(parsed(rows, width), self._labels(labels), weights), _split(tags, ends)
 
     def _labels(self, labels: Any) -> Any:
-        """Whole numbers as such: they are classes to a classifier and numbers to a regressor."""
+        """Integers as int64: they are classes to a classifier and numbers to a regressor."""
         if self.labels == "number":
             return labels
         whole = bool((np.abs(labels) < 2**53).all()) and bool((labels == np.rint(labels)).all())
@@ -145,7 +145,7 @@ class SparseText(Stream):
         if self.labels == "class":
             bad = labels[~np.isnan(labels) & (labels != np.rint(labels))]
             if len(bad):
-                raise InvalidValue(f"{self.source}: a class must be a whole number, got {bad[0]}")
+                raise InvalidValue(f"{self.source}: a class must be an integer, got {bad[0]}")
         return labels
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A stream apart by a key: one stream for each device, customer or airport."""
+"""A stream split by a key: one stream for each device, customer or airport."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Key = str | int | Callable[[dict[Any, Any]], Any]
 
 
 class Split(Mapping[Any, Stream]):
-    """What `stream.split(key)` gives: a mapping from each value of the key to the stream of its examples.
+    """The result of `stream.split(key)`: a mapping from each value of the key to the stream of its examples.
 
-    In one pass over the source, `chunks()` gives `(value, chunk)` as the examples come, which is how to keep a
-    model for each device. As a mapping it holds no examples: the values are found by reading the source once, and
-    each stream reads the source and leaves out what is not its own.
+    `chunks()` yields pairs `(value, chunk)` in one pass over the source; use it to train one model per device. As
+    a mapping it holds no examples: the values are found by reading the source once, and each stream reads the
+    source and selects its own examples.
     """
 
     def __init__(self, source: Stream, key: Key) -> None:
         if not callable(key) and not isinstance(key, (str, int)):
-            raise InvalidType(f"stream.split: key is the name of a column or a function of x, got {typed(key)}")
+            raise InvalidType(f"stream.split: key must be a column name or a function of x, got {typed(key)}")
         self.source, self.key = source, key
         self._values: dict[Any, None] = {}
         self._complete = False
@@ -39,7 +39,7 @@ class Split(Mapping[Any, Stream]):
     def chunks(self) -> Iterator[tuple[Any, Chunk]]:
         """Pairs of a value of the key and some of its examples, in one pass.
 
-        The examples of one value come in order; between the values the order is kept chunk by chunk only.
+        The examples of one value keep their order; across values, only the order of chunks is kept.
         """
         for chunk in self.source.chunks():
             values, rest = self._taken(chunk)
@@ -53,14 +53,14 @@ class Split(Mapping[Any, Stream]):
         """The chunks of one value."""
         for chunk in self.source.chunks():
             values, rest = self._taken(chunk)
-            places = np.array([row for row, other in enumerate(values) if _same(other, value)], dtype=np.int64)
-            if len(places) == len(rest):
+            indices = np.array([row for row, other in enumerate(values) if _same(other, value)], dtype=np.int64)
+            if len(indices) == len(rest):
                 yield rest
-            elif len(places):
-                yield rest.take(places)
+            elif len(indices):
+                yield rest.take(indices)
 
     def _taken(self, chunk: Chunk) -> tuple[list[Any], Chunk]:
-        """The key of each row, and the chunk without the key's column, which would be the same in all rows."""
+        """The key of each row, and the chunk without the key column, which would be constant."""
         key: Any = self.key
         X = chunk.X
         if callable(key):
@@ -89,8 +89,8 @@ class Split(Mapping[Any, Stream]):
             return
         if not self.source.repeatable:
             raise InvalidValue(
-                f"stream.split: {self.source!r} can be read only once, so its keys are not known before; "
-                "take its examples by chunks()"
+                f"stream.split: {self.source!r} can be read only once, so its keys are not known in advance; "
+                "read its examples with chunks()"
             )
         for chunk in self.source.chunks():
             for value in _codes(self._taken(chunk)[0])[1]:
@@ -141,7 +141,7 @@ class KeyStream(Derived):
 
 def _nearest(name: Any, names: Iterable[Any]) -> str:
     near = difflib.get_close_matches(str(name), map(str, names), 1)
-    return f"; is it {quoted(near[0])}?" if near else ""
+    return f", did you mean {quoted(near[0])}?" if near else ""
 
 
 def _same(one: Any, other: Any) -> bool:

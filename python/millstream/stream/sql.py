@@ -1,7 +1,7 @@
-"""What a data base answers to a query.
+"""Query results of a database.
 
-Any driver of Python's DB-API does, by many rows at a time; one that gives Arrow batches (ADBC, DuckDB) is asked
-for those, and no Python value is made.
+Any DB-API driver works; rows are fetched many at a time. A driver that returns Arrow batches (ADBC, DuckDB) is
+asked for those, and no Python values are created.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["SQL", "read_sql", "read_sqlite"]
 
 
 class SQL(TableStream):
-    """What `read_sql` gives."""
+    """A database query; created by `read_sql`."""
 
     must_have_rows = False
 
@@ -42,10 +42,10 @@ class SQL(TableStream):
         file: str | None = None,
     ) -> None:
         super().__init__(target=target, **options)
-        #: The file of the data base, if it is one.
+        #: The file of the database, if it is one.
         self.file = file
         if not isinstance(query, str):
-            raise InvalidType(f"stream.read_sql: the query must be text, got {type(query).__name__}")
+            raise InvalidType(f"stream.read_sql: the query must be a string, got {type(query).__name__}")
         self.query, self.parameters = query, parameters
         self.connection = getattr(connection, "raw_connection", connection)
         if not callable(self.connection) and not any(map(self._has, ("cursor", "execute"))):
@@ -53,7 +53,7 @@ class SQL(TableStream):
                 "stream.read_sql: connection must be an open connection or a function that opens one, got "
                 f"{type(connection).__name__}"
             )
-        # A connection often belongs to the thread that opened it; one that is opened here belongs to the reader.
+        # A connection often belongs to the thread that opened it; one that the stream opens belongs to its reader.
         self.reads_ahead = callable(self.connection) and not self._has("cursor")
 
     def _has(self, verb: str) -> bool:
@@ -83,7 +83,7 @@ class SQL(TableStream):
         with _Told(self.source):
             cursor.execute(self.query, self.parameters) if self.parameters else cursor.execute(self.query)
         if cursor.description is None:
-            raise InvalidValue(f"{self.source}: gives no rows; a stream needs a SELECT")
+            raise InvalidValue(f"{self.source}: returns no rows; pass a SELECT")
         yield from self._batches(cursor) if hasattr(cursor, "fetch_record_batch") else self._rows(cursor)
 
     def _batches(self, cursor: Any) -> Iterator[Piece]:
@@ -112,7 +112,7 @@ class SQL(TableStream):
 
 
 class _Told:
-    """Errors of a driver, each of which has classes of its own, as one of ours that says what was asked."""
+    """Convert driver errors, whose classes differ by driver, to one of ours that names the query."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -133,24 +133,24 @@ def read_sql(
     parameters: Sequence[Any] | Mapping[str, Any] = (),
     **options: Unpack[TableOptions],
 ) -> SQL:
-    """Read what a data base answers to a query, some thousand rows at a time.
+    """Read the result of a database query, a few thousand rows at a time.
 
-    The query is asked anew each time the stream is read; give it an ORDER BY, since learning depends on the order.
+    The query is run each time the stream is read. Give it an ORDER BY, since learning depends on the order.
 
     Parameters
     ----------
     query
         A SELECT.
     connection
-        An open connection of any DB-API 2 or ADBC driver, or of DuckDB; an engine of SQLAlchemy; or a function
-        that opens one, which is closed again at the end and can be used in a thread and in another process. A
-        driver that fetches the whole answer at once needs a cursor on the server: give that cursor.
+        An open connection of any DB-API 2 or ADBC driver, or of DuckDB; a SQLAlchemy engine; or a function that
+        opens a connection, which is then closed at the end and can be used in a thread and in another process. If
+        a driver fetches the whole result at once, pass a server-side cursor instead.
     target
         The column to predict.
     parameters
-        Values for the places in the query, as the driver wants them.
+        Values for the placeholders of the query, as the driver expects them.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def read_sqlite(
     parameters: Sequence[Any] | Mapping[str, Any] = (),
     **options: Unpack[TableOptions],
 ) -> SQL:
-    """Read a file of SQLite's.
+    """Read a SQLite file.
 
     Parameters
     ----------
@@ -184,11 +184,11 @@ def read_sqlite(
     target
         The column to predict.
     query
-        A SELECT; by default all rows of the only table, in the order in which they were written.
+        A SELECT; by default all rows of the only table, in insertion order.
     parameters
-        Values for the places in the query.
+        Values for the placeholders of the query.
     **options
-        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as `stream.TableStream` has them.
+        `weight`, `time`, `label_time`, `drop`, `types`, `on_error`, as for `stream.TableStream`.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def read_sqlite(
 
 
 def _connect(file: str) -> sqlite3.Connection:
-    """A connection that neither changes the file nor makes one if it has gone."""
+    """A read-only connection, which does not create the file."""
     check(file)
     # SQLite does not say why it cannot open a file.
     opened(file).close()
@@ -232,6 +232,6 @@ def _all_of(file: str) -> str:
         raise Unreadable(f"{file}: not an SQLite database, or damaged: {error}") from None
     if len(names) != 1:
         there = f"the tables are {', '.join(map(quoted, names[:12]))}" if names else "there is no table"
-        raise InvalidValue(f"{file}: say with query= what to read; {there}")
+        raise InvalidValue(f"{file}: pass query=; {there}")
     table = names[0].replace('"', '""')
     return f'select * from "{table}"'

@@ -1,8 +1,8 @@
-"""The base of all readers whose data come as Arrow tables.
+"""The base class of all readers of Arrow tables.
 
-A reader says how its tables are read; here each table becomes a chunk: the target, the weight and the times are
-taken out of the features, every column keeps the kind that it had in the first rows or that was stated, and a row
-that breaks this is an error that names its place, or is set aside and counted.
+A reader yields tables, and this module turns each into a chunk: target, weight and times are separated from the
+features. Every column keeps the kind that was stated or that it had in the first rows. A row with a value of
+another kind is an error that names the row, or is skipped and counted.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from millstream.stream.chunk import Chunk
 from millstream.stream.owner_thread import owned
 from millstream.stream.prefetch import ReadAhead
 
-__all__ = ["Fault", "Piece", "SetAside", "TableStream"]
+__all__ = ["Fault", "Piece", "SkippedRows", "TableStream"]
 
-#: How many reasons are kept for rows that were set aside.
+#: Number of skipped rows whose reasons are kept.
 REASONS = 5
 
 
 class Fault(NamedTuple):
-    """Something that is no row: it stood before row `row` of its table."""
+    """Input that is not a row; it stood before row `row` of its table."""
 
     row: int
     words: str
 
 
 class Piece(NamedTuple):
-    """An Arrow table, and what a reader that knows more about it can say.
+    """An Arrow table, with what its reader knows about it.
 
-    `place` gives the words for a row of the table (`"line 7"`); without it rows are counted from the beginning.
-    `faults` are what could not be made rows, in order, each with all the words of its message. `texts` are columns
-    that are still text, because some value in them could not be read; a dict says what kind they should be, else
-    they are numbers. `names` are those of all columns, where what is dropped was not even read.
+    `place` returns the position of a row in words (`"line 7"`); without it, rows are counted from the beginning.
+    `faults` are input that could not be made into rows, in order, each with its message. `texts` are columns that
+    are still strings because some value in them could not be read; a dict gives the kinds they should have,
+    otherwise they should be numbers. `names` are the names of all columns, if dropped columns were not read.
     """
 
     table: arrow.Table
@@ -54,21 +54,21 @@ class Piece(NamedTuple):
     names: Sequence[str] | None = None
 
     def kind_of_text(self, name: str) -> str | None:
-        """What a column should be that is still text; None for others."""
+        """The kind that a column of strings should have; None for other columns."""
         if name not in self.texts:
             return None
         return self.texts[name] if isinstance(self.texts, Mapping) else "number"
 
 
 @dataclass
-class SetAside:
-    """How many rows were set aside in the last pass, and why the first of them were."""
+class SkippedRows:
+    """Number of rows skipped in the last pass, and the reasons for the first of them."""
 
     count: int = 0
     reasons: list[str] = field(default_factory=list)
 
     def add(self, words: str) -> None:
-        """One more row; the words of the first few are kept."""
+        """Count a row; keep the reasons of the first few."""
         self.count += 1
         if len(self.reasons) < REASONS:
             self.reasons.append(fitting(words))
@@ -78,42 +78,42 @@ class SetAside:
 
     def __str__(self) -> str:
         more = "; …" if self.count > len(self.reasons) else ""
-        rows = f"{self.count:,} row{'s' * (self.count != 1)} set aside"
+        rows = f"{self.count:,} row{'s' * (self.count != 1)} skipped"
         return f"{rows}: {'; '.join(self.reasons)}{more}" if self.count else rows
 
 
 class TableStream(Stream):
-    """A stream that is read as Arrow tables; the base of the readers of files, data bases and frames.
+    """A stream read as Arrow tables; the base class of the readers of files, databases and frames.
 
-    A subclass has `tables()` and `source`.
+    A subclass defines `tables()` and `source`.
 
     Parameters
     ----------
     target
-        The column to predict. Without it the stream can be predicted on, not learned from.
+        The column to predict. Without it, models can predict the stream but not learn from it.
     weight
         The column of sample weights.
     time
-        The column of event times: timestamps, dates, text in ISO 8601, or numbers.
+        The column of event times: timestamps, dates, ISO 8601 strings, or numbers.
     label_time
-        The column of times at which labels came, of the same sort.
+        The column of label arrival times, in the same format.
     drop
         Columns to leave out.
     types
-        Kinds by column, where they are not as they are found in the first rows: `"number"`, `"nominal"`, `"text"`
-        or `"time"`. A time among the features is the number of seconds since 1970.
+        Kinds by column, where they differ from those found in the first rows: `"number"`, `"nominal"`, `"text"`
+        or `"time"`. A time among the features is converted to seconds since 1970.
     on_error
         `"raise"`: a row with a value that is not of its column's kind ends the stream with an error, after the
-        rows before it. `"skip"`: such a row is set aside and counted in `set_aside`.
+        rows before it. `"skip"`: such a row is skipped and counted in `skipped`.
     """
 
-    #: The call that makes it, as it is shown.
+    #: The function that creates it, for `repr`.
     maker = ""
-    #: Whether columns may be named that the first table does not have, because later ones may.
+    #: Whether columns may be named that only later tables have.
     later_columns = False
     #: Whether a source without any row is an error.
     must_have_rows = True
-    #: What is said then.
+    #: The message of that error.
     no_rows = "there are no rows"
 
     def __init__(
@@ -131,7 +131,7 @@ class TableStream(Stream):
         self.drop = (drop,) if isinstance(drop, str) else tuple(drop)
         self.types = dict(types or {})
         self.on_error = on_error
-        self.set_aside = SetAside()
+        self.skipped = SkippedRows()
         self._schema: dict[str, str] | None = None
         self._begun: Iterator[Chunk] | None = None
         if on_error not in ("raise", "skip"):
@@ -142,16 +142,16 @@ class TableStream(Stream):
                     f"stream: the kind of {quoted(name)} must be one of {_listed(kinds.KINDS)}, got {quoted(kind)}"
                 )
         if label_time is not None and time is None:
-            raise InvalidValue("stream: label_time needs time, which says when an example happened")
+            raise InvalidValue("stream: label_time needs time, the column of event times")
 
     @property
     def source(self) -> str:
-        """What is read, in a word for messages: the name of a file, of a table."""
+        """The name of the file or table, for messages."""
         return type(self).__name__
 
     def tables(self) -> Iterator[arrow.Table | Piece]:
         """The data from the beginning, as Arrow tables with the same columns."""
-        raise NotImplementedError(f"{type(self).__name__} must say how to read its tables: define tables()")
+        raise NotImplementedError(f"{type(self).__name__} must define tables()")
 
     @property
     def schema(self) -> dict[str, str]:
@@ -175,11 +175,11 @@ class TableStream(Stream):
         return self._read()
 
     def hint(self, name: str, known: Sequence[str]) -> str:
-        """What to add to the message that there is no column of that name."""
+        """A hint for the message that there is no column of that name."""
         return nearest(name, known) or (f"; there are {_listed(known)}" if known else "; there are no columns")
 
     def _read(self) -> Generator[Chunk, None, None]:
-        aside = self.set_aside = SetAside()
+        aside = self.skipped = SkippedRows()
         reading = _Reading(self, aside)
         with owned(self.tables()) as tables:
             for piece in tables:
@@ -193,7 +193,7 @@ class TableStream(Stream):
             raise InvalidValue(f"{self.source}: {self.no_rows}")
 
     def _given(self) -> dict[str, Any]:
-        """The options that are not as they are by default, for showing the call."""
+        """The options that differ from their defaults, for `repr`."""
         names = ("target", "weight", "time", "label_time", "drop", "types")
         given = {name: value for name in names if (value := getattr(self, name))}
         if self.drop:
@@ -208,21 +208,21 @@ class TableStream(Stream):
 
 
 class _Reading:
-    """One pass: what is known about the columns so far."""
+    """One pass over the tables: the kinds of the columns so far."""
 
-    def __init__(self, stream: TableStream, aside: SetAside) -> None:
+    def __init__(self, stream: TableStream, aside: SkippedRows) -> None:
         self.stream, self.aside = stream, aside
         self.schema: dict[str, str] = {}
         self.target: str | None = None
-        #: How many rows came, those set aside included.
+        #: Number of rows so far, skipped ones included.
         self.row = 0
         self.begun = False
 
     def chunk(self, piece: Piece) -> tuple[Chunk | None, str | None]:
-        """The chunk of a table, if any row is good, and the error that ends the stream, if one does."""
+        """The chunk of a table, if it has a valid row, and the error that ends the stream, if there is one."""
         stream, table = self.stream, piece.table
         if not self.begun and piece.faults and not table.num_rows and not piece.names:
-            # What was to be the first row is the trouble, not the names that it would have had.
+            # The fault is in the first row, not in the names that it would have had.
             return None, self._sorted_out(piece, _no_features(table, {}), {})[1]
         if not self.begun:
             self._check_names(piece.names or table.column_names)
@@ -233,7 +233,7 @@ class _Reading:
         left_out = {*beside.values(), *stream.drop}
         for name, column in zip(table.column_names, table.columns, strict=True):
             if name not in left_out:
-                columns.append(self._feature(piece, name, _whole(column), faults))
+                columns.append(self._feature(piece, name, _combined(column), faults))
                 names.append(name)
         others = {
             what: self._beside(piece, what, name, faults) for what, name in beside.items() if name is not None
@@ -267,7 +267,7 @@ class _Reading:
         found = kinds.kind_of(column.type)
         if found is None:
             raise InvalidType(
-                f"{self.stream.source}: column {quoted(name)} is {column.type}, which is no number, text or time; "
+                f"{self.stream.source}: column {quoted(name)} is {column.type}, not a number, string or time; "
                 f"leave it out with drop=[{quoted(name)}]"
             )
         is_text = name in piece.texts
@@ -284,12 +284,12 @@ class _Reading:
     def _beside(self, piece: Piece, what: str, name: str, faults: dict[int, str]) -> Any:
         table = piece.table
         place = table.schema.get_field_index(name)
-        column = _whole(table.column(place)) if place >= 0 else arrow.nulls(table.num_rows)
+        column = _combined(table.column(place)) if place >= 0 else arrow.nulls(table.num_rows)
         if what in ("time", "label_time"):
             converted, bad = kinds.as_time(column)
             self._note(piece, name, column, bad, "must be a time, a date or a number", faults)
             return converted
-        self._note(piece, name, column, kinds.missing(column), f"a {_WORDS[what]} must be there", faults)
+        self._note(piece, name, column, kinds.missing(column), f"the {_WORDS[what]} must not be missing", faults)
         if what == "w":
             converted, bad = kinds.as_kind(column, "number", stated=True)
             self._note(piece, name, column, bad, "a weight must be a number", faults)
@@ -303,7 +303,8 @@ class _Reading:
         found = kinds.kind_of(column.type)
         if found in (None, "time"):
             raise InvalidType(
-                f"{self.stream.source}: column {quoted(name)} is {column.type}, a target is a label or a number"
+                f"{self.stream.source}: column {quoted(name)} is {column.type}; a target must be a label or "
+                "a number"
             )
         is_text = name in piece.texts
         kind = stated or self.target or piece.kind_of_text(name) or found or kinds.UNKNOWN
@@ -332,7 +333,7 @@ class _Reading:
                 faults[row] = ""
 
     def _sorted_out(self, piece: Piece, chunk: Chunk, faults: dict[int, str]) -> tuple[Chunk, str | None]:
-        """The good rows; before the first fault, if that is an error."""
+        """The valid rows; those before the first fault, if a fault is an error."""
         if not faults and not piece.faults:
             return chunk, None
         found = sorted([*piece.faults, *(Fault(row, words) for row, words in faults.items())], key=lambda f: f.row)
@@ -350,7 +351,7 @@ class _Reading:
 _WORDS = {"y": "target", "w": "weight"}
 
 
-def _whole(column: Any) -> Any:
+def _combined(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
@@ -360,7 +361,7 @@ def _no_features(table: arrow.Table, others: dict[str, Any]) -> Chunk:
 
 
 def _a(kind: str) -> str:
-    return "text" if kind in ("nominal", "text") else f"a {kind}"
+    return "a string" if kind in ("nominal", "text") else f"a {kind}"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Python values as columns."""
+"""Python values converted to columns."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NUMBERS = (int, float, Decimal)
 
 
 class Columns:
-    """What is known of some columns, so that it does not matter how their rows are cut.
+    """The kinds of columns so far, so that the result does not depend on the chunk size.
 
-    In a column that began with text, a number is the text that is written for it. In one that began with numbers,
-    a text is left for the reader to read as a number, or to complain about with its row.
+    In a column that started with strings, numbers are converted to strings. In a column that started with numbers,
+    a string is left to the reader, which converts it to a number or reports its row.
     """
 
     def __init__(self) -> None:
@@ -25,18 +25,18 @@ class Columns:
         self.other: set[str] = set()
 
     def note(self, table: arrow.Table, texts: Iterable[str] = ()) -> None:
-        """Learn from the first rows that have a value what each column is."""
+        """Infer the kind of each column from the first rows with a value."""
         for name, column in zip(table.column_names, table.columns, strict=True):
             if name not in self.nominal and name not in self.other and column.null_count < len(column):
                 is_text = arrow.types.is_string(column.type) and name not in texts
                 (self.nominal if is_text else self.other).add(name)
 
     def texts(self, table: arrow.Table) -> list[str]:
-        """The columns that are text, and should not be."""
+        """The columns that are strings but should not be."""
         return [field.name for field in table.schema if field.name in self.other and _is_text(field.type)]
 
     def table(self, names: Sequence[str], columns: Iterable[Sequence[Any]]) -> tuple[arrow.Table, list[str]]:
-        """A table of named columns, and which of them are text, and should not be."""
+        """A table of named columns, and those that are strings but should not be."""
         arrays = []
         texts = []
         for name, values in zip(names, columns, strict=True):
@@ -52,7 +52,7 @@ def _is_text(kind: arrow.DataType) -> bool:
 
 
 def _array(values: Sequence[Any], *, written: bool) -> tuple[Any, bool]:
-    """An Arrow array; numbers beside texts, or all if they are to be `written`, become texts."""
+    """An Arrow array; numbers beside strings, or all values if `written`, become strings."""
     begin = next((value for value in values if value is not None), None)
     begins_with_number = isinstance(begin, _NUMBERS)
     if not written or isinstance(begin, str):
@@ -66,7 +66,7 @@ def _array(values: Sequence[Any], *, written: bool) -> tuple[Any, bool]:
         return arrow.array(floats, arrow.float64()), True
     if all(issubclass(kind, (*_NUMBERS, str)) for kind in kinds):
         return arrow.array([_text(value) for value in values], arrow.string()), begins_with_number
-    # Of what these are, the reader will say that it is no feature.
+    # The reader refuses these values as features.
     return arrow.array([None if value is None else [str(value)] for value in values]), False
 
 
@@ -74,7 +74,7 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        # The model says, with the row, that it takes finite numbers.
+        # The model refuses it, with its row.
         return float("inf") if value > 0 else float("-inf")
 
 

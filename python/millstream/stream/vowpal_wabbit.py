@@ -16,7 +16,7 @@ __all__ = ["VowpalWabbit", "hash_feature", "read_vw"]
 
 
 class VowpalWabbit(SparseText):
-    """A file in Vowpal Wabbit's text format; `read_vw` makes it."""
+    """A file in Vowpal Wabbit's text format; created by `read_vw`."""
 
     maker = "stream.read_vw"
 
@@ -52,38 +52,38 @@ def read_vw(
     follow: bool = False,
     idle: float | None = None,
 ) -> VowpalWabbit:
-    """A stream of a file in Vowpal Wabbit's text format.
+    """Read a file in Vowpal Wabbit's text format.
 
-    A line is `label importance 'tag|namespace:scale feature:value …`, with as many namespaces as you like, all but
-    the bar and the features left out at will. Features are hashed exactly as VW hashes them. Where two of a line
+    A line is `label importance 'tag|namespace:scale feature:value …`, with any number of namespaces; everything
+    except the bar and the features is optional. Features are hashed exactly as in VW. If two features of a line
     share a column, their values are added.
 
     A word that touches the bar is a tag, so `1|words` has the tag "1" and no label: put a space before the bar.
-    `read_vw(path).tagged()` gives each chunk with the tags of its rows; see `stream.SparseText`. A line without a
-    label is an example whose label is NaN: it can be predicted, and a model that should learn it refuses it;
-    `evaluate.prequential` stops there, or sets it aside with its `on_error="skip"`.
+    `read_vw(path).tagged()` yields each chunk with the tags of its rows; see `stream.SparseText`. An example
+    without a label has the label NaN: models predict it but refuse to learn it. `evaluate.prequential` stops
+    there, or skips it with `on_error="skip"`.
 
     Parameters
     ----------
     path
         A file, which may be compressed with gzip or zstd; `"-"` for standard input; or an open file.
     bits
-        There are 2 to the power of `bits` columns, as VW's `-b`. Linear models and `naive_bayes.GaussianNB` take
-        time only for those that a row has; trees and forests for all, so give these 10 to 12 bits. Give a saved
-        model the bits that it has learned with: with others its features are in other columns.
+        Base-2 logarithm of the number of columns, as VW's `-b`. Linear models and `naive_bayes.GaussianNB` process
+        only the columns of a row; trees and forests process all, so use 10 to 12 bits for these. Use the same
+        number for a saved model as for its training: another number moves features to other columns.
     constant
-        Whether each row has VW's constant feature. The linear models have an intercept of their own, which learns
-        at a rate of its own: with the constant, say `intercept=False` to have what VW has.
+        Whether each row has VW's constant feature. Linear models have an intercept with its own learning rate: set
+        `intercept=False` with the constant to match VW.
     labels
-        `"auto"`: whole numbers are ints, which are classes to a classifier and numbers to a regressor; `"class"`:
-        another number is an error; `"number"`: always floats.
+        `"auto"`: integers become ints, which are classes to a classifier and numbers to a regressor; `"class"`:
+        a fraction is an error; `"number"`: always floats.
     on_error
-        `"raise"`: a line that cannot be read ends the stream with its line and column, after the rows before it;
-        `"skip"`: it is set aside and counted in `set_aside`.
+        `"raise"`: an unreadable line ends the stream with an error that names its line and column, after the rows
+        before it; `"skip"`: it is skipped and counted in `skipped`.
     follow
-        Whether to wait at the end for more lines, as `tail -f` does.
+        Whether to wait at the end of the file for more lines, like `tail -f`.
     idle
-        With `follow`, after how many seconds without a new line the stream ends; None for never.
+        With `follow`, number of seconds without a new line after which the stream ends; None for never.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def read_vw(
     >>> result.model.predict_many(next(mails.chunks()).X)[:2].tolist()
     [1, -1]
 
-    Tags tell which line is which:
+    Tags identify lines:
 
     >>> lines = stream.read_vw(io.StringIO("1 'first |words win\\n'second |words lunch\\n"))
     >>> [(chunk.y.tolist(), tags) for chunk, tags in lines.tagged()]
@@ -108,7 +108,7 @@ def read_vw(
 
 
 def hash_feature(name: str, namespace: str = "", bits: int = 18) -> int:
-    """The column that `read_vw` gives a feature, for looking up its weight.
+    """The column of a feature in `read_vw`, for looking up its weight.
 
     >>> from millstream import stream
     >>> stream.hash_feature("money", "words")

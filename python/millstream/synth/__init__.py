@@ -1,7 +1,7 @@
 """Generators: endless streams with a known truth, as the literature defines them, at native speed.
 
-A generator is a stream: iterating gives `(x, y)`, `take` makes it end, and `evaluate.prequential` takes it as it
-is. The same seed gives the same stream on every platform, however it is cut into chunks.
+A generator is a stream: iteration yields `(x, y)`, `take` limits it, and `evaluate.prequential` accepts it
+directly. The same seed gives the same stream on every platform, whatever the chunk size.
 
 >>> from millstream import synth
 >>> for x, y in synth.STAGGER(seed=42).take(2):
@@ -40,5 +40,5 @@ __all__ = [
     "Waveform",
 ]
 
-#: As River calls it.
+#: River's name.
 ConceptDriftStream = Drift

@@ -1,4 +1,4 @@
-"""What every generator can do."""
+"""The base class of generators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Generator"]
 class Generator(Config, Stream):
     """An endless stream of examples with a known truth, drawn in native code.
 
-    Iterating gives `(x, y)` from the beginning, each time the same. Chunks hold a NumPy matrix, whose columns are
+    Iteration yields the same examples `(x, y)` each time. Chunks hold a NumPy matrix, whose columns are
     named 0, 1, 2, …, or an Arrow table where features are nominal. A class is an int, counted from 0.
     """
 
@@ -33,7 +33,8 @@ class Generator(Config, Stream):
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
-        # Built once for its form; what only the builder can see, such as streams that do not fit, is refused here.
+        # Built once for its schema; errors that only the builder detects, such as mismatched streams, are raised
+        # here.
         made = self._start()
         self._features = made.features
         self._classes = made.classes
@@ -57,15 +58,15 @@ class Generator(Config, Stream):
 
     @property
     def classes(self) -> list[int] | None:
-        """The classes; None where the target is a number."""
+        """The classes; None if the target is a number."""
         return list(range(self._classes)) if self._classes else None
 
     def chunks(self, rows: int = ROWS) -> Iterator[Chunk]:
-        """The examples from the beginning, `rows` at a time, without end."""
+        """The examples from the beginning, `rows` at a time, endlessly."""
         try:
             rows = operator.index(rows)
         except TypeError:
-            raise InvalidType(f"{self.name}: rows must be a whole number, got {quoted(rows)}") from None
+            raise InvalidType(f"{self.name}: rows must be an integer, got {quoted(rows)}") from None
         if rows < 1:
             raise InvalidValue(f"{self.name}: rows must be >= 1, got {rows}")
         return self._drawn(rows)
@@ -92,7 +93,7 @@ class Generator(Config, Stream):
         return pyarrow.table(table)
 
     def __iter__(self) -> Iterator[tuple[dict[Any, Any], Any]]:
-        # Small chunks at first: whoever wants ten examples does not wait for thousands.
+        # Small chunks first, so that the first ten examples do not wait for thousands.
         source, rows = self._start(), 16
         while True:
             columns, y = source.columns(rows)
@@ -103,9 +104,9 @@ class Generator(Config, Stream):
             rows = min(2 * rows, 1024)
 
     def rule(self, x: Mapping[Any, Any]) -> Any:
-        """The target that the rule gives to `x`, without noise, as the stream begins.
+        """The target of `x` by the rule at the start of the stream, without noise.
 
-        Only where the target is a function of the features; RandomRBF, LED and Waveform choose the class first.
+        Only if the target is a function of the features; RandomRBF, LED and Waveform choose the class first.
 
         >>> from millstream import synth
         >>> synth.SEA(variant=0).rule({0: 4.5, 1: 4.5, 2: 0.0})
@@ -114,7 +115,7 @@ class Generator(Config, Stream):
         row = []
         for name, values in self._features:
             if name not in x:
-                raise InvalidValue(f"{self.name}: rule() needs the feature {quoted(name)}")
+                raise InvalidValue(f"{self.name}: rule() must have the feature {quoted(name)}")
             value = x[name]
             if values is not None and value not in values:
                 raise InvalidValue(f"{self.name}: {name} must be one of {', '.join(values)}, got {quoted(value)}")

@@ -1,4 +1,4 @@
-"""Classes by chance: the class is drawn first, and the features around it."""
+"""Generators that draw the class first, and then the features."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ __all__ = ["LED", "RandomRBF", "Waveform"]
 class RandomRBF(Generator):
     """Classes of Gaussian balls around random centroids, which may move.
 
-    Each centroid has a class, a weight and a width. The boundary between classes is bent and lies anywhere, so
-    linear models do badly and trees, neighbours and naive Bayes do well. With `change_speed` the centroids move
-    after each example: an incremental drift without end. River calls the moving one `RandomRBFDrift`.
+    Each centroid has a class, a weight and a width. The boundary between classes is nonlinear, so linear
+    models perform poorly, while trees, nearest neighbours and naive Bayes perform well. With `change_speed` the
+    centroids move after each example: an endless incremental drift, `RandomRBFDrift` in River.
 
     Parameters
     ----------
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     seed_model
-        The seed of the centroids, None for `seed`: streams that differ in `seed` alone are samples of one truth.
+        Seed of the centroids; None for `seed`. Streams that differ in `seed` only are samples of the same concept.
     n_classes
-        The number of classes.
+        Number of classes.
     n_features
-        The number of features.
+        Number of features.
     n_centroids
-        The number of centroids.
+        Number of centroids.
     change_speed
-        How far a moving centroid goes after each example. The literature uses 0.0001 and 0.001.
+        Distance that a moving centroid travels per example. The literature uses 0.0001 and 0.001.
     n_drift_centroids
-        How many of the centroids move; None for all.
+        Number of moving centroids; None for all.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class RandomRBF(Generator):
     >>> chunk.X.shape, sorted(set(chunk.y.tolist()))
     ((1000, 4), [0, 1, 2, 3])
 
-    The centroids that move away are lost on a model that does not forget:
+    A model that does not forget cannot follow moving centroids:
 
     >>> for speed in (0.0, 0.001):
     ...     chunk = next(synth.RandomRBF(seed=42, change_speed=speed).chunks(50_000))
@@ -75,22 +75,22 @@ class RandomRBF(Generator):
 
 
 class LED(Generator):
-    """Ten digits by the seven segments of a display, some of which are wrong.
+    """Ten digits by the seven segments of a display, some of them inverted.
 
-    Features are 0 or 1. With the book's 10 % of noise no classifier does better than 74 % of right answers, so
-    it shows how close a model comes to the best. `irrelevant_features` adds 17 features of pure chance. To let
-    it drift, let it turn into one whose segments have changed places with those: River calls that `LEDDrift`.
+    Features are 0 or 1. With the book's 10 % noise the best possible accuracy is 74 %, so it shows how close a
+    model comes to the optimum. `irrelevant_features` adds 17 random features. For drift, combine it with one whose
+    segments are swapped with those (`Drift`); this is `LEDDrift` in River.
 
     Parameters
     ----------
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     noise_percentage
-        The chance with which each segment is inverted; 0.1 in the book.
+        Probability that a segment is inverted; 0.1 in the book.
     irrelevant_features
-        Whether there are 17 more features that mean nothing.
+        Whether to add 17 irrelevant features.
     n_drift_features
-        How many segments have changed places with features that mean nothing; needs `irrelevant_features`.
+        Number of segments swapped with irrelevant features; needs `irrelevant_features`.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class LED(Generator):
     [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0] 1
     [1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0] 0
 
-    Close to the best, then four segments move away:
+    Close to the optimum, until four segments are swapped:
 
     >>> before = synth.LED(noise_percentage=0.1, irrelevant_features=True, seed=1)
     >>> after = before.clone(n_drift_features=4)
@@ -137,9 +137,9 @@ class Waveform(Generator):
     Parameters
     ----------
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     has_noise
-        Whether there are 19 more features that are only noise.
+        Whether to add 19 features of pure noise.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Targets that are numbers."""
+"""Generators with numeric targets."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ class Friedman(Generator):
     """A number from five of ten features, with or without drift.
 
     `10 sin(π x0 x1) + 20 (x2 - 0.5)² + 10 x3 + 5 x4` plus Gaussian noise of variance 1, features uniform in [0,
-    1); the other five mean nothing. No model has a squared error below 1. River calls the drifting one
-    `FriedmanDrift`.
+    1); the other five are irrelevant. The expected squared error of any model is at least 1. With drift, it is
+    `FriedmanDrift` in River.
 
     The kinds of drift: `"lea"` (local, expanding, abrupt) changes the function in two regions that grow at each
-    of three positions; `"gra"` (global, recurring, abrupt) lets features change places at the first position and
-    return at the second; `"gsg"` (global, slow, gradual) goes through three functions, and for
-    `transition_window` examples after each position the next one becomes more and more likely. In River both are
-    equally likely during that time, and in `"gra"` one feature is another (x5 for x4).
+    of three positions; `"gra"` (global, recurring, abrupt) permutes features at the first position and
+    restores them at the second; `"gsg"` (global, slow, gradual) uses three functions in turn; the
+    probability of the next one grows during `transition_window` examples after each position. In River both are
+    equally likely during that time, and in `"gra"` one feature differs (x5 for x4).
 
     Parameters
     ----------
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     drift_type
         The kind of drift: `"lea"`, `"gra"`, `"gsg"`, or None.
     position
-        The examples before each change, rising; three for `"lea"`, the first two for the others.
+        Number of examples before each change, ascending; three for `"lea"`, the first two for the others.
     transition_window
-        For `"gsg"`, how many examples a change takes.
+        Number of examples of a transition, for `"gsg"`.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Friedman(Generator):
     [0.1, 0.59, 0.53, 0.73, 0.19, 0.54, 0.78, 0.97, 0.03, 0.35] 9.93
     [0.36, 0.13, 0.43, 0.92, 0.94, 0.8, 0.98, 0.69, 0.98, 0.78] 14.67
 
-    Half of this stream has another function, which a linear model with a fixed learning rate soon follows:
+    Half of this stream has another function, to which a linear model with a fixed learning rate adapts quickly:
 
     >>> for kind in (None, "gra"):
     ...     stream = synth.Friedman(drift_type=kind, position=(5000, 15000), seed=42)
@@ -73,17 +73,17 @@ class Friedman(Generator):
 
 
 class Planes2D(Generator):
-    """A number from one of two planes, as the first feature says.
+    """A number from one of two planes, chosen by the first feature.
 
     Feature 0 is -1 or 1, the others are -1, 0 or 1. With 1 the target is `3 + 3 x1 + 2 x2 + x3`, with -1 it is
-    `-3 + 3 x4 + 2 x5 + x6`, plus Gaussian noise of variance 1; three features mean nothing. A tree of one split
-    with linear models in its leaves is the truth. Its variance is 2 in the book, and 1 in the data set that is
-    known as 2dplanes. River counts the features from 1.
+    `-3 + 3 x4 + 2 x5 + x6`, plus Gaussian noise of variance 1; three features are irrelevant. The true
+    model is a tree with one split and linear models in its leaves. The noise variance is 2 in the book, and 1 in
+    the data set known as 2dplanes. River counts the features from 1.
 
     Parameters
     ----------
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
 
     Examples
     --------

@@ -12,27 +12,27 @@ __all__ = ["Hyperplane", "RandomTree"]
 
 
 class Hyperplane(Generator):
-    """Two sides of a hyperplane that turns: slow, incremental drift of a linear truth.
+    """Two sides of a rotating hyperplane: slow, incremental drift of a linear concept.
 
-    Features are uniform in [0, 1) and the plane goes through the middle, so the classes are equally frequent.
-    After each example the first `n_drift_features` weights move by `mag_change`; each turns round with chance
-    `sigma`. Choose it to set learning rates and forgetting: a linear model with a fixed rate follows, one that
-    settles falls behind.
+    Features are uniform in [0, 1) and the hyperplane passes through the centre, so the classes are equally
+    frequent. After each example the first `n_drift_features` weights move by `mag_change`; each reverses its
+    direction with probability `sigma`. Choose it to tune learning rates and forgetting: a linear model with a
+    fixed rate follows, one with a decreasing rate does not.
 
     Parameters
     ----------
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     n_features
-        The number of features.
+        Number of features.
     n_drift_features
-        How many weights move, from the first; all if there are fewer.
+        Number of moving weights, from the first; all if there are fewer.
     mag_change
-        How far a moving weight goes after each example; the literature uses 0.001 to 0.01.
+        Change of a moving weight per example; the literature uses 0.001 to 0.01.
     noise_percentage
-        The share of examples whose class is another than the rule's.
+        Fraction of examples with a wrong label.
     sigma
-        The chance with which a moving weight turns round after an example.
+        Probability per example that a moving weight reverses its direction.
 
     Examples
     --------
@@ -66,29 +66,29 @@ class Hyperplane(Generator):
 class RandomTree(Generator):
     """Classes by a random decision tree over numbers and nominal values.
 
-    The truth is a tree, so trees are at home here, and the size of the tree says how hard the problem is. Numbers
-    are uniform in [0, 1), nominal values equally likely.
+    The true concept is a tree, which favours tree learners; its size determines the difficulty. Numbers are
+    uniform in [0, 1), nominal values equally likely.
 
     Parameters
     ----------
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     seed_model
-        The seed of the tree, None for `seed`: streams that differ in `seed` alone are samples of one truth.
+        Seed of the tree; None for `seed`. Streams that differ in `seed` only are samples of the same concept.
     n_classes
-        The number of classes.
+        Number of classes.
     n_num_features
-        The number of features that are numbers.
+        Number of numeric features.
     n_cat_features
-        The number of nominal features.
+        Number of nominal features.
     n_categories_per_feature
-        How many values each nominal feature has.
+        Number of values of each nominal feature.
     max_tree_depth
-        The level at which all nodes are leaves; the root is at level 0.
+        Level at which all nodes are leaves; the root has level 0.
     first_leaf_level
-        The level from which nodes may be leaves.
+        Lowest level at which nodes may be leaves.
     fraction_leaves_per_level
-        The chance with which a node is a leaf from that level on.
+        Probability that a node from that level on is a leaf.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class RandomTree(Generator):
     {'x_num_0': 0.1, 'x_num_1': 0.59, 'x_cat_0': 'value2', 'x_cat_1': 'value3'} 0
     {'x_num_0': 0.19, 'x_num_1': 0.54, 'x_cat_0': 'value3', 'x_cat_1': 'value3'} 1
 
-    The paper has 100 features of two values and trees of up to 18 levels with a quarter of leaves:
+    The paper uses 100 features of two values and trees of up to 18 levels with a leaf fraction of 0.25:
 
     >>> stream = synth.RandomTree(
     ...     n_num_features=0,

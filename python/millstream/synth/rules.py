@@ -1,4 +1,4 @@
-"""Classes by rules that people wrote down."""
+"""Classes by explicit rules."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = ["SEA", "STAGGER", "Agrawal", "Mixed", "Sine"]
 
 
 class SEA(Generator):
-    """Two classes by a sum of two features, the best known test of abrupt drift.
+    """Two classes by a sum of two features, the best-known benchmark of abrupt drift.
 
-    Three features are uniform in [0, 10). The class is 1 where the first two sum to more than a threshold; the
-    third means nothing. Choose it for a first look at how a model meets a change: a linear model can learn each
-    variant perfectly, and the variants differ only in the threshold.
+    Three features are uniform in [0, 10). The class is 1 if the first two sum to more than a threshold; the
+    third is irrelevant. Choose it for a first test of how a model adapts to a change: a linear model can learn
+    each variant perfectly, and the variants differ only in the threshold.
 
-    The paper has 10 % of noise and four blocks of 12,500 examples with variants 0 to 3, abruptly one after the
-    other. Its class 1 is the side up to the threshold; here, as in MOA and River, it is the side above.
+    The paper uses 10 % noise and four blocks of 12,500 examples with variants 0 to 3, with abrupt changes. Its
+    class 1 is the side up to the threshold; here, as in MOA and River, it is the side above.
 
     Parameters
     ----------
     variant
-        Which threshold the sum is held against: 8, 9, 7 or 9.5.
+        Index of the threshold of the sum: 8, 9, 7 or 9.5.
     noise
-        The share of examples whose class is another than the rule's.
+        Fraction of examples with a wrong label.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class SEA(Generator):
     {0: 1.88, 1: 5.41, 2: 7.78} 0
     {0: 0.25, 1: 3.5, 2: 3.78} 0
 
-    Class 1 has 68 % of the square when the threshold is 8:
+    With threshold 8, class 1 covers 68 % of the square:
 
     >>> chunk = next(synth.SEA(variant=0).chunks(100_000))
     >>> round(float(chunk.y.mean()), 2)
@@ -57,20 +57,20 @@ class SEA(Generator):
 
 
 class STAGGER(Generator):
-    """Two classes of objects by size, colour and shape, all nominal: the oldest test of drift.
+    """Two classes of objects by size, colour and shape, all nominal: the oldest benchmark of drift.
 
     The concepts are: small and red; green or a circle; medium or large. They hold for 3, 15 and 18 of the 27
-    objects. Choose it to see how soon a model that takes nominal values forgets a concept that is gone. The
-    names of the values differ from source to source; these are MOA's.
+    objects. Choose it to see how quickly a model for nominal values forgets an old concept. The names of the
+    values differ between sources; these are MOA's.
 
     Parameters
     ----------
     classification_function
-        Which concept makes class 1: 0, 1 or 2, in the order above.
+        Index of the concept of class 1: 0, 1 or 2, in the order above.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     balance_classes
-        Whether the two classes take turns, so that they are equally frequent.
+        Whether the two classes alternate, so that they are equally frequent.
 
     Examples
     --------
@@ -93,27 +93,27 @@ class STAGGER(Generator):
 
 
 class Agrawal(Generator):
-    """Two groups of people who ask for a loan, by one of ten rules over numbers and nominal values.
+    """Two groups of loan applicants, by one of ten rules over numbers and nominal values.
 
     Nine features: `salary`, `commission`, `age`, `elevel` (level of education), `car`, `zipcode`, `hvalue`
     (value of the house), `hyears` (years owned) and `loan`; `elevel`, `car` and `zipcode` are nominal. Class 1
-    is group A of the paper. Choose it for rules of real width: some functions look at one feature, others at
-    six, and two of the features are never looked at.
+    is group A of the paper. Choose it for rules of varied complexity: some functions use one feature, others
+    six, and two of the features are never used.
 
-    Where programs differ, this is the paper. A perturbation of p moves a value by at most p/2 of its range; MOA
-    and River move it by up to p, so give twice theirs. River's function 4 asks the salary where the paper asks
-    the loan, and its functions 6 to 9 have the classes reversed; MOA has group A as class 0 in all of them.
+    Where programs differ, this follows the paper. A perturbation of p moves a value by at most p/2 of its range;
+    MOA and River move it by up to p, so pass twice their value. River's function 4 uses the salary where the paper
+    uses the loan, and its functions 6 to 9 have the classes reversed; MOA has group A as class 0 in all of them.
 
     Parameters
     ----------
     classification_function
-        Which of the ten rules says who is in group A, from 0.
+        Index of the rule for group A, from 0.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     balance_classes
-        Whether the two classes take turns, so that they are equally frequent.
+        Whether the two classes alternate, so that they are equally frequent.
     perturbation
-        How far numbers are moved after the class is given: at most half of this share of their range.
+        Size of the perturbation of numbers after labelling: up to half of this fraction of their range.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Agrawal(Generator):
     loan 12720.19
     1
 
-    Function 0 is a rule of age alone, and 2/3 of the people are young or old enough:
+    Function 0 uses the age only, and 2/3 of the applicants are in group A:
 
     >>> chunk = next(synth.Agrawal(classification_function=0).chunks(100_000))
     >>> round(float(chunk.y.mean()), 2)
@@ -160,18 +160,18 @@ class Agrawal(Generator):
 class Mixed(Generator):
     """Two of three conditions, on two flags and a curve.
 
-    Features 0 and 1 are flags, 0 or 1; features 2 and 3 are the paper's x and y, uniform in [0, 1). At least two
-    of the flags and y < 0.5 + 0.3 sin(3πx) make class 1, or class 0 after the change. In MOA and River the two
-    functions are the other way round.
+    Features 0 and 1 are flags, 0 or 1; features 2 and 3 are the paper's x and y, uniform in [0, 1). If at least
+    two of the flags and y < 0.5 + 0.3 sin(3πx) hold, the class is 1, or 0 after the change. In MOA and River the
+    two functions are swapped.
 
     Parameters
     ----------
     classification_function
-        0 where two of the conditions make class 1, 1 for the reverse.
+        0 if two conditions make class 1, 1 for the reverse.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     balance_classes
-        Whether the two classes take turns, so that they are equally frequent.
+        Whether the two classes alternate, so that they are equally frequent.
 
     Examples
     --------
@@ -194,22 +194,22 @@ class Mixed(Generator):
 
 
 class Sine(Generator):
-    """Two sides of a sine curve, in four forms.
+    """Two sides of a sine curve, with four rules.
 
     Two features are uniform in [0, 1): 0 is the paper's x, and 1 its y; in River they are swapped. Class
-    1 is the side below the curve in forms 0 and 2, and the side above in 1 and 3, which are the paper's contexts
-    after the change: everything that was learned is then wrong, the hardest kind of drift.
+    1 is the side below the curve for rules 0 and 2, and the side above for 1 and 3, which are the paper's contexts
+    after the change: all classes are then reversed, the hardest kind of drift.
 
     Parameters
     ----------
     classification_function
-        Which form: below sin(x), above it, below 0.5 + 0.3 sin(3πx), above it.
+        Index of the rule: below sin(x), above it, below 0.5 + 0.3 sin(3πx), above it.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
     balance_classes
-        Whether the two classes take turns, so that they are equally frequent.
+        Whether the two classes alternate, so that they are equally frequent.
     has_noise
-        Whether there are two more features that mean nothing.
+        Whether to add two irrelevant features.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Generators that change others: drift, wrong labels, rare classes, missing values. They nest."""
+"""Generators that modify others: drift, wrong labels, rare classes, missing values. They can be nested."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ __all__ = ["Drift", "Imbalance", "LabelNoise", "Missing"]
 
 
 class Drift(Generator):
-    """One stream turns into another: abruptly, gradually, incrementally, or again and again.
+    """Drift from one stream to another: abrupt, gradual, incremental or recurring.
 
     Each kind is one call, for streams `a` and `b`:
 
-    - abrupt: `Drift(a, b, position=5000, width=0)`. From example 5000 on (counted from 0), all are of `b`.
-    - gradual: `Drift(a, b, position=5000, width=1000)`. The chance of an example of `b` rises along a sigmoid,
-      `1 / (1 + exp(-4 (t - position) / width))`; it is one half at the position.
-    - incremental: `Drift(a, b, position=5000, width=1000, incremental=True)`. Examples lie between the two
-      streams: each is a mean of two examples of one class, the sigmoid being the weight of that of `b`. The
-      concept itself moves, and nothing jumps.
+    - abrupt: `Drift(a, b, position=5000, width=0)`. From example 5000 on (counted from 0), all come from `b`.
+    - gradual: `Drift(a, b, position=5000, width=1000)`. The probability of an example of `b` rises along a
+      sigmoid, `1 / (1 + exp(-4 (t - position) / width))`; it is one half at the position.
+    - incremental: `Drift(a, b, position=5000, width=1000, incremental=True)`. Each example
+      is the weighted mean of two examples of one class, one from each stream, where the sigmoid is the weight of
+      `b`. The concept itself moves continuously.
     - recurring: `Drift(a, b, position=5000, width=0, period=5000)`. `a` returns after 5000 examples, then `b`,
       and so on; with a width, each change is gradual or incremental.
 
-    For more than two concepts nest it: `Drift(Drift(a, b, 5000), c, 10_000)`. River counts examples from 1.
+    For more than two concepts, nest it: `Drift(Drift(a, b, 5000), c, 10_000)`. River counts examples from 1.
 
     Parameters
     ----------
     stream
-        The generator that is there at the beginning.
+        The generator before the change.
     drift_stream
-        The generator that takes its place; with the same features.
+        The generator after the change, with the same features.
     position
-        The example at which both are equally likely.
+        Index of the example at which both generators are equally likely.
     width
-        How many examples the change takes; 0 for an abrupt one.
+        Number of examples of the transition; 0 for an abrupt change.
     incremental
-        Whether examples lie between the two streams during the change, instead of coming from either.
+        Whether examples of both streams are mixed during the transition, instead of choosing one of them.
     period
-        How many examples later the streams change back, and so on; None for one change.
-    alpha
-        The steepness of the change in degrees, which then gives the width: 1 / tan(alpha).
+        Number of examples between recurring changes; None for a single change.
+    angle
+        Steepness of the transition in degrees, which sets the width to 1 / tan(angle). Also `alpha`.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Drift(Generator):
     >>> [round(float(value), 2) for value in result.curve["rolling_Accuracy"]]
     [0.94, 0.96, 0.35, 0.9]
 
-    The share of examples of the second stream around the change:
+    The fraction of examples of the second stream around the change:
 
     >>> gradual = synth.Drift(a, b, position=5000, width=1000)
     >>> chunk = next(gradual.chunks(10_000))
@@ -83,22 +83,22 @@ class Drift(Generator):
         width: int = 1000,
         incremental: bool = False,
         period: int | None = None,
-        alpha: float | None = None,
+        angle: float | None = None,
         seed: int = 1,
     ) -> None: ...
 
 
 class LabelNoise(Generator):
-    """Another generator with wrong classes among its examples.
+    """Another generator with wrong labels for a fraction of the examples.
 
     Parameters
     ----------
     stream
-        The generator that is changed; one with classes.
+        The generator to modify; its targets must be classes.
     probability
-        The chance of another class, each of the others being equally likely.
+        Probability of a wrong class, drawn uniformly from the others.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
 
     Examples
     --------
@@ -122,19 +122,19 @@ class LabelNoise(Generator):
 
 
 class Imbalance(Generator):
-    """Another generator with classes in given shares, such as few frauds among many payments.
+    """Another generator with classes in given proportions, such as few frauds among many payments.
 
-    Examples of a class that has had its share are passed over. So each class looks as it does in the stream, and
-    only its frequency is another.
+    Surplus examples are discarded. The features of each class are therefore those of the stream; only its
+    frequency changes.
 
     Parameters
     ----------
     stream
-        The generator that is changed; one with classes.
+        The generator to modify; its targets must be classes.
     shares
-        A number for each class: how frequent it is, relative to the others.
+        Relative frequency of each class.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
 
     Examples
     --------
@@ -152,18 +152,18 @@ class Imbalance(Generator):
 
 
 class Missing(Generator):
-    """Another generator with values missing, each by the same chance, numbers and nominal values alike.
+    """Another generator with missing values: each number or nominal value is missing with the same probability.
 
     A missing value is None in a dict, NaN in a matrix and null in a table.
 
     Parameters
     ----------
     stream
-        The generator that is changed.
+        The generator to modify.
     probability
-        The chance with which each value is missing.
+        Probability that a value is missing.
     seed
-        Where the random numbers start; the same seed gives the same stream.
+        Seed of the random generator; the same seed gives the same stream.
 
     Examples
     --------

@@ -16,10 +16,10 @@ __all__ = ["Forecaster"]
 
 
 class Forecaster(Part):
-    """A model of a series. A subclass writes `learn_one` and `forecast`.
+    """A model of a series. A subclass defines `learn_one` and `forecast`.
 
-    `forecast` changes nothing and returns one finite number for each step of the horizon, also before anything was
-    learned. `learn_one` refuses what is not a finite number; a time step whose value is missing is passed with
+    `forecast` changes nothing and returns one finite number for each step of the horizon, even before it has
+    learned anything. `learn_one` accepts only finite numbers; a time step whose value is missing is passed with
     `skip_one`, because only the caller knows whether time has passed.
 
     Examples
@@ -57,7 +57,7 @@ class Forecaster(Part):
         """Learn values one after the other, exactly as `learn_one` would.
 
         `ys` is a list, a NumPy array or a pandas, polars or Arrow column; `X` has one row of features for each
-        value, as a NumPy matrix, a frame or an iterable of dicts. `on_error` says what happens at a value that
+        value, as a NumPy matrix, a frame or an iterable of dicts. `on_error` defines what happens at a value that
         cannot be learned: with "raise" the call fails and the model is as it was before; with "stop" it fails and
         keeps the values before; with "skip" the time step is passed as by `skip_one`. Returns the number of
         skipped values.
@@ -94,12 +94,12 @@ class Forecaster(Part):
         self.learn_one(value, x)
 
     def copy(self) -> Self:
-        """An independent copy that has learned the same."""
+        """An independent copy with the same state."""
         return copy.deepcopy(self)
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that the model holds."""
+        """Memory of the model in bytes."""
         from millstream._display import memory_of
 
         return memory_of(self)

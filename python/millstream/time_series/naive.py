@@ -1,4 +1,4 @@
-"""The baseline that other forecasters must beat."""
+"""The baseline of forecasting."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ __all__ = ["SeasonalNaive"]
 
 
 class SeasonalNaive(NativeForecaster):
-    """The value one period ago; with period 1 the last value. A good forecaster must beat it.
+    """The value one period ago; with period 1 the last value. The baseline of forecasting.
 
-    Within the first period, a step whose season has not come yet is forecast by the last value. Memory grows with
-    the period.
+    Within the first period, a step whose season has not occurred yet is forecast by the last value. Memory grows
+    with the period.
 
     Parameters
     ----------
     period
-        The number of time steps after which the series repeats, for instance 12 for months; 1 forecasts the last
+        Number of time steps after which the series repeats, for instance 12 for months; 1 forecasts the last
         value.
 
     Examples

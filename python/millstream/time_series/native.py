@@ -1,4 +1,4 @@
-"""Forecasters that are built and run in Rust."""
+"""Forecasters implemented in Rust."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["NativeForecaster"]
 
 
 class NativeForecaster(_core.Forecaster, Measure, Forecaster):
-    """A forecaster that is built and run in Rust. `forecast` returns a NumPy array."""
+    """A forecaster implemented in Rust. `forecast` returns a NumPy array."""
 
     role: ClassVar[Role] = FORECASTER
 
@@ -36,5 +36,5 @@ class NativeForecaster(_core.Forecaster, Measure, Forecaster):
     learn_many.__doc__ = Forecaster.learn_many.__doc__
 
     def inspect(self) -> Any:
-        """What it has learned, as plain data: level, trend, seasons."""
+        """The state as plain data: level, trend, seasons."""
         return json.loads(self._inspect())

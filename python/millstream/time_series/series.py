@@ -1,4 +1,4 @@
-"""Anything that can be a series, value by value."""
+"""Any kind of series, value by value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["Reading", "column", "number", "readings", "steps"]
 
-#: How many values of an array become Python numbers at a time.
+#: Number of array values converted to Python numbers at a time.
 _SLICE = 1 << 14
 
 _END: Any = object()
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
     y: float
     #: The features of the step; None if there are none.
     x: Any
-    #: When it was, where the series tells.
+    #: Its time, if the series has times.
     time: Any
 
 
@@ -43,7 +43,7 @@ def readings(series: Any, X: Any, who: str) -> Iterator[Reading]:
 
 
 def steps(series: Any, X: Any, who: str) -> Iterator[tuple[Any, Any, Any]]:
-    """The same with values that are not checked."""
+    """The same, without checking the values."""
     pairs = _pairs(series, who)
     if X is None:
         for x, y in pairs:
@@ -79,14 +79,16 @@ def _is_column(series: Any) -> bool:
 
 def _column(series: Any, who: str) -> Any:
     if getattr(series, "ndim", 1) != 1 or hasattr(series, "columns"):
-        raise InvalidType(f"{who}: a series is one column of numbers, got {type(series).__name__} with several")
+        raise InvalidType(
+            f"{who}: a series must be one column of numbers, got {type(series).__name__} with several"
+        )
     return _frames.targets(series)
 
 
 def _pairs(series: Any, who: str) -> Iterator[tuple[Any, Any]]:
     """Features or times with the values, neither of them checked."""
     if isinstance(series, (str, bytes, Mapping)) or not isinstance(series, Iterable):
-        raise InvalidType(f"{who}: a series is an iterable of numbers, got {type(series).__name__}")
+        raise InvalidType(f"{who}: a series must be an iterable of numbers, got {type(series).__name__}")
     if not _is_column(series):
         for index, item in enumerate(series):
             if isinstance(item, tuple):

@@ -10,29 +10,30 @@ __all__ = ["HoltWinters"]
 class HoltWinters(NativeForecaster):
     """Exponential smoothing of the level, of a trend and of seasons. A good first choice for a regular series.
 
-    With `smoothing_level` alone it is simple exponential smoothing, for a series that wanders without a direction.
+    With `smoothing_level` alone it is simple exponential smoothing, for a series without a trend.
     `smoothing_trend` adds a trend (Holt), and `smoothing_seasonal` with `period` adds seasons (Winters): additive
     ones for swings of constant size, multiplicative ones for swings that grow with the level. Memory and the time
     of a step are small and constant.
 
-    The first max(2, period) values start it; until then the forecast is their mean. River's has these equations
-    too. Its first additive seasons are ratios to the level instead of differences, so its numbers with additive
-    seasons differ at first.
+    The first max(2, period) values initialise it; until then the forecast is their mean. River uses the same
+    equations, but its initial additive seasons are ratios to the level instead of differences, so its first
+    forecasts with additive seasons differ.
 
     Parameters
     ----------
     smoothing_level
-        The weight of the newest value in the level, in (0, 1]; closer to 1 forgets faster. Also `alpha`.
+        Weight of the newest value in the level, in (0, 1]; closer to 1 forgets faster. Also `alpha`.
     smoothing_trend
-        The weight of the newest change in the trend, in [0, 1]; None for no trend. Also `beta`.
+        Weight of the newest change in the trend, in [0, 1]; None for no trend. Also `beta`.
     smoothing_seasonal
-        The weight of the newest value in its season, in [0, 1]; None for no seasons. Also `gamma`.
+        Weight of the newest value in its season, in [0, 1]; None for no seasons. Also `gamma`.
     period
-        The number of seasons, for instance 12 for months; None or 0 for none. Also `seasonality`.
+        Number of seasons, for instance 12 for months; None or 0 for none. Also `seasonality`.
     multiplicative
-        Whether the level is multiplied by the seasons instead of added to them. All values must be positive.
+        Whether to multiply the level by the seasons instead of adding them. All values must be positive.
     damping
-        The factor of the trend per time step, in (0, 1]; below 1 the trend levels off, which is safer far ahead.
+        Factor of the trend per time step, in (0, 1]; below 1 the trend levels off, which is safer for long
+        horizons.
 
     Examples
     --------

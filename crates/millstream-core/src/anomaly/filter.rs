@@ -1,7 +1,7 @@
-//! What anomaly filters share: a detector, and a rule that puts a threshold on its score.
+//! The base of anomaly filters: a detector, and a rule that gives the threshold of its score.
 //!
-//! A row is an anomaly if its score reaches the threshold; both are as they were before the row is learned. Where the
-//! detector is protected, it does not learn anomalies.
+//! A row is an anomaly if its score reaches the threshold, both computed before the row is learned. A protected detector
+//! does not learn anomalies.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -21,17 +21,17 @@ pub const MODEL: Parameter = Parameter::new(
     "model",
     Kind::Part(&[Role::AnomalyDetector]),
     DefaultValue::Required,
-    "the anomaly detector whose score is judged",
+    "anomaly detector whose score is compared with the threshold",
 );
 pub const PROTECT: Parameter = Parameter::new(
     "protect_anomaly_detector",
     Kind::Boolean,
     DefaultValue::Boolean(true),
-    "whether the detector does not learn anomalies",
+    "exclude anomalies from the training of the detector",
 );
 
-/// Where the threshold comes from.
-pub trait Rule: Clone + Send + Sync + 'static {
+/// The source of the threshold.
+pub trait FilterRule: Clone + Send + Sync + 'static {
     const NAME: &'static str;
     fn threshold(&self) -> f64;
     /// Whether a score of this weight can be learned.
@@ -46,7 +46,7 @@ pub trait Rule: Clone + Send + Sync + 'static {
     fn memory(&self) -> usize;
 }
 
-pub fn build<R: Rule>(arguments: &Arguments<'_>, rule: R) -> Result<Built> {
+pub fn build<R: FilterRule>(arguments: &Arguments<'_>, rule: R) -> Result<Built> {
     let detector = arguments.learner::<Anomalies>("model")?;
     Ok(Built::AnomalyDetector(Box::new(Filter {
         abilities: Abilities { takes_batches: false, undoes: true, ..detector.abilities() },
@@ -78,8 +78,8 @@ struct State {
     rule: ByteBuf,
 }
 
-impl<R: Rule> Filter<R> {
-    /// Score a row, and teach it to the detector unless that is protected from it; returns whether it was taught.
+impl<R: FilterRule> Filter<R> {
+    /// Score a row, and train the detector on it unless it is protected; returns whether the row was learned.
     fn teach(&mut self, x: Row<'_>, w: f64, score: &mut f64, scratch: &mut Scratch) -> Result<bool> {
         let threshold = self.rule.threshold();
         let spared = |score: f64| self.protects && score >= threshold;
@@ -92,7 +92,7 @@ impl<R: Rule> Filter<R> {
             self.before = Some(detector.duplicate());
             return detector.learn(x, (), w, scratch).map(|()| true);
         }
-        // Anomalies are rare: to learn and score at once, and to revert some, is the least work.
+        // Anomalies are rare, so learning and scoring at once and reverting some rows is cheapest.
         match detector.step(x, (), w, Want::Class, score, scratch) {
             Ok(()) if spared(*score) => detector.undo(),
             Ok(()) => return Ok(true),
@@ -107,7 +107,7 @@ impl<R: Rule> Filter<R> {
     }
 }
 
-impl<R: Rule> Part for Filter<R> {
+impl<R: FilterRule> Part for Filter<R> {
     fn save(&self) -> Result<Vec<u8>> {
         pack(&State { model: ByteBuf::from(self.detector.save()?), rule: ByteBuf::from(self.rule.save()?) })
     }
@@ -153,7 +153,7 @@ impl<R: Rule> Part for Filter<R> {
     }
 }
 
-impl<R: Rule> Learner<Anomalies> for Filter<R> {
+impl<R: FilterRule> Learner<Anomalies> for Filter<R> {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut f64, scratch: &mut Scratch) {
         self.detector.predict(x, want, out, scratch);
     }

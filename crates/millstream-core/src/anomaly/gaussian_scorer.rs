@@ -1,4 +1,4 @@
-//! How far a row lies from the middle of a normal distribution of each feature.
+//! Scores the distance of a row from the mean, under a normal distribution of each feature.
 //!
 //! With mean μ_j and standard deviation σ_j of the values of feature j so far, or of its last `window_size` ones, feature
 //! j's score is s_j = 2 |Φ((x_j − μ_j) / σ_j) − ½|, which is uniform in [0, 1] for normal values. The score of a row is
@@ -11,8 +11,8 @@
 //! features is less extreme. So scores of rows with many and few features can be compared. It is the distribution of the
 //! largest of d independent uniform numbers (David and Nagaraja, 2003, Order Statistics, eq. 2.1.1).
 //!
-//! Moments are those of Welford (1962) in West's weighted form (1979), with n − 1 in the variance. In a window they are
-//! never taken back, which would leave rounding errors of values that are gone: the window lies in a ring, the moments of
+//! Moments are those of Welford (1962) in West's weighted form (1979), with n − 1 in the variance. In a window, values are
+//! never subtracted, which would leave rounding errors of expired values: the window lies in a ring, the moments of
 //! its part from `next` on are computed backwards each time the ring is full, and those of the part before it grow value by
 //! value (the two-stack queue; Tangwongsan, Hirzel and Schneider, 2017, "Low-latency sliding-window aggregation in
 //! worst-case constant time", section 2.2). Moments of two parts are combined as by Chan, Golub and LeVeque (1983).
@@ -40,19 +40,19 @@ const LARGEST_MEAN: f64 = 1e100;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::AnomalyDetector,
-    words: "Tells how far a row is from the mean, by a normal distribution of each feature",
+    words: "Scores the distance of a row from the mean, under a normal distribution of each feature",
     parameters: &[
         Parameter::new(
             "window_size",
             Kind::Optional(&Kind::Integer { low: 2, high: 1 << 24 }),
             DefaultValue::Null,
-            "values of a feature that count, the last; all if null",
+            "number of most recent values of a feature; null for all",
         ),
         Parameter::new(
             "grace_period",
             Kind::Integer { low: 0, high: i64::MAX },
             DefaultValue::Integer(100),
-            "examples before a feature is scored",
+            "number of values before a feature is scored",
         ),
     ],
     build: |arguments| {
@@ -353,7 +353,7 @@ impl Learner<Anomalies> for GaussianScorer {
 mod tests {
     use super::*;
     use crate::registry;
-    use crate::schema::Kind as FeatureKind;
+    use crate::schema::FeatureKind;
 
     fn built(parameters: serde_json::Value) -> Box<dyn Learner<Anomalies>> {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();

@@ -45,32 +45,37 @@ const LIGHT: f64 = 1e250;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::AnomalyDetector,
-    words: "Random trees that tell how few of the recent rows were near a row",
+    words: "Random trees that score how few recent rows were near a row",
     parameters: &[
-        Parameter::new("n_trees", Kind::Integer { low: 1, high: 1 << 20 }, DefaultValue::Integer(10), "trees"),
+        Parameter::new(
+            "n_trees",
+            Kind::Integer { low: 1, high: 1 << 20 },
+            DefaultValue::Integer(10),
+            "number of trees",
+        ),
         Parameter::new(
             "height",
             Kind::Integer { low: 1, high: 20 },
             DefaultValue::Integer(8),
-            "splits from the root to a leaf",
+            "number of splits from the root to a leaf",
         ),
         Parameter::new(
             "window_size",
             Kind::Integer { low: 1, high: 1 << 40 },
             DefaultValue::Integer(250),
-            "rows in a window",
+            "number of rows of a window",
         ),
         Parameter::new(
             "limits",
             Kind::Optional(&Kind::Limits),
             DefaultValue::Null,
-            "the range of features; 0 to 1 for those not named",
+            "ranges of features; [0, 1] for features not named",
         ),
         Parameter::new(
             "seed",
             Kind::Integer { low: 0, high: i64::MAX },
             DefaultValue::Integer(1),
-            "of the random splits",
+            "seed of the random splits",
         ),
     ],
     build: |arguments| {
@@ -628,7 +633,7 @@ mod tests {
             model.learn(Row::Plain(&[x]), (), 1.0, &mut scratch).unwrap();
         }
         let mut got = f64::NAN;
-        let kinds = [crate::schema::Kind::Number];
+        let kinds = [crate::schema::FeatureKind::Number];
         model.predict(Row::Mixed(&[f64::NAN], &kinds), Want::Class, &mut got, &mut scratch);
         assert_eq!(got, 1.0 - 40.0 / 140.0);
     }

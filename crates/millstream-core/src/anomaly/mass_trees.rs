@@ -189,7 +189,7 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Kind;
+    use crate::schema::FeatureKind;
 
     #[test]
     fn splits_lie_in_their_cells_without_the_ends() {
@@ -223,7 +223,7 @@ mod tests {
         let (mut plain, mut other) = (Vec::new(), Vec::new());
         for x in [[0.2, 0.7], [0.0, 0.0], [5.0, -3.0], [0.0, 0.5]] {
             trees.find(Row::Plain(&x), &masses, &mut plain);
-            trees.find(Row::Mixed(&x, &[Kind::Number; 2]), &masses, &mut other);
+            trees.find(Row::Mixed(&x, &[FeatureKind::Number; 2]), &masses, &mut other);
             assert_eq!(plain, other);
             let listed: Vec<u32> = (0..2).filter(|&slot| x[slot as usize] != 0.0).collect();
             let values: Vec<f64> = x.iter().copied().filter(|&value| value != 0.0).collect();

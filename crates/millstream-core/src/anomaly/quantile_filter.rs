@@ -1,10 +1,10 @@
 //! A row is an anomaly if its score reaches a quantile of the scores so far.
 //!
-//! The quantile is that of `stats.Quantile`, with a bound on its error that is computed; River's is an estimate by P². As in
-//! River, no row is an anomaly while the quantile is 0: detectors that need more rows score 0. What else differs from
-//! River is said in `threshold_filter`.
+//! The quantile is that of `stats.Quantile`, which bounds its error; River's is a P² estimate. As in
+//! River, no row is an anomaly while the quantile is 0: detectors that need more rows score 0. Other
+//! differences from River are listed in `threshold_filter`.
 
-use super::filter::{build, Rule, MODEL, PROTECT};
+use super::filter::{build, FilterRule, MODEL, PROTECT};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
@@ -20,7 +20,7 @@ pub static DECLARATION: Declaration = Declaration {
             "q",
             Kind::Float(Bounds::OPEN_UNIT),
             DefaultValue::Required,
-            "the fraction of scores at or below the threshold",
+            "fraction of scores at or below the threshold",
         ),
         PROTECT,
     ],
@@ -32,7 +32,7 @@ struct QuantileRule {
     quantile: RunningQuantile,
 }
 
-impl Rule for QuantileRule {
+impl FilterRule for QuantileRule {
     const NAME: &'static str = "anomaly.QuantileFilter";
 
     fn threshold(&self) -> f64 {

@@ -1,9 +1,9 @@
-//! A row is an anomaly if its score reaches a threshold that is given.
+//! A row is an anomaly if its score reaches a given threshold.
 //!
-//! As in River, but for two things: a detector that is not protected learns every row, and in a pipeline a row is judged
+//! As in River, with two exceptions: an unprotected detector learns every row, and in a pipeline a row is classified
 //! once, before it is learned.
 
-use super::filter::{build, Rule, MODEL, PROTECT};
+use super::filter::{build, FilterRule, MODEL, PROTECT};
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
 use crate::held::state::require;
@@ -19,7 +19,7 @@ pub static DECLARATION: Declaration = Declaration {
             "threshold",
             Kind::Float(Bounds::ANY),
             DefaultValue::Required,
-            "the score from which on a row is an anomaly",
+            "lowest score of an anomaly",
         ),
         PROTECT,
     ],
@@ -31,7 +31,7 @@ struct ThresholdRule {
     threshold: f64,
 }
 
-impl Rule for ThresholdRule {
+impl FilterRule for ThresholdRule {
     const NAME: &'static str = "anomaly.ThresholdFilter";
 
     fn threshold(&self) -> f64 {

@@ -1,7 +1,7 @@
-//! A model and one example: predict, learn, or both.
+//! Predicting and learning one example.
 //!
-//! Learning is atomic in what surrounds the learner too: features, nominal values and classes that a refused example
-//! brought are forgotten again.
+//! Learning is atomic for the schema and labels too: features, nominal values and classes introduced by a refused example
+//! are rolled back.
 
 use crate::batch::MODERATE;
 use crate::declaration::Role;
@@ -41,7 +41,7 @@ impl Model {
         Ok(())
     }
 
-    /// The signed distance to the decision boundary, or how unusual a row is for an anomaly detector.
+    /// The signed distance to the decision boundary, or the score of an anomaly detector.
     pub fn score<S: Source>(&self, source: &mut S, scratch: &mut Scratch) -> Result<f64> {
         let x = source.row(&self.schema).map_err(|fault| fault.by(&self.title))?;
         self.check_row(x, scratch)?;
@@ -106,7 +106,7 @@ impl Model {
         })
     }
 
-    /// Admit the names and the target of an example and hand it to `learn`; after a fault everything is as it was.
+    /// Admit the names and the target of an example and pass it to `learn`; after a fault everything is unchanged.
     #[inline]
     pub(super) fn admit<T: RootTask, S: Source>(
         &mut self,
@@ -176,7 +176,7 @@ impl Model {
         Ok(())
     }
 
-    /// Predict, then learn. After a fault nothing is learned and the answer means nothing.
+    /// Predict, then learn. After a fault nothing is learned and the prediction is undefined.
     pub fn step<S: Source>(
         &mut self,
         source: &mut S,
@@ -240,7 +240,7 @@ impl Model {
         T::check(target, &self.labels, &self.part.abilities).map_err(|fault| fault.by(&self.title))
     }
 
-    /// A copy that knows every feature and value of a source, for `transform` of what was never learned.
+    /// A copy with every feature and value of a source, to `transform` features that were never learned.
     pub fn acquainted<S: Source>(&self, source: &mut S) -> Result<Self> {
         let mut copy = self.clone();
         copy.schema.mark();

@@ -1,4 +1,4 @@
-//! Two models of two parts of a stream become that of the whole, where a learner can do that exactly.
+//! Merging two models of two parts of a stream into that of the whole, if the learner can do so exactly.
 
 use crate::fault::{Fault, Result};
 use crate::schema::Schema;
@@ -6,12 +6,12 @@ use crate::schema::Schema;
 use super::{Holdable, Model};
 
 impl Model {
-    /// Fold in `other`, the same model after another part of the stream, or leave everything as it was. Features and
+    /// Merge `other`, the same model after another part of the stream, or leave everything as it was. Features and
     /// nominal values of `other` are found by name.
     pub fn merge(&mut self, other: &Model) -> Result<()> {
         if self.description != other.description {
             return Err(Fault::value(format!(
-                "{}: only a model of the same parameters can be merged, got {}",
+                "{}: only a model with the same parameters can be merged, got {}",
                 self.title, other.description
             )));
         }
@@ -30,7 +30,7 @@ impl Model {
     }
 }
 
-/// Let `ours` know the features, kinds and values of `theirs`.
+/// Add the features, kinds and values of `theirs` to `ours`.
 fn join(ours: &mut Schema, theirs: &Schema) -> Result<()> {
     for (slot, (name, &kind)) in theirs.names().zip(theirs.kinds()).enumerate() {
         let here = ours.intern(&name);

@@ -1,4 +1,4 @@
-//! Mini-batches, and the loss over a table: what training by passes over finite data needs beside `learn`.
+//! Mini-batches, and the loss over a table, for training in several passes over finite data.
 
 use crate::fault::{Fault, Result};
 use crate::row::{Row, Scratch};
@@ -19,8 +19,8 @@ pub struct Risk {
 
 impl Model {
     /// Learn the rows of a job in mini-batches: for each `size` of them (the last may have fewer) one step down the mean
-    /// of their gradients, all at the weights before the step. Returns how many rows were learned and what stopped it,
-    /// if something did: then the batches before are learned, and of that one nothing.
+    /// of their gradients, all at the weights before the step. Returns the number of learned rows and the fault that
+    /// stopped it, if any: the batches before the fault are learned, and nothing of its own batch.
     pub fn learn_batches(&mut self, job: &Job<'_>, size: usize, scratch: &mut Scratch) -> (usize, Option<Fault>) {
         if !self.part.abilities.mini_batches {
             let words =
@@ -78,7 +78,7 @@ impl Model {
         Ok(T::known(target, &self.labels).and_then(|y| learner.loss(x, y, scratch)))
     }
 
-    /// The loss over the rows of a table; None if the learner goes down no loss.
+    /// The loss over the rows of a table; None if the learner minimises no loss.
     pub fn risk(
         &self,
         table: &dyn Table,

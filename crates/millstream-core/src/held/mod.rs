@@ -1,8 +1,8 @@
-//! A component with what its stream has taught it: description, names, labels and a count beside the state.
+//! A component with the description, names, labels and count of its stream.
 //!
-//! `Held<P>` stands once for every kind of component with a state of its own. Building, describing, saving, loading,
-//! copying and restarting are here; the verbs of a kind are in its file (`model`, `metric`, `statistic`, …). A new kind
-//! implements `Holdable`, for a boxed trait by one line of `hold_boxed!`.
+//! `Held<P>` is generic over every kind of component with a state. Building, describing, saving, loading, copying and
+//! restarting are here; the verbs of a kind are in its file (`model`, `metric`, `statistic`, …). A new kind is one line
+//! of `with_held_kinds!` and implements `Holdable`, for a boxed trait by one line of `hold_boxed!`.
 
 use serde_json::Value as Json;
 
@@ -16,7 +16,6 @@ use crate::schema::Schema;
 mod drift_detector;
 mod example;
 mod feature_drift_detector;
-mod forecaster;
 mod merge;
 mod metric;
 mod mini_batches;
@@ -29,7 +28,7 @@ pub mod state;
 mod statistic;
 mod tables;
 
-pub use metric::{Given, Scorer};
+pub use metric::{GivenPrediction, LabelledMetric};
 pub use mini_batches::Risk;
 pub use root::Root;
 pub use run::{Job, NoSink, Sink, Tally};
@@ -38,19 +37,34 @@ pub use source::{Source, TableRow};
 
 use state::Saved;
 
-pub type Model = Held<Root>;
-pub type Metric = Held<Scorer>;
-pub type Forecaster = Held<Box<dyn crate::forecaster::Forecaster>>;
-pub type Statistic = Held<Box<dyn crate::statistic::Statistic>>;
-pub type DriftDetector = Held<Box<dyn crate::detector::DriftDetector>>;
-pub type FeatureDriftDetector = Held<Box<dyn crate::detector::FeatureDriftDetector>>;
+/// Call a macro with the list of all kinds of held components: the name of a kind, and the type of its components.
+#[macro_export]
+macro_rules! with_held_kinds {
+    ($macro:ident) => {
+        $macro!(
+            Model of $crate::held::Root,
+            Metric of $crate::held::LabelledMetric,
+            Forecaster of Box<dyn $crate::forecaster::Forecaster>,
+            Statistic of Box<dyn $crate::statistic::Statistic>,
+            DriftDetector of Box<dyn $crate::detector::DriftDetector>,
+            FeatureDriftDetector of Box<dyn $crate::detector::FeatureDriftDetector>
+        );
+    };
+}
+
+macro_rules! name_kinds {
+    ($($kind:ident of $part:ty),*) => {
+        $(pub type $kind = Held<$part>;)*
+    };
+}
+with_held_kinds!(name_kinds);
 
 /// A component of one kind.
 pub trait Holdable: Clone {
-    /// What messages call the kind: "this is not a metric".
+    /// The name of the kind in messages: "this is not a metric".
     const WORD: &'static str;
 
-    /// From what the registry built of a description; none for a component of another kind.
+    /// From a built component; none for a component of another kind.
     fn unbuild(built: Built, description: &Json) -> Option<Self>;
 
     fn role(&self) -> Role;
@@ -64,17 +78,17 @@ pub trait Holdable: Clone {
         false
     }
 
-    /// Bytes of memory held, beside its own size.
+    /// Memory in bytes, without its own size.
     fn memory(&self) -> usize {
         self.part().memory()
     }
 
-    /// All that is to be saved beside description, names, labels and count.
+    /// The saved state, without description, names, labels and count.
     fn save(&self) -> Result<Vec<u8>> {
         self.part().save()
     }
 
-    /// Return to a saved state; `who` names the component in messages. After a fault it is of no use.
+    /// Return to a saved state; `who` names the component in messages. After a fault it is unusable.
     fn load(&mut self, _who: &str, saved: &Saved) -> Result<()> {
         self.part_mut().load(&saved.state)
     }
@@ -113,17 +127,17 @@ macro_rules! hold_boxed {
         }
     };
 }
-use hold_boxed;
+pub(crate) use hold_boxed;
 
 #[derive(Clone)]
 pub struct Held<P> {
     description: Json,
-    title: String,
+    pub(crate) title: String,
     schema: Schema,
     labels: Labels,
-    /// Examples learned, or updates counted.
-    count: u64,
-    part: P,
+    /// Number of learned examples or of updates.
+    pub(crate) count: u64,
+    pub(crate) part: P,
 }
 
 impl<P: Holdable> Held<P> {
@@ -153,7 +167,7 @@ impl<P: Holdable> Held<P> {
         &self.description
     }
 
-    /// What messages call it.
+    /// The name in messages.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -170,7 +184,7 @@ impl<P: Holdable> Held<P> {
         &self.labels
     }
 
-    /// Examples learned, or updates counted; those of weight 0 are not.
+    /// Number of learned examples or of updates; those of weight 0 are not counted.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -185,7 +199,7 @@ impl<P: Holdable> Held<P> {
         std::mem::size_of::<Self>() + self.part.memory() + self.schema.memory() + self.labels.memory()
     }
 
-    /// What it has learned, for people.
+    /// The state in readable form.
     pub fn inspect(&self) -> Json {
         self.part.part().inspect(&self.schema)
     }
@@ -209,12 +223,12 @@ impl<P: Holdable> Held<P> {
     }
 
     pub fn from_saved(saved: Saved) -> Result<Self> {
-        let mut held = Self::new(&state::description(&saved)?)?;
+        let mut held = Self::new(&state::description(&saved)?).map_err(state::invalid_description)?;
         held.adopt(saved)?;
         Ok(held)
     }
 
-    /// Take over names, labels, count and state. After a fault it is of no use.
+    /// Adopt names, labels, count and state. After a fault it is unusable.
     pub fn adopt(&mut self, saved: Saved) -> Result<()> {
         self.part.load(&self.title, &saved)?;
         self.schema = saved.schema;

@@ -14,7 +14,7 @@ impl Model {
         self.part.abilities
     }
 
-    /// The most classes it can tell apart; None where no number is set.
+    /// The largest number of classes; None for no limit.
     pub fn max_classes(&self) -> Option<usize> {
         Some(self.part.abilities.max_classes).filter(|&most| most < usize::MAX)
     }
@@ -35,14 +35,14 @@ impl Model {
         let threshold = for_task!(self.part, T => T::learner(&self.part)?.threshold(), transformer => None);
         let none = || {
             Fault::wrong_type(format!(
-                "{}: has no threshold to tell anomalies by; anomaly.QuantileFilter and anomaly.ThresholdFilter have",
+                "{}: has no anomaly threshold; anomaly.QuantileFilter and anomaly.ThresholdFilter have one",
                 self.title
             ))
         };
         threshold.map(|threshold| score >= threshold).ok_or_else(none)
     }
 
-    /// Names, kinds and values of what `transform` writes.
+    /// Names, kinds and values of the output of `transform`.
     pub fn output(&self) -> Result<Schema> {
         let transformer = self.part.estimator.transformer().ok_or_else(|| self.cannot("transform"))?;
         Ok(transformer.output(&self.schema))
@@ -60,8 +60,8 @@ impl Model {
         Fault::wrong_type(format!("{}: a {} cannot {verb}", self.title, self.role().word()))
     }
 
-    /// The step of a pipeline or the member of an ensemble at an index, as a model of its own that has learned what
-    /// it has learned here.
+    /// The step of a pipeline or the member of an ensemble at an index, as a model of its own with
+    /// the same state.
     pub fn member(&self, index: usize) -> Result<Self> {
         let absent = || Fault::key(format!("{}: there is no step {index}", self.title));
         let Extracted { part, description, input, learned } =
@@ -91,7 +91,8 @@ impl Model {
         }
     }
 
-    /// Take back the last `learn` of a transformer or an anomaly detector that can, bit for bit. At most once per `learn`.
+    /// Revert the last `learn` of a transformer or an anomaly detector that supports it, bit for bit. At most once per
+    /// `learn`.
     pub fn undo(&mut self) -> Result<()> {
         let learned = self.count > 0;
         let undoes = self.part.abilities.undoes;

@@ -1,4 +1,4 @@
-//! The component at the root of a model. Here, and nowhere else, it is asked which kind it is.
+//! The component at the root of a model. Only this file matches on its role.
 
 use serde_json::Value as Json;
 
@@ -13,13 +13,13 @@ use crate::transformer::Transformer;
 use super::state::Saved;
 use super::Holdable;
 
-/// The component, and what a model must know of it.
+/// The component, and cached facts about it.
 #[derive(Clone)]
 pub struct Root {
     pub estimator: Estimator,
     /// Read once.
     pub abilities: Abilities,
-    /// Whether it was found infallible, and only moderate rows were learned since.
+    /// Whether it was infallible when last checked, and only moderate rows were learned since.
     pub infallible: bool,
 }
 
@@ -31,7 +31,7 @@ pub enum Estimator {
     Transformer(Box<dyn Transformer>),
 }
 
-/// Compile `$learner` for the task of a model, or do `$transformer`.
+/// Compile `$learner` for the task of a model, or evaluate `$transformer`.
 macro_rules! for_task {
     ($root:expr, $task:ident => $learner:expr, transformer => $transformer:expr) => {
         match $root.role() {
@@ -53,13 +53,13 @@ macro_rules! for_task {
 }
 pub(super) use for_task;
 
-/// A task that the root of a model may have.
+/// A task of the root of a model.
 pub trait RootTask: Task {
     fn learner(root: &Root) -> Result<&dyn Learner<Self>>;
     fn learner_mut(root: &mut Root) -> Result<&mut dyn Learner<Self>>;
 }
 
-/// Only reached by a mistake in this crate.
+/// Reached only through a bug in this crate.
 fn other() -> Fault {
     Fault::state("the model is of another task")
 }
@@ -146,24 +146,15 @@ impl Estimator {
 }
 
 impl Root {
-    /// The root of a model; none for components that are no models.
+    /// The root of a model; none for components that are not models.
     pub fn new(built: Built) -> Option<Self> {
         let estimator = match built {
             Built::Classifier(part) => Estimator::Classifier(part),
             Built::Regressor(part) => Estimator::Regressor(part),
             Built::AnomalyDetector(part) => Estimator::AnomalyDetector(part),
             Built::Transformer(part) => Estimator::Transformer(part),
-            Built::Forecaster(_)
-            | Built::Metric(_)
-            | Built::Statistic(_)
-            | Built::DriftDetector(_)
-            | Built::FeatureDriftDetector(_)
-            | Built::Optimizer(_)
-            | Built::Whole(_)
-            | Built::Loss(_)
-            | Built::Schedule(_)
-            | Built::Kernel(_)
-            | Built::Generator(_) => return None,
+            // Roles with verbs of their own, and components without a state.
+            _ => return None,
         };
         let mut root = Root { estimator, abilities: Abilities::default(), infallible: false };
         root.abilities = root.part().abilities();

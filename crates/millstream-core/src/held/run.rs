@@ -1,6 +1,6 @@
-//! A model through the rows of a table.
+//! Learning and predicting the rows of a table.
 //!
-//! Rows that hold nothing new, with known targets, go to the learner in batches; any other row goes by itself. Both give
+//! Rows without new names and with known targets go to the learner in batches, other rows one at a time. The results are
 //! the same.
 
 use crate::batch::{Batch, Rows};
@@ -12,14 +12,14 @@ use crate::task::{Answer, Answers, Outcomes, Targets, Truths};
 use super::root::{for_task, RootTask};
 use super::{Model, Source, TableRow};
 
-/// A sparse row is fetched so many rows before it is learned. Two to thirty-two do as well, one does not.
+/// Number of rows by which a sparse row is prefetched before it is learned. 2 to 32 work equally well, 1 does not.
 const AHEAD: usize = 8;
 
-/// How many rows go together to learners that take batches. Of 256 to 4096 rows, the time of an ensemble's member changes
-/// by a few in a hundred only.
+/// Number of rows of a batch, for learners that take batches. Between 256 and 4096 rows, the time of an ensemble member
+/// changes by a few per cent only.
 pub const BATCH: usize = 1024;
 
-/// What to do with the rows of a table.
+/// A task for the rows of a table.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub table: &'a dyn Table,
@@ -46,7 +46,7 @@ pub struct Tally {
     pub skipped: Vec<(usize, Fault)>,
 }
 
-/// Receives answers row by row.
+/// Receives predictions row by row.
 pub trait Sink {
     fn answer(&mut self, model: &Model, row: usize, answer: &Answer);
     /// Receives the rows from `row` on at once, with the same effect; false if it needs them one by one.
@@ -57,7 +57,7 @@ pub trait Sink {
     fn skipped(&mut self, _row: usize) {}
 }
 
-/// For learning alone.
+/// A sink for learning without predictions.
 pub struct NoSink;
 
 impl Sink for NoSink {
@@ -65,7 +65,7 @@ impl Sink for NoSink {
 }
 
 impl Model {
-    /// Process rows of a table, in order; `sink` receives each row's answer. A fault stops there, with the rows before it
+    /// Process rows of a table, in order; `sink` receives the prediction of each row. A fault stops there, with the rows before it
     /// learned, unless bad rows are skipped.
     pub fn run(&mut self, job: &Job<'_>, scratch: &mut Scratch, sink: &mut dyn Sink) -> Result<Tally> {
         let reader = Reader::new(job.table, &self.schema).map_err(|fault| fault.by(&self.title))?;
@@ -92,7 +92,7 @@ impl Model {
     }
 }
 
-/// A job on its way.
+/// A running job.
 struct Run<'r, 'j, T: RootTask> {
     model: &'r mut Model,
     job: &'r Job<'j>,
@@ -107,12 +107,12 @@ struct Run<'r, 'j, T: RootTask> {
     task: std::marker::PhantomData<T>,
 }
 
-/// The rows of a table from `first` to `end`, as they lie there.
+/// The rows of a table from `first` to `end`, in its layout.
 struct Block<'b> {
     raw: RawBlock<'b>,
     first: usize,
     end: usize,
-    /// Whether all numbers are known to be finite and all weights are 1. Looked at once: a block with gaps must not be
+    /// Whether all numbers are known to be finite and all weights are 1. Computed once, so that a block with missing values is not
     /// searched again at each of them.
     clean: bool,
 }
@@ -168,7 +168,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
         Ok(self.tally)
     }
 
-    /// Give the answers of a batch to the sink.
+    /// Pass the predictions of a batch to the sink.
     fn deliver(&mut self, row: usize, count: usize, sink: &mut dyn Sink) {
         let Some(want) = self.job.predicting else { return };
         let truths = T::known_truths(self.job.targets, row, row + count, &self.model.labels, &mut self.truths);
@@ -182,7 +182,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
         }
     }
 
-    /// Any row, by itself.
+    /// A single row of any kind.
     fn step_one(&mut self, block: &Block<'_>, row: usize, sink: &mut dyn Sink) -> Result<()> {
         let Run { model, job, reader, scratch, answer, tally, .. } = self;
         let mut source = TableRow { reader, raw: block.raw.row(row - block.first) };
@@ -210,8 +210,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
     }
 
     /// A batch of rows that hold nothing but known numbers and known targets: from `row` on, as many as there are before
-    /// the end of the block. Returns how many were learned; the row after them goes by itself, which finds out what there
-    /// is to say of it.
+    /// the end of the block. Returns the number of learned rows; the next row is processed alone, which reports its faults.
     fn step_plain(&mut self, block: &Block<'_>, row: usize) -> usize {
         let (job, end) = (self.job, block.end);
         let RawBlock::Dense { values, width } = block.raw else { return 0 };
@@ -251,7 +250,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
         step_batch(self.model, &batch, job.predicting, T::predictions(&mut self.answers), self.scratch)
     }
 
-    /// The same for sparse rows, which learners take one by one: look-ups are shared, and answers are scored together.
+    /// The same for sparse rows, which learners take one by one: look-ups are shared, and predictions are scored together.
     fn step_sparse(&mut self, table: SparseTable<'_>, row: usize, end: usize) -> usize {
         let Run { model, job, reader, scratch, truths, answers, answer, .. } = self;
         let Some(want) = job.predicting.filter(|_| !model.part.abilities.checks_rows) else { return 0 };
@@ -283,7 +282,7 @@ impl<'r, 'j, T: RootTask> Run<'r, 'j, T> {
     }
 }
 
-/// Learn a batch, predicting each row first if that is wanted; returns how many rows were done.
+/// Learn a batch, predicting each row first if requested; returns the number of learned rows.
 fn step_batch<T: RootTask>(
     model: &mut Model,
     batch: &Batch<'_, T>,
@@ -306,7 +305,7 @@ fn step_batch<T: RootTask>(
 }
 
 impl Model {
-    /// Read one row and keep it at an index; false if it must go by itself.
+    /// Read one row and keep it at an index; false if it must be processed alone.
     fn keep(
         &self,
         source: &mut TableRow<'_, '_>,

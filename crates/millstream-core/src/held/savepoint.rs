@@ -1,4 +1,4 @@
-//! Savepoints: how a model returns to the state before a batch.
+//! Savepoints: the return of a model to its state before a batch.
 //!
 //! A model of millions of weights must not be copied for every small batch. Learners that can (`Part::savepoint`) record
 //! what they overwrite, and the schema keeps its journal; of any other learner a copy is kept.
@@ -11,7 +11,7 @@ use crate::task::Truths;
 use super::root::{for_task, Root, RootTask};
 use super::{Holdable, Job, Model};
 
-/// What leads back to the state at `Model::savepoint`.
+/// The data for the return to the state at `Model::savepoint`.
 pub struct Before {
     /// A copy of the learner; none if it records what it overwrites.
     root: Option<Root>,
@@ -57,14 +57,14 @@ impl Model {
         })
     }
 
-    /// From now on record what it takes to return. Each `savepoint` is followed by one `rollback` or `commit`.
+    /// Start recording changes. Each `savepoint` is followed by one `rollback` or `commit`.
     pub fn savepoint(&mut self) -> Before {
         let records = self.part.part_mut().savepoint();
         self.schema.savepoint();
         Before { root: (!records).then(|| self.part.clone()), labels: self.labels.clone(), learned: self.count }
     }
 
-    /// Return, bit for bit.
+    /// Return to the savepoint, bit for bit.
     pub fn rollback(&mut self, before: Before) {
         let Before { root, labels, learned } = before;
         (self.labels, self.count) = (labels, learned);

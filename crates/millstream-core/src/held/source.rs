@@ -1,4 +1,4 @@
-//! Where examples come from: dicts, and rows of tables.
+//! Sources of examples: dicts, and rows of tables.
 
 use crate::draft::Draft;
 use crate::fault::Result;
@@ -6,13 +6,13 @@ use crate::row::Row;
 use crate::schema::Schema;
 use crate::table::{Raw, Reader};
 
-/// Where an example comes from: a dict or a row of a table.
+/// The source of an example: a dict or a row of a table.
 pub trait Source {
-    /// The row, for a schema that may not know all of it.
+    /// The row, for a schema that may lack some of it.
     fn row<'r>(&'r mut self, schema: &'r Schema) -> Result<Row<'r>>;
-    /// Let the schema learn what is new in it.
+    /// Add its new features, kinds and values to the schema.
     fn admit(&mut self, schema: &mut Schema) -> Result<()>;
-    /// Whether there may be something new in it.
+    /// Whether it may hold anything new.
     fn has_news(&mut self, schema: &Schema) -> bool;
     /// The schema was rolled back.
     fn forget(&mut self) {}

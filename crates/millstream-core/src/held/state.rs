@@ -1,10 +1,10 @@
-//! Saved files: one versioned, checksummed value of named fields, safe to read from strangers.
+//! Saved files: one versioned, checksummed value of named fields, safe to read from untrusted sources.
 //!
 //! ```text
 //! magic (8) | format version (u32) | payload length (u64) | payload | CRC-32 of all before (u32)
 //! ```
 //! Integers are little-endian; the payload is MessagePack with field names. Lengths are checked against the
-//! bytes that are there before anything is allocated, and serde caps what it reserves ahead.
+//! available bytes before anything is allocated, and serde limits preallocation.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,16 +18,16 @@ const MAGIC: &[u8; 8] = b"MILLSTRM";
 pub const FORMAT: u32 = 1;
 const HEADER: usize = 8 + 4 + 8;
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Serialize, Deserialize)]
 pub struct Saved {
-    /// The millstream that wrote it.
+    /// The version of millstream that wrote it.
     pub written_by: String,
     /// The canonical description, as JSON.
     pub description: String,
     pub schema: Schema,
     pub labels: Labels,
-    /// Examples learned, or updates counted.
+    /// Number of learned examples or of updates.
     pub learned: u64,
     #[serde(with = "serde_bytes")]
     pub state: Vec<u8>,
@@ -57,8 +57,7 @@ pub fn open(bytes: &[u8]) -> Result<Saved> {
     if bytes.len() < 8 || &bytes[..8] != MAGIC {
         return Err(Fault::state("millstream: not a saved model (it does not begin with MILLSTRM)"));
     }
-    let cut =
-        || Fault::state(format!("millstream: the saved model is cut short ({} bytes are here)", bytes.len()));
+    let cut = || Fault::state(format!("millstream: the saved model is truncated ({} bytes)", bytes.len()));
     let version = u32::from_le_bytes(bytes.get(8..12).ok_or_else(cut)?.try_into().map_err(|_| cut())?);
     if version > FORMAT {
         return Err(Fault::state(format!(
@@ -78,15 +77,19 @@ pub fn open(bytes: &[u8]) -> Result<Saved> {
         return Err(Fault::state("millstream: the saved model is damaged (its checksum does not match)"));
     }
     if version == 0 {
-        return Err(Fault::state("millstream: the saved model names format 0, which never was"));
+        return Err(Fault::state("millstream: the saved model has format 0, which does not exist"));
     }
     unpack("millstream", &body[HEADER..])
 }
 
 /// The description in a file.
 pub fn description(saved: &Saved) -> Result<serde_json::Value> {
-    serde_json::from_str(&saved.description)
-        .map_err(|error| Fault::state(format!("millstream: the saved description is not valid: {error}")))
+    serde_json::from_str(&saved.description).map_err(invalid_description)
+}
+
+/// The fault for an invalid description in a file, whatever is wrong with it.
+pub fn invalid_description(error: impl std::fmt::Display) -> Fault {
+    Fault::state(format!("millstream: the saved description is not valid: {error}"))
 }
 
 /// A state as named fields.

@@ -11,7 +11,7 @@ use super::run::BATCH;
 use super::{Model, Sink, Source, TableRow};
 
 impl Model {
-    /// Predict the rows of a table; `sink` receives each row's answer.
+    /// Predict the rows of a table; `sink` receives the prediction of each row.
     pub fn predict_table(
         &self,
         table: &dyn Table,
@@ -81,8 +81,8 @@ impl Model {
         Ok(bounds)
     }
 
-    /// Transform the rows of a table, row-major. Features and values that were never learned come out too:
-    /// the model that is returned has heard of them, and names what is in the rows.
+    /// Transform the rows of a table, row-major. Features and values that were never learned are included:
+    /// the returned model has them in its schema, which names the columns.
     pub fn transform_all(&self, table: &dyn Table, scratch: &mut Scratch) -> Result<(Self, Vec<f64>)> {
         let mut copy = self.clone();
         let mut reader = Reader::new(table, &copy.schema).map_err(|fault| fault.by(&self.title))?;

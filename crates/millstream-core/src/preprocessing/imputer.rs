@@ -1,13 +1,12 @@
-//! Fills in what is missing: a number by the mean, the last value or a constant, a nominal value by the most
+//! Imputes missing values: a number by the mean, the last value or a constant, a nominal value by the most
 //! frequent, the last or a constant.
 //!
-//! A feature counts as missing also where a row does not have it, from the first time it was learned on. What
-//! was never learned stays missing. The mean is West's weighted recursion (1979): n ← n + w, m ← m + (x − m) w/n.
-//! Among equally frequent values the first that came wins.
+//! A feature that a row does not have is missing too, once it has been learned. A feature that was
+//! never learned stays missing. The mean is West's weighted recursion (1979): n ← n + w, m ← m + (x − m) w/n.
+//! Among equally frequent values the first learned one is used.
 //!
-//! A constant for nominal features is a value of its own and takes code 0 of the output. Other codes move up
-//! by one; should the data bring the same text, that code becomes 0 and later codes stay as they are. So no
-//! code ever changes its meaning.
+//! The constant for nominal features takes code 0 of the output, and other codes move up by one. If the data
+//! contain the same string, its code becomes 0 and later codes stay as they are. No code ever changes its meaning.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -18,7 +17,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
-use crate::schema::{Kind as FeatureKind, Schema, UNSEEN};
+use crate::schema::{FeatureKind, Schema, UNSEEN};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -27,31 +26,26 @@ const NAME: &str = "preprocessing.Imputer";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Fills in missing values: mean, most frequent, previous or constant",
+    words: "Imputes missing values: mean, most frequent, previous or constant",
     parameters: &[
         Parameter::new(
             "strategy",
             Kind::Choice(&["mean", "previous", "constant", "none"]),
             DefaultValue::Text("mean"),
-            "what a missing number becomes",
+            "replacement of a missing number",
         ),
-        Parameter::new(
-            "fill_value",
-            Kind::Float(Bounds::ANY),
-            DefaultValue::Float(0.0),
-            "the constant for numbers",
-        ),
+        Parameter::new("fill_value", Kind::Float(Bounds::ANY), DefaultValue::Float(0.0), "constant for numbers"),
         Parameter::new(
             "nominal_strategy",
             Kind::Choice(&["most_frequent", "previous", "constant", "none"]),
             DefaultValue::Text("most_frequent"),
-            "what a missing nominal value becomes",
+            "replacement of a missing nominal value",
         ),
         Parameter::new(
             "nominal_fill_value",
             Kind::Text,
             DefaultValue::Text("missing"),
-            "the constant for nominal values",
+            "constant for nominal values",
         ),
     ],
     build,

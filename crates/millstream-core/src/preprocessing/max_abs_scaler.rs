@@ -1,6 +1,6 @@
 //! z = x / max |x|, over the examples so far.
 //!
-//! Zero stays zero, so a sparse row stays sparse and costs what it lists. Nominal values pass through.
+//! Zero stays zero, so a sparse row stays sparse and only its entries are processed. Nominal values pass through.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
 use crate::part::Part;
 use crate::row::{all_finite, Row, RowBuffer, Scratch, Value};
-use crate::schema::{Kind as FeatureKind, Schema};
+use crate::schema::{FeatureKind, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -19,7 +19,7 @@ const NAME: &str = "preprocessing.MaxAbsScaler";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Scales numbers to [-1, 1] by their greatest absolute value so far; keeps sparse rows sparse",
+    words: "Scales numbers to [-1, 1] by their largest absolute value so far; keeps sparse rows sparse",
     parameters: &[],
     build: |_| Ok(Built::Transformer(Box::new(MaxAbsScaler::default()))),
 };

@@ -1,7 +1,7 @@
-//! z = low + (high − low) (x − min) / (max − min), with the least and greatest value so far.
+//! z = low + (high − low) (x − min) / (max − min), with the minimum and maximum so far.
 //!
-//! A constant feature becomes `low`. Nominal values pass through. An example that is no new extreme changes
-//! nothing, so the extremes are searched first and only what changes is written down for `undo`.
+//! A constant feature becomes `low`. Nominal values pass through. An example without a new extreme changes
+//! nothing, so new extremes are searched first and only changes are recorded for `undo`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -22,20 +22,15 @@ const NAME: &str = "preprocessing.MinMaxScaler";
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Scales numbers to a range by their least and greatest value so far",
+    words: "Scales numbers to a range by their minimum and maximum so far",
     parameters: &[
-        Parameter::new("low", Kind::Float(Bounds::ANY), DefaultValue::Float(0.0), "where the least value goes"),
-        Parameter::new(
-            "high",
-            Kind::Float(Bounds::ANY),
-            DefaultValue::Float(1.0),
-            "where the greatest value goes",
-        ),
+        Parameter::new("low", Kind::Float(Bounds::ANY), DefaultValue::Float(0.0), "target of the minimum"),
+        Parameter::new("high", Kind::Float(Bounds::ANY), DefaultValue::Float(1.0), "target of the maximum"),
         Parameter::new(
             "clip",
             Kind::Boolean,
             DefaultValue::Boolean(false),
-            "whether a value beyond the extremes so far is moved to the end of the range",
+            "clip values beyond the extremes so far to the range",
         ),
     ],
     build,

@@ -1,4 +1,4 @@
-//! Transformers that make features fit for learners.
+//! Transformers that prepare features for learners.
 
 pub mod imputer;
 pub mod max_abs_scaler;

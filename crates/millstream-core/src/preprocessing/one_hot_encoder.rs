@@ -1,8 +1,8 @@
-//! Each value of a nominal feature becomes a number of its own: 1 where the row has it, else 0.
+//! One indicator per value of a nominal feature: 1 if the row has the value, otherwise 0.
 //!
-//! Numbers pass through. Places in the output are given out in the order in which values and numbers are
-//! learned, and kept. A value that was never learned, like a missing one, gives zeros all over. Rows become
-//! sparse once most of the output is zeros: then a row costs what it holds, not how many values there are.
+//! Numbers pass through. Output indices are assigned in the order in which values and numbers are learned, and
+//! kept. A value that was never learned, like a missing one, gives only zeros. Rows become sparse once most of the
+//! output is zeros: the cost of a row then depends on its entries, not on the number of values.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{Row, RowBuffer, Scratch, Value};
-use crate::schema::{Kind as FeatureKind, Name, Schema};
+use crate::schema::{FeatureKind, Name, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -28,19 +28,14 @@ const SPARSE_FROM: usize = 32;
 pub static DECLARATION: Declaration = Declaration {
     name: NAME,
     role: Role::Transformer,
-    words: "Turns each nominal value into a number that is 1 where the row has it, else 0",
+    words: "Encodes each nominal value as an indicator: 1 if the row has it, otherwise 0",
     parameters: &[
-        Parameter::new(
-            "drop_zeros",
-            Kind::Boolean,
-            DefaultValue::Boolean(false),
-            "whether zeros are left out of the output",
-        ),
+        Parameter::new("drop_zeros", Kind::Boolean, DefaultValue::Boolean(false), "omit zeros from the output"),
         Parameter::new(
             "drop_first",
             Kind::Boolean,
             DefaultValue::Boolean(false),
-            "whether the first value of each feature gets no number, being what remains",
+            "omit the indicator of the first value of each feature",
         ),
     ],
     build: |arguments| {

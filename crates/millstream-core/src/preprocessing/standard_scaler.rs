@@ -4,9 +4,9 @@
 //! s ← s + δ² w (n − w)/n, which is West's w δ (x − m) in a form that rounding cannot make negative. A constant
 //! feature becomes 0. Nominal values pass through.
 //!
-//! The inverse deviation is kept beside the moments: in a pipeline, the scaling before an update is the
-//! one after the update before, so each square root is taken once. `learn` writes into the spare moments
-//! and swaps, which makes `undo` a swap back.
+//! The inverse deviation is stored with the moments: in a pipeline, the scaling before an update is the one after
+//! the previous update, so each square root is computed once. `learn` writes to spare moments and swaps, so `undo`
+//! swaps back.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::held::state::{pack, require, unpack};
 use crate::parameter::{Default as DefaultValue, Kind, Parameter};
 use crate::part::Part;
 use crate::row::{all_finite, bounded, Row, RowBuffer, Scratch};
-use crate::schema::{Kind as FeatureKind, Schema};
+use crate::schema::{FeatureKind, Schema};
 use crate::task::Truth;
 use crate::transformer::Transformer;
 
@@ -35,7 +35,7 @@ pub static DECLARATION: Declaration = Declaration {
             "with_std",
             Kind::Boolean,
             DefaultValue::Boolean(true),
-            "whether to divide by the deviation",
+            "whether to divide by the standard deviation",
         ),
     ],
     build: |arguments| {

@@ -1,26 +1,25 @@
-//! Agrawal: people who ask for a loan (Agrawal, Imielinski and Swami, 1993, "Database mining: a performance
+//! Agrawal: loan applicants (Agrawal, Imielinski and Swami, 1993, "Database mining: a performance
 //! perspective", IEEE Transactions on Knowledge and Data Engineering 5(6), table I and the appendix).
 //!
 //! | feature | | |
 //! |---|---|---|
 //! | salary | uniform in [20000, 150000] | |
 //! | commission | 0 if the salary is at least 75000, else uniform in [10000, 75000] | |
-//! | age | a whole number, uniform in [20, 80] | |
+//! | age | an integer, uniform in [20, 80] | |
 //! | elevel | level of education, 0 to 4 | nominal |
 //! | car | make, 1 to 20 | nominal |
 //! | zipcode | one of nine | nominal |
 //! | hvalue | value of the house, uniform in [0.5, 1.5] · k · 100000, where k depends on the zip code | |
-//! | hyears | years owned, a whole number, uniform in [1, 30] | |
+//! | hyears | years owned, an integer, uniform in [1, 30] | |
 //! | loan | uniform in [0, 500000] | |
 //!
-//! Ten functions say who is in group A, which is class 1 here. Where programs differ from the paper, this is the
-//! paper: the perturbation of a value is r · p · (its range) with r uniform in [-1/2, 1/2], commission ends at
-//! 75000, and the fifth function looks at the loan. The paper does not say how k depends on the zip code; it is
+//! Ten functions define group A, which is class 1 here. Where programs differ from the paper, this follows the paper: the perturbation of a value is r · p · (its range) with r uniform in [-1/2, 1/2], commission ends at
+//! 75000, and the fifth function uses the loan. The paper does not say how k depends on the zip code; it is
 //! 9 less the code from 0, as in MOA. The 0.67 of the income that functions 6 to 9 print is two thirds, as in MOA and
 //! River. A perturbed value is held within its range.
 
 use super::balance::Balance;
-use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
+use super::{classification_function, seed, StreamSchema, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::random::Random;
@@ -29,21 +28,21 @@ use crate::parameter::{Bounds, Default, Kind, Parameter};
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Agrawal",
     role: Role::Generator,
-    words: "Two groups of people who ask for a loan, by ten rules (Agrawal and others, 1993)",
+    words: "Two groups of loan applicants, by one of ten rules (Agrawal and others, 1993)",
     parameters: &[
-        classification_function(9, "which of the ten rules says who is in group A, from 0"),
+        classification_function(9, "index of the rule for group A, from 0"),
         SEED,
         BALANCE_CLASSES,
         Parameter::new(
             "perturbation",
             Kind::Float(Bounds::UNIT),
             Default::Float(0.0),
-            "how far numbers are moved after the class is given, at most half of this share of their range",
+            "size of the perturbation of numbers after labelling: up to half of this fraction of their range",
         ),
     ],
     build: |arguments| {
         Ok(Built::Generator(Box::new(Agrawal {
-            form: Form::named(&FEATURES, 2),
+            schema: StreamSchema::named(&FEATURES, 2),
             function: arguments.size("classification_function")?,
             balance: Balance::new(arguments.boolean("balance_classes")?),
             perturbation: arguments.float("perturbation")?,
@@ -77,7 +76,7 @@ const FEATURES: [(&str, &[&str]); 9] = [
 ];
 
 struct Agrawal {
-    form: Form,
+    schema: StreamSchema,
     function: usize,
     balance: Balance,
     perturbation: f64,
@@ -161,8 +160,8 @@ impl Agrawal {
 }
 
 impl Generator for Agrawal {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

@@ -1,4 +1,4 @@
-//! Two classes in turn: examples of the other class are passed over.
+//! Two alternating classes: examples of the other class are discarded.
 
 /// Begins with class 1; the next example that is let through is of the other class.
 pub struct Balance {

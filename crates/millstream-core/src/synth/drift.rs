@@ -1,19 +1,19 @@
 //! Drift: one stream turns into another (Bifet, Holmes, Pfahringer, Kirkby and Gavaldà, 2009, "New ensemble methods
 //! for evolving data streams", KDD, section 3).
 //!
-//! The chance that example t, counted from 0, comes from the second stream is σ(t) = 1 / (1 + e^(-4 (t - p) / w)): one
+//! The probability that example t, counted from 0, comes from the second stream is σ(t) = 1 / (1 + e^(-4 (t - p) / w)): one
 //! half at the position p, rising mostly within the width w around it. Width 0 is a step at p. The paper's α is the
 //! slope of σ at p, an angle for which tan α = 1 / w.
 //!
 //! An incremental drift has examples in between: x = (1 - σ) xₐ + σ x_b of two examples of one class, one from each
 //! stream, as in stream-learn (Ksieniewicz and Zyblewski, 2022, Neurocomputing 478); a nominal value is that of the
-//! second with chance σ, and a target that is a number is mixed as features are.
+//! second with probability σ, and a numeric target is mixed like the features.
 //!
 //! A recurring drift goes back at p + period, forth again at p + 2 · period, and so on.
 
 use std::f64::consts::PI;
 
-use super::{generator, seed, Form, SAMPLE, SEED};
+use super::{generator, seed, StreamSchema, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::elementary::{cos, exp, sin};
@@ -23,64 +23,60 @@ use crate::parameter::{Bounds, Default, Kind, Parameter};
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Drift",
     role: Role::Generator,
-    words: "One stream turns into another: abruptly, gradually, incrementally, again and again",
+    words: "Drift from one stream to another: abrupt, gradual, incremental or recurring",
     parameters: &[
-        Parameter::new(
-            "stream",
-            Kind::Part(&[Role::Generator]),
-            Default::Required,
-            "the generator that is there at the beginning",
-        ),
+        Parameter::new("stream", Kind::Part(&[Role::Generator]), Default::Required, "generator before the change"),
         Parameter::new(
             "drift_stream",
             Kind::Part(&[Role::Generator]),
             Default::Required,
-            "the generator that takes its place",
+            "generator after the change",
         ),
         Parameter::new(
             "position",
             Kind::Integer { low: 0, high: i64::MAX },
             Default::Integer(5000),
-            "the example at which both are equally likely",
+            "index of the example at which both generators are equally likely",
         ),
         Parameter::new(
             "width",
             Kind::Integer { low: 0, high: i64::MAX },
             Default::Integer(1000),
-            "how many examples the change takes; 0 for an abrupt one",
+            "number of examples of the transition; 0 for an abrupt change",
         ),
         Parameter::new(
             "incremental",
             Kind::Boolean,
             Default::Boolean(false),
-            "whether examples lie between the two streams during the change, instead of coming from either",
+            "mix examples of both streams during the transition, instead of choosing one of them",
         ),
         Parameter::new(
             "period",
             Kind::Optional(&Kind::Integer { low: 1, high: i64::MAX }),
             Default::Null,
-            "how many examples later the streams change back, and so on; null for one change",
+            "number of examples between recurring changes; null for a single change",
         ),
         Parameter::new(
-            "alpha",
+            "angle",
             Kind::Optional(&Kind::Float(Bounds::new(0.0, false, 90.0, true))),
             Default::Null,
-            "the steepness of the change in degrees, which then gives the width: 1 / tan(alpha)",
-        ),
+            "steepness of the transition in degrees, which sets the width to 1 / tan(angle)",
+        )
+        .formerly(&["alpha"]),
         SEED,
     ],
     build: |arguments| {
         let (stream, drift_stream) = (generator(arguments, "stream")?, generator(arguments, "drift_stream")?);
-        let form = stream.form().join(drift_stream.form()).map_err(|fault| fault.by(arguments.who))?;
-        let width = match arguments.value("alpha")?.as_f64() {
+        let schema = stream.schema().join(drift_stream.schema()).map_err(|fault| fault.by(arguments.who))?;
+        let width = match arguments.value("angle")?.as_f64() {
             None => arguments.integer("width")? as f64,
             // At 90 degrees the cosine is 0 but for rounding.
             Some(degrees) if degrees > 89.999_999 => 0.0,
             Some(degrees) => cos(degrees * PI / 180.0) / sin(degrees * PI / 180.0),
         };
         Ok(Built::Generator(Box::new(Drift {
-            other: vec![0.0; form.width()],
-            form,
+            other: vec![0.0; schema.width()],
+            schema,
             stream,
             drift_stream,
             position: arguments.integer("position")? as f64,
@@ -97,7 +93,7 @@ pub static DECLARATION: Declaration = Declaration {
 const TRIES: usize = 10_000;
 
 struct Drift {
-    form: Form,
+    schema: StreamSchema,
     stream: Box<dyn Generator>,
     drift_stream: Box<dyn Generator>,
     position: f64,
@@ -134,19 +130,19 @@ impl Drift {
         let y = self.stream.draw(x);
         let mut other = self.drift_stream.draw(&mut self.other);
         for _ in 0..TRIES {
-            if self.form.classes == 0 || other == y {
+            if self.schema.classes == 0 || other == y {
                 break;
             }
             other = self.drift_stream.draw(&mut self.other);
         }
-        for ((a, &b), values) in x.iter_mut().zip(&self.other).zip(&self.form.values) {
+        for ((a, &b), values) in x.iter_mut().zip(&self.other).zip(&self.schema.values) {
             match values {
                 None => *a = (1.0 - share) * *a + share * b,
                 Some(_) if self.random.chance(share) => *a = b,
                 Some(_) => {}
             }
         }
-        match self.form.classes {
+        match self.schema.classes {
             0 => (1.0 - share) * y + share * other,
             _ => y,
         }
@@ -154,8 +150,8 @@ impl Drift {
 }
 
 impl Generator for Drift {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

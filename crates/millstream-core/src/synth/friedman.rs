@@ -4,14 +4,14 @@
 //!
 //! y = 10 sin(π x₁ x₂) + 20 (x₃ - 1/2)² + 10 x₄ + 5 x₅ + ε, features uniform in [0, 1], ε Gaussian of variance 1.
 //!
-//! * lea, local expanding abrupt: in two regions, which grow at each of three positions, the function is another.
-//! * gra, global recurring abrupt: at the first position the features change places, at the second they return.
-//! * gsg, global slow gradual: from each of two positions on, examples of the next function come more and more
-//!   often, and alone after `transition_window` examples; their chance grows linearly.
+//! * lea, local expanding abrupt: in two regions, which grow at each of three positions, the function differs.
+//! * gra, global recurring abrupt: at the first position the features are permuted, at the second they return.
+//! * gsg, global slow gradual: from each of two positions on, the probability of the next function grows linearly to 1
+//!   within `transition_window` examples.
 
 use std::f64::consts::PI;
 
-use super::{seed, Form, SAMPLE, SEED};
+use super::{seed, StreamSchema, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::generator::Generator;
@@ -29,19 +29,19 @@ pub static DECLARATION: Declaration = Declaration {
             "drift_type",
             Kind::Optional(&Kind::Choice(&["lea", "gra", "gsg"])),
             Default::Null,
-            "the kind of drift: local expanding abrupt, global recurring abrupt, global slow gradual; null for none",
+            "kind of drift: local expanding abrupt, global recurring abrupt, global slow gradual; null for none",
         ),
         Parameter::new(
             "position",
             Kind::Integers { low: 0, high: i64::MAX },
             Default::Integers(&[50_000, 100_000, 150_000]),
-            "the examples before each change, rising; three for lea, the first two for the others",
+            "number of examples before each change, ascending; three for lea, the first two for the others",
         ),
         Parameter::new(
             "transition_window",
             Kind::Integer { low: 0, high: i64::MAX },
             Default::Integer(10_000),
-            "for gsg, how many examples a change takes",
+            "number of examples of a transition, for gsg",
         ),
     ],
     build: |arguments| {
@@ -52,7 +52,7 @@ pub static DECLARATION: Declaration = Declaration {
             Some(_) => Drift::GlobalGradual(positions(arguments)?, arguments.integer("transition_window")? as u64),
         };
         Ok(Built::Generator(Box::new(Friedman {
-            form: Form::numbers(10, 0),
+            schema: StreamSchema::numbers(10, 0),
             drift,
             drawn: 0,
             random: Random::new(seed(arguments)?, SAMPLE),
@@ -66,7 +66,7 @@ fn positions<const N: usize>(arguments: &Arguments<'_>) -> Result<[u64; N]> {
     let rising = given.windows(2).all(|pair| pair[0] < pair[1]);
     if !rising || given.len() < N || given.len() > 3 {
         return Err(Fault::value(format!(
-            "{}: position must be {N} rising numbers for this drift_type, got {given:?}",
+            "{}: position must be {N} ascending numbers for this drift_type, got {given:?}",
             arguments.who
         )));
     }
@@ -81,7 +81,7 @@ enum Drift {
 }
 
 struct Friedman {
-    form: Form,
+    schema: StreamSchema,
     drift: Drift,
     drawn: u64,
     random: Random,
@@ -134,8 +134,8 @@ impl Drift {
 }
 
 impl Generator for Friedman {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

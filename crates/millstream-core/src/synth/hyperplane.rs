@@ -1,11 +1,11 @@
-//! Hyperplane: two sides of a plane that turns (Hulten, Spencer and Domingos, 2001, "Mining time-changing data
+//! Hyperplane: two sides of a rotating hyperplane (Hulten, Spencer and Domingos, 2001, "Mining time-changing data
 //! streams", KDD, section 5.1).
 //!
-//! Features are uniform in [0, 1]; the class is 1 where Σ wᵢ xᵢ >= w₀ with w₀ = Σ wᵢ / 2, so that the sides are
-//! equally large. After each example the first weights move by `mag_change` in their direction, and with probability
-//! `sigma` a direction is reversed. Weights begin uniform in [0, 1].
+//! Features are uniform in [0, 1]; the class is 1 where Σ wᵢ xᵢ >= w₀ with w₀ = Σ wᵢ / 2, so that the sides have
+//! equal volume. After each example the first weights move by `mag_change` in their direction, and with probability
+//! `sigma` a direction is reversed. Initial weights are uniform in [0, 1].
 
-use super::{seed, Form, MODEL, NOISE_PERCENTAGE, N_FEATURES, SAMPLE, SEED};
+use super::{seed, StreamSchema, MODEL, NOISE_PERCENTAGE, N_FEATURES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::random::Random;
@@ -14,7 +14,7 @@ use crate::parameter::{Bounds, Default, Kind, Parameter};
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Hyperplane",
     role: Role::Generator,
-    words: "Two sides of a hyperplane that turns slowly (Hulten, Spencer and Domingos, 2001)",
+    words: "Two sides of a slowly rotating hyperplane (Hulten, Spencer and Domingos, 2001)",
     parameters: &[
         SEED,
         N_FEATURES,
@@ -22,20 +22,20 @@ pub static DECLARATION: Declaration = Declaration {
             "n_drift_features",
             Kind::Integer { low: 0, high: 100_000 },
             Default::Integer(2),
-            "how many weights move, from the first; all if there are fewer",
+            "number of moving weights, from the first; all if there are fewer",
         ),
         Parameter::new(
             "mag_change",
             Kind::Float(Bounds::UNIT),
             Default::Float(0.0),
-            "how far a moving weight goes after each example; 0 for none",
+            "change of a moving weight per example; 0 for no drift",
         ),
         Parameter::new("noise_percentage", Kind::Float(Bounds::UNIT), Default::Float(0.05), NOISE_PERCENTAGE),
         Parameter::new(
             "sigma",
             Kind::Float(Bounds::UNIT),
             Default::Float(0.1),
-            "the chance with which a moving weight turns round after an example",
+            "probability per example that a moving weight reverses its direction",
         ),
     ],
     build: |arguments| {
@@ -44,7 +44,7 @@ pub static DECLARATION: Declaration = Declaration {
         let change = arguments.float("mag_change")?;
         let moving = if change > 0.0 { arguments.size("n_drift_features")?.min(width) } else { 0 };
         Ok(Built::Generator(Box::new(Hyperplane {
-            form: Form::numbers(width, 2),
+            schema: StreamSchema::numbers(width, 2),
             weights: (0..width).map(|_| random.unit()).collect(),
             steps: vec![change; moving],
             noise: arguments.float("noise_percentage")?,
@@ -55,7 +55,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct Hyperplane {
-    form: Form,
+    schema: StreamSchema,
     weights: Vec<f64>,
     /// By how much each moving weight goes on.
     steps: Vec<f64>,
@@ -74,8 +74,8 @@ fn is_above(weights: &[f64], x: &[f64]) -> bool {
 }
 
 impl Generator for Hyperplane {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

@@ -1,9 +1,9 @@
-//! Imbalance: classes in given shares.
+//! Imbalance: classes in given proportions.
 //!
-//! The class of an example is drawn by its share, then examples of the stream are passed over until one of that class
-//! comes. So the features of each class are those of the stream; a stream that moves goes on with those passed over.
+//! The class of an example is drawn first; examples of the stream are then discarded until one of that class occurs. The
+//! features of each class are therefore those of the stream; a drifting stream advances with discarded examples.
 
-use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
+use super::{generator, seed, StreamSchema, SAMPLE, SEED, STREAM};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
@@ -16,21 +16,21 @@ const TRIES: usize = 100_000;
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Imbalance",
     role: Role::Generator,
-    words: "Another generator with classes in given shares",
+    words: "Another generator with classes in given proportions",
     parameters: &[
         STREAM,
         Parameter::new(
             "shares",
             Kind::Floats(Bounds::new(0.0, true, 1e9, true)),
             Default::Required,
-            "a number for each class: how frequent it is, relative to the others",
+            "relative frequency of each class",
         ),
         SEED,
     ],
     build: |arguments| {
         let stream = generator(arguments, "stream")?;
         let shares = arguments.floats("shares")?;
-        let (who, classes) = (arguments.who, stream.form().classes);
+        let (who, classes) = (arguments.who, stream.schema().classes);
         if classes == 0 {
             return Err(Fault::value(format!("{who}: stream must have classes, not numbers")));
         }
@@ -54,8 +54,8 @@ struct Imbalance {
 }
 
 impl Generator for Imbalance {
-    fn form(&self) -> &Form {
-        self.stream.form()
+    fn schema(&self) -> &StreamSchema {
+        self.stream.schema()
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

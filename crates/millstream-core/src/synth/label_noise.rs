@@ -1,6 +1,6 @@
-//! LabelNoise: some examples get a wrong class.
+//! LabelNoise: wrong labels for a fraction of the examples.
 
-use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
+use super::{generator, seed, StreamSchema, SAMPLE, SEED, STREAM};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
@@ -10,20 +10,20 @@ use crate::parameter::{Bounds, Default, Kind, Parameter};
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.LabelNoise",
     role: Role::Generator,
-    words: "Another generator with wrong classes among its examples",
+    words: "Another generator with wrong labels for a fraction of the examples",
     parameters: &[
         STREAM,
         Parameter::new(
             "probability",
             Kind::Float(Bounds::UNIT),
             Default::Float(0.1),
-            "the chance of another class, each of the others being equally likely",
+            "probability of a wrong class, drawn uniformly from the others",
         ),
         SEED,
     ],
     build: |arguments| {
         let stream = generator(arguments, "stream")?;
-        if stream.form().classes < 2 {
+        if stream.schema().classes < 2 {
             return Err(Fault::value(format!("{}: stream must have classes, not numbers", arguments.who)));
         }
         Ok(Built::Generator(Box::new(LabelNoise {
@@ -45,14 +45,14 @@ impl LabelNoise {
         if !self.random.chance(self.probability) {
             return y;
         }
-        let classes = self.stream.form().classes as u32;
+        let classes = self.stream.schema().classes as u32;
         (y + 1.0 + f64::from(self.random.below(classes - 1))) % f64::from(classes)
     }
 }
 
 impl Generator for LabelNoise {
-    fn form(&self) -> &Form {
-        self.stream.form()
+    fn schema(&self) -> &StreamSchema {
+        self.stream.schema()
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

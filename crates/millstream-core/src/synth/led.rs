@@ -1,11 +1,11 @@
-//! LED: the segments of a digit, some of them wrong (Breiman, Friedman, Olshen and Stone, 1984, "Classification and
+//! LED: the segments of a digit, some of them inverted (Breiman, Friedman, Olshen and Stone, 1984, "Classification and
 //! regression trees", section 2.6.1).
 //!
 //! A digit is drawn uniformly; its seven segments are the features, each inverted with a probability, 10 % in the
-//! book, where no classifier errs less than in 26 % of the cases. Seventeen more features may be added that are 0
-//! or 1 by chance. To drift, some of the seven change places with some of the seventeen.
+//! book, where the best possible error is 26 %. Seventeen irrelevant features, randomly 0 or 1, may be added.
+//! To drift, some of the seven are swapped with some of the seventeen.
 
-use super::{seed, Form, MODEL, SAMPLE, SEED};
+use super::{seed, StreamSchema, MODEL, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
@@ -31,26 +31,26 @@ const ALL: usize = 24;
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.LED",
     role: Role::Generator,
-    words: "Ten digits by the segments of a display, some of them wrong (Breiman and others, 1984)",
+    words: "Ten digits by the segments of a display, some of them inverted (Breiman and others, 1984)",
     parameters: &[
         SEED,
         Parameter::new(
             "noise_percentage",
             Kind::Float(Bounds::UNIT),
             Default::Float(0.0),
-            "the chance with which each segment is inverted",
+            "probability that a segment is inverted",
         ),
         Parameter::new(
             "irrelevant_features",
             Kind::Boolean,
             Default::Boolean(false),
-            "whether there are 17 more features that mean nothing",
+            "add 17 irrelevant features",
         ),
         Parameter::new(
             "n_drift_features",
             Kind::Integer { low: 0, high: RELEVANT as i64 },
             Default::Integer(0),
-            "how many segments have changed places with features that mean nothing; needs irrelevant_features",
+            "number of segments swapped with irrelevant features; needs irrelevant_features",
         ),
     ],
     build: |arguments| {
@@ -72,7 +72,7 @@ pub static DECLARATION: Declaration = Declaration {
             )));
         }
         Ok(Built::Generator(Box::new(Led {
-            form: Form::numbers(width, 10),
+            schema: StreamSchema::numbers(width, 10),
             places,
             noise: arguments.float("noise_percentage")?,
             random: Random::new(seed(arguments)?, SAMPLE),
@@ -81,7 +81,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct Led {
-    form: Form,
+    schema: StreamSchema,
     /// Where each of the features is written.
     places: Vec<usize>,
     noise: f64,
@@ -89,8 +89,8 @@ struct Led {
 }
 
 impl Generator for Led {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

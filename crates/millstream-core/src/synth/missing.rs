@@ -1,6 +1,6 @@
-//! Missing: some values are not there, each by the same chance (missing completely at random; Rubin, 1976).
+//! Missing: each value is missing with the same probability (missing completely at random; Rubin, 1976).
 
-use super::{generator, seed, Form, SAMPLE, SEED, STREAM};
+use super::{generator, seed, StreamSchema, SAMPLE, SEED, STREAM};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::random::Random;
@@ -9,14 +9,14 @@ use crate::parameter::{Bounds, Default, Kind, Parameter};
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Missing",
     role: Role::Generator,
-    words: "Another generator with values missing",
+    words: "Another generator with missing values",
     parameters: &[
         STREAM,
         Parameter::new(
             "probability",
             Kind::Float(Bounds::UNIT),
             Default::Float(0.1),
-            "the chance with which each value is missing",
+            "probability that a value is missing",
         ),
         SEED,
     ],
@@ -46,8 +46,8 @@ impl Missing {
 }
 
 impl Generator for Missing {
-    fn form(&self) -> &Form {
-        self.stream.form()
+    fn schema(&self) -> &StreamSchema {
+        self.stream.schema()
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

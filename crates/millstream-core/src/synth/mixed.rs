@@ -6,7 +6,7 @@
 
 use super::balance::Balance;
 use super::sine::is_below_wave;
-use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
+use super::{classification_function, seed, StreamSchema, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::random::Random;
@@ -22,7 +22,7 @@ pub static DECLARATION: Declaration = Declaration {
     ],
     build: |arguments| {
         Ok(Built::Generator(Box::new(Mixed {
-            form: Form::numbers(4, 2),
+            schema: StreamSchema::numbers(4, 2),
             reversed: arguments.size("classification_function")? == 1,
             balance: Balance::new(arguments.boolean("balance_classes")?),
             random: Random::new(seed(arguments)?, SAMPLE),
@@ -31,7 +31,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct Mixed {
-    form: Form,
+    schema: StreamSchema,
     reversed: bool,
     balance: Balance,
     random: Random,
@@ -43,8 +43,8 @@ fn two_hold(x: &[f64]) -> bool {
 }
 
 impl Generator for Mixed {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

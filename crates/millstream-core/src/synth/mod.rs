@@ -2,18 +2,17 @@
 //!
 //! | you look for | it is in |
 //! |---|---|
-//! | what a generator must do | `role::Generator` |
-//! | what its examples look like | `form` |
+//! | what a generator must do | `crate::generator` |
+//! | its features and classes | `stream_schema` |
 //! | one generator | the file of its name |
 //!
 //! A generator writes rows into a block that the caller owns. All randomness comes from `random`, all elementary
 //! functions from `elementary`, so that a seed gives the same stream on every platform. Rows are drawn one after
-//! the other: how they are cut into blocks changes nothing.
+//! the other, so the block size does not change the stream.
 
 pub mod agrawal;
 mod balance;
 pub mod drift;
-mod form;
 pub mod friedman;
 pub mod hyperplane;
 pub mod imbalance;
@@ -27,9 +26,10 @@ pub mod random_tree;
 pub mod sea;
 pub mod sine;
 pub mod stagger;
+mod stream_schema;
 pub mod waveform;
 
-pub use form::Form;
+pub use stream_schema::StreamSchema;
 
 use crate::declaration::{Built, Role};
 use crate::fault::Result;
@@ -47,49 +47,41 @@ const SEED: Parameter = Parameter::new(
     "seed",
     ANY_SEED,
     Default::Integer(1),
-    "where the random numbers start; the same seed gives the same stream",
+    "seed of the random generator; the same seed gives the same stream",
 );
 
-const NOISE_PERCENTAGE: &str = "the share of examples whose class is another than the rule's";
+const NOISE_PERCENTAGE: &str = "fraction of examples with a wrong label";
 
 const SEED_MODEL: Parameter = Parameter::new(
     "seed_model",
     Kind::Optional(&ANY_SEED),
     Default::Null,
-    "the seed of what is fixed before the first example; null for that of the examples",
+    "seed of the concept, which is fixed before the first example; null for the seed of the examples",
 );
 
 const BALANCE_CLASSES: Parameter = Parameter::new(
     "balance_classes",
     Kind::Boolean,
     Default::Boolean(false),
-    "whether the two classes take turns, so that they are equally frequent",
+    "alternate the two classes, so that they are equally frequent",
 );
 
-const N_CLASSES: Parameter = Parameter::new(
-    "n_classes",
-    Kind::Integer { low: 2, high: 10_000 },
-    Default::Integer(2),
-    "the number of classes",
-);
+const N_CLASSES: Parameter =
+    Parameter::new("n_classes", Kind::Integer { low: 2, high: 10_000 }, Default::Integer(2), "number of classes");
 
 const N_FEATURES: Parameter = Parameter::new(
     "n_features",
     Kind::Integer { low: 1, high: 100_000 },
     Default::Integer(10),
-    "the number of features",
+    "number of features",
 );
 
-const HAS_NOISE: Parameter = Parameter::new(
-    "has_noise",
-    Kind::Boolean,
-    Default::Boolean(false),
-    "whether there are more features that mean nothing",
-);
+const HAS_NOISE: Parameter =
+    Parameter::new("has_noise", Kind::Boolean, Default::Boolean(false), "add irrelevant features");
 
 /// The stream that a wrapper changes.
 const STREAM: Parameter =
-    Parameter::new("stream", Kind::Part(&[Role::Generator]), Default::Required, "the generator that is changed");
+    Parameter::new("stream", Kind::Part(&[Role::Generator]), Default::Required, "generator to modify");
 
 /// The number of a generator's rule.
 const fn classification_function(high: i64, words: &'static str) -> Parameter {
@@ -137,7 +129,7 @@ pub mod tests {
     /// The mean of the first targets, which for two classes is the share of class 1.
     pub fn mean_targets(description: &str, n: usize) -> f64 {
         let mut stream = built(description);
-        let mut x = vec![0.0; n * stream.form().width()];
+        let mut x = vec![0.0; n * stream.schema().width()];
         let mut y = vec![0.0; n];
         stream.fill(&mut x, &mut y);
         y.iter().sum::<f64>() / n as f64

@@ -1,11 +1,11 @@
 //! Planes2D: a number from one of two planes (Breiman, Friedman, Olshen and Stone, 1984, "Classification and
 //! regression trees", section 8.6).
 //!
-//! x₁ is -1 or 1, x₂ to x₁₀ are -1, 0 or 1, each by equal chance. y = 3 + 3 x₂ + 2 x₃ + x₄ + ε if x₁ = 1, else
-//! y = -3 + 3 x₅ + 2 x₆ + x₇ + ε, and x₈ to x₁₀ mean nothing. The variance of ε is 2 in the book, and 1 in the
+//! x₁ is -1 or 1, x₂ to x₁₀ are -1, 0 or 1, with equal probability. y = 3 + 3 x₂ + 2 x₃ + x₄ + ε if x₁ = 1, else
+//! y = -3 + 3 x₅ + 2 x₆ + x₇ + ε, and x₈ to x₁₀ are irrelevant. The variance of ε is 2 in the book, and 1 in the
 //! collection of data sets that made the name 2dplanes known; it is 1 here.
 
-use super::{seed, Form, SAMPLE, SEED};
+use super::{seed, StreamSchema, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::random::Random;
@@ -13,18 +13,18 @@ use crate::numeric::random::Random;
 pub static DECLARATION: Declaration = Declaration {
     name: "synth.Planes2D",
     role: Role::Generator,
-    words: "A number from one of two planes, as the first feature says (Breiman and others, 1984)",
+    words: "A number from one of two planes, chosen by the first feature (Breiman and others, 1984)",
     parameters: &[SEED],
     build: |arguments| {
         Ok(Built::Generator(Box::new(Planes2D {
-            form: Form::numbers(10, 0),
+            schema: StreamSchema::numbers(10, 0),
             random: Random::new(seed(arguments)?, SAMPLE),
         })))
     },
 };
 
 struct Planes2D {
-    form: Form,
+    schema: StreamSchema,
     random: Random,
 }
 
@@ -37,8 +37,8 @@ fn height(x: &[f64]) -> f64 {
 }
 
 impl Generator for Planes2D {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

@@ -2,15 +2,15 @@
 //!
 //! The generator of MOA, described by Bifet, Holmes, Pfahringer, Kirkby and Gavaldà (2009, "New ensemble methods
 //! for evolving data streams", KDD, section 4): a fixed number of centroids, each with a random centre in the unit
-//! cube, a class, a weight and a deviation, the last two uniform in [0, 1]. An example picks a centroid by weight,
-//! goes from its centre into a random direction (uniform in [-1, 1] in each coordinate, then of length 1), by a
-//! distance that is Gaussian with the centroid's deviation. So each centroid is a ball that is densest in its
-//! middle, and only numbers occur.
+//! cube, a class, a weight and a deviation, the last two uniform in [0, 1]. An example chooses a centroid by weight and
+//! moves from its centre in a random direction (uniform in [-1, 1] in each coordinate, then of length 1), by a
+//! distance that is Gaussian with the centroid's deviation. Each centroid is therefore a ball that is densest in its
+//! middle, and all features are numbers.
 //!
-//! To drift, centroids move by `change_speed` after each example, each in a direction of its own, and turn round at
+//! To drift, centroids move by `change_speed` after each example, each in its own direction, and are reflected at
 //! the faces of the cube.
 
-use super::{seed, seed_model, Form, MODEL, N_CLASSES, N_FEATURES, SAMPLE, SEED, SEED_MODEL};
+use super::{seed, seed_model, StreamSchema, MODEL, N_CLASSES, N_FEATURES, SAMPLE, SEED, SEED_MODEL};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Fault;
 use crate::generator::Generator;
@@ -33,19 +33,19 @@ pub static DECLARATION: Declaration = Declaration {
             "n_centroids",
             Kind::Integer { low: 1, high: 10_000 },
             Default::Integer(50),
-            "the number of centroids",
+            "number of centroids",
         ),
         Parameter::new(
             "change_speed",
             Kind::Float(Bounds::UNIT),
             Default::Float(0.0),
-            "how far a moving centroid goes after each example; 0 for none",
+            "distance that a moving centroid travels per example; 0 for no drift",
         ),
         Parameter::new(
             "n_drift_centroids",
             Kind::Optional(&Kind::Integer { low: 0, high: 10_000 }),
             Default::Null,
-            "how many of the centroids move; null for all",
+            "number of moving centroids; null for all",
         ),
     ],
     build: |arguments| {
@@ -81,7 +81,7 @@ pub static DECLARATION: Declaration = Declaration {
             centroid.motion = motion(width, speed, &mut random);
         }
         Ok(Built::Generator(Box::new(RandomRbf {
-            form: Form::numbers(width, classes),
+            schema: StreamSchema::numbers(width, classes),
             centroids,
             moving,
             choice: Choice::new(&weights),
@@ -91,7 +91,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct RandomRbf {
-    form: Form,
+    schema: StreamSchema,
     centroids: Vec<Centroid>,
     /// How many of them move, from the first.
     moving: usize,
@@ -130,8 +130,8 @@ impl Centroid {
 }
 
 impl Generator for RandomRbf {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     #[inline]

@@ -1,12 +1,12 @@
 //! RandomTree: classes by a random decision tree (Domingos and Hulten, 2000, "Mining high-speed data streams", KDD,
 //! section 4.1; with numeric features as in MOA).
 //!
-//! From the root on, each node splits on a random feature: a number at a threshold that is uniform in what is left
-//! of its range, a nominal one, at most once on a path, into all its values. From `first_leaf_level` on a share of
+//! From the root on, each node splits on a random feature: a number at a threshold that is uniform in the rest
+//! of its range, a nominal one, at most once on a path, into all its values. From `first_leaf_level` on a fraction of
 //! the nodes are leaves, and at `max_tree_depth` all are. Leaves have random classes. Examples are uniform: numbers
-//! in [0, 1], values by equal chance.
+//! in [0, 1], nominal values with equal probability.
 
-use super::{seed, seed_model, Form, MODEL, N_CLASSES, SAMPLE, SEED, SEED_MODEL};
+use super::{seed, seed_model, StreamSchema, MODEL, N_CLASSES, SAMPLE, SEED, SEED_MODEL};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::generator::Generator;
@@ -30,37 +30,37 @@ pub static DECLARATION: Declaration = Declaration {
             "n_num_features",
             Kind::Integer { low: 0, high: 100_000 },
             Default::Integer(5),
-            "the number of features that are numbers",
+            "number of numeric features",
         ),
         Parameter::new(
             "n_cat_features",
             Kind::Integer { low: 0, high: 100_000 },
             Default::Integer(5),
-            "the number of nominal features",
+            "number of nominal features",
         ),
         Parameter::new(
             "n_categories_per_feature",
             Kind::Integer { low: 2, high: ANY },
             Default::Integer(5),
-            "how many values each nominal feature has",
+            "number of values of each nominal feature",
         ),
         Parameter::new(
             "max_tree_depth",
             Kind::Integer { low: 0, high: ANY },
             Default::Integer(5),
-            "the level at which all nodes are leaves; the root is at level 0",
+            "level at which all nodes are leaves; the root has level 0",
         ),
         Parameter::new(
             "first_leaf_level",
             Kind::Integer { low: 0, high: ANY },
             Default::Integer(3),
-            "the level from which nodes may be leaves",
+            "lowest level at which nodes may be leaves",
         ),
         Parameter::new(
             "fraction_leaves_per_level",
             Kind::Float(Bounds::UNIT),
             Default::Float(0.15),
-            "the chance with which a node is a leaf from that level on",
+            "probability that a node from that level on is a leaf",
         ),
     ],
     build: |arguments| {
@@ -80,7 +80,7 @@ pub static DECLARATION: Declaration = Declaration {
         let names = (0..numbers).map(|n| format!("x_num_{n}")).chain((0..nominal).map(|n| format!("x_cat_{n}")));
         let values: Vec<String> = (1..=categories).map(|value| format!("value{value}")).collect();
         Ok(Built::Generator(Box::new(RandomTree {
-            form: Form {
+            schema: StreamSchema {
                 names: names.map(|name| Name::from(name.as_str())).collect(),
                 values: (0..numbers + nominal).map(|f| (f >= numbers).then(|| values.clone())).collect(),
                 classes: arguments.size("n_classes")?,
@@ -94,7 +94,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct RandomTree {
-    form: Form,
+    schema: StreamSchema,
     nodes: Vec<Node>,
     /// How many features are numbers; they come first.
     numbers: usize,
@@ -212,8 +212,8 @@ fn class_of(nodes: &[Node], x: &[f64]) -> f64 {
 }
 
 impl Generator for RandomTree {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

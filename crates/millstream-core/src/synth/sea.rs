@@ -1,11 +1,11 @@
 //! SEA: a sum of two features against a threshold (Street and Kim, 2001, "A streaming ensemble algorithm (SEA) for
 //! large-scale classification", KDD, section 4.1).
 //!
-//! Three features are uniform in [0, 10]; the third means nothing. The paper's four blocks have the thresholds
+//! Three features are uniform in [0, 10]; the third is irrelevant. The paper's four blocks have the thresholds
 //! θ = 8, 9, 7 and 9.5, and 10 % of the labels are wrong. The class here is 1 where x₁ + x₂ > θ, as in the programs
 //! that made the generator known; the paper's class 1 is the other side.
 
-use super::{seed, Form, NOISE_PERCENTAGE, SAMPLE, SEED};
+use super::{seed, StreamSchema, NOISE_PERCENTAGE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::random::Random;
@@ -22,14 +22,14 @@ pub static DECLARATION: Declaration = Declaration {
             "variant",
             Kind::Integer { low: 0, high: 3 },
             Default::Integer(0),
-            "which threshold the sum is held against: 8, 9, 7 or 9.5",
+            "index of the threshold of the sum: 8, 9, 7 or 9.5",
         ),
         Parameter::new("noise", Kind::Float(Bounds::UNIT), Default::Float(0.0), NOISE_PERCENTAGE),
         SEED,
     ],
     build: |arguments| {
         Ok(Built::Generator(Box::new(Sea {
-            form: Form::numbers(3, 2),
+            schema: StreamSchema::numbers(3, 2),
             threshold: THRESHOLDS[arguments.size("variant")?.min(3)],
             noise: arguments.float("noise")?,
             random: Random::new(seed(arguments)?, SAMPLE),
@@ -38,15 +38,15 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct Sea {
-    form: Form,
+    schema: StreamSchema,
     threshold: f64,
     noise: f64,
     random: Random,
 }
 
 impl Generator for Sea {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

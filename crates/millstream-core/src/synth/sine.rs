@@ -7,7 +7,7 @@
 use std::f64::consts::PI;
 
 use super::balance::Balance;
-use super::{classification_function, seed, Form, BALANCE_CLASSES, HAS_NOISE, SAMPLE, SEED};
+use super::{classification_function, seed, StreamSchema, BALANCE_CLASSES, HAS_NOISE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::elementary::sin;
@@ -18,7 +18,10 @@ pub static DECLARATION: Declaration = Declaration {
     role: Role::Generator,
     words: "Two sides of a sine curve (Gama and others, 2004)",
     parameters: &[
-        classification_function(3, "which form: below sin(x), above it, below 0.5 + 0.3 sin(3πx), above it"),
+        classification_function(
+            3,
+            "index of the rule: below sin(x), above it, below 0.5 + 0.3 sin(3πx), above it",
+        ),
         SEED,
         BALANCE_CLASSES,
         HAS_NOISE,
@@ -26,7 +29,7 @@ pub static DECLARATION: Declaration = Declaration {
     build: |arguments| {
         let width = if arguments.boolean("has_noise")? { 4 } else { 2 };
         Ok(Built::Generator(Box::new(Sine {
-            form: Form::numbers(width, 2),
+            schema: StreamSchema::numbers(width, 2),
             function: arguments.size("classification_function")?,
             balance: Balance::new(arguments.boolean("balance_classes")?),
             random: Random::new(seed(arguments)?, SAMPLE),
@@ -35,7 +38,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct Sine {
-    form: Form,
+    schema: StreamSchema,
     function: usize,
     balance: Balance,
     random: Random,
@@ -56,8 +59,8 @@ fn is_positive(function: usize, x: f64, y: f64) -> bool {
 }
 
 impl Generator for Sine {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

@@ -4,7 +4,7 @@
 //! The concepts, of which the paper gives 40 examples each, are: small and red; green or circular; medium or large.
 
 use super::balance::Balance;
-use super::{classification_function, seed, Form, BALANCE_CLASSES, SAMPLE, SEED};
+use super::{classification_function, seed, StreamSchema, BALANCE_CLASSES, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::random::Random;
@@ -14,7 +14,7 @@ pub static DECLARATION: Declaration = Declaration {
     role: Role::Generator,
     words: "Two classes of shapes by size, colour and shape, all nominal (Schlimmer and Granger, 1986)",
     parameters: &[
-        classification_function(2, "which concept: small and red, green or circle, medium or large"),
+        classification_function(2, "index of the concept: small and red, green or circle, medium or large"),
         SEED,
         BALANCE_CLASSES,
     ],
@@ -25,7 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
             ("shape", &["circle", "square", "triangle"]),
         ];
         Ok(Built::Generator(Box::new(Stagger {
-            form: Form::named(&features, 2),
+            schema: StreamSchema::named(&features, 2),
             function: arguments.size("classification_function")?,
             balance: Balance::new(arguments.boolean("balance_classes")?),
             random: Random::new(seed(arguments)?, SAMPLE),
@@ -34,15 +34,15 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct Stagger {
-    form: Form,
+    schema: StreamSchema,
     function: usize,
     balance: Balance,
     random: Random,
 }
 
 impl Generator for Stagger {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

@@ -6,7 +6,7 @@
 //! class is the pair of waves. The best possible error is about 14 %. In the second form there are 19 more features
 //! that are only noise.
 
-use super::{seed, Form, HAS_NOISE, SAMPLE, SEED};
+use super::{seed, StreamSchema, HAS_NOISE, SAMPLE, SEED};
 use crate::declaration::{Built, Declaration, Role};
 use crate::generator::Generator;
 use crate::numeric::random::Random;
@@ -25,7 +25,7 @@ pub static DECLARATION: Declaration = Declaration {
     build: |arguments| {
         let width = if arguments.boolean("has_noise")? { ALL } else { POINTS };
         Ok(Built::Generator(Box::new(Waveform {
-            form: Form::numbers(width, 3),
+            schema: StreamSchema::numbers(width, 3),
             waves: PEAKS.map(wave),
             random: Random::new(seed(arguments)?, SAMPLE),
         })))
@@ -33,7 +33,7 @@ pub static DECLARATION: Declaration = Declaration {
 };
 
 struct Waveform {
-    form: Form,
+    schema: StreamSchema,
     waves: [[f64; POINTS]; 3],
     random: Random,
 }
@@ -44,8 +44,8 @@ fn wave(peak: usize) -> [f64; POINTS] {
 }
 
 impl Generator for Waveform {
-    fn form(&self) -> &Form {
-        &self.form
+    fn schema(&self) -> &StreamSchema {
+        &self.schema
     }
 
     fn draw(&mut self, x: &mut [f64]) -> f64 {

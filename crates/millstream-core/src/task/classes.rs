@@ -1,11 +1,11 @@
-//! Classification: the truth is a class code, the prediction a class with the probabilities of all.
+//! Classification: the truth is a class code, the prediction a class and the probabilities of all classes.
 
 use super::*;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Classes;
 
-/// The prediction of a classifier. `probabilities` is by class code, filled only if it was wanted.
+/// The prediction of a classifier. `probabilities` is by class code, filled only if requested.
 #[derive(Clone, Debug, Default)]
 pub struct ClassPrediction {
     pub class: Option<u32>,
@@ -28,25 +28,25 @@ impl ClassPrediction {
 #[derive(Clone, Debug, Default)]
 pub struct ClassPredictions {
     pub classes: Vec<Option<u32>>,
-    /// By row and class code, if they were wanted; rows without a class hold zeros.
+    /// By row and class code, if requested; rows without a class hold zeros.
     pub probabilities: Vec<f64>,
     known: KnownClasses,
 }
 
 impl ClassPredictions {
-    /// How many class codes there are.
+    /// The number of class codes.
     pub fn stride(&self) -> usize {
         self.known.codes
     }
 
-    /// The probabilities of a row; none if they were not wanted.
+    /// The probabilities of a row; empty if not requested.
     #[inline]
     pub fn of(&self, row: usize) -> &[f64] {
         self.probabilities.get(row * self.known.codes..(row + 1) * self.known.codes).unwrap_or_default()
     }
 }
 
-/// Keep a prediction to the classes that have a label: a learner may have room for one that has not come.
+/// Restrict a prediction to classes with a label: a learner may have room for one without.
 pub fn keep_known(prediction: &mut ClassPrediction, known: KnownClasses, want: Want) {
     if known.are_complete(prediction.probabilities.len(), want) {
         return;
@@ -197,7 +197,7 @@ impl Task for Classes {
         predictions.classes[row].map(|class| f64::from(u8::from(class != truth)))
     }
 
-    fn are_whole(predictions: &ClassPredictions) -> bool {
+    fn are_complete(predictions: &ClassPredictions) -> bool {
         predictions.known.waiting.is_none()
     }
 
@@ -210,12 +210,12 @@ impl Task for Classes {
         predictions.probabilities.truncate(rows * predictions.known.codes);
     }
 
-    /// A classifier of two classes has room for both from the start.
+    /// A binary classifier has room for both classes from the start.
     fn votes_per_row(classes: usize) -> usize {
         classes.max(2)
     }
 
-    /// Probabilities, or all for the class where there are none, or nothing.
+    /// The probabilities, or one vote for the class if there are none, or nothing.
     #[inline]
     fn vote(prediction: &ClassPrediction, votes: &mut [f64]) {
         votes.fill(0.0);

@@ -1,4 +1,4 @@
-//! What a learner is asked and what it answers, once for each task.
+//! Tasks: what a learner learns from and what it predicts.
 //!
 //! Pipelines, ensembles, the run loop and evaluation are written over a `Task` and compiled for each.
 
@@ -10,6 +10,79 @@ use crate::learner::Learner;
 use crate::part::Abilities;
 use crate::row::{bounded, most, Scratch, Want};
 
+/// The items of a `Task` whose prediction is one number.
+macro_rules! number_predictions {
+    () => {
+        type Prediction = f64;
+        type Predictions = Vec<f64>;
+        const ERROR_RATE: bool = false;
+
+        #[inline(always)]
+        fn take(_scratch: &mut Scratch) -> f64 {
+            0.0
+        }
+
+        #[inline(always)]
+        fn give(_prediction: f64, _scratch: &mut Scratch) {}
+
+        #[inline(always)]
+        fn keep_known(_prediction: &mut f64, _known: KnownClasses, _want: Want) {}
+
+        fn clear(predictions: &mut Vec<f64>, _known: KnownClasses) {
+            predictions.clear();
+        }
+
+        #[inline(always)]
+        fn push(prediction: &mut f64, _want: Want, predictions: &mut Vec<f64>) {
+            predictions.push(*prediction);
+        }
+
+        #[inline]
+        fn get(predictions: &Vec<f64>, row: usize, _want: Want, out: &mut f64) {
+            *out = predictions[row];
+        }
+
+        #[inline]
+        fn error_at(predictions: &Vec<f64>, row: usize, truth: Self::Truth) -> Option<f64> {
+            Self::error(&predictions[row], truth)
+        }
+
+        fn are_complete(_predictions: &Vec<f64>) -> bool {
+            true
+        }
+
+        fn count(predictions: &Vec<f64>) -> usize {
+            predictions.len()
+        }
+
+        fn truncate(predictions: &mut Vec<f64>, rows: usize) {
+            predictions.truncate(rows);
+        }
+
+        fn votes_per_row(_classes: usize) -> usize {
+            1
+        }
+
+        #[inline(always)]
+        fn vote(prediction: &f64, votes: &mut [f64]) {
+            votes[0] = *prediction;
+        }
+
+        #[inline]
+        fn vote_error(votes: &[f64], truth: Self::Truth) -> Option<f64> {
+            Self::error(&votes[0], truth)
+        }
+
+        fn prediction(answer: &mut Answer) -> &mut f64 {
+            &mut answer.number
+        }
+
+        fn predictions(answers: &mut Answers) -> &mut Vec<f64> {
+            &mut answers.numbers
+        }
+    };
+}
+
 mod anomalies;
 mod classes;
 mod numbers;
@@ -18,7 +91,7 @@ pub use anomalies::Anomalies;
 pub use classes::{keep_known, ClassPrediction, ClassPredictions, Classes};
 pub use numbers::Numbers;
 
-/// What an example should have been predicted as, as it arrives.
+/// The target of an example, as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     None,
@@ -26,7 +99,7 @@ pub enum Target<'a> {
     Number(f64),
 }
 
-/// What an example should have been predicted as, once it is admitted: what a transformer may see of it.
+/// The target of an example after admission, in the form that transformers receive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Truth {
     None,
@@ -59,21 +132,21 @@ impl<'a> Targets<'a> {
     }
 }
 
-/// What a model predicted, whatever its task. Kept by the caller and reused.
+/// The prediction of a model of any task. Owned and reused by the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub class: ClassPrediction,
     pub number: f64,
 }
 
-/// What a model predicted for many rows, whatever its task.
+/// The predictions of a model of any task for many rows.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     pub classes: ClassPredictions,
     pub numbers: Vec<f64>,
 }
 
-/// Rows that were predicted, with their truths.
+/// Predictions with their truths.
 pub enum Outcomes<'a> {
     Classes {
         truths: &'a [u32],
@@ -83,7 +156,7 @@ pub enum Outcomes<'a> {
         truths: &'a [f64],
         predictions: &'a [f64],
     },
-    /// Of an anomaly detector, which is told no truth.
+    /// Of an anomaly detector, which learns without truths.
     Scores {
         scores: &'a [f64],
     },
@@ -92,33 +165,33 @@ pub enum Outcomes<'a> {
 /// Truths of rows, looked up once for each distinct label of a table.
 #[derive(Debug, Default)]
 pub struct Truths {
-    /// The code of each distinct label; `u32::MAX` where it was not looked up.
+    /// The code of each distinct label; `u32::MAX` before it is looked up.
     codes: Vec<u32>,
     classes: Vec<u32>,
-    /// For tasks without a truth: as many as there are rows.
+    /// For tasks without a truth: one per row.
     none: Vec<()>,
 }
 
 pub trait Task: Copy + Default + Send + Sync + 'static {
     const ROLE: Role;
-    /// What a learner is told of a row.
+    /// The target that a learner receives with a row.
     type Truth: Copy + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static;
     type Prediction: Clone + Default + Send + Sync;
-    /// Of many rows.
+    /// The predictions of many rows.
     type Predictions: Default + Send + Sync;
-    /// The least that can be asked for, and all that can be.
+    /// The least and the most detailed prediction that can be requested.
     const LEAST: Want = Want::Class;
     const ALL: Want = Want::Probabilities;
     /// Whether errors are 0 or 1, so that their mean is an error rate.
     const ERROR_RATE: bool;
 
-    /// Whether a learner of these abilities can learn a target; the fault says why not.
+    /// Check that a learner with these abilities can learn a target.
     fn check(target: Target<'_>, labels: &Labels, abilities: &Abilities) -> Result<()>;
-    /// The truth of a target that was checked, with its label made known.
+    /// The truth of a checked target; its label is added.
     fn admit(target: Target<'_>, labels: &mut Labels) -> Self::Truth;
-    /// The truth of a target that was checked, if nothing about it is new.
+    /// The truth of a checked target; none if its label is new.
     fn known(target: Target<'_>, labels: &Labels) -> Option<Self::Truth>;
-    /// The truths of the rows `from` to `to`, up to the first that is new or not fit to be learned.
+    /// The truths of the rows `from` to `to`, up to the first with a new label or an invalid target.
     fn known_truths<'a>(
         targets: Targets<'a>,
         from: usize,
@@ -126,39 +199,39 @@ pub trait Task: Copy + Default + Send + Sync + 'static {
         labels: &Labels,
         truths: &'a mut Truths,
     ) -> &'a [Self::Truth];
-    /// The truth for those that may see it but not its type.
+    /// The truth in the form that does not depend on the task.
     fn truth(truth: Self::Truth) -> Truth;
-    /// Whether a truth is not so large that sums of its square could overflow.
+    /// Whether a truth is small enough that sums of its square cannot overflow.
     fn is_moderate(truth: Self::Truth) -> bool;
 
     fn take(scratch: &mut Scratch) -> Self::Prediction;
     fn give(prediction: Self::Prediction, scratch: &mut Scratch);
-    /// Keep a prediction to what is known: a learner may have room for a class that has not come.
+    /// Restrict a prediction to known classes: a learner may have room for a class without a label.
     fn keep_known(prediction: &mut Self::Prediction, known: KnownClasses, want: Want);
-    /// Start a list of predictions of a model that knows these classes.
+    /// Start a list of predictions of a model with these classes.
     fn clear(predictions: &mut Self::Predictions, known: KnownClasses);
     fn push(prediction: &mut Self::Prediction, want: Want, predictions: &mut Self::Predictions);
     /// The prediction for a row of a list.
     fn get(predictions: &Self::Predictions, row: usize, want: Want, out: &mut Self::Prediction);
-    /// How wrong a prediction is: 0 or 1, or the absolute error; none if it says nothing.
+    /// The error of a prediction: 0 or 1, or the absolute error; none for an empty prediction.
     fn error(prediction: &Self::Prediction, truth: Self::Truth) -> Option<f64>;
     /// The same for a row of a list.
     fn error_at(predictions: &Self::Predictions, row: usize, truth: Self::Truth) -> Option<f64>;
-    /// Whether predictions are pushed to a list as they are, because all classes are known.
-    fn are_whole(predictions: &Self::Predictions) -> bool;
-    /// How many predictions a list has.
+    /// Whether predictions are pushed to a list unchanged, because all classes are known.
+    fn are_complete(predictions: &Self::Predictions) -> bool;
+    /// The number of predictions of a list.
     fn count(predictions: &Self::Predictions) -> usize;
     /// Keep the first predictions of a list.
     fn truncate(predictions: &mut Self::Predictions, rows: usize);
 
-    /// How many votes a row has, with so many class codes in use.
+    /// The number of votes of a row, given the number of class codes.
     fn votes_per_row(classes: usize) -> usize;
     /// Write a prediction as votes.
     fn vote(prediction: &Self::Prediction, votes: &mut [f64]);
-    /// How wrong votes are, as for `error`.
+    /// The error of votes, as for `error`.
     fn vote_error(votes: &[f64], truth: Self::Truth) -> Option<f64>;
 
-    /// The outcomes of rows, for those who score them.
+    /// The outcomes of rows, for metrics.
     fn outcomes<'a>(truths: &'a [Self::Truth], predictions: &'a Self::Predictions) -> Outcomes<'a>;
 
     fn prediction(answer: &mut Answer) -> &mut Self::Prediction;

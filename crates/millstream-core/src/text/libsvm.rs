@@ -53,7 +53,7 @@ impl Libsvm {
             .iter()
             .fold(0u64, |index, &digit| index * 10 * u64::from(digits) + u64::from(digit.wrapping_sub(b'0')));
         if !digits || index > HIGHEST {
-            return Problem::new(at, format!("an index is a whole number up to {HIGHEST}, got {}", shown(name)));
+            return Problem::new(at, format!("an index is an integer up to {HIGHEST}, got {}", shown(name)));
         }
         let base = self.base.unwrap_or(0);
         let Some(column) = (index as u32).checked_sub(base) else {
@@ -151,9 +151,9 @@ mod tests {
             ("1,2 1:1", 1, "one label for each row"),
             ("x 1:1", 1, "the label must be a number"),
             ("1 1", 3, "a feature is index:value"),
-            ("1 a:1", 3, "an index is a whole number"),
-            ("1 -1:1", 3, "an index is a whole number"),
-            ("1 99999999999:1", 3, "an index is a whole number"),
+            ("1 a:1", 3, "an index is an integer"),
+            ("1 -1:1", 3, "an index is an integer"),
+            ("1 99999999999:1", 3, "an index is an integer"),
             ("1 1:x", 5, "a value must be a finite number"),
             ("1 1:inf", 5, "a value must be a finite number"),
             ("1 0:1", 3, "index 0 where"),

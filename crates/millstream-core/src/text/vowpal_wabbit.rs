@@ -3,7 +3,7 @@
 //! `[label [importance [base]]] ['tag]|[namespace[:scale]] feature[:value] … |…`
 //!
 //! A feature's column is the hash of its name with the hash of its namespace as seed, cut to `bits`, exactly as VW
-//! has it by default (`--hash strings`): murmur3, but a name that is a whole number is that number added to the seed.
+//! has it by default (`--hash strings`): murmur3, but a name that is an integer is that number added to the seed.
 //! Also VW's: a value that is no number is hashed with the name as seed and counts 1, whatever the scale; a feature without a name takes
 //! the columns from the namespace's own on; a word that touches the first bar is the tag; what stands before a tab
 //! in front of the bar is dropped. What VW only warns about (a label that is no number, a value NaN, a colon too

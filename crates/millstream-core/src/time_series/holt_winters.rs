@@ -45,7 +45,7 @@ pub static DECLARATION: Declaration = Declaration {
     parameters: &[
         Parameter::new(
             "smoothing_level",
-            Kind::Float(Bounds::SHARE),
+            Kind::Float(Bounds::FRACTION),
             DefaultValue::Required,
             "weight of the newest value in the level; closer to 1 forgets faster",
         ),
@@ -75,7 +75,7 @@ pub static DECLARATION: Declaration = Declaration {
         ),
         Parameter::new(
             "damping",
-            Kind::Float(Bounds::SHARE),
+            Kind::Float(Bounds::FRACTION),
             DefaultValue::Float(1.0),
             "factor of the trend per time step; below 1 the trend levels off",
         ),

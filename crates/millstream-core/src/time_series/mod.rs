@@ -1,4 +1,4 @@
-//! Forecasters of one series: exponential smoothing and the baseline that others must beat.
+//! Forecasters of one series: exponential smoothing and the seasonal naive baseline.
 
 pub mod holt_winters;
 pub mod seasonal_naive;

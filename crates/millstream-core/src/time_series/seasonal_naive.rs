@@ -4,8 +4,8 @@
 //! (Hyndman and Athanasopoulos, Forecasting: principles and practice, 3rd ed., 2021, section 5.2). It is the baseline
 //! of forecasting: the mean absolute scaled error divides by its error (Hyndman and Koehler, 2006).
 //!
-//! Within the first period, steps whose season has not come yet are forecast by the last value, and 0 is the forecast
-//! before the first value.
+//! Within the first period, steps whose season has not occurred yet are forecast by the last value; the forecast
+//! before the first value is 0.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
