@@ -133,7 +133,7 @@ def test_a_wrong_name_is_one_line_and_a_code(capsys):
     code, out, err = run(capsys, "describe", "linear_model.Logistic")
     assert (code, out) == (USAGE, "")
     assert err == (
-        "millstream: no part named 'linear_model.Logistic', did you mean 'linear_model.LogisticRegression'?\n"
+        "millstream: no component named 'linear_model.Logistic', did you mean 'linear_model.LogisticRegression'?\n"
     )
 
 
@@ -180,15 +180,15 @@ def test_examples_of_the_help_can_be_parsed(command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rnu", "x.csv"], "millstream: there is no command 'rnu', did you mean 'run'?"),
+        (["rnu", "x.csv"], "millstream: unknown command 'rnu', did you mean 'run'?"),
         (
             ["run", "x.csv", "--tagret", "y"],
-            "millstream run: there is no option --tagret, did you mean '--target'?",
+            "millstream run: unknown option --tagret, did you mean '--target'?",
         ),
-        (["run", "x.csv", "y.csv"], "millstream run: one argument too many: 'y.csv'"),
+        (["run", "x.csv", "y.csv"], "millstream run: unexpected argument 'y.csv'"),
         (["run"], "millstream run: the following arguments are required: SOURCE"),
-        (["run", "x.csv", "--limit", "many"], "--limit: must be a whole number, at least 0, got 'many'"),
-        (["run", "x.csv", "--window", "0"], "--window: must be a whole number, at least 1, got 0"),
+        (["run", "x.csv", "--limit", "many"], "--limit: must be a whole number >= 0, got 'many'"),
+        (["run", "x.csv", "--window", "0"], "--window: must be a whole number >= 1, got 0"),
         (
             ["run", "x.csv", "--delay", "soon"],
             "--delay: must be rows (500) or a time (30min, 1.5h, 2d), got 'soon'",
@@ -315,7 +315,7 @@ def test_saved_and_resumed_is_never_stopped(capsys, data, tmp_path):
     assert run(capsys, "run", data, "-t", "late", "-m", MODEL, "--limit", 1000, "--save", saved)[0] == OK
     code, _, err = run(capsys, "run", data, "-t", "late", "--resume", saved, "--skip", 1000, "--save", saved)
     assert code == OK
-    assert f"from {saved}, which has learned 1,000 rows" in err
+    assert f"from {saved}, 1,000 rows learned" in err
     whole = millstream.parse(MODEL)
     evaluate.prequential(whole, stream.open(data, target="late"))
     assert saved.read_bytes() == whole.to_bytes()
@@ -419,7 +419,7 @@ def test_a_data_base(capsys, tmp_path, table):
     connection.close()
     code, _, err = run(capsys, "run", path, "-t", "late")
     assert code == USAGE
-    assert "its tables are other, sales" in err
+    assert "tables: other, sales" in err
 
 
 # the others
@@ -537,7 +537,12 @@ def test_inspect_of_a_monitor(capsys, tmp_path):
     code, out, _ = run(capsys, "inspect", tmp_path / "monitor.ms")
     assert code == 0
     assert out.startswith("Monitor({'errors': ADWIN(), 'rows': KSTest()})\n")
-    for name, value in (("told errors", "errors"), ("told rows", "rows"), ("rows", "600"), ("labels", "600")):
+    for name, value in (
+        ("detectors for errors", "errors"),
+        ("detectors for rows", "rows"),
+        ("rows", "600"),
+        ("labels", "600"),
+    ):
         assert re.search(rf"^{name} +{value}$", out, re.MULTILINE)
     (event,) = monitor.events
     assert re.search(rf"^{event.row} +real +{event.since} +up +errors$", out, re.MULTILINE)
@@ -560,16 +565,18 @@ def test_inspect_of_a_model_that_is_replaced(capsys, tmp_path):
     from millstream import drift, naive_bayes, preprocessing, synth
 
     rows = synth.Drift(synth.Sine(classification_function=0), synth.Sine(classification_function=1), position=500)
-    retrained = drift.Retrain(naive_bayes.GaussianNB(), drift.DDM(), warning_detector=drift.ADWIN(delta=0.1))
+    retrained = drift.Retrain(
+        naive_bayes.GaussianNB(), drift.DDM(), warning_detector=drift.ADWIN(significance=0.1)
+    )
     model = preprocessing.StandardScaler() | retrained
     for x, y in rows.take(1500):
         model.learn_one(x, y)
     model.save(tmp_path / "model.ms")
     _, out, _ = run(capsys, "inspect", tmp_path / "model.ms")
     last = model[-1]
-    assert re.search(rf"^replaced +{last.replaced} times?; the model at work has learned", out, re.MULTILINE)
+    assert re.search(rf"^replaced +{last.replaced} times?; the current model has learned", out, re.MULTILINE)
     assert re.search(rf"^detector +DDM.*, mean error {last.detector.estimation:.4f}$", out, re.MULTILINE)
-    assert re.search(r"^warnings by +ADWIN\(delta=0.1", out, re.MULTILINE)
+    assert re.search(r"^warnings by +ADWIN\(significance=0.1", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arff", "vw", "libsvm"])
@@ -722,7 +729,7 @@ def test_a_target_that_is_not_there(capsys, data):
     assert "did you mean 'late'?" in err
     code, _, err = run(capsys, "run", data)
     assert code == USAGE
-    assert "--target: a, b, color, late" in err
+    assert "--target COLUMN; columns: a, b, color, late" in err
 
 
 @pytest.mark.parametrize(
@@ -737,7 +744,7 @@ def test_a_target_that_is_not_there(capsys, data):
         (["--metric", "Acuracy"], "did you mean 'metrics.Accuracy'?"),
         (["--metric", "StandardScaler"], "expected a metric"),
         (["--detector", "PageHinkly"], "did you mean 'drift.PageHinkley'?"),
-        (["--resume", "x.ms", "-m", "GaussianNB"], "--model makes no sense with it"),
+        (["--resume", "x.ms", "-m", "GaussianNB"], "--resume and --model exclude each other"),
         (["--label-time", "x"], "--label-time needs --time"),
         (["--delay", "2h"], "needs --time"),
         (["--predictions", "x.xlsx"], "must end in .csv or .parquet"),
@@ -763,7 +770,7 @@ def test_sources_that_are_not_there(capsys, data):
     code, _, err = run(capsys, "run", data.with_name("dat.csv"), "-t", "late")
     assert (code, f"did you mean {str(data)!r}?" in err) == (DATA_ERROR, True)
     code, _, err = run(capsys, "run", "SEA(seed=1)", "--target", "other")
-    assert (code, "--target is for files" in err) == (USAGE, True)
+    assert (code, "--target applies to files only" in err) == (USAGE, True)
     code, _, err = run(capsys, "run", "StandardScaler")
     assert code == USAGE
 
@@ -802,7 +809,7 @@ def test_a_full_disk(capsys, data):
     assert "3,000 rows in " in out
     assert "--save: /dev/full: No space left on device" in err
     # The model is not lost: it is kept elsewhere, and the line says where.
-    kept = re.search(r"The model is in (\S+) instead", err)
+    kept = re.search(r"the model is in (\S+) instead", err)
     assert millstream.load(kept[1]).learned == 3000
     os.unlink(kept[1])  # noqa: PTH108
     os.rmdir(os.path.dirname(kept[1]))  # noqa: PTH106, PTH120
@@ -827,7 +834,7 @@ sys.exit(main(["run", {str(data)!r}, "-t", "late", "--save", {str(saved)!r}]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == DATA_ERROR
-    assert f"--save: {saved}: File too large; the file that was there is as it was" in done.stderr
+    assert f"--save: {saved}: File too large; the existing file is unchanged" in done.stderr
     assert "3,000 rows in " in done.stdout
     assert saved.read_bytes() == b"precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "model.ms"]
@@ -893,7 +900,7 @@ def test_an_interruption_while_waiting_for_input(tmp_path):
     assert "interrupted: this is the result so far" in out.decode()
     # The line that goes on reads the rows as this run did.
     assert (
-        "to go on: millstream run - --target y --drop id --types x=number --format csv --follow --delay 0 "
+        "to continue: millstream run - --target y --drop id --types x=number --format csv --follow --delay 0 "
         f"--limit 900 --resume {saved} --save {saved} --skip 100\n"
     ) in err.decode()
     assert millstream.load(saved).learned == 100
@@ -927,7 +934,7 @@ def test_nothing_is_written_over_the_source(capsys, data, command, options):
     before = data.read_bytes()
     code, _, error = run(capsys, command, data, *options, data.parent / "." / data.name)
     assert code == USAGE
-    assert "SOURCE too" in error
+    assert "is also SOURCE" in error
     assert data.read_bytes() == before
 
 
@@ -942,7 +949,7 @@ def test_two_results_do_not_go_to_one_file(capsys, data, saved, tmp_path):
     link.symlink_to(saved)
     code, _, error = run(capsys, "predict", data, "--drop", "late", "--load", saved, "--out", link)
     assert code == USAGE
-    assert "--load too" in error
+    assert "is also --load" in error
     assert saved.read_bytes() == kept
     # A run that goes on with a model may put it back.
     assert run(capsys, "run", data, "-q", "-t", "late", "--resume", saved, "--save", saved)[0] == OK
@@ -1018,7 +1025,7 @@ def test_an_error_in_the_middle_of_a_source_loses_nothing(tmp_path, capsys):
     shown = capsys.readouterr()
     assert code == 1
     assert "300 rows" in shown.out
-    assert "ended by an error: this is the result so far" in shown.out
+    assert "stopped by an error: this is the result so far" in shown.out
     assert "line 302" in shown.err
     assert "Traceback" not in shown.err
     assert page.read_text().startswith("<!doctype html>")
@@ -1032,7 +1039,7 @@ def test_an_error_in_the_middle_of_a_source_loses_nothing(tmp_path, capsys):
 def test_alone_it_teaches(capsys):
     code, out, err = run(capsys)
     assert (code, out) == (USAGE, "")
-    assert "learn a source row by row" in err
+    assert "evaluate and train a model row by row" in err
 
 
 def test_run_says_what_is_odd_about_columns(tmp_path, capsys):
@@ -1041,9 +1048,9 @@ def test_run_says_what_is_odd_about_columns(tmp_path, capsys):
     path.write_text("\n".join(["id,height,kind,y", *rows]))
     code, out, _ = run(capsys, "run", path, "-t", "y", "-q")
     assert code == OK
-    assert "column 'id' differs in nearly every row (400 of the first 400)" in out
+    assert "column 'id' has a different value in nearly every row (400 of the first 400)" in out
     assert "--drop id" in out
-    assert "column 'height' is read as text: its numbers have a comma: --option decimal=," in out
+    assert "column 'height' is read as text because its numbers have a comma: try --option decimal=," in out
     assert "column 'kind'" not in out
     code, out, _ = run(capsys, "run", path, "-t", "y", "-q", "--drop", "id", "--option", "decimal=,")
     assert code == OK

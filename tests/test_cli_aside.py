@@ -86,7 +86,7 @@ def test_one_reason_stands_on_the_line(capsys, tmp_path):
 def test_nothing_that_could_be_read(capsys, saved, tmp_path):
     path = tmp_path / "none.vw"
     path.write_text("label | a:1\nlabel | a:2\n")
-    line = f"{path}: no row could be read; the first reason: {path}, line 1, column 1: "
+    line = f"{path}: no row could be read; the first error: {path}, line 1, column 1: "
     for command in (["run"], ["run", "-m", "NoChange"], ["compare"], ["predict", "--load", saved]):
         code, out, err = run(capsys, command[0], path, *command[1:], "--on-error", "skip")
         assert (code, out) == (DATA_ERROR, "")
@@ -99,14 +99,14 @@ def test_compare_tells_it_too(capsys, bad, tmp_path):
     code, out, _ = run(capsys, "compare", bad, *models, "--on-error", "skip", "--report", page)
     assert code == OK
     assert "4 lines could not be read:" in out
-    assert "What could not be read" in page.read_text()
+    assert "Unreadable rows" in page.read_text()
 
 
 def test_a_result_knows_what_its_reader_set_aside(bad):
     rows = stream.read_vw(bad, on_error="skip")
     result = evaluate.prequential(millstream.parse("LogisticRegression"), rows, on_error="skip")
     assert (result.rows, result.unread, result.skipped) == (296, 4, 2)
-    assert result.unread_reasons == rows.set_aside.reasons
+    assert result.unread_reasons == rows.skipped.reasons
     assert "4 could not be read" in repr(result)
 
 
@@ -142,7 +142,7 @@ def test_an_error_in_predict_says_what_is_written(capsys, good, saved, tmp_path)
     path.write_text(good.read_text() + "label | a:1\n")
     code, _, err = run(capsys, "predict", path, "--load", saved, "--out", out)
     assert code == DATA_ERROR
-    assert err.splitlines()[-1] == f"{out} holds the predictions of the first 300 rows"
+    assert err.splitlines()[-1] == f"{out} contains the predictions of the first 300 rows"
     assert len(out.read_text().splitlines()) == 301
 
 
@@ -159,7 +159,7 @@ def test_what_was_not_scored_has_no_number(capsys, second, tmp_path):
     code, out, err = run(capsys, "compare", second, "--save", best)
     assert code == DATA_ERROR
     assert "0.0000" not in out
-    assert "nothing was scored, so none is the best" in out
+    assert "nothing was scored" in out
     assert "--save: nothing was scored" in err
     assert not best.exists()
     assert json.loads(run(capsys, "compare", second, "--json")[1])["best"] is None
@@ -187,7 +187,7 @@ def test_an_error_says_what_is_saved_and_how_to_go_on(capsys, tmp_path):
     assert "100 rows in " in out
     assert f"saved in {model}, with the 100 rows learned before the error\n" in err
     words, _, line = err.splitlines()[-1].partition(": ")
-    assert words == "to go on without it"
+    assert words == "to continue without it"
     assert shlex.split(line)[-2:] == ["--skip", "100"]
     assert run(capsys, *shlex.split(line)[1:])[0] == OK
     assert millstream.load(model).learned == 298
@@ -198,7 +198,7 @@ def test_an_error_in_the_first_row_saves_nothing(capsys, tmp_path):
     path.write_text("| a:1\n" + "\n".join(lines_of(50)))
     code, _, err = run(capsys, "run", path, "-m", "LogisticRegression", "--save", model)
     assert code == DATA_ERROR
-    assert err.splitlines()[-1] == f"nothing was learned, so {model} is not written"
+    assert err.splitlines()[-1] == f"nothing was learned; {model} was not written"
     assert not model.exists()
 
 
@@ -206,7 +206,7 @@ def test_rows_done_in_another_order_are_not_skipped(capsys, tmp_path):
     path, model = tmp_path / "middle.vw", tmp_path / "model.ms"
     path.write_text("\n".join([*lines_of(100), "| a:1"]))
     _, _, err = run(capsys, "run", path, "-m", "LogisticRegression", "--save", model, "--shuffle", 2)
-    assert err.splitlines()[-1] == f"what was learned is in {model}: --resume {model} goes on with it"
+    assert err.splitlines()[-1] == f"the model is saved in {model}; continue with --resume {model}"
 
 
 def test_rows_count_what_was_done_before_the_error(capsys):
@@ -254,4 +254,4 @@ def test_lines_that_could_not_be_read_are_told_of_before_those_that_were_skipped
     path = tmp_path / "bad.vw"
     path.write_text("a,b,c\nd,e,f\n")
     _, _, error = run(capsys, "run", path, "--on-error", "skip", "--skip", "1")
-    assert "no row could be read; the first reason" in error
+    assert "no row could be read; the first error" in error

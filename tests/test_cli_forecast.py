@@ -78,7 +78,7 @@ def test_a_short_series_is_forecast_without_an_error(capsys: Any, sales: Path) -
         capsys, "forecast", sales, "-t", "sales", "--limit", 5, "-m", "SeasonalNaive", "--horizon", 4
     )
     assert code == OK
-    assert "no error is known: that needs 8 values, the series has 5" in out
+    assert "too few values to measure the error: 8 are needed, the series has 5" in out
     assert "+4    37.0000" in out
 
 
@@ -86,11 +86,11 @@ def test_a_short_series_is_forecast_without_an_error(capsys: Any, sales: Path) -
     ("more", "code", "words"),
     [
         (("-m", "LinearRegression"), USAGE, "expected a forecaster, got LinearRegression"),
-        (("-m", "SeasonalNaive", "-m", "SeasonalNaive"), USAGE, "two models are named 'SeasonalNaive'"),
+        (("-m", "SeasonalNaive", "-m", "SeasonalNaive"), USAGE, "duplicate model name 'SeasonalNaive'"),
         (("-t", "sale"), USAGE, "there is no column 'sale', did you mean 'sales'?"),
         (("--horizon", 0), USAGE, "--horizon"),
         (("--shuffle", 5), USAGE, "--shuffle"),
-        (("--metric", "Accuracy"), DATA_ERROR, "a metric must be of numbers, got Accuracy"),
+        (("--metric", "Accuracy"), DATA_ERROR, "a metric must be a regression metric, got Accuracy"),
     ],
 )
 def test_a_wrong_command_line(capsys: Any, sales: Path, more: tuple[Any, ...], code: int, words: str) -> None:
@@ -102,9 +102,30 @@ def test_a_wrong_command_line(capsys: Any, sales: Path, more: tuple[Any, ...], c
     assert (found, out) == (code, "")
 
 
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ("1 2 n/a 4 x", "2 of 5 values are not numbers; the first is 'n/a' in row 2"),
+        ("1 2 n/a 4", "1 of 4 values is not a number; the first is 'n/a' in row 2"),
+    ],
+)
+def test_a_column_that_is_not_numeric(capsys: Any, tmp_path: Path, values: str, words: str) -> None:
+    path = tmp_path / "sales.csv"
+    path.write_text("month,sales\n" + "".join(f"{row},{y}\n" for row, y in enumerate(values.split())))
+    code, out, err = run(capsys, "forecast", path, "-t", "sales")
+    assert (code, out) == (DATA_ERROR, "")
+    assert err == f"{path}: column 'sales' is not numeric: {words}\n"
+
+
+def test_numbers_that_are_read_as_text(capsys: Any, sales: Path) -> None:
+    code, _, err = run(capsys, "forecast", sales, "-t", "sales", "--types", "sales=text")
+    assert code == DATA_ERROR
+    assert "column 'sales' is not numeric: its values are read as text" in err
+
+
 def test_a_saved_forecaster_is_not_asked_for_predictions(capsys: Any, sales: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.ms"
     time_series.SeasonalNaive().save(path)
     code, _, err = run(capsys, "predict", sales, "-t", "sales", "--load", path)
     assert code != OK
-    assert err.endswith("a forecaster predicts nothing; see millstream forecast\n")
+    assert err.endswith("a forecaster does not predict; see millstream forecast\n")

@@ -116,9 +116,7 @@ def test_words_are_those_of_the_command(capsys, words, tmp_path):
     for command in (["run"], ["run", "-m", "NoChange"], ["compare"], ["predict", "--load", model]):
         code, _, err = run(capsys, command[0], words, *command[1:], "--skip", 10_000)
         assert code == DATA_ERROR
-        assert err.splitlines()[-1] == (
-            f"{words}: there are no rows after the first 10,000, which --skip skips"
-        )
+        assert err.splitlines()[-1] == (f"{words}: there are no rows after the first 10,000, which --skip skips")
 
 
 def test_one_model_is_taken_as_before(capsys, words):

@@ -207,7 +207,7 @@ def test_tables_frames_and_plots(tmp_path: Path) -> None:
         ({"stream": ([0.0, 1.0], [5])}, "a change point must be an index"),
         ({"stream": ([0.0, 1.0], [-1])}, "a change point must be an index"),
         ({"stream": ([0.0, 7.0], [1]), "detector": drift.DDM()}, "in [0, 1]"),
-        ({"stream": lambda seed: 3}, "must give"),
+        ({"stream": lambda seed: 3}, "must return"),
         ({"seeds": 0}, "at least 1"),
         ({"seeds": []}, "at least one seed"),
         ({"within": 0}, "within must be"),

@@ -357,7 +357,7 @@ def test_a_delay_that_is_a_text_is_told_which_forms_there_are():
     table = pyarrow.table({"a": [0.5, 1.5], "at": [1, 2]}), np.array([0, 1])
     for stream, options in [(rows, {}), (rows, {"time": "at"}), (table, {}), (table, {"time": "at"})]:
         with pytest.raises(
-            (InvalidType, InvalidValue), match=r"'2h'.*; a delay is a number of rows \(500\), with time="
+            (InvalidType, InvalidValue), match=r"'2h'.*; delay must be a number of rows \(500\), or with time="
         ):
             evaluate.prequential(linear_model.LogisticRegression(), stream, delay="2h", **options)
 
@@ -410,7 +410,7 @@ def test_river_delays_by_example():
         ({"on_error": "stop"}, "on_error must be"),
         ({"metrics": "Acuracy"}, "did you mean 'Accuracy'"),
         ({"metrics": []}, "at least one metric"),
-        ({"metrics": 3}, "a metric has"),
+        ({"metrics": 3}, "a metric must have"),
         ({"metrics": "MAE"}, "MAE: scores numbers, but the model predicts classes"),
     ],
 )
@@ -429,9 +429,9 @@ def test_bad_models_and_streams():
         with pytest.raises((InvalidType, InvalidValue)):
             evaluate.prequential(bad, (X, y), "Accuracy")
     one = model()
-    with pytest.raises(InvalidValue, match="twice"):
+    with pytest.raises(InvalidValue, match="duplicate model"):
         evaluate.prequential([one, one], (X, y))
-    with pytest.raises(InvalidType, match="one role"):
+    with pytest.raises(InvalidType, match="the same role"):
         evaluate.prequential([one, MeanRegressor()], (X, y))
     for bad in (3, "text", {"x": 1}, [1, 2], [None], [({"x": 1},)], (X, y[:5]), (X, None), (X, y, [1.0])):
         with pytest.raises((InvalidType, InvalidValue)):
@@ -823,19 +823,19 @@ def test_progress_is_silent_unless_asked_for(capsys):
 
 def test_memory_is_that_of_the_rows_in_flight():
     from millstream.evaluate.chunks import chunks
-    from millstream.evaluate.contest import Contest, Settings
     from millstream.evaluate.interrupts import Interrupts
+    from millstream.evaluate.prequential import PrequentialRun, RunSettings
     from millstream.evaluate.progress import Progress
     from millstream.evaluate.times import Times
 
     X, y = classes(1000)
     held = []
     for rounds in (10, 100):
-        settings = Settings(100, 0, 1000, True, 500, False, "raise")
-        contest = Contest({"a": model()}, roles.CLASSIFIER, {"Accuracy": metrics.Accuracy()}, None, settings)
+        settings = RunSettings(100, 0, 1000, True, 500, False, "raise")
+        run = PrequentialRun({"a": model()}, roles.CLASSIFIER, {"Accuracy": metrics.Accuracy()}, None, settings)
         stream = chunks(((X, y) for _ in range(rounds)), Times(None, None, 500), None, 1)
-        contest.run([stream], 1, Progress(False, None, ""), Interrupts(False))
-        held.append(contest.engines[True].waiting(0)[1])
+        run.run([stream], 1, Progress(False, None, ""), Interrupts(False))
+        held.append(run.engines[True].waiting(0)[1])
     assert held[0] == held[1] < 200_000
 
 

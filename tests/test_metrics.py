@@ -333,7 +333,7 @@ def test_the_positive_class() -> None:
     late = metrics.Recall(pos_val="yes")
     late.update_many(["no", "maybe", "yes", "yes"], ["no", "yes", "yes", "no"])
     assert late.get() == 0.5
-    with pytest.raises(ValueError, match="give pos_val"):
+    with pytest.raises(ValueError, match="pass pos_val"):
         metrics.ROCAUC().update("yes", 0.3)
     roc = metrics.ROCAUC(pos_val="yes")
     roc.update_many(["no", "yes"], [0.1, 0.9])
@@ -374,7 +374,7 @@ def test_merging_what_does_not_fit_is_refused() -> None:
     a.update("x", "y")
     b.update("y", "x")
     before = a.to_bytes()
-    with pytest.raises(ValueError, match="another order"):
+    with pytest.raises(ValueError, match="a different order"):
         a.merge(b)
     with pytest.raises(TypeError):
         a.merge(metrics.MAE())

@@ -16,7 +16,7 @@ from millstream import baseline, drift, evaluate, linear_model, multiclass, naiv
 from millstream.base import Classifier
 from millstream.errors import InvalidValue
 from millstream.evaluate.progress import Progress
-from millstream.evaluate.report.drawing import Chart, Line, few, short, ticks
+from millstream.evaluate.report.charts import Chart, Line, few, short, ticks
 from millstream.evaluate.weights import weights_of
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -90,17 +90,17 @@ def test_the_page_of_one_model(one, tmp_path):
     for section in (
         "My run",
         "Over time",
-        "Labels that were waited for",
+        "Pending labels",
         "Confusion matrix",
         "Calibration",
         "Features",
         "Speed and memory",
         "Drift",
-        "How to get this again",
+        "How to reproduce this",
         "millstream run x.csv --target late",
         "delay=50",
         "detector=PageHinkley(threshold=20.0)",
-        "Labels came after 50 rows",
+        "Labels arrived after 50 rows",
     ):
         assert section in read.text
     assert len(read.ids) == len(set(read.ids)) == 3
@@ -128,9 +128,9 @@ def test_the_page_of_a_regressor():
     X, _ = stream(800)
     result = evaluate.prequential(linear_model.LinearRegression(), (X, X[:, 0] * 3), ["MAE", "R2"])
     read = Reader(result.to_html())
-    assert "Predicted and true" in read.text
+    assert "Predictions and truths" in read.text
     assert "Confusion" not in read.text
-    assert "waited for" not in read.text
+    assert "Pending labels" not in read.text
 
 
 def test_pages_of_next_to_nothing(tmp_path):
@@ -307,9 +307,9 @@ def test_plots_that_cannot_be_drawn(one, several, tmp_path):
         one.save_plot(tmp_path / "x.gif")
     with pytest.raises(InvalidValue, match="kind must be one of"):
         one.plot(kind="pie")
-    with pytest.raises(InvalidValue, match="a classifier has none"):
+    with pytest.raises(InvalidValue, match="only regressors have residuals"):
         one.plot(kind="residuals")
-    with pytest.raises(InvalidValue, match="is of one model"):
+    with pytest.raises(InvalidValue, match="shows one model"):
         several.plot(kind="confusion")
     only = evaluate.prequential(scaled(), stream(100), "Accuracy")
     with pytest.raises(InvalidValue, match="such as LogLoss"):
@@ -457,6 +457,6 @@ def test_a_scale_holds_all_points_or_says_what_it_cuts_off():
 def test_one_run_has_one_time_in_all_places(one, several):
     assert one.elapsed >= one.seconds > 0
     told = Reader(one.to_html()).text
-    assert f"rows/s: {one.elapsed:.3g} s in all, {one.seconds:.3g} s the model" in told
+    assert f"rows/s: {one.elapsed:.3g} s in total, {one.seconds:.3g} s for the model" in told
     assert {result.elapsed for result in several.values()} == {several.best.elapsed}
     assert f"2,000 rows in {several.best.elapsed:.3g} s" in Reader(several.to_html()).text

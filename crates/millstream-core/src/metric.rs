@@ -1,4 +1,4 @@
-//! A metric summarises how good predictions are.
+//! The role of metrics, which score predictions.
 
 use crate::fault::{Fault, Result};
 use crate::labels::Labels;
@@ -6,7 +6,7 @@ use crate::part::Part;
 use crate::row::Want;
 use crate::task::ClassPrediction;
 
-/// What a metric is told of one prediction: small, fixed in size, so that a window of them is a ring.
+/// The outcome of one prediction, as a metric receives it. Its size is fixed, so that a window is a ring buffer.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Outcome {
     Class(ClassOutcome),
@@ -17,16 +17,16 @@ pub enum Outcome {
 pub struct ClassOutcome {
     pub truth: u32,
     pub predicted: Option<u32>,
-    /// The label before this one, for metrics that compare with persistence.
+    /// The previous label, for metrics that compare with persistence.
     pub previous: Option<u32>,
-    /// The probability that was given to the truth; NaN if the model gave none.
+    /// The predicted probability of the truth; NaN if the model gave none.
     pub truth_probability: f64,
-    /// The sum over classes of (probability - truth)², which is the Brier score of this prediction.
+    /// Σ over classes of (probability − truth)².
     pub squared_error: f64,
-    /// The probability that was given to the positive class, where that is fixed (`Metric::positive`).
+    /// The predicted probability of the positive class, if that is fixed (`Metric::positive`).
     pub positive_probability: f64,
-    /// The probability that was given to the class that is not the truth, where there are two; NaN if the model
-    /// gave none, and in windows that were saved by 0.1.0.
+    /// The predicted probability of the other class, if there are two; NaN if the model gave none, and in windows
+    /// saved by 0.1.0.
     #[serde(default = "not_a_number")]
     pub other_probability: f64,
 }
@@ -36,7 +36,7 @@ fn not_a_number() -> f64 {
 }
 
 impl ClassOutcome {
-    /// What a prediction by class code came to. A prediction without probabilities has NaN for all of them.
+    /// The outcome of a prediction. All probabilities are NaN if the prediction has none.
     #[inline]
     pub fn new(truth: u32, prediction: &ClassPrediction, previous: Option<u32>, positive: u32) -> Self {
         Self::of(truth, prediction.class, &prediction.probabilities, previous, positive)
@@ -72,65 +72,67 @@ impl ClassOutcome {
     }
 }
 
-/// The square of such a number, and a sum of many, is far from the largest.
+/// Squares of numbers up to this, and their sums, do not overflow.
 pub const LARGEST_NUMBER: f64 = 1e100;
 
-/// A metric is a function of weighted sums: a window takes an outcome back by a negative weight, and fading
-/// gives newer outcomes larger weights. So each is written once and is plain, rolling or fading.
+/// A metric is a function of weighted sums. A window removes an outcome by a negative weight, and fading gives
+/// newer outcomes larger weights, so each metric has a single implementation for the whole stream, windows and
+/// fading.
 pub trait Metric: Part {
-    /// Weight 0 changes nothing; a negative weight takes back an outcome that was told before.
+    /// Add an outcome. Weight 0 changes nothing; a negative weight removes an outcome that was added before.
     fn update(&mut self, outcome: &Outcome, w: f64) -> Result<()>;
-    /// Whether it is sure to take a block of outcomes of weight 1, with class codes below `classes` or numbers up to
-    /// `LARGEST_NUMBER`: then they may come by `update_infallible`.
+    /// Whether a block of outcomes of weight 1, with class codes below `classes` or numbers up to
+    /// `LARGEST_NUMBER`, cannot fail: then `update_infallible` may be called.
     fn infallible_for(&self, _classes: usize) -> bool {
         false
     }
-    /// `update` with each, in order, where it is sure. Written here so that it is compiled for each metric, without
-    /// a call through a table of functions for each outcome.
+    /// Call `update` with each outcome in order. The default is compiled for each metric, which saves a virtual
+    /// call per outcome.
     fn update_infallible(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
         outcomes.iter().try_for_each(|(outcome, w)| self.update(outcome, *w))
     }
-    /// Finite, also before anything was told.
+    /// The current value, which is finite even before the first outcome.
     fn get(&self) -> f64;
-    /// `get` where the class of code `positive` is the positive one.
+    /// `get` with the class of code `positive` as the positive one.
     fn get_for(&self, _positive: u32) -> f64 {
         self.get()
     }
     fn bigger_is_better(&self) -> bool;
-    /// Whether class probabilities are needed, or the class is enough.
+    /// Whether the metric needs class probabilities or only the class.
     fn want(&self) -> Want {
         Want::Class
     }
-    /// Regression metrics take numbers, the others class codes.
+    /// Whether the metric scores numbers; otherwise it scores classes.
     fn takes_numbers(&self) -> bool {
         false
     }
-    /// Receive the labels behind the codes. Called when there are new ones, and after `load`.
+    /// Set the labels of the class codes. Called after new labels and after `load`.
     fn set_labels(&mut self, _labels: &Labels) {}
-    /// The code whose probability goes into `positive_probability`. None where the positive class is not fixed: it
-    /// is then given to `get_for`.
+    /// The class code whose probability is `positive_probability`. None if the positive class is not fixed; it is
+    /// then an argument of `get_for`.
     fn positive(&self) -> Option<u32> {
         None
     }
-    /// The weight of true labels by code, as far as the sums tell: for files of 0.1.0, which do not have it.
+    /// The weights of true labels by code, as far as they follow from the sums: for files of 0.1.0, which lack
+    /// them.
     fn truth_weights(&self) -> Vec<f64> {
         Vec::new()
     }
-    /// Whether negative weights are understood; wrappers that keep an order of their own do not.
+    /// Whether negative weights are supported. Metrics that depend on the order of outcomes do not support them.
     fn invertible(&self) -> bool {
         true
     }
-    /// Multiply all weights so far, which leaves the value as it is.
+    /// Multiply all weights so far by `factor`, which does not change the value.
     fn scale(&mut self, factor: f64);
-    /// How far `get_for` may be from the exact value, where memory is bounded by giving up exactness.
+    /// Bound on the error of `get_for`, for metrics that are approximate to bound their memory.
     fn error(&self, _positive: u32) -> Option<f64> {
         None
     }
-    /// Fold in `other`, the same metric of another part of the stream, given as its saved state.
+    /// Merge `other`, the saved state of the same metric of another stream.
     fn merge(&mut self, _other: &[u8]) -> Result<()> {
         Err(Fault::value("cannot be merged exactly"))
     }
-    /// Start again.
+    /// Restart.
     fn reset(&mut self);
     fn duplicate(&self) -> Box<dyn Metric>;
 }

@@ -1,25 +1,25 @@
-//! A statistic summarises numbers.
+//! The role of statistics, which summarise numbers.
 
 use crate::fault::{Fault, Result};
 use crate::part::Part;
 
-/// A running summary of one or two numbers a time.
+/// A running statistic of one or two variables.
 pub trait Statistic: Part {
-    /// `y` is given to statistics of two variables (`takes_pairs`).
+    /// `y` is used by statistics of two variables only (`takes_pairs`).
     fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()>;
-    /// NaN while it is undefined.
+    /// The current value; NaN while it is undefined.
     fn get(&self) -> f64;
     fn takes_pairs(&self) -> bool {
         false
     }
-    /// Whether `update` with a negative weight takes a number back.
+    /// Whether `update` with a negative weight removes a number.
     fn invertible(&self) -> bool {
         false
     }
-    /// Start again.
+    /// Restart.
     fn reset(&mut self);
-    /// Fold in `other`, the same statistic of another part of the stream, given as its saved state.
-    /// Only where the result is exactly that of the whole stream (to rounding).
+    /// Merge `other`, the saved state of the same statistic of another stream. Supported only where the result
+    /// equals that of the concatenated stream, up to rounding.
     fn merge(&mut self, _other: &[u8]) -> Result<()> {
         Err(Fault::value("cannot be merged exactly"))
     }

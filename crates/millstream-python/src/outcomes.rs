@@ -1,7 +1,7 @@
-//! `millstream._core.Metric`: receives outcomes, which are what was true and what was predicted.
+//! `millstream._core.Metric`: receives truths and predictions.
 
 use millstream_core::declaration::Role;
-use millstream_core::held::{self, Given, Scorer};
+use millstream_core::held::{self, GivenPrediction, LabelledMetric};
 use millstream_core::labels::Label;
 use millstream_core::row::Want;
 use millstream_core::task::{Target, Targets};
@@ -20,10 +20,10 @@ use crate::targets::{check_length, read_number, ManyTargets, Weight};
 pub struct Metric;
 
 impl Component for Metric {
-    type Kind = Scorer;
+    type Kind = LabelledMetric;
 }
 
-/// What was predicted, read from Python.
+/// A prediction read from Python.
 enum Predicted {
     Nothing,
     Label(Label),
@@ -46,12 +46,12 @@ impl Predicted {
         read_number(value, "a probability").map(Predicted::Probability)
     }
 
-    fn given(&self) -> Given<'_> {
+    fn given(&self) -> GivenPrediction<'_> {
         match self {
-            Predicted::Nothing => Given::Nothing,
-            Predicted::Label(label) => Given::Label(label),
-            Predicted::Probability(p) => Given::Probability(*p),
-            Predicted::Probabilities(probabilities) => Given::Probabilities(probabilities),
+            Predicted::Nothing => GivenPrediction::Nothing,
+            Predicted::Label(label) => GivenPrediction::Label(label),
+            Predicted::Probability(p) => GivenPrediction::Probability(*p),
+            Predicted::Probabilities(probabilities) => GivenPrediction::Probabilities(probabilities),
         }
     }
 }
@@ -71,19 +71,19 @@ impl Metric {
         Self::start()
     }
 
-    /// How far `get` may be from the exact value; None for metrics that are exact.
+    /// Bound on the error of `get`; None for exact metrics.
     fn _error(slf: &Bound<'_, Self>) -> PyResult<Option<f64>> {
         slf.ask(|held| Ok(held.error()))
     }
 
-    /// The positive class; None for metrics without one, and where it does not follow from the labels yet.
+    /// The positive class; None for metrics without one, and while the labels do not determine it.
     #[getter]
     fn positive_class<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let class = slf.ask(|held| Ok(held.positive()))?;
         class.map(|class| show_label(slf.py(), &class.label)).transpose()
     }
 
-    /// Whether outcomes came and `pos_val` was never true.
+    /// Whether there were outcomes and none had `pos_val` as truth.
     fn _lacks_positive(slf: &Bound<'_, Self>) -> PyResult<bool> {
         slf.ask(|held| Ok(held.missing_positive().is_some()))
     }
@@ -96,7 +96,7 @@ impl Metric {
         slf.ask(|held| Ok(held.want() == Want::Probabilities))
     }
 
-    /// How many outcomes it has received.
+    /// Number of outcomes received.
     #[getter]
     fn updates(slf: &Bound<'_, Self>) -> PyResult<u64> {
         slf.ask(|held| Ok(held.count()))
@@ -113,12 +113,12 @@ impl Metric {
         slf.ask(|held| Ok(held.get()))
     }
 
-    /// Start again.
+    /// Restart.
     fn reset(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.change(|held| held.reset().or_raise(slf.py()))
     }
 
-    /// Receive what was true and what was predicted: a label, a number, or a dict of probabilities.
+    /// Score a prediction: a label, a number, or a dict of probabilities.
     #[pyo3(signature = (y_true, y_pred, w=Weight(Ok(1.0))), text_signature = "($self, y_true, y_pred, w=1.0)")]
     fn update(
         slf: &Bound<'_, Self>,
@@ -139,7 +139,7 @@ impl Metric {
         slf.change(|held| held.update_label(&truth, predicted.given(), w).or_raise(py))
     }
 
-    /// Many outcomes; `classes` are the labels of the columns of a matrix of probabilities.
+    /// Score many predictions; `classes` are the labels of the columns of a probability matrix.
     #[pyo3(signature = (y_true, y_pred, w, classes))]
     fn _update_many(
         slf: &Bound<'_, Self>,
@@ -187,8 +187,9 @@ impl Metric {
                 };
                 (0..height).try_for_each(|row| {
                     let w = weights.as_ref().map_or(1.0, |weights| weights[row]);
-                    let told = tell(held, truths.targets(), &predicted, &mut pairs, row, w);
-                    told.map_err(|fault| truths.explain(fault, row, held.title()).at_row(row))
+                    let updated = update_row(held, truths.targets(), &predicted, &mut pairs, row, w);
+                    updated
+                        .map_err(|fault| truths.explain(fault, row, held.title()).at_row(row))
                         .map_err(|fault| fault.at_row(row))
                 })
             })
@@ -196,14 +197,14 @@ impl Metric {
         })
     }
 
-    /// Merge the same metric of another part of the stream.
+    /// Merge the same metric of another stream.
     fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Metric>) -> PyResult<()> {
         let other = other.ask(|held| Ok(held.clone()))?;
         slf.change(|held| held.merge(&other).or_raise(slf.py()))
     }
 }
 
-fn tell(
+fn update_row(
     metric: &mut held::Metric,
     truths: Targets<'_>,
     predicted: &ManyPredicted,
@@ -220,16 +221,18 @@ fn tell(
         Target::None => return Ok(()),
     };
     match predicted {
-        ManyPredicted::Numbers(numbers) => metric.update_label(truth, Given::Probability(numbers[row]), w),
+        ManyPredicted::Numbers(numbers) => {
+            metric.update_label(truth, GivenPrediction::Probability(numbers[row]), w)
+        }
         ManyPredicted::Labels(labels) => {
             let given = match labels.targets().at(row) {
-                Ok(Target::Class(label)) => Given::Label(label),
-                // None is no prediction; what could not be read is a fault.
+                Ok(Target::Class(label)) => GivenPrediction::Label(label),
+                // None means no prediction; a value that could not be read is a fault.
                 _ => match labels {
                     ManyTargets::Labels(labels) if labels.bad.contains_key(&row) => {
                         return Err(labels.bad[&row].clone().by(metric.title()))
                     }
-                    _ => Given::Nothing,
+                    _ => GivenPrediction::Nothing,
                 },
             };
             metric.update_label(truth, given, w)
@@ -239,7 +242,7 @@ fn tell(
             for (pair, p) in pairs.iter_mut().zip(&rows[row * width..]) {
                 pair.1 = *p;
             }
-            metric.update_label(truth, Given::Probabilities(pairs), w)
+            metric.update_label(truth, GivenPrediction::Probabilities(pairs), w)
         }
     }
 }

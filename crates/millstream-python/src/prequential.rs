@@ -1,8 +1,7 @@
 //! `millstream._core.Prequential`: the state of one evaluation of one or more models, fed chunk by chunk.
 //!
-//! Native models are predicted, scored and taught here without the GIL, each model in a thread of its own.
-//! For models written in Python the loop is Python's and only the scoring is here, so that both give the
-//! same result.
+//! Native models predict, are scored and learn here without the GIL, each in a thread of its own. Models written
+//! in Python run in a Python loop; only the scoring is done here, so that both give the same result.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -10,11 +9,11 @@ use std::time::{Duration, Instant};
 use millstream_core::declaration::{Built, Role};
 use millstream_core::detector::DriftDetector;
 use millstream_core::evaluate::calibration::Bin;
-use millstream_core::evaluate::panel::Panel;
-use millstream_core::evaluate::scores::{Every, Instruments, Scores, MOST_CLASSES};
-use millstream_core::evaluate::{stopped, Arrival, Chunk, Evaluation};
+use millstream_core::evaluate::metric_set::MetricSet;
+use millstream_core::evaluate::scores::{CurveSpacing, Probe, Scores, MOST_CLASSES};
+use millstream_core::evaluate::{stopped, Arrival, Evaluation, LabelledChunk};
 use millstream_core::held::{self, Root};
-use millstream_core::labels::Labels;
+use millstream_core::labels::{Label, Labels};
 use millstream_core::registry;
 use millstream_core::row::{Scratch, Want};
 use millstream_core::table::Table;
@@ -34,26 +33,27 @@ use crate::outcomes::Metric;
 use crate::part::{read_description, ComponentMethods, Guarded, Part};
 use crate::targets::{check_length, ManyTargets};
 
-/// The time between looks for Ctrl-C, and the most rows and the first ones.
+/// The time between checks for Ctrl-C, and the largest and the initial number of rows between them.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 const LONGEST_STRIDE: usize = 1 << 16;
 const FIRST_STRIDE: usize = 1 << 10;
-/// A person cannot read faster, and a rolling metric costs a look at its whole window.
+/// Time between updates of the progress bar: each may recompute a rolling metric over its window.
 const BETWEEN_TICKS: Duration = Duration::from_millis(100);
 
 struct Run {
     model: Option<Py<Part>>,
     evaluation: Evaluation,
-    /// The classes that a model written in Python has predicted.
+    /// The classes of a model written in Python.
     known: Labels,
     scratch: Scratch,
-    /// Seconds spent in this model's loop.
+    /// Seconds spent in the loop of this model.
     busy: f64,
 }
 
-/// How a run stands, for the progress bar.
+/// Status of a run for the progress bar, see `Prequential::status`.
 type Status = (Option<f64>, usize, Option<u64>, usize);
-/// Whether it is of the positive class, that class, and for each bin: rows, weight, predicted, observed.
+/// Whether the bins are those of the positive class, that class, and for each bin: rows, weight, predicted,
+/// observed.
 type Binned<'py> = (bool, Option<Py<PyAny>>, Bound<'py, PyArray2<f64>>);
 type Recorded<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 type Confusion<'py> = (Bound<'py, PyList>, Bound<'py, PyArray2<f64>>);
@@ -66,7 +66,7 @@ impl Run {
         }
     }
 
-    /// The bins of the calibration, if probabilities were asked for and given.
+    /// The bins of the calibration, if the model predicted probabilities.
     fn calibration<'py>(&self, py: Python<'py>) -> PyResult<Option<Binned<'py>>> {
         let Some(found) = self.evaluation.scores().calibration() else { return Ok(None) };
         let labels = self.labels(py)?;
@@ -79,8 +79,8 @@ impl Run {
         Ok(if empty { None } else { Some((found.is_of_positive(), positive, PyArray2::from_vec2(py, &rows)?)) })
     }
 
-    /// The labels of the confusion matrix and its cells, if there are not too many classes. It is kept by the codes
-    /// of the model, some of which may wait for a label.
+    /// The labels and the cells of the confusion matrix, if there are not too many classes. The matrix is indexed
+    /// by the codes of the model, some of which may not have a label yet.
     fn confusion<'py>(&self, py: Python<'py>) -> PyResult<Option<Confusion<'py>>> {
         let Some(found) = self.evaluation.scores().confusion() else { return Ok(None) };
         let labels = self.labels(py)?;
@@ -109,21 +109,21 @@ impl Run {
 pub struct Prequential {
     runs: Vec<Run>,
     started: Instant,
-    /// When the progress bar was told last, and rows that it has not been told of.
+    /// When the progress bar was last updated, and the number of rows since then.
     shown: Instant,
     unshown: usize,
-    /// Rows between looks for Ctrl-C, as the slowest model needs it.
+    /// Rows between checks for Ctrl-C, adapted to the slowest model.
     stride: usize,
 }
 
-/// What a run's clock and model say, for a model written in Python.
-struct PythonInstruments<'a, 'py> {
+/// Clock and memory of a model written in Python.
+struct PythonProbe<'a, 'py> {
     started: Instant,
     model: &'a Bound<'py, PyAny>,
     waiting: usize,
 }
 
-impl Instruments for PythonInstruments<'_, '_> {
+impl Probe for PythonProbe<'_, '_> {
     fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
@@ -140,7 +140,7 @@ impl Instruments for PythonInstruments<'_, '_> {
 fn times(py: Python<'_>, array: Option<&Bound<'_, PyAny>>, height: usize) -> PyResult<Option<Vec<i64>>> {
     let Some(array) = array.filter(|array| !array.is_none()) else { return Ok(None) };
     let times = read_integers(array)
-        .ok_or_else(|| raise(py, &Fault::wrong_type("times must be whole numbers by now; this is a bug")))?;
+        .ok_or_else(|| raise(py, &Fault::wrong_type("times must be integers at this point; this is a bug")))?;
     check_length(py, "time", Some(times.len()), height)?;
     Ok(Some(times))
 }
@@ -158,7 +158,7 @@ impl Prequential {
         }
     }
 
-    /// Add a model (None for one written in Python) with its metrics and perhaps a drift detector.
+    /// Add a model (None for one written in Python) with its metrics and an optional drift detector.
     #[pyo3(signature = (model, metrics, detector, *, numbers, window, warmup, every, doubling, delay, timed, skip))]
     #[allow(clippy::too_many_arguments)]
     fn add(
@@ -179,14 +179,14 @@ impl Prequential {
         let metrics = metrics.iter().map(|metric| metric.bind(py).ask(|held| Ok(held.clone())));
         let metrics = metrics.collect::<PyResult<Vec<_>>>()?;
         let detector = detector.map(|detector| take_detector(py, &detector)).transpose()?;
-        let panel = Panel::new(metrics, numbers, window, every).or_raise(py)?;
-        let every = if doubling { Every::Doubling(every) } else { Every::Rows(every) };
+        let metric_set = MetricSet::new(metrics, numbers, window, every).or_raise(py)?;
+        let every = if doubling { CurveSpacing::Doubling(every) } else { CurveSpacing::Rows(every) };
         let arrival = match (timed, delay) {
             (true, _) => Arrival::Timed,
             (false, 0) => Arrival::AtOnce,
             (false, delay) => Arrival::AfterRows(delay),
         };
-        let evaluation = Evaluation::new(Scores::new(panel, detector, warmup, every), arrival, skip);
+        let evaluation = Evaluation::new(Scores::new(metric_set, detector, warmup, every), arrival, skip);
         let model = model.map(|model| model.into_bound(py).into_super().unbind());
         self.runs.push(Run {
             model,
@@ -198,17 +198,17 @@ impl Prequential {
         Ok(())
     }
 
-    /// Begin to count seconds.
+    /// Start the clock.
     fn start(&mut self) {
         self.started = Instant::now();
     }
 
-    /// Whether some metric of a run wants probabilities.
+    /// Whether some metric of a run needs probabilities.
     fn wants_probabilities(&self, run: usize) -> bool {
         self.runs[run].evaluation.scores().want() == Want::Probabilities
     }
 
-    /// Go on with the next rows; `tick(rows, status)` is told now and then how far it is.
+    /// Process the next rows; `tick(rows, status)` is called from time to time with the progress.
     #[pyo3(signature = (rows, y, w, now, due, threads, tick))]
     #[allow(clippy::too_many_arguments)]
     fn feed(
@@ -230,7 +230,7 @@ impl Prequential {
         check_length(py, "y", targets.len(), height)?;
         let weights = w.filter(|w| !w.is_none()).map(read_numbers).transpose()?;
         check_length(py, "w", weights.as_ref().map(Vec::len), height)?;
-        // As good as none, and without them a block of rows is scored at once.
+        // Weights of 1 are equivalent to no weights, with which rows are scored in blocks.
         let weights = weights.filter(|weights| weights.iter().any(|&w| w != 1.0));
         let now = times(py, now, height)?;
         let due = times(py, due, height)?;
@@ -239,7 +239,7 @@ impl Prequential {
         while from < height {
             let to = (from + self.stride).min(height);
             let started = Instant::now();
-            let chunk = Chunk {
+            let chunk = LabelledChunk {
                 table: &table,
                 from,
                 to,
@@ -251,7 +251,7 @@ impl Prequential {
                 let mut from = chunk.from;
                 while from < chunk.to {
                     let to = (from + blocks.rows()).min(chunk.to);
-                    let part = Chunk { from, to, ..chunk };
+                    let part = LabelledChunk { from, to, ..chunk };
                     with_model(blocks, to - from, |model| evaluation.feed(model, &part, scratch, clock))?;
                     from = to;
                 }
@@ -287,8 +287,8 @@ impl Prequential {
         Ok(())
     }
 
-    /// How a run stands: its first metric over the window, drift marks, the row of the last of them, and rows
-    /// whose labels have not come.
+    /// The status of a run: first metric over the window, number of drifts, row of the last one, and number of
+    /// rows whose labels have not arrived.
     fn status(&mut self, run: usize) -> Status {
         let Some(run) = self.runs.get_mut(run) else { return (None, 0, None, 0) };
         let waiting = run.evaluation.waiting();
@@ -297,14 +297,14 @@ impl Prequential {
         (recent, scores.marks().len(), scores.marks().last().copied(), waiting)
     }
 
-    /// Where the curve of a run has its last point.
+    /// The row of the last point of the curve.
     fn last_point(&self, run: usize) -> u64 {
         self.runs[run].evaluation.scores().curve().last().map_or(0, |point| point.rows)
     }
 
-    /// Copy what the metrics of a run have measured to those that it was given.
+    /// Copy the state of the metrics of a run to the given metrics.
     fn copy_metrics(&self, py: Python<'_>, run: usize, metrics: Vec<Py<Metric>>) -> PyResult<()> {
-        let scored = self.runs[run].evaluation.scores().panel().metrics();
+        let scored = self.runs[run].evaluation.scores().metric_set().metrics();
         scored.iter().zip(metrics).try_for_each(|(scored, metric)| {
             metric.bind(py).change(|held| {
                 *held = scored.clone();
@@ -313,7 +313,7 @@ impl Prequential {
         })
     }
 
-    /// The stream has ended.
+    /// End the stream.
     fn finish(&mut self, py: Python<'_>, threads: usize) -> PyResult<()> {
         let failed = self.each(py, threads, &|evaluation, blocks, scratch, clock| {
             with_model(blocks, 1, |model| evaluation.finish(model, scratch, clock))
@@ -321,7 +321,7 @@ impl Prequential {
         failed.map_or(Ok(()), |(_, fault)| Err(raise(py, &fault)))
     }
 
-    /// The run is broken off: nothing more is learned, and the curves end here.
+    /// Stop the run: nothing more is learned, and the curves end here.
     fn stop(&mut self, py: Python<'_>) -> PyResult<()> {
         let failed = self.each(py, 1, &|evaluation, blocks, _, clock| {
             with_model(blocks, 1, |model| evaluation.stop(model, clock))
@@ -334,23 +334,23 @@ impl Prequential {
         self.runs[run].evaluation.rows()
     }
 
-    /// Keep each answer of all runs, until `answers` fetches it.
-    fn keep_answers(&mut self) {
-        self.runs.iter_mut().for_each(|run| run.evaluation.keep_answers());
+    /// Keep each prediction of all runs until `predictions` fetches it.
+    fn keep_predictions(&mut self) {
+        self.runs.iter_mut().for_each(|run| run.evaluation.keep_predictions());
     }
 
-    /// What a run answered since the last call: codes of classes (-1 for none) with the probability of each, or
-    /// numbers (NaN for none).
-    fn answers<'py>(&mut self, py: Python<'py>, run: usize) -> Recorded<'py> {
-        let answers = self.runs[run].evaluation.answers();
+    /// The predictions of a run since the last call: class codes (-1 for none), numbers (NaN for none) and the
+    /// probabilities of the predicted classes.
+    fn predictions<'py>(&mut self, py: Python<'py>, run: usize) -> Recorded<'py> {
+        let predictions = self.runs[run].evaluation.predictions();
         (
-            answers.classes.into_pyarray(py),
-            answers.numbers.into_pyarray(py),
-            answers.probabilities.into_pyarray(py),
+            predictions.classes.into_pyarray(py),
+            predictions.numbers.into_pyarray(py),
+            predictions.probabilities.into_pyarray(py),
         )
     }
 
-    /// A row that could not be read was set aside.
+    /// Skip a row that could not be read.
     fn unreadable(&mut self, py: Python<'_>, message: &str) -> PyResult<()> {
         for run in &mut self.runs {
             run.evaluation.unreadable(Fault::value(message)).or_raise(py)?;
@@ -358,7 +358,7 @@ impl Prequential {
         Ok(())
     }
 
-    /// Score what a model written in Python has predicted for a row whose label has come.
+    /// Score a prediction of a model written in Python.
     #[pyo3(signature = (run, model, row, y, predicted, probabilities, w, waiting))]
     #[allow(clippy::too_many_arguments)]
     fn observe(
@@ -373,12 +373,12 @@ impl Prequential {
         w: f64,
         waiting: usize,
     ) -> PyResult<()> {
-        let instruments = PythonInstruments { started: self.started, model, waiting };
+        let probe = PythonProbe { started: self.started, model, waiting };
         let run = &mut self.runs[run];
         let scores = run.evaluation.scores_mut();
-        if scores.panel().scores_numbers() {
+        if scores.metric_set().scores_numbers() {
             let number = if predicted.is_none() { f64::NAN } else { predicted.extract()? };
-            return scores.number(row, y.extract()?, number, w, &instruments).or_raise(py);
+            return scores.number(row, y.extract()?, number, w, &probe).or_raise(py);
         }
         let mut prediction = ClassPrediction::default();
         if let Some(probabilities) = probabilities {
@@ -394,29 +394,67 @@ impl Prequential {
             prediction.class = Some(run.known.intern(&read_label(predicted)?));
         }
         let truth = run.known.intern(&read_label(y)?);
-        scores.class(row, &run.known, truth, &prediction, w, &instruments).or_raise(py)
+        scores.class(row, &run.known, truth, &prediction, w, &probe).or_raise(py)
     }
 
-    /// A row that a model written in Python refused was set aside.
-    fn set_aside(&mut self, run: usize, row: u64, message: &str) {
-        self.runs[run].evaluation.scores_mut().set_aside(row, Fault::value(message));
+    /// Compare scores of an anomaly detector for consecutive rows with their labels, given as indices into
+    /// distinct ones. A score is the probability of an anomaly.
+    #[pyo3(signature = (run, model, row, labels, indices, anomaly_scores, w))]
+    #[allow(clippy::too_many_arguments)]
+    fn observe_scores(
+        &mut self,
+        py: Python<'_>,
+        run: usize,
+        model: &Bound<'_, PyAny>,
+        row: u64,
+        labels: Vec<Bound<'_, PyAny>>,
+        indices: Vec<usize>,
+        anomaly_scores: &Bound<'_, PyAny>,
+        w: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let probe = PythonProbe { started: self.started, model, waiting: 0 };
+        let run = &mut self.runs[run];
+        let [normal, anomaly] = [false, true].map(|class| run.known.intern(&Label::Bool(class)));
+        let labels = labels.iter().map(|label| Ok(run.known.intern(&read_label(label)?)));
+        let truths = labels.collect::<PyResult<Vec<u32>>>()?;
+        let anomaly_scores = read_numbers(anomaly_scores)?;
+        let weights = w.map(read_numbers).transpose()?;
+        check_length(py, "y", Some(indices.len()), anomaly_scores.len())?;
+        check_length(py, "w", weights.as_ref().map(Vec::len), anomaly_scores.len())?;
+        let mut prediction = ClassPrediction::default();
+        prediction.probabilities.resize(normal.max(anomaly) as usize + 1, 0.0);
+        for (place, (&index, &score)) in indices.iter().zip(&anomaly_scores).enumerate() {
+            let Some(&truth) = truths.get(index) else { break };
+            prediction.probabilities[normal as usize] = 1.0 - score;
+            prediction.probabilities[anomaly as usize] = score;
+            prediction.class = Some(if score >= 0.5 { anomaly } else { normal });
+            let w = weights.as_ref().map_or(1.0, |weights| weights[place]);
+            let scores = run.evaluation.scores_mut();
+            scores.class(row + place as u64, &run.known, truth, &prediction, w, &probe).or_raise(py)?;
+        }
+        Ok(())
     }
 
-    /// The stream of a model written in Python has ended.
+    /// Skip a row that a model written in Python could not process.
+    fn skip_row(&mut self, run: usize, row: u64, message: &str) {
+        self.runs[run].evaluation.scores_mut().skip_row(row, Fault::value(message));
+    }
+
+    /// End the stream of a model written in Python.
     fn finish_scores(&mut self, py: Python<'_>, run: usize, model: &Bound<'_, PyAny>) -> PyResult<()> {
-        let instruments = PythonInstruments { started: self.started, model, waiting: 0 };
+        let probe = PythonProbe { started: self.started, model, waiting: 0 };
         self.runs[run].busy = self.started.elapsed().as_secs_f64();
-        self.runs[run].evaluation.scores_mut().finish(&instruments).or_raise(py)
+        self.runs[run].evaluation.scores_mut().finish(&probe).or_raise(py)
     }
 
-    /// What a run has found, as plain data.
+    /// The result of a run, as plain data.
     fn result<'py>(&self, py: Python<'py>, run: usize) -> PyResult<Bound<'py, PyDict>> {
         let run = &self.runs[run];
         let scores = run.evaluation.scores();
         let curve = scores.curve();
         let result = PyDict::new(py);
-        let width = 2 * scores.panel().metrics().len();
-        let positive = scores.panel().positive_codes();
+        let width = 2 * scores.metric_set().metrics().len();
+        let positive = scores.metric_set().positive_codes();
         let values: Vec<f64> = curve.iter().flat_map(|point| point.values.of(&positive)).collect();
         result.set_item("rows", curve.iter().map(|point| point.rows).collect::<Vec<_>>().into_pyarray(py))?;
         result
@@ -441,7 +479,7 @@ impl Prequential {
         result.set_item("scored", counts.scored)?;
         result.set_item("warmup", counts.warmup)?;
         result.set_item("unanswered", counts.unanswered)?;
-        result.set_item("set_aside", counts.set_aside)?;
+        result.set_item("skipped", counts.skipped)?;
         result.set_item("arrived", scores.rows())?;
         result.set_item("busy", run.busy)?;
         let refusals: Vec<(u64, String)> =
@@ -450,7 +488,7 @@ impl Prequential {
         Ok(result)
     }
 
-    /// Rows whose labels have not come, and the bytes that they take.
+    /// The number of rows whose labels have not arrived, and the bytes held by the evaluation.
     fn waiting(&self, run: usize) -> (usize, usize) {
         (self.runs[run].evaluation.waiting(), self.runs[run].evaluation.memory())
     }
@@ -473,11 +511,11 @@ impl Prequential {
         }
     }
 
-    /// Do the same work with each model, on several threads.
+    /// Run `work` for each model, on several threads.
     fn each(&mut self, py: Python<'_>, threads: usize, work: &Work<'_>) -> PyResult<Option<(String, Fault)>> {
         let models: Vec<Py<Part>> =
             self.runs.iter().filter_map(|run| run.model.as_ref().map(|model| model.clone_ref(py))).collect();
-        // Two evaluations in two threads must begin their sessions in one order.
+        // Evaluations in different threads must open their sessions in the same order.
         let mut order: Vec<usize> = (0..models.len()).collect();
         order.sort_by_key(|&place| models[place].as_ptr() as usize);
         let mut sessions: Vec<Option<Session<'_, Guarded>>> = models.iter().map(|_| None).collect();
@@ -495,7 +533,7 @@ impl Prequential {
                 let Some(((run, blocks), fault)) = jobs.lock().ok().and_then(|mut jobs| jobs.next()) else {
                     return;
                 };
-                // A model's seconds are its own: not those of reading, nor of the models beside it.
+                // The seconds of a model exclude reading and the other models.
                 let (begun, before) = (Instant::now(), run.busy);
                 let clock = || before + begun.elapsed().as_secs_f64();
                 *fault = work(&mut run.evaluation, blocks, &mut run.scratch, &clock).err();
@@ -521,7 +559,7 @@ impl Prequential {
     }
 }
 
-/// A model in one short step, for work that goes by rows of its own.
+/// Run `work` on a locked model, as one block of `rows` rows.
 fn with_model(
     blocks: &mut Blocks<'_, Guarded>,
     rows: usize,
@@ -535,6 +573,6 @@ fn take_detector(py: Python<'_>, description: &str) -> PyResult<Box<dyn DriftDet
     let description = registry::resolve(&read_description(py, description)?).or_raise(py)?;
     match registry::build_resolved(&description).or_raise(py)? {
         Built::DriftDetector(detector) => Ok(detector),
-        _ => Err(raise(py, &Fault::wrong_type("the detector must be one of drift"))),
+        _ => Err(raise(py, &Fault::wrong_type("detector must be a drift detector"))),
     }
 }

@@ -31,7 +31,7 @@ impl Statistic {
         slf.ask(|held| Ok(held.statistic().takes_pairs()))
     }
 
-    /// How many numbers it has received.
+    /// Number of values received.
     #[getter]
     fn updates(slf: &Bound<'_, Self>) -> PyResult<u64> {
         slf.ask(|held| Ok(held.count()))
@@ -42,12 +42,12 @@ impl Statistic {
         slf.ask(|held| Ok(held.get()))
     }
 
-    /// Start again.
+    /// Restart.
     fn reset(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.change(|held| held.reset().or_raise(slf.py()))
     }
 
-    /// Receive a number, or a pair of them.
+    /// Add a number or a pair of numbers.
     fn _update(
         slf: &Bound<'_, Self>,
         x: &Bound<'_, PyAny>,
@@ -61,7 +61,7 @@ impl Statistic {
         slf.change(|held| held.update(x, y, w).or_raise(py))
     }
 
-    /// Receive many; a bad one changes nothing.
+    /// Add many; a faulty one changes nothing.
     fn _update_many(
         slf: &Bound<'_, Self>,
         x: &Bound<'_, PyAny>,
@@ -86,7 +86,7 @@ impl Statistic {
         })
     }
 
-    /// Merge the same statistic of another part of the stream.
+    /// Merge the same statistic of another stream.
     fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Statistic>) -> PyResult<()> {
         let other = other.ask(|held| Ok(held.clone()))?;
         slf.change(|held| held.merge(&other).or_raise(slf.py()))
@@ -109,25 +109,25 @@ impl DriftDetector {
         Self::start()
     }
 
-    /// How many numbers it has received.
+    /// Number of values received.
     #[getter]
     fn updates(slf: &Bound<'_, Self>) -> PyResult<u64> {
         slf.ask(|held| Ok(held.count()))
     }
 
-    /// Whether the last number brought a change to light.
+    /// Whether the last number led to the detection of a change.
     #[getter]
     fn drift_detected(slf: &Bound<'_, Self>) -> PyResult<bool> {
         slf.ask(|held| Ok(held.detector().verdict().drift))
     }
 
-    /// Whether the last number made a change likely.
+    /// Whether the last number led to a warning.
     #[getter]
     fn warning_detected(slf: &Bound<'_, Self>) -> PyResult<bool> {
         slf.ask(|held| Ok(held.detector().verdict().warning))
     }
 
-    /// Which way the mean went at a change or a warning: "up", "down", or None.
+    /// Direction of the change of the mean at a change or a warning: "up", "down", or None.
     #[getter]
     fn direction(slf: &Bound<'_, Self>) -> PyResult<Option<&'static str>> {
         slf.ask(|held| {
@@ -139,8 +139,8 @@ impl DriftDetector {
         })
     }
 
-    /// With which number the change is believed to have begun, counted from 0 since the detector was made or reset;
-    /// None where the last number brought neither a change nor a warning.
+    /// Estimated index of the first number after the change, counted from 0 since the detector was created or
+    /// reset; None if the last number led to neither a change nor a warning.
     #[getter]
     fn change_point(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
         slf.ask(|held| Ok(held.change_point()))
@@ -152,7 +152,7 @@ impl DriftDetector {
         slf.ask(|held| Ok(held.detector().estimation()))
     }
 
-    /// Start again.
+    /// Restart.
     fn reset(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.change(|held| held.reset().or_raise(slf.py()))
     }
@@ -164,10 +164,10 @@ impl DriftDetector {
         slf.change(|held| held.update(x).or_raise(py))
     }
 
-    /// Receive many; returns the indices at which it found a change. A bad one changes nothing.
+    /// Receive many; returns the indices of detected changes. A faulty number changes nothing.
     fn _update_many(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let py = slf.py();
-        // Numbers in a row are borrowed, others are copied.
+        // Contiguous numbers are borrowed, others are copied.
         let borrowed = x.cast::<PyArray1<f64>>().ok().and_then(|array| array.try_readonly().ok());
         let copied;
         let numbers = match borrowed.as_ref().and_then(|array| array.as_slice().ok()) {

@@ -1,7 +1,7 @@
-"""The command `millstream`: a model on a file, watched, without writing a loop.
+"""The command line `millstream`: learn, evaluate and predict files without writing code.
 
-Each command is a file here that declares its options once, in a `COMMAND`; the parser, the help and the completion
-of shells walk `commands.COMMANDS`. What people get wrong ends in one line and an exit code, never in a traceback.
+Each command is a module that declares its options once, in a `COMMAND`. The parser, the help and the shell
+completion walk `commands.COMMANDS`. A user error ends with one line and an exit code, never with a traceback.
 """
 
 from __future__ import annotations

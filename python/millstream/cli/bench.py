@@ -1,4 +1,4 @@
-"""`millstream bench`: how fast this machine learns, on made-up rows; beside River, if that is installed."""
+"""`millstream bench`: measure the speed of learning on synthetic rows, and that of River if it is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODELS = (
     "StandardScaler | LinearRegression",
 )
 
-#: River is measured on as many rows as take it about a second; its rate does not depend on their number.
+#: Number of rows for River, which take about a second; its rate does not depend on their number.
 _RIVER_ROWS = 5_000
 
 
@@ -47,7 +47,7 @@ def main(given: Namespace) -> int:
     if given.json:
         show.say(show.as_json({"rows": given.rows, "features": given.features, "models": measured}))
         return OK
-    show.say(f"predict, score, learn, one row after the other: {given.rows:,} rows of {given.features} numbers\n")
+    show.say(f"predict, score and learn row by row: {given.rows:,} rows of {given.features} numbers\n")
     show.say(_table(measured))
     return OK
 
@@ -75,7 +75,7 @@ def _table(measured: list[dict[str, Any]]) -> str:
 
 
 def _river(text: str) -> Any:
-    """River's model of the same kind, if there is one and River is installed."""
+    """The corresponding model of River, if there is one and River is installed."""
     if importlib.util.find_spec("river") is None:
         return None
     linear_model, naive_bayes, preprocessing = (
@@ -103,17 +103,17 @@ def _rate_of_river(model: Any, X: Any, y: Any) -> float:
 
 COMMAND = Command(
     "bench",
-    "how fast this machine learns",
-    "Made-up rows of numbers, in memory: each is predicted, scored and learned before the next. If River is\n"
-    "installed, its model of the same kind is measured beside.",
+    "measure the speed of learning on this machine",
+    "Synthetic rows of numbers in memory are predicted, scored and learned one by one. If River is installed,\n"
+    "its corresponding models are measured too.",
     (
-        Option(("--model", "-m"), "a model to measure; several times", value="MODEL", many=True, complete="part"),
-        Option(("--rows", "-n"), "how many rows", value="ROWS", kind=positive, default=200_000),
-        Option(("--features",), "how many numbers a row has", value="N", kind=positive, default=10),
-        Option(("--repeat",), "the best of so many runs counts", value="N", kind=positive, default=3),
-        Option(("--no-river",), "leave River out"),
+        Option(("--model", "-m"), "model to measure; repeatable", value="MODEL", many=True, complete="part"),
+        Option(("--rows", "-n"), "number of rows", value="ROWS", kind=positive, default=200_000),
+        Option(("--features",), "number of features", value="N", kind=positive, default=10),
+        Option(("--repeat",), "number of runs, of which the fastest counts", value="N", kind=positive, default=3),
+        Option(("--no-river",), "do not measure River"),
         JSON,
     ),
-    (("the usual models", "bench"), ("one of your own", 'bench -m "MinMaxScaler | GaussianNB" --features 50')),
+    (("the default models", "bench"), ("one model", 'bench -m "MinMaxScaler | GaussianNB" --features 50')),
     main,
 )

@@ -1,4 +1,4 @@
-"""`millstream compare`: several models in one pass over a source, ranked."""
+"""`millstream compare`: evaluate several models in one pass over a source and rank them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from millstream.cli.observed import Watched
+    from millstream.cli.observed import ObservedStream
 
 __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
     """Run it."""
-    from millstream.cli.observed import Watched
+    from millstream.cli.observed import ObservedStream
 
     evaluation.check_places(given)
     models = _models(given)
-    stream = Watched(source_of(given))
+    stream = ObservedStream(source_of(given))
     for text in given.model or ():
         name, description = named(text)
         if is_saved(description):
@@ -36,12 +36,12 @@ def main(given: Namespace) -> int:
     if not models:
         chosen, _ = suitable(stream, given)
         models = {text: model_of(text) for text in chosen.role.baselines} | {show.text_of(chosen): chosen}
-        show.remark("no --model, so what suits the target is compared with baselines", given.quiet or given.json)
+        show.remark("no --model given: a model chosen by the target and baselines", given.quiet or given.json)
     recorder = evaluation.Recorder(given.predictions) if given.predictions else None
     try:
         results = evaluation.evaluated(given, models, stream, recorder)
     except evaluation.Failed as failed:
-        # What was found before the bad row is not lost.
+        # The results of the rows before the faulty row are not lost.
         if failed.result.best.rows:
             _told(given, failed.result, stream, recorder)
         raise failed.error from None
@@ -55,7 +55,7 @@ def _models(given: Namespace) -> dict[str, Any]:
         model = model_of(description)
         name = name or description.strip()
         if name in models:
-            raise UsageError(f"two models are named {quoted(name)}; name=MODEL gives a model another name")
+            raise UsageError(f"duplicate model name {quoted(name)}; use name=MODEL to name a model")
         models[name] = model
     roles = {model.role for model in models.values()}
     if len(roles) > 1:
@@ -63,7 +63,7 @@ def _models(given: Namespace) -> dict[str, Any]:
     return models
 
 
-def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.Recorder | None) -> int:
+def _told(given: Namespace, results: Any, stream: ObservedStream, recorder: evaluation.Recorder | None) -> int:
     ranked = results.ranked()
     best = ranked[0]
     if best.rows == 0:
@@ -76,7 +76,7 @@ def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.
         kept = f", with the {show.counted(best.learned, 'row')} learned so far" if best.interrupted else ""
         well &= evaluation.save(best.model, given.save, silent, kept)
     elif given.save:
-        show.warn(f"--save: nothing was scored, so no model is the best, and {given.save} is not written")
+        show.warn(f"--save: nothing was scored, so there is no best model; {given.save} was not written")
         well = False
     if recorder is not None:
         well &= recorder.error is None
@@ -96,7 +96,7 @@ def _told(given: Namespace, results: Any, stream: Watched, recorder: evaluation.
     return DATA_ERROR if constant or not well else OK
 
 
-def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
+def _closing(given: Namespace, ranked: list[Any], stream: ObservedStream) -> str:
     best = ranked[0]
     first = next(iter(best.values))
     from millstream.evaluate.headings import headings, score
@@ -116,25 +116,25 @@ def _closing(given: Namespace, ranked: list[Any], stream: Watched) -> str:
     ]
     lines = [show.bold(f"{plain(given.source)}{target}"), "", show.table(head, rows), ""]
     whole = f"{show.counted(best.rows, 'row')} in {best.elapsed:.3g} s"
-    told = f"best by {heads[first]}: {best.name}" if best.scored else "nothing was scored, so none is the best"
-    lines.append(f"{whole}, rows/s are of each model alone; {told}")
+    told = f"best by {heads[first]}: {best.name}" if best.scored else "nothing was scored"
+    lines.append(f"{whole}, rows/s is that of each model alone; {told}")
     if given.detector:
         lines += [f"{result.name}: {show.drift_line(result)}" for result in ranked]
     lines += evaluation.remarks_on(best, stream)
     if best.interrupted:
-        lines.append("broken off: this is the result so far")
+        lines.append("interrupted: this is the result so far")
     return "\n".join(lines)
 
 
 COMMAND = Command(
     "compare",
-    "several models in one pass over a source, ranked",
-    "Each model predicts a row before it learns it, in a thread of its own, and finds what it would find in a\n"
-    "run of its own. The first --metric decides the order. Without --model, one that suits the target is\n"
-    "compared with baselines.",
+    "evaluate several models in one pass over a source and rank them",
+    "Each model predicts a row before it learns it, in a thread of its own. The results are those of separate\n"
+    "runs. Models are ranked by the first --metric. Without --model, a model chosen by the type of the target\n"
+    "is compared with baselines.",
     (
         *SOURCE_OPTIONS,
-        replace(MODEL, many=True, words="a model, or name=MODEL, or a saved file; several times"),
+        replace(MODEL, many=True, words="a model, name=MODEL, or the file of a saved model; repeatable"),
         Option(("--save",), "save the best model", value="FILE.ms", complete="file", group="model"),
         *evaluation.EVALUATION_OPTIONS,
         *evaluation.OUTPUT_OPTIONS,
@@ -142,13 +142,13 @@ COMMAND = Command(
         QUIET,
     ),
     (
-        ("is it better than guessing?", "compare flights.csv --target late"),
+        ("compare with baselines", "compare flights.csv --target late"),
         (
-            "two learners, by their own names",
+            "two named models",
             'compare flights.csv -t late -m "linear=StandardScaler | LogisticRegression" -m bayes=GaussianNB',
         ),
         (
-            "a page with all curves",
+            "a report with all curves",
             'compare "SEA(seed=1)" --limit 100000 -m GaussianNB -m NoChange --report page.html',
         ),
     ),

@@ -1,4 +1,4 @@
-"""`millstream completion`: what a shell needs to complete commands, options and names."""
+"""`millstream completion`: print a completion script for a shell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main(given: Namespace) -> int:
 
 
 def words_for(option: Option) -> list[str]:
-    """What the value of an option can be, where that is known."""
+    """The possible values of an option, if they are known."""
     if option.choices:
         return list(option.choices)
     if option.complete == "role":
@@ -35,7 +35,7 @@ def words_for(option: Option) -> list[str]:
 
 
 def script(shell: str, commands: Sequence[Command]) -> str:
-    """The whole script for a shell."""
+    """The script for a shell."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](commands)
 
 
@@ -137,11 +137,11 @@ def _fish_quoted(text: str) -> str:
 
 COMMAND = Command(
     "completion",
-    "what a shell needs to complete commands, options and names",
-    "Prints a script for the shell.",
-    (Option(("shell",), "the shell", value="bash|zsh|fish", choices=SHELLS),),
+    "print a shell completion script",
+    "The script completes commands, options and names of components.",
+    (Option(("shell",), "shell", value="bash|zsh|fish", choices=SHELLS),),
     (
-        ("for this session of bash", "completion bash > ~/.millstream-completion && . ~/.millstream-completion"),
+        ("for the current shell", "completion bash > ~/.millstream-completion && . ~/.millstream-completion"),
         ("for zsh, in a directory of $fpath", "completion zsh > ~/.zfunc/_millstream"),
         ("for fish", "completion fish > ~/.config/fish/completions/millstream.fish"),
     ),

@@ -1,4 +1,4 @@
-"""`millstream demo`: a model on real departures from New York, with labels that come when the flights arrive."""
+"""`millstream demo`: predict delays of departures from New York, with labels that arrive with the flights."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def main(given: Namespace) -> int:
 
 COMMAND = Command(
     "demo",
-    "learn which flights will be late, and see what there is to see",
-    "Learns the departures of 2013 from New York as they happened, compares models, and writes a page.",
+    "predict which flights are late: a tour of the features",
+    "Learns the departures of 2013 from New York in their order, compares models, and writes an HTML report.",
     (
-        Option(("--rows",), "only the first so many flights", value="ROWS", kind=int),
-        Option(("--out",), "the directory for the page", value="DIRECTORY", complete="file"),
+        Option(("--rows",), "maximum number of flights", value="ROWS", kind=int),
+        Option(("--out",), "directory of the report", value="DIRECTORY", complete="file"),
     ),
-    (("all of it, in less than a minute", "demo"),),
+    (("all flights, in less than a minute", "demo"),),
     main,
 )

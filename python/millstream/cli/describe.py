@@ -19,7 +19,7 @@ __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
-    """Show one part, by its short or full name."""
+    """Print one component, by its short or full name."""
     words = vocabulary()
     found = words.named(given.name)
     if len(found) == 1 and words.role(found[0]) == SOURCE:
@@ -43,7 +43,7 @@ def main(given: Namespace) -> int:
 
 
 def _source(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
-    """Show a data set, a generator or a reader."""
+    """Print a data set, a generator or a reader."""
     kind = words.class_of(name)
     said = inspect.getdoc(kind) or ""
     parameters = notation.parameters_of(kind)
@@ -64,9 +64,9 @@ def _source(name: str, words: notation.Vocabulary, *, as_data: bool) -> int:
 
 COMMAND = Command(
     "describe",
-    "one part: what it is for, its parameters, an example",
+    "describe a component: purpose, parameters, example",
     "The name may be short (LogisticRegression) or full (linear_model.LogisticRegression).",
-    (Option(("name",), "the part", value="NAME", complete="part"), JSON),
-    (("what are its parameters?", "describe LogisticRegression"),),
+    (Option(("name",), "name of the component", value="NAME", complete="part"), JSON),
+    (("purpose and parameters of a classifier", "describe LogisticRegression"),),
     main,
 )

@@ -127,7 +127,7 @@ def _kind_of(source: str | None) -> str:
         return "file"
     # Generators are capitalised: synth.SEA is not a file.
     if "(" not in source and Path(source).suffix.islower():
-        raise InvalidValue(f"{source}: no such file{near_file(Path(source))}")
+        raise InvalidValue(f"{source}: there is no such file{near_file(Path(source))}")
     if source.isidentifier():
         generators = registry.find(role="generator")
         if source not in {name.rpartition(".")[2] for name in registry.find()}:

@@ -1,4 +1,4 @@
-"""What `run` and `compare` have in common: options, the pass over the stream, what is written at the end."""
+"""Common code of `run` and `compare`: options, evaluation, and the files written at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from millstream.errors import InvalidNotation, MillstreamError
 from millstream.roles import CLASSIFIER
 
 if TYPE_CHECKING:
-    from millstream.cli.observed import Watched
+    from millstream.cli.observed import ObservedStream
 
 __all__ = [
     "EVALUATION_OPTIONS",
@@ -37,41 +37,43 @@ EVALUATION_OPTIONS = grouped(
     "scoring",
     Option(
         ("--metric",),
-        "how predictions are scored, several times for several; by default Accuracy and CohenKappa "
-        "(with --report LogLoss too), or MAE and R2",
+        "metric, such as F1; repeatable (default Accuracy and CohenKappa, with --report also LogLoss; MAE and R2 "
+        "for numbers)",
         value="METRIC",
         many=True,
         complete="metric",
     ),
     Option(
         ("--delay",),
-        "how long a label takes to come: rows (500), or with --time a time (30min, 1.5h, 2d)",
+        "delay of labels: a number of rows (500), or with --time a duration (30min, 1.5h, 2d)",
         value="DELAY",
         kind=delay,
     ),
-    Option(("--window",), "rows that the rolling metrics look at", value="ROWS", kind=positive, default=1000),
-    Option(("--warmup",), "rows at the beginning that are learned and not scored", value="ROWS", kind=count),
-    Option(("--every",), "rows between points of the curve", value="ROWS", kind=positive),
+    Option(("--window",), "window of the rolling metrics", value="ROWS", kind=positive, default=1000),
+    Option(("--warmup",), "number of initial rows that are learned but not scored", value="ROWS", kind=count),
+    Option(("--every",), "number of rows between points of the curve", value="ROWS", kind=positive),
     Option(
-        ("--detector",), 'a drift detector on the errors, such as "PageHinkley(threshold=100)"', value="DETECTOR"
+        ("--detector",),
+        'drift detector for the errors, such as "PageHinkley(threshold=100)"',
+        value="DETECTOR",
     ),
     Option(
         ("--passes",),
-        "how often to go through the source; scores of later passes are of rows learned before",
+        "number of passes over the source; later passes score rows that were learned before",
         value="N",
         kind=positive,
         default=1,
     ),
-    Option(("--threads",), "the most threads for several models", value="N", kind=positive),
+    Option(("--threads",), "maximum number of threads for several models", value="N", kind=positive),
 )
 
 OUTPUT_OPTIONS = grouped(
     "output",
-    Option(("--report",), "write a page with curves and tables", value="FILE.html", complete="file"),
-    Option(("--plot",), "draw the curve", value="FILE.png|svg|pdf", complete="file"),
+    Option(("--report",), "write an HTML report with curves and tables", value="FILE.html", complete="file"),
+    Option(("--plot",), "plot the curve", value="FILE.png|svg|pdf", complete="file"),
     Option(
         ("--predictions",),
-        "write each prediction as it is made: row, truth, prediction, probability of the predicted class",
+        "write the predictions: row, truth, prediction, probability of the predicted class",
         value="FILE.csv|parquet|jsonl",
         complete="file",
     ),
@@ -79,7 +81,7 @@ OUTPUT_OPTIONS = grouped(
 
 
 def check_places(given: Namespace) -> None:
-    """Refuse what cannot be written before anything is learned."""
+    """Check all output files before learning starts."""
     check_place(given.report, (".html", ".htm"), what="--report")
     check_place(given.plot, (".png", ".svg", ".pdf"), what="--plot")
     check_place(given.predictions, ENDINGS, what="--predictions")
@@ -87,19 +89,19 @@ def check_places(given: Namespace) -> None:
     check_place(save, what="--save")
     outputs = {"--report": given.report, "--plot": given.plot, "--predictions": given.predictions}
     check_apart({"SOURCE": given.source, "--save": save, **outputs})
-    # What goes on with a saved model may take its place, but nothing else may.
+    # --save may overwrite the resumed model; other outputs may not.
     check_apart({"--resume": getattr(given, "resume", None), **outputs})
     if given.plot:
         try:
             import matplotlib  # noqa: F401
         except ImportError:
             raise UsageError(
-                "--plot needs matplotlib: pip install matplotlib; --report draws without it"
+                "--plot needs matplotlib: pip install matplotlib; --report does not need it"
             ) from None
 
 
 class Recorder:
-    """Writes predictions as they come. Where the disk fills, the run goes on, and the end says so."""
+    """Writes predictions as they are made. If writing fails, the run continues, and the error is reported."""
 
     def __init__(self, path: str) -> None:
         self.writer = Writer(path)
@@ -112,10 +114,10 @@ class Recorder:
             self.writer.write(columns)
         except OSError as error:
             self.error = error
-            warn(f"--predictions: {self.writer.path}: {error.strerror or error}; the run goes on without")
+            warn(f"--predictions: {self.writer.path}: {error.strerror or error}; the run continues without it")
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         try:
             self.writer.close()
         except OSError as error:
@@ -123,14 +125,14 @@ class Recorder:
 
 
 class Failed(Exception):
-    """A run ended with an error; it has a result all the same, of the rows before."""
+    """A run that ended with an error; it has a result for the rows before it."""
 
     def __init__(self, error: MillstreamError) -> None:
         super().__init__(str(error))
         self.error, self.result = error, error.result
 
 
-#: What others call our metrics.
+#: Names of our metrics in other libraries.
 _OTHER_NAMES = {
     "auc": "ROCAUC",
     "auroc": "ROCAUC",
@@ -146,24 +148,24 @@ _OTHER_NAMES = {
 
 
 def metric_of(text: str) -> Any:
-    """The metric that a text names."""
+    """The metric that a string describes."""
     try:
         return notation.parse(text, role="metric")
     except InvalidNotation as error:
         other = _OTHER_NAMES.get(text.replace("_", "").lower())
-        if other is None or "no part named" not in str(error):
+        if other is None or "no component named" not in str(error):
             raise
-        raise UsageError(f"--metric: there is no metric {quoted(text)}, did you mean {quoted(other)}?") from None
+        raise UsageError(f"--metric: unknown metric {quoted(text)}, did you mean {quoted(other)}?") from None
 
 
-def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder | None) -> Any:
+def evaluated(given: Namespace, models: Any, stream: ObservedStream, recorder: Recorder | None) -> Any:
     """The result of one run over the stream."""
     from millstream import evaluate
 
     metrics: list[Any] = [metric_of(text) for text in given.metric or ()]
     first = next(iter(models.values())) if isinstance(models, dict) else models
     if not metrics and given.report is not None and first.role == CLASSIFIER:
-        # A report shows calibration too, which needs a metric of probabilities.
+        # A report shows the calibration, which needs a metric of probabilities.
         metrics = [*CLASSIFIER.metrics, "LogLoss"]
     detector = notation.parse(given.detector, role="drift_detector") if given.detector else None
     try:
@@ -196,13 +198,13 @@ def evaluated(given: Namespace, models: Any, stream: Watched, recorder: Recorder
 
 
 def save(model: Any, path: str, quiet: bool = False, words: str = "") -> bool:
-    """Save a model; where that fails, say so and try to keep it elsewhere. Whether it is where it should be."""
+    """Save a model and return whether it succeeded; on failure, warn and try a temporary directory."""
     try:
         model.save(path)
     except (OSError, MillstreamError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         kept = _kept_elsewhere(model, path)
-        old = "; the file that was there is as it was" if Path(path).is_file() else ""
+        old = "; the existing file is unchanged" if Path(path).is_file() else ""
         warn(f"--save: {path}: {reason}{old}{kept}")
         return False
     remark(f"saved in {path}{words}", quiet)
@@ -215,11 +217,11 @@ def _kept_elsewhere(model: Any, path: str) -> str:
         model.save(other)
     except (OSError, MillstreamError):
         return ""
-    return f". The model is in {other} instead"
+    return f"; the model is in {other} instead"
 
 
 def write_pictures(result: Any, given: Namespace) -> tuple[dict[str, str], bool]:
-    """Write the page and the plot that were asked for: where they are, and whether all went well."""
+    """Write the requested report and plot; returns their paths, and whether all succeeded."""
     written: dict[str, str] = {}
     well = True
     for what, path, write in (("report", given.report, _page), ("plot", given.plot, _plot)):
@@ -245,25 +247,25 @@ def _plot(result: Any, path: str, _given: Namespace) -> None:
 
     matplotlib.use("Agg")
     axes = result.plot()
-    # A device has no ending to tell the format by, and would be given one.
+    # A device such as /dev/stdout has no suffix, so the format is given.
     write_figure(path, axes.figure, dpi=150, format=Path(path).suffix.removeprefix(".").lower() or "png")
 
 
 def command_line() -> str:
-    """The command as it could be typed again."""
+    """The command as it was typed."""
     import shlex
 
     return shlex.join(["millstream", *sys.argv[1:]])
 
 
-def remarks_on(result: Any, stream: Watched) -> list[str]:
-    """What there is to say about the rows themselves."""
+def remarks_on(result: Any, stream: ObservedStream) -> list[str]:
+    """Remarks on the rows of the source."""
     said = [*result.warnings, *stream.advice, *unread(result.unread, result.unread_reasons)]
     return said + refused(result.skipped, [f"row {row}: {reason}" for row, reason in result.refusals])
 
 
-def only_value(stream: Watched) -> str | None:
-    """What to say of a target that never changes."""
+def only_value(stream: ObservedStream) -> str | None:
+    """The message for a target that never changes."""
     if not stream.only or stream.rows < 2:
         return None
     name = f"target {quoted(stream.target)}" if stream.target else "target"

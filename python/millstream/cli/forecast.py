@@ -1,9 +1,10 @@
-"""`millstream forecast`: the next values of a column, and the error of such forecasts in its past."""
+"""`millstream forecast`: forecast the next values of a column, with the error of past forecasts."""
 
 from __future__ import annotations
 
+import itertools
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from millstream import notation
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND"]
 
-#: A series has one order, and each time step one value.
+#: Options without a meaning for a series.
 _UNUSED = ("--weight", "--label-time", "--follow", "--shuffle", "--seed")
 
 
@@ -65,13 +66,13 @@ def _models(given: Namespace) -> dict[str, Any]:
             raise InvalidType(f"{description}: --model must be a forecaster, got {type(model).__name__}")
         name = name or description.strip()
         if name in models:
-            raise UsageError(f"two models are named {quoted(name)}; name=MODEL gives a model another name")
+            raise UsageError(f"duplicate model name {quoted(name)}; use name=MODEL to name a model")
         models[name] = model
     return models
 
 
 def _usual(period: int | None) -> list[str]:
-    """The baseline and what may beat it."""
+    """The default models: a baseline and exponential smoothing."""
     if period is None or period == 1:
         return ["SeasonalNaive", "HoltWinters(0.3)", "HoltWinters(0.3, 0.1, damping=0.95)"]
     seasons = f"0.3, period={period}"
@@ -79,10 +80,10 @@ def _usual(period: int | None) -> list[str]:
 
 
 def _stream(given: Namespace) -> Stream:
-    """The source with the series among its columns.
+    """The source, with the series as a feature.
 
-    Readers set a row without a target aside, and every row is a time step: so the column is read as a feature, and
-    --on-error is about values alone.
+    Readers skip rows without a target, but every row is a time step. Therefore the column is read as a feature,
+    and --on-error applies to values only.
     """
     return source_of(Namespace(**{**vars(given), "target": None, "on_error": "raise"}), learning=False)
 
@@ -90,18 +91,56 @@ def _stream(given: Namespace) -> Stream:
 def _values(given: Namespace, stream: Stream) -> Iterator[Any]:
     from millstream.stream.chunk import as_list
 
-    for chunk in stream.chunks():
+    chunks, rows = stream.chunks(), 0
+    for chunk in chunks:
         names = getattr(chunk.X, "column_names", None)
         if given.target is None and chunk.y is not None:
             yield from as_list(chunk.y)
         elif names is None or (given.target is None and len(names) > 1):
-            hint = choice(stream) if given.target is None else ": this source has no named columns"
-            raise UsageError(f"which column is to be forecast? Name it with --target{hint}")
+            if given.target is not None:
+                raise UsageError("--target: this source has no named columns")
+            raise UsageError(f"no target given: pass --target COLUMN{choice(stream)}")
         elif given.target is not None and given.target not in names:
             hint = nearest(given.target, names)
             raise UsageError(f"--target: there is no column {quoted(given.target)}{hint}")
         else:
-            yield from chunk.X.column(given.target or names[0]).to_pylist()
+            name = given.target or names[0]
+            column = chunk.X.column(name)
+            if _is_text(column):
+                later = (other.X.column(name) for other in chunks)
+                raise InvalidType(f"{given.source}: {_not_numeric(name, itertools.chain([column], later), rows)}")
+            yield from column.to_pylist()
+        rows += len(chunk)
+
+
+def _is_text(column: Any) -> bool:
+    import pyarrow
+
+    kind = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
+    return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
+
+
+def _not_numeric(name: str, columns: Iterable[Any], row: int) -> str:
+    """The message for a column of strings: how many are not numbers, and the first of them."""
+    total, wrong, first = 0, 0, ""
+    for value in itertools.chain.from_iterable(column.to_pylist() for column in columns):
+        total += value is not None
+        if value is not None and not _is_number(value):
+            first = first or f"the first is {quoted(value)} in row {row}"
+            wrong += 1
+        row += 1
+    if not wrong:
+        return f"column {quoted(name)} is not numeric: its values are read as text; add --types {name}=number"
+    are = "is not a number" if wrong == 1 else "are not numbers"
+    return f"column {quoted(name)} is not numeric: {wrong:,} of {total:,} values {are}; {first}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _data(given: Namespace, results: ForecastResults, ahead: Any) -> dict[str, Any]:
@@ -129,7 +168,9 @@ def _told(given: Namespace, results: ForecastResults, ahead: Any) -> str:
         lines += [show.table(["", *metrics], rows), "", f"mean error over {steps} ahead, from {origins}"]
     else:
         needed = best.grace_period + best.horizon
-        lines.append(f"no error is known: that needs {needed:,} values, the series has {best.learned:,}")
+        lines.append(
+            f"too few values to measure the error: {needed:,} are needed, the series has {best.learned:,}"
+        )
     skipped = f", {show.counted(best.missing, 'missing value')} skipped" if best.missing else ""
     lines += [f"{show.counted(best.learned, 'value')} learned{skipped}", "", show.bold(f"forecast of {best.name}")]
     lines += [f"+{step:<4} {show.number(value)}" for step, value in enumerate(ahead, 1)]
@@ -138,11 +179,11 @@ def _told(given: Namespace, results: ForecastResults, ahead: Any) -> str:
 
 COMMAND = Command(
     "forecast",
-    "the next values of a column, and the error of such forecasts in its past",
+    "forecast the next values of a column, with the error of past forecasts",
     "Each row is one time step. At each row, every model forecasts the values of the next --horizon rows and\n"
-    "then learns one more. The model with the smallest error forecasts what follows the last row. Without\n"
+    "then learns one more. The model with the smallest error forecasts the values after the last row. Without\n"
     "--model, a baseline and exponential smoothing are compared; --period gives them seasons. With --on-error\n"
-    "skip, missing values are passed.",
+    "skip, missing values are skipped.",
     (
         *(option for option in SOURCE_OPTIONS if option.names[0] not in _UNUSED),
         *grouped(
@@ -150,15 +191,15 @@ COMMAND = Command(
             Option(("--horizon",), "number of rows to forecast", value="ROWS", kind=positive, default=12),
             Option(
                 ("--model", "-m"),
-                "a forecaster, such as 'HoltWinters(0.3, 0.1)', or the file of a saved one; several times",
+                "forecaster, such as 'HoltWinters(0.3, 0.1)', or the file of a saved one; repeatable",
                 value="MODEL",
                 many=True,
                 complete="model",
             ),
+            Option(("--period",), "length of the season of the default models, in rows", "ROWS", kind=positive),
             Option(
-                ("--period",), "rows after which seasons repeat, if no --model is given", "ROWS", kind=positive
+                ("--metric",), "regression metric, such as RMSE (default MAE)", value="METRIC", complete="part"
             ),
-            Option(("--metric",), "the metric, such as RMSE (default MAE)", value="METRIC", complete="part"),
             Option(
                 ("--save",), "save the best model, which has learned all rows", value="FILE.ms", complete="file"
             ),
@@ -168,7 +209,7 @@ COMMAND = Command(
     ),
     (
         ("the next 12 months", "forecast passengers.csv --target passengers --period 12"),
-        ("with a model of your own", "forecast passengers.csv -t passengers -m 'HoltWinters(0.3, 0.1)'"),
+        ("define the model", "forecast passengers.csv -t passengers -m 'HoltWinters(0.3, 0.1)'"),
     ),
     main,
 )

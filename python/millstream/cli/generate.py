@@ -1,4 +1,4 @@
-"""`millstream generate`: the rows of a source, as a file. Also turns one format into another."""
+"""`millstream generate`: write the rows of a source to a file; also converts formats."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from millstream._echo import quoted
 from millstream.cli import show
 from millstream.cli.errors import UsageError
 from millstream.cli.options import OK, QUIET, Command, Option, count
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND"]
 
-#: Rows that a generator gives if nothing is said.
+#: Default number of rows of a generator.
 _ROWS = 10_000
 
 
@@ -47,7 +48,8 @@ def main(given: Namespace) -> int:
         to = f".{given.to.removeprefix('.')}" if given.to else ending
         made = _as_lines(stream.chunks(), to, given.out, target) if to in LINES else 0
         if to not in LINES:
-            raise UsageError(f"--to must be one of {', '.join(name.removeprefix('.') for name in LINES)}")
+            allowed = ", ".join(name.removeprefix(".") for name in LINES)
+            raise UsageError(f"--to must be one of {allowed}, got {quoted(given.to or ending)}")
     else:
         with Writer(given.out) as writer:
             for chunk in stream.chunks():
@@ -106,26 +108,26 @@ def _table(chunk: Chunk, target: str) -> Any:
 
 COMMAND = Command(
     "generate",
-    "write the rows of a generator, a data set or a file of another format",
-    "The ending of --out decides the format. Generators have no end, so say how many rows.",
+    "write the rows of a generator, a data set or a file in another format",
+    "The suffix of --out determines the format. Generators are infinite: --rows limits them (default 10,000).",
     (
         *SOURCE_OPTIONS,
-        Option(("--rows", "-n"), "how many rows", value="ROWS", kind=count, group="output"),
+        Option(("--rows", "-n"), "number of rows", value="ROWS", kind=count, group="output"),
         Option(
             ("--out",),
-            'where to write; "-" is standard output, as CSV',
+            'output file; "-" is standard output, as CSV',
             value="FILE.csv|parquet|jsonl|arff|vw|libsvm",
             default="-",
             complete="file",
             group="output",
         ),
-        Option(("--to",), "the format on standard output: arff, vw or libsvm", value="FORMAT", group="output"),
+        Option(("--to",), "format on standard output: arff, vw or libsvm", value="FORMAT", group="output"),
         QUIET,
     ),
     (
-        ("a file to try things on", 'generate "SEA(seed=1)" -n 10000 --out sea.csv'),
-        ("a million rows, fast", 'generate "RandomRBF(n_features=10)" -n 1e6 --out rbf.parquet'),
-        ("another format", "generate data.csv --target y --out data.vw"),
+        ("a CSV file of a generator", 'generate "SEA(seed=1)" -n 10000 --out sea.csv'),
+        ("a million rows as Parquet", 'generate "RandomRBF(n_features=10)" -n 1e6 --out rbf.parquet'),
+        ("convert a file", "generate data.csv --target y --out data.vw"),
     ),
     main,
 )

@@ -1,4 +1,4 @@
-"""What the first rows of a table show to be a mistake, probably."""
+"""Hints on probable mistakes in the first rows of a table."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from millstream.stream.chunk import Chunk
 
 __all__ = ["advice"]
 
-#: Fewer rows prove nothing.
+#: Minimum number of rows.
 _ROWS = 200
-#: The share of values that occur once, from which on a column names rows in place of describing them.
+#: Fraction of distinct values above which a column identifies rows.
 _NAMES = 0.9
-#: How many columns are told of.
+#: Maximum number of reported columns.
 _MOST = 3
 
 
 def advice(chunk: Chunk) -> list[str]:
-    """A line for each of the first few columns that will not help as they are."""
+    """A line for each of the first few columns that are probably not useful."""
     if not isinstance(chunk.X, arrow.Table) or len(chunk) < _ROWS:
         return []
     said = (_about(name, column) for name, column in zip(chunk.X.column_names, chunk.X.columns, strict=True))
@@ -38,11 +38,11 @@ def _about(name: str, column: Any) -> str | None:
         return None
     shown = plain(name, 60)
     if compute.all(compute.match_substring_regex(values, r"^[+-]?\d+,\d+$")).as_py():
-        return f"column {shown!r} is read as text: its numbers have a comma: --option decimal=,"
+        return f"column {shown!r} is read as text because its numbers have a comma: try --option decimal=,"
     different = compute.count_distinct(values).as_py()
     if different > _NAMES * len(values) and len(values) >= _ROWS:
         return (
-            f"column {shown!r} differs in nearly every row ({different:,} of the first {len(values):,}), so "
-            f"there is little to learn from it: --drop {shown}"
+            f"column {shown!r} has a different value in nearly every row ({different:,} of the first "
+            f"{len(values):,}): consider --drop {shown}"
         )
     return None

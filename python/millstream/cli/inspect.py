@@ -1,4 +1,4 @@
-"""`millstream inspect`: what is in a saved model."""
+"""`millstream inspect`: show the content of a saved model."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def main(given: Namespace) -> int:
 
     part = loaded(given.file)
     if isinstance(part, Monitor):
-        from millstream.cli.monitors import tell
+        from millstream.cli.monitors import print_monitor
 
-        return tell(given, part)
+        return print_monitor(given, part)
     data = _data(part, Path(given.file))
     if given.json:
         state = part.inspect() if callable(getattr(part, "inspect", None)) else None
@@ -69,17 +69,17 @@ def _data(part: Any, path: Path) -> dict[str, Any]:
 
 
 def _replacements(part: Any) -> list[tuple[str, str]]:
-    """Of a model that is replaced when its errors change: how often it was, and what watches it."""
+    """For `drift.Retrain`: the number of replacements, and the detectors."""
     from millstream.compose import Pipeline
     from millstream.drift import Retrain
 
     last = part[-1] if isinstance(part, Pipeline) else part
     if not isinstance(last, Retrain):
         return []
-    at_work = getattr(last.model, "learned", None)
-    said = show.counted(last.replaced, "time")
-    said += "" if at_work is None else f"; the model at work has learned {show.counted(at_work, 'example')}"
-    found = [("replaced", said + ("; another grows in the background" if last.growing else ""))]
+    learned = getattr(last.model, "learned", None)
+    words = show.counted(last.replaced, "time")
+    words += "" if learned is None else f"; the current model has learned {show.counted(learned, 'example')}"
+    found = [("replaced", words + ("; a background model is training" if last.growing else ""))]
     for name, detector in (("detector", last.detector), ("warnings by", last.warning_detector)):
         if detector is not None:
             found.append((name, f"{show.text_of(detector)}, mean error {_estimate(detector)}"))
@@ -96,7 +96,7 @@ def _learned(data: dict[str, Any]) -> str:
 
 
 def _names(names: list[Any], most: int = 12) -> str:
-    more = f", … ({len(names):,} in all)" if len(names) > most else f"  ({len(names)})"
+    more = f", … ({len(names):,} in total)" if len(names) > most else f"  ({len(names)})"
     return ", ".join(plain(name) for name in names[:most]) + more if names else ""
 
 
@@ -136,15 +136,15 @@ def _show_tree(part: Any) -> None:
 
 COMMAND = Command(
     "inspect",
-    "what a saved model is, how much it has seen, and what it has learned",
-    "Loads a file that --save wrote, which is safe whoever wrote it, and shows the features of greatest weight;"
-    " of a tree, those that matter most, and the tree; of drift.Retrain, how often it replaced its model; of a"
-    " drift.Monitor, its newest events.",
+    "show a saved model: parameters, learned examples, largest weights",
+    "Loads a file written by --save, which is safe even if the file comes from a stranger. Shows the features\n"
+    "with the largest weights; for a tree, the most important features and the tree; for drift.Retrain, the\n"
+    "number of replacements; for a drift.Monitor, its newest events.",
     (
-        Option(("file",), "the saved model", value="FILE.ms", complete="file"),
-        Option(("--top",), "how many features or events to show", value="N", kind=count, default=20),
+        Option(("file",), "saved model", value="FILE.ms", complete="file"),
+        Option(("--top",), "number of features or events to show", value="N", kind=count, default=20),
         JSON,
     ),
-    (("what has it learned?", "inspect late.ms"), ("all of its state, for a program", "inspect late.ms --json")),
+    (("show a summary", "inspect late.ms"), ("print the whole state as JSON", "inspect late.ms --json")),
     main,
 )

@@ -1,4 +1,4 @@
-"""`millstream list`: all parts that a model can be made of, and all that gives rows."""
+"""`millstream list`: list components and sources."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from millstream.errors import MillstreamError
 
 __all__ = ["COMMAND", "SOURCE"]
 
-#: The role of what gives rows. Sources are no parts of models, so they are listed only if asked for.
+#: The role of sources. They are not components of models, so they are listed only on request.
 SOURCE = "source"
 
 
 def main(given: Namespace) -> int:
-    """Show all parts, or those of a role or a module."""
+    """Print all components, or those of a role or a module."""
     if given.role and given.which and given.role != given.which:
         raise UsageError(f"one role at a time, got {quoted(given.which)} and {quoted(given.role)}")
     role = given.role or given.which
@@ -58,20 +58,20 @@ def _sources() -> list[dict[str, Any]]:
 
 COMMAND = Command(
     "list",
-    "all parts that a model can be made of, or those of one role or module",
+    "list all components, or those of a role or module",
     "Roles are classifier, regressor, transformer, metric, optimizer, loss, schedule, drift_detector,\n"
     "feature_drift_detector, statistic, forecaster; source lists data sets, generators and readers.\n"
-    "A module, such as tree, lists its parts.",
+    "The name of a module, such as tree, lists its components.",
     (
-        Option(("which",), "the role or the module", value="ROLE", optional=True, complete="role"),
-        Option(("--role",), "the role", value="ROLE", complete="role"),
+        Option(("which",), "role or module", value="ROLE", optional=True, complete="role"),
+        Option(("--role",), "role", value="ROLE", complete="role"),
         JSON,
     ),
     (
-        ("what can classify?", "list classifier"),
-        ("what gives rows?", "list source"),
-        ("which trees are there?", "list tree"),
-        ("everything, for a program", "list --json"),
+        ("all classifiers", "list classifier"),
+        ("all sources of rows", "list source"),
+        ("all trees", "list tree"),
+        ("everything as JSON", "list --json"),
     ),
     main,
 )

@@ -1,4 +1,4 @@
-"""From the words of a command line to an exit code."""
+"""Entry point of the command line: arguments to exit code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader has gone, as with `| head`. Python would complain when it flushes standard output at exit.
+        # The reader has closed the pipe, as `| head` does. Python would fail to flush standard output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except KeyboardInterrupt:
@@ -50,14 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complete_standard_streams() -> None:
-    """Who closes a standard stream does not want it. Python has None there, and the next file gets its place."""
+    """Replace closed standard streams: Python sets them to None, and the next file would get their descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def explained(error: Exception) -> tuple[int, list[str]]:
-    """The exit code for an error, and what to say of it."""
+    """The exit code and the message of an error."""
     if isinstance(error, InvalidNotation):
         return USAGE, [str(error).removeprefix("notation: "), error.pointer]
     if isinstance(error, UsageError):

@@ -1,4 +1,4 @@
-"""MODEL on a command line: a text, a saved file, or what suits the target."""
+"""MODEL of a command line: a description, a saved file, or a model chosen by the target."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from millstream.registry import load
 from millstream.roles import EVALUATED, FORECASTER, role_of
 
 if TYPE_CHECKING:
-    from millstream.cli.observed import Watched
+    from millstream.cli.observed import ObservedStream
     from millstream.stream import Stream
 
 __all__ = ["MODEL", "is_saved", "loaded", "model_of", "named", "no_rows", "predictor", "suitable"]
 
 MODEL = Option(
     ("--model", "-m"),
-    'the model, such as "StandardScaler | LogisticRegression(l2=0.001)"; millstream list shows the parts',
+    'model, such as "StandardScaler | LogisticRegression(l2=0.001)"; see millstream list',
     value="MODEL",
     complete="part",
     group="model",
 )
 
-#: A whole number with no more different values than this is taken for a class.
+#: Integer targets with at most this many distinct values are classes.
 _MOST_CLASSES = 20
 
 
 def model_of(text: str) -> Any:
-    """The model that a text describes, or that a file holds."""
+    """The model of a description or of a file."""
     if is_saved(text):
         return loaded(text)
     return notation.parse(text, role=EVALUATED)
 
 
 def is_saved(text: str | None) -> bool:
-    """Whether a text names the file of a saved model."""
+    """Whether a string is the file name of a saved model."""
     return text is not None and re.fullmatch(r"[^()|+]+\.ms", text) is not None
 
 
 def named(text: str) -> tuple[str | None, str]:
-    """The name and the text of `name=text`; a plain text has no name."""
+    """The name and the description in `name=description`; the name is optional."""
     found = re.fullmatch(r"\s*([^()=|+'\"\[{]+?)\s*=\s*(.+)", text, re.DOTALL)
     return (found[1], found[2]) if found else (None, text)
 
@@ -63,21 +63,21 @@ def predictor(path: str) -> Any:
     model = loaded(path)
     if getattr(model, "role", None) not in EVALUATED:
         hint = "; see millstream forecast" if role_of(model) is FORECASTER else ""
-        raise InvalidType(f"{path}: a {getattr(model, 'role', 'component')} predicts nothing{hint}")
+        raise InvalidType(f"{path}: a {getattr(model, 'role', 'component')} does not predict{hint}")
     return model
 
 
 def no_rows(given: Namespace, stream: Stream) -> str:
-    """What to say of a source in which nothing is left."""
-    aside = getattr(stream, "set_aside", None)
+    """The message for a source without rows."""
+    aside = getattr(stream, "skipped", None)
     if aside is not None and aside.count:
-        return f"{given.source}: no row could be read; the first reason: {aside.reasons[0]}"
+        return f"{given.source}: no row could be read; the first error: {aside.reasons[0]}"
     if given.skip:
-        return f"{given.source}: there are no rows behind the first {given.skip:,}, which --skip leaves out"
+        return f"{given.source}: there are no rows after the first {given.skip:,}, which --skip skips"
     return f"{given.source}: there are no rows"
 
 
-def suitable(stream: Watched, given: Namespace) -> tuple[Any, str]:
+def suitable(stream: ObservedStream, given: Namespace) -> tuple[Any, str]:
     """A model for the target of a stream, and why it was chosen."""
     from millstream.stream import Sparse
 
@@ -85,7 +85,7 @@ def suitable(stream: Watched, given: Namespace) -> tuple[Any, str]:
     if first is None:
         raise InvalidValue(no_rows(given, stream))
     if first.y is None:
-        raise UsageError("there is no target to choose a model by")
+        raise UsageError("no target to choose a model by: pass --model")
     text, why = _suitable_for(first.y, isinstance(first.X, Sparse))
     return notation.parse(text), why
 
@@ -95,7 +95,7 @@ def _suitable_for(y: Any, sparse: bool) -> tuple[str, str]:
     from millstream.cli.observed import distinct
 
     before = "" if sparse else "StandardScaler | "
-    # Of thousands of sparse features most are rare, and need larger steps.
+    # Most of many sparse features are rare and need larger steps.
     steps = "(optimizer=AdaGrad)" if sparse else ""
     values = distinct(y, _MOST_CLASSES + 1)
     column = _frames.targets(y)

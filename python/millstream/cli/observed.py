@@ -1,4 +1,4 @@
-"""A stream that is looked at before and while it is learned."""
+"""A stream that is inspected before and during learning."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from millstream.stream.derived import Derived
 from millstream.stream.owner_thread import owned
 from millstream.stream.prefetch import ReadAhead
 
-__all__ = ["Watched"]
+__all__ = ["ObservedStream"]
 
 
-class Watched(Derived):
-    """The same examples. The first chunk can be seen before, and afterwards whether the target ever changed."""
+class ObservedStream(Derived):
+    """The examples of a stream. Gives access to the first chunk, and records whether the target ever changed."""
 
     def __init__(self, source: Stream) -> None:
         super().__init__(source)
         self._rest: Iterator[Chunk] | None = None
         self._first: Chunk | None = None
-        #: Rows that came.
+        #: Number of rows so far.
         self.rows = 0
-        #: The target's only value so far; None once there was another.
+        #: The only value of the target so far; None once there was another.
         self.only: list[Any] | None = []
-        #: What is odd about the first rows.
+        #: Hints on the first rows.
         self.advice: list[str] = []
 
     def __repr__(self) -> str:
         return repr(self.source)
 
     def first(self) -> Chunk | None:
-        """The first chunk, which is still to be read; None if there is none."""
+        """The first chunk, which remains in the stream; None if the stream is empty."""
         if self._rest is None:
             chunks = self.source.chunks()
-            # A thread may continue the reading, but not a generator of this thread's.
+            # Another thread may continue reading, but cannot continue a generator of this thread.
             self._rest = ReadAhead(chunks) if self.source.reads_ahead else chunks
             self._first = next(self._rest, None)
         return self._first
@@ -65,7 +65,7 @@ class Watched(Derived):
 
 
 def distinct(y: Any, most: int) -> list[Any]:
-    """The different values of a target, up to `most` of them; missing ones are none."""
+    """The distinct values of a target, up to `most` of them, without missing values."""
     y = _frames.targets(y)
     if isinstance(y, np.ndarray):
         if y.dtype.kind == "f":

@@ -1,4 +1,4 @@
-"""What a command and its options are, declared once."""
+"""Declarations of commands and options."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ OK, DATA_ERROR, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 @dataclass(frozen=True)
 class Option:
-    """One option, or one argument if its name begins with no dash."""
+    """One option, or one positional argument if its name does not start with a dash."""
 
     names: tuple[str, ...]
     words: str
-    #: What stands for its value in the help; an option without is a flag.
+    #: Name of its value in the help; an option without one is a flag.
     value: str | None = None
     kind: Callable[[str], Any] = str
     default: Any = None
     choices: tuple[str, ...] | None = None
-    #: Whether it may be given several times.
+    #: Whether it may be repeated.
     many: bool = False
-    #: Whether an argument may be left out.
+    #: Whether an argument may be omitted.
     optional: bool = False
-    #: The heading that it stands below in the help.
+    #: Its heading in the help.
     group: str = ""
-    #: What a shell completes its value with: "file", "part", "role", "model".
+    #: Completion of its value in a shell: "file", "part", "role", "model".
     complete: str = ""
 
     @property
     def is_argument(self) -> bool:
-        """Whether it is an argument: it has its place and no dash."""
+        """Whether it is a positional argument."""
         return not self.names[0].startswith("-")
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is on or off."""
+        """Whether it is a flag."""
         return not self.is_argument and self.value is None
 
     def add_to(self, parser: argparse._ActionsContainer) -> None:
-        """Declare it to a parser."""
+        """Add it to a parser."""
         if self.is_flag:
             parser.add_argument(*self.names, action="store_true", help=self.words)
             return
@@ -69,23 +69,23 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """One command: what it is for, its options, and lines that teach it."""
+    """One command: summary, description, options and examples."""
 
     name: str
     words: str
     about: str
     options: tuple[Option, ...]
-    #: What each does, and the line without `millstream` in front.
+    #: Comment and command line of each example, without `millstream`.
     examples: tuple[tuple[str, str], ...]
     main: Callable[[argparse.Namespace], int]
 
 
 def grouped(group: str, *options: Option) -> tuple[Option, ...]:
-    """The options below one heading."""
+    """The options with a common heading."""
     return tuple(replace(option, group=group) for option in options)
 
 
-#: What the core counts with ends here.
+#: Upper bound of the counters of the core.
 _TOO_MANY = 2.0**63
 
 
@@ -97,10 +97,10 @@ def count(text: str) -> int:
     except ValueError:
         number = -1.0
     if not number.is_integer() or number < 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number, at least 0, got {quoted(text)}")
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 0, got {quoted(text)}")
     if number >= _TOO_MANY:
         raise argparse.ArgumentTypeError(f"must be below 2**63, got {quoted(text)}")
-    # A float has not all the digits of a large number.
+    # A float does not have all digits of a large number.
     return int(plain) if plain.isdecimal() else int(number)
 
 
@@ -108,7 +108,7 @@ def positive(text: str) -> int:
     """A whole number, at least 1."""
     number = count(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("must be a whole number, at least 1, got 0")
+        raise argparse.ArgumentTypeError("must be a whole number >= 1, got 0")
     return number
 
 
@@ -148,6 +148,6 @@ def pair(text: str, form: str = "COLUMN=KIND") -> tuple[str, str]:
 
 
 #: For every command.
-COMMON = (Option(("--debug",), "show the traceback of an error, as MILLSTREAM_DEBUG=1 does", group="output"),)
-JSON = Option(("--json",), "the result as JSON on standard output, for programs", group="output")
-QUIET = Option(("--quiet", "-q"), "no progress and no remarks, only the result", group="output")
+COMMON = (Option(("--debug",), "show the traceback of an error; same as MILLSTREAM_DEBUG=1", group="output"),)
+JSON = Option(("--json",), "print the result as JSON", group="output")
+QUIET = Option(("--quiet", "-q"), "print only the result, without progress and remarks", group="output")

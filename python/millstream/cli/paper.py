@@ -1,4 +1,4 @@
-"""`millstream paper`: the experiments of a paper repeated, with its figures beside ours."""
+"""`millstream paper`: reproduce the experiments of a paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from millstream.errors import InvalidValue
 
 __all__ = ["COMMAND"]
 
-#: The names of `millstream.papers.PAPERS`, which would take long to import where only help is asked for.
+#: The names of `millstream.papers.PAPERS`, which is too slow to import for the help.
 _NAMES = ("irma",)
 _SUFFIXES = {"png": (".png",), "svg": (".svg",), "both": (".png", ".svg")}
 
@@ -65,24 +65,24 @@ def _bounds(text: str) -> tuple[float, float]:
 
 COMMAND = Command(
     "paper",
-    "repeat the experiments of a paper, beside its own figures",
-    "Without a name, lists the papers. Tables are printed; figures are drawn into files. All follows from a\n"
-    "seed: the same line gives the same figures.",
+    "reproduce the experiments of a paper and compare with its results",
+    "Without a name, lists the papers. Tables are printed, and figures are written to files. The same seed gives\n"
+    "the same results.",
     (
-        Option(("name",), "the paper", value="NAME", choices=_NAMES, optional=True),
-        Option(("--sequences",), "sequences that Table I is the mean of", "N", positive, 1000),
-        Option(("--runs",), "runs that Figure 1 is the mean of", "N", positive, 500),
-        Option(("--seed",), "the seed of all that is drawn", "SEED", count, 1),
+        Option(("name",), "name of the paper", value="NAME", choices=_NAMES, optional=True),
+        Option(("--sequences",), "number of sequences averaged in Table I", "N", positive, 1000),
+        Option(("--runs",), "number of runs averaged in Figure 1", "N", positive, 500),
+        Option(("--seed",), "random seed", "SEED", count, 1),
         Option(
             ("--bounds",),
-            "the region that IRMA integrates over; --bounds=-0.15,3.15 comes nearest to the paper",
+            "integration region of IRMA; --bounds=-0.15,3.15 is closest to the paper",
             value="LOW,HIGH",
             kind=_bounds,
             default="0,3",
         ),
         Option(
             ("--output", "-o"),
-            "the directory for the figures",
+            "directory of the figures",
             value="DIRECTORY",
             default="build",
             group="output",
@@ -90,22 +90,22 @@ COMMAND = Command(
         ),
         Option(
             ("--format",),
-            "what figures are written as",
+            "format of the figures",
             value="FORMAT",
             default="png",
             choices=tuple(_SUFFIXES),
             group="output",
         ),
-        Option(("--no-plots",), "draw no figures", group="output"),
+        Option(("--no-plots",), "do not write figures", group="output"),
         JSON,
         QUIET,
     ),
     (
-        ("which papers are there?", "paper"),
-        ("Table I and Figures 1 and 2 of the paper on IRMA, in some seconds", "paper irma"),
-        ("how much of it is chance?", "paper irma --seed 2 --no-plots"),
-        ("with the region that comes nearest to the paper's figures", "paper irma --bounds=-0.15,3.15"),
-        ("for a program", "paper irma --json --quiet --no-plots > irma.json"),
+        ("list the papers", "paper"),
+        ("Table I and Figures 1 and 2 of the paper on IRMA, in a few seconds", "paper irma"),
+        ("another seed", "paper irma --seed 2 --no-plots"),
+        ("the region that is closest to the paper", "paper irma --bounds=-0.15,3.15"),
+        ("results as JSON", "paper irma --json --quiet --no-plots > irma.json"),
     ),
     main,
 )

@@ -1,4 +1,4 @@
-"""The commands as an argparse parser whose help teaches."""
+"""The commands as an argparse parser, with examples in the help."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from millstream.registry import nearest
 
 __all__ = ["parser_of"]
 
-_EXIT_CODES = "exit codes: 0 done, 1 the data or a file was at fault, 2 the command line was, 130 interrupted"
+_EXIT_CODES = "exit codes: 0 success, 1 error in the data or a file, 2 error in the command line, 130 interrupted"
 
-#: What other programs call our commands.
+#: Names of our commands in other programs.
 _COMMANDS_ELSEWHERE = {
     **dict.fromkeys(("train", "fit", "learn", "evaluate", "eval", "test"), "run"),
     **dict.fromkeys(("score", "infer"), "predict"),
 }
-#: Options of Vowpal Wabbit, and what does the same here.
+#: Options of Vowpal Wabbit and their equivalents.
 _OPTIONS_ELSEWHERE = {
-    **dict.fromkeys(("-b", "--bit_precision"), "the bits of the hash are --option bits=22"),
-    **dict.fromkeys(("-d", "--data"), "the file is named without one: millstream run FILE"),
-    **dict.fromkeys(("-f", "--final_regressor"), "the model is kept with --save FILE.ms"),
-    **dict.fromkeys(("-i", "--initial_regressor"), "run goes on with a model by --resume, predict takes --load"),
-    **dict.fromkeys(("-p",), "run writes predictions with --predictions FILE.csv, predict with --out FILE.csv"),
-    "--loss_function": "the loss is the model's: -m LogisticRegression, or -m LinearRegression",
+    **dict.fromkeys(("-b", "--bit_precision"), "use --option bits=22"),
+    **dict.fromkeys(("-d", "--data"), "the file is an argument: millstream run FILE"),
+    **dict.fromkeys(("-f", "--final_regressor"), "use --save FILE.ms"),
+    **dict.fromkeys(("-i", "--initial_regressor"), "use --resume FILE.ms with run, --load FILE.ms with predict"),
+    **dict.fromkeys(("-p",), "use --predictions FILE.csv with run, --out FILE.csv with predict"),
+    "--loss_function": "the model determines the loss: -m LogisticRegression or -m LinearRegression",
     **dict.fromkeys(
-        ("-l", "--learning_rate"), 'it is the optimizer\'s: -m "LogisticRegression(optimizer=AdaGrad(0.5))"'
+        ("-l", "--learning_rate"),
+        'it is a parameter of the optimizer: -m "LogisticRegression(optimizer=AdaGrad(0.5))"',
     ),
-    **dict.fromkeys(("--l1", "--l2"), 'it is the model\'s: -m "LogisticRegression(l2=0.001)"'),
-    "--noconstant": "the constant is left out with --option constant=False",
-    "--holdout_off": "nothing is held out: each row is scored before it is learned",
+    **dict.fromkeys(("--l1", "--l2"), 'it is a parameter of the model: -m "LogisticRegression(l2=0.001)"'),
+    "--noconstant": "use --option constant=False",
+    "--holdout_off": "there is no holdout set: each row is scored before it is learned",
 }
 
 
@@ -44,7 +45,7 @@ class _Parser(argparse.ArgumentParser):
         self.commands: dict[str, _Parser] = {}
 
     def error(self, message: str) -> NoReturn:
-        """One line with the nearest command or option, and where to read more."""
+        """Print one line with the nearest command or option, and how to get help."""
         message = self._with_hint(message)
         print(f"{self.prog}: {plain(message, 400)}\ntry {self.prog} --help", file=sys.stderr)
         sys.exit(USAGE)
@@ -54,11 +55,11 @@ class _Parser(argparse.ArgumentParser):
             given = message.partition("invalid choice: ")[2].partition(" (")[0].strip("'\"")
             meant = _COMMANDS_ELSEWHERE.get(given)
             hint = f", did you mean {meant!r}?" if meant else nearest(given, self.commands)
-            return f"there is no command {quoted(given)}{hint}"
+            return f"unknown command {quoted(given)}{hint}"
         return message.removeprefix("argument ")
 
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
-        """What was given; of what is not known, the nearest that is."""
+        """Parse the arguments; an unknown option ends with the nearest known one."""
         if not (sys.argv[1:] if arguments is None else arguments):
             self.print_help(sys.stderr)
             sys.exit(USAGE)
@@ -70,8 +71,8 @@ class _Parser(argparse.ArgumentParser):
                 name = unknown[0].partition("=")[0]
                 elsewhere = _OPTIONS_ELSEWHERE.get(name)
                 hint = f"; {elsewhere}" if elsewhere else nearest(name, known)
-                one.error(f"there is no option {name}{hint}")
-            one.error(f"one argument too many: {quoted(unknown[0])}")
+                one.error(f"unknown option {name}{hint}")
+            one.error(f"unexpected argument {quoted(unknown[0])}")
         return given
 
 
@@ -80,7 +81,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=30, **more)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        # `-q, --quiet` and `--target NAME`, not the value once for each name.
+        # `-q, --quiet` and `--target NAME`: the value is not repeated for each name.
         if not action.option_strings:
             return super()._format_action_invocation(action)
         names = ", ".join(sorted(action.option_strings, key=len))
@@ -94,9 +95,9 @@ def parser_of(commands: Iterable[Command]) -> _Parser:
     parser = _Parser(
         prog="millstream",
         formatter_class=_Formatter,
-        description="Online machine learning: exact one-example-at-a-time learning, at native speed.",
-        epilog='millstream COMMAND --help teaches a command by examples. Begin with "millstream demo", or\n'
-        "  millstream run data.csv --target y\n\n" + _EXIT_CODES,
+        description="Online machine learning: exact learning, one example at a time, at native speed.",
+        epilog="millstream COMMAND --help shows the options of a command, with examples. Start with\n"
+        "  millstream demo\n  millstream run data.csv --target y\n\n" + _EXIT_CODES,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"millstream {millstream.__version__}")

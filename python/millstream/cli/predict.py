@@ -1,4 +1,4 @@
-"""`millstream predict`: what a saved model says of the rows of a source. Nothing is learned."""
+"""`millstream predict`: predict the rows of a source with a saved model, without learning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["COMMAND"]
 def main(given: Namespace) -> int:
     """Run it."""
     if not given.load:
-        raise UsageError("which model? Name it with --load FILE.ms")
+        raise UsageError("no model given: pass --load FILE.ms")
     check_place(given.out, ENDINGS, what="--out")
     check_apart({"SOURCE": given.source, "--out": given.out})
     check_apart({"--load": given.load, "--out": given.out})
@@ -42,13 +42,13 @@ def main(given: Namespace) -> int:
         except MillstreamError as error:
             if writer.rows and given.out != "-":
                 error.add_note(
-                    f"{given.out} holds the predictions of the first {show.counted(writer.rows, 'row')}"
+                    f"{given.out} contains the predictions of the first {show.counted(writer.rows, 'row')}"
                 )
             raise
         rows = writer.rows
     if not rows:
         raise InvalidValue(no_rows(given, stream))
-    return _told(given, rows, time.perf_counter() - begun, getattr(stream, "set_aside", None), refusals)
+    return _told(given, rows, time.perf_counter() - begun, getattr(stream, "skipped", None), refusals)
 
 
 def _write(writer: Writer, model: Any, stream: Stream, given: Namespace, refusals: Refusals) -> None:
@@ -59,7 +59,7 @@ def _write(writer: Writer, model: Any, stream: Stream, given: Namespace, refusal
     for chunk in stream.chunks():
         if truths is None:
             check_known(model, given.load, chunk, given)
-            # A column of the output cannot come or go later.
+            # The columns of the output are fixed by the first chunk.
             truths = _has_truths(chunk, given)
         columns = _columns(model, chunk, writer.rows, given, refusals, truths)
         if len(columns["row"]):
@@ -67,7 +67,7 @@ def _write(writer: Writer, model: Any, stream: Stream, given: Namespace, refusal
 
 
 def _has_truths(chunk: Chunk, given: Namespace) -> bool:
-    """Whether there are labels, which are in a column that is named, or before the features of a sparse row."""
+    """Whether there are labels: in the target column, or at the start of a sparse row."""
     import numpy as np
 
     from millstream.stream import Sparse
@@ -79,13 +79,13 @@ def _has_truths(chunk: Chunk, given: Namespace) -> bool:
 
 @dataclass
 class Refusals:
-    """Rows that the model could not predict, and why the first of them."""
+    """Rows that the model could not predict, with the reasons for the first of them."""
 
     count: int = 0
     reasons: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, row: int, error: MillstreamError) -> None:
-        """One more."""
+        """Add a row."""
         from millstream.stream.table import REASONS
 
         self.count += 1
@@ -94,7 +94,7 @@ class Refusals:
 
 
 def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Refusals) -> int:
-    """Say what became of the rows."""
+    """Report the numbers of rows."""
     count, reasons = (0, []) if aside is None else (aside.count, aside.reasons)
     why = [f"row {row}: {reason}" for row, reason in refusals.reasons]
     lines = unread(count, reasons) + refused(refusals.count, why, "without a prediction")
@@ -116,7 +116,7 @@ def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Ref
 def _columns(
     model: Any, chunk: Chunk, before: int, given: Namespace, refusals: Refusals, truths: bool
 ) -> dict[str, Any]:
-    """Row numbers, truths if there are any, and what the model says."""
+    """Row numbers, truths if there are any, and predictions."""
     import numpy as np
 
     from millstream import _frames
@@ -143,7 +143,7 @@ def _columns(
 
 
 def _truths(model: Any, chunk: Chunk) -> Any:
-    """The labels; those of sparse rows are whole numbers in one chunk and not in another, as they come."""
+    """The labels; those of sparse rows may be integers in one chunk and floats in another."""
     import numpy as np
 
     from millstream import _frames
@@ -158,7 +158,7 @@ def _truths(model: Any, chunk: Chunk) -> Any:
 
 
 def _at(error: MillstreamError, before: int) -> MillstreamError:
-    """The row is that of the source, not of the chunk."""
+    """The error with the row of the source instead of that of the chunk."""
     if error.row is not None:
         error.args = (str(error).replace(f"row {error.row}", f"row {before + error.row}", 1), *error.args[1:])
     return error
@@ -184,7 +184,7 @@ def _said(model: Any, X: Any, given: Namespace) -> dict[str, Any]:
 
 
 def _matrix(probabilities: Any, rows: int) -> Any:
-    """Probabilities of any form as a matrix with a column for each class."""
+    """Probabilities of any form as a matrix with a column per class."""
     import numpy as np
 
     if hasattr(probabilities, "column_names"):
@@ -197,28 +197,31 @@ def _matrix(probabilities: Any, rows: int) -> Any:
 
 COMMAND = Command(
     "predict",
-    "what a saved model says of the rows of a source, without learning",
-    "Gives row, truth (with --target, or the labels of VW and libsvm), prediction, and for classes the\n"
-    "probability of the one that is predicted. A target among the columns must be named, or left out with\n"
-    "--drop, so that it is not taken for a feature.",
+    "predict the rows of a source with a saved model, without learning",
+    "Writes row, truth (with --target, or the labels of VW and libsvm), prediction, and for classifiers the\n"
+    "probability of the predicted class. If the source contains the target, pass --target or --drop, so that it\n"
+    "is not used as a feature.",
     (
         *SOURCE_OPTIONS,
-        Option(("--load",), "the saved model", value="FILE.ms", complete="file", group="model"),
+        Option(("--load",), "file of the saved model", value="FILE.ms", complete="file", group="model"),
         Option(
             ("--out",),
-            'where to write; "-" is standard output, as CSV',
+            'output file; "-" is standard output, as CSV',
             value="FILE.csv|parquet|jsonl",
             default="-",
             complete="file",
             group="output",
         ),
-        Option(("--proba",), "the probability of every class, in a column each", group="output"),
-        Option(("--json",), "JSON lines on standard output; with --out, what became of the rows", group="output"),
+        Option(("--proba",), "write the probability of each class in a column of its own", group="output"),
+        Option(("--json",), "print JSON lines; with --out, print a summary as JSON", group="output"),
         QUIET,
     ),
     (
-        ("predictions on the screen", "predict new.csv --load late.ms"),
-        ("all probabilities to a file", "predict new.parquet --load late.ms --proba --out said.parquet"),
+        ("print the predictions", "predict new.csv --load late.ms"),
+        (
+            "write all probabilities to a file",
+            "predict new.parquet --load late.ms --proba --out predictions.parquet",
+        ),
     ),
     main,
 )

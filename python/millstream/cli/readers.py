@@ -1,4 +1,4 @@
-"""What the reader of a file takes, and what to say of an option that it does not take."""
+"""The options of the reader of a file, and the message for an unsupported one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from millstream.registry import nearest
 
 __all__ = ["LABEL", "LABELLED", "not_taken", "reader_of"]
 
-#: The target of files whose lines begin with their label, and the readers of such files.
+#: The target of files whose lines start with the label, and the readers of such files.
 LABEL = "label"
 LABELLED = ("read_vw", "read_libsvm")
 
-#: What has an option of the command line of its own.
+#: Options of readers that are options of the command line.
 _OWN = ("target", "weight", "time", "label_time", "drop", "types", "on_error", "follow")
 
 
@@ -27,13 +27,13 @@ def reader_of(source: str, format: str | None) -> str:  # noqa: A002
 
 
 def not_taken(name: str, reader: str) -> str:
-    """What to say of an option that a reader does not take."""
+    """The message for an option that a reader does not support."""
     from millstream import stream
 
     if name == "target" and reader in LABELLED:
-        return f"its target is the {LABEL} before the features of each line; leave --target out"
+        return f"its target is the {LABEL} at the start of each line; omit --target"
     if name in _OWN:
-        return f"its reader does not take --{name.replace('_', '-')}"
+        return f"its reader does not support --{name.replace('_', '-')}"
     parameters = inspect.signature(getattr(stream, reader)).parameters.values()
     known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.name not in _OWN]
     near = nearest(name, known) or "."

@@ -17,26 +17,26 @@ from millstream.cli.sources import SOURCE_OPTIONS, source_of
 from millstream.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from millstream.cli.observed import Watched
+    from millstream.cli.observed import ObservedStream
 
 __all__ = ["COMMAND"]
 
 
 def main(given: Namespace) -> int:
     """Run it."""
-    from millstream.cli.observed import Watched
+    from millstream.cli.observed import ObservedStream
 
     evaluation.check_places(given)
     model, why = _model(given)
-    stream = Watched(source_of(given))
+    stream = ObservedStream(source_of(given))
     if given.resume or is_saved(given.model):
         from millstream.cli.compatibility import check_width
 
         check_width(model, given.resume or given.model, stream, given)
     if stream.endless and given.limit is None and not given.follow and given.passes > 1:
-        raise UsageError("--passes needs an end: give --limit too")
+        raise UsageError("--passes needs --limit, because the source is infinite")
     if isinstance(given.delay, timedelta) and stream.time is None:
-        raise UsageError("a --delay by time needs --time, the column that says when a row happened")
+        raise UsageError("--delay with a time needs --time, the column of event times")
     if model is None:
         model, why = suitable(stream, given)
     silent = given.quiet or given.json
@@ -47,44 +47,44 @@ def main(given: Namespace) -> int:
     try:
         result = evaluation.evaluated(given, model, stream, recorder)
     except evaluation.Failed as failed:
-        # What was found before the bad row is not lost.
+        # The result of the rows before the faulty row is not lost.
         if getattr(model, "learned", 0) > before and failed.result.rows:
             _told(given, failed.result, stream, recorder, failed)
         elif given.save:
-            failed.error.add_note(f"nothing was learned, so {given.save} is not written")
+            failed.error.add_note(f"nothing was learned; {given.save} was not written")
         raise failed.error from None
     return _told(given, result, stream, recorder)
 
 
 def _hint_after(failed: evaluation.Failed, given: Namespace) -> None:
-    """Behind the error, say how to go on, where going on will not end in the same error."""
+    """Add a note on how to continue to an error, unless continuing would end in the same error."""
     if given.on_error == "skip" or isinstance(failed.error, OSError) or given.quiet or given.json:
         return
     done = failed.result.learned + failed.result.skipped
     without = Namespace(**{**vars(given), "on_error": "skip"})
-    failed.error.add_note(_how_to_go_on(without, done, "to go on without it"))
+    failed.error.add_note(_how_to_go_on(without, done, "to continue without it"))
 
 
 def _model(given: Namespace) -> tuple[Any, str]:
     if given.model is not None and len(given.model) > 1:
-        raise UsageError(f"run takes one model, got {len(given.model)}: millstream compare takes several")
+        raise UsageError(f"run accepts one model, got {len(given.model)}; use millstream compare for several")
     given.model = given.model[0] if given.model else None
     if given.resume and given.model is not None:
-        raise UsageError("--resume goes on with a saved model, so --model makes no sense with it")
+        raise UsageError("--resume and --model exclude each other")
     if given.resume:
         model = predictor(given.resume)
-        return model, f"from {given.resume}, which has learned {show.counted(model.learned, 'row')}"
+        return model, f"from {given.resume}, {show.counted(model.learned, 'row')} learned"
     return (model_of(given.model), "") if given.model is not None else (None, "")
 
 
 def _told(
     given: Namespace,
     result: Any,
-    stream: Watched,
+    stream: ObservedStream,
     recorder: evaluation.Recorder | None,
     failed: evaluation.Failed | None = None,
 ) -> int:
-    """Show the result, write what was asked for, and find the exit code. After an error the caller tells of it."""
+    """Print the result and write the requested files; returns the exit code. The caller reports an error."""
     if result.rows == 0:
         if result.interrupted:
             raise KeyboardInterrupt
@@ -107,7 +107,7 @@ def _told(
         if recorder.error is None:
             written["predictions"] = given.predictions
         else:
-            show.warn(f"--predictions: {given.predictions} is not whole: {recorder.error.strerror}")
+            show.warn(f"--predictions: {given.predictions} is incomplete: {recorder.error.strerror}")
             well = False
     if given.json:
         data = {"source": given.source, "target": stream.target, **show.result_data(result)}
@@ -126,34 +126,34 @@ def _told(
     return code
 
 
-def _closing(given: Namespace, result: Any, stream: Watched, failed: bool) -> str:
+def _closing(given: Namespace, result: Any, stream: ObservedStream, failed: bool) -> str:
     target = f" → {plain(stream.target)}" if stream.target else ""
     lines = [show.bold(f"{plain(given.source)}{target}") + f"  {plain(show.text_of(result.model), 1000)}", ""]
     titles = result.titles
     rows = [[titles[name], show.number(whole), show.number(last)] for name, (whole, last) in result.scores.items()]
     lines.append(show.table(["", "all rows", f"last {given.window:,}"], rows))
-    lines += ["", f"{show.rows_line(result)}; the model holds {show.amount(result.memory)}"]
+    lines += ["", f"{show.rows_line(result)}; model size {show.amount(result.memory)}"]
     if late := show.delay_line(result):
         lines.append(late)
     if given.detector:
         lines.append(show.drift_line(result))
     lines += evaluation.remarks_on(result, stream)
     if result.interrupted:
-        lines.append(f"{'ended by an error' if failed else 'interrupted'}: this is the result so far")
+        lines.append(f"{'stopped by an error' if failed else 'interrupted'}: this is the result so far")
     return "\n".join(lines)
 
 
-def _how_to_go_on(given: Namespace, done: int, words: str = "to go on") -> str:
-    """The line that goes on behind the rows that are done."""
+def _how_to_go_on(given: Namespace, done: int, words: str = "to continue") -> str:
+    """The command that continues after the processed rows."""
     if not given.save:
-        return "what was learned is gone; with --save it would be kept"
+        return "the model was not saved; use --save to keep it"
     if given.shuffle or given.passes > 1:
-        # The rows that are done are not the first ones.
-        return f"what was learned is in {given.save}: --resume {given.save} goes on with it"
+        # The processed rows are not the first ones.
+        return f"the model is saved in {given.save}; continue with --resume {given.save}"
     line = ["millstream", "run", given.source]
     for option in SOURCE_OPTIONS:
         name = option.names[0]
-        # Skipped is what was learned, and so much less is left to the limit.
+        # The learned rows are skipped, and the limit decreases by their number.
         if not option.is_argument and name not in ("--skip", "--limit"):
             line += _as_given(name, getattr(given, name[2:].replace("-", "_")), option.default)
     line += _as_given("--delay", given.delay, None)
@@ -164,7 +164,7 @@ def _how_to_go_on(given: Namespace, done: int, words: str = "to go on") -> str:
 
 
 def _as_given(name: str, value: Any, default: Any) -> list[str]:
-    """An option as it is written, or nothing if it was not given."""
+    """An option as it is typed, or nothing if it was not given."""
     if value is None or value is False or value == default:
         return []
     if value is True:
@@ -180,20 +180,18 @@ def _as_given(name: str, value: Any, default: Any) -> list[str]:
 
 COMMAND = Command(
     "run",
-    "learn a source row by row, scoring each prediction before its row is learned",
-    "Each row is predicted, the prediction is scored when its label comes, and then the row is learned, so that\n"
-    "the result is honest without a test set. Progress is shown on the way; Ctrl-C shows the result so far and\n"
-    "still saves. Without --model, one is chosen that suits the target, and named.",
+    "evaluate and train a model row by row: predict, score, then learn",
+    "Each row is predicted first. When its label arrives, the prediction is scored and the row is learned, so no\n"
+    "test set is needed. Ctrl-C stops the run, prints the result so far and saves the model. Without --model, a\n"
+    "model is chosen by the type of the target.",
     (
         *SOURCE_OPTIONS,
-        # All that are given are kept, so that a second one can be refused.
+        # All values are kept, so that a second one can be refused.
         replace(MODEL, many=True),
         *grouped(
             "model",
-            Option(
-                ("--save",), "save the model at the end, whole or not at all", value="FILE.ms", complete="file"
-            ),
-            Option(("--resume",), "go on with a saved model", value="FILE.ms", complete="file"),
+            Option(("--save",), "save the model at the end", value="FILE.ms", complete="file"),
+            Option(("--resume",), "continue with a saved model", value="FILE.ms", complete="file"),
         ),
         *evaluation.EVALUATION_OPTIONS,
         *evaluation.OUTPUT_OPTIONS,
@@ -201,20 +199,20 @@ COMMAND = Command(
         QUIET,
     ),
     (
-        ("a model that suits the target", "run flights.csv --target late"),
+        ("choose a model by the target", "run flights.csv --target late"),
         (
-            "a model of your own, a page, and the model saved",
+            "define a model, write a report and save the model",
             'run flights.csv -t late -m "StandardScaler | LogisticRegression(l2=0.001)" --report page.html '
             "--save late.ms",
         ),
-        ("go on with it tomorrow", "run tomorrow.csv -t late --resume late.ms --save late.ms"),
-        ("labels that come 500 rows late, or two hours", "run sales.parquet -t sold --delay 500"),
+        ("continue with it on new data", "run tomorrow.csv -t late --resume late.ms --save late.ms"),
+        ("labels that arrive 500 rows or two hours late", "run sales.parquet -t sold --delay 500"),
         ("", "run sales.parquet -t sold --time at --delay 2h"),
         (
-            "mark where the world changes",
+            "detect drift in the errors",
             'run "SEA(seed=1)" --limit 100000 --detector "PageHinkley(threshold=20)"',
         ),
-        ("a growing file, or another program's output", "run log.jsonl -t failed --follow --save model.ms"),
+        ("a growing file, or standard input", "run log.jsonl -t failed --follow --save model.ms"),
         ("", "run - -t y --format csv --json < data.csv"),
     ),
     main,

@@ -1,4 +1,4 @@
-"""What a command says: tables for people, JSON for programs, remarks on standard error."""
+"""Output of commands: tables, JSON, and remarks on standard error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _styled(text: str, code: str) -> str:
 
 
 def say(text: object = "", *, end: str = "\n", flush: bool = False) -> None:
-    """Print a part of the result. What a name holds beside letters is printed as escapes."""
+    """Print a part of the result. Control characters are printed as escapes."""
     words = str(text)
     if _has_styles():
         parts = _STYLES.split(words)
@@ -43,33 +43,33 @@ def say(text: object = "", *, end: str = "\n", flush: bool = False) -> None:
 
 
 def bold(text: str) -> str:
-    """Text that stands out on a terminal."""
+    """Bold text on a terminal."""
     return _styled(text, "1")
 
 
 def dim(text: str) -> str:
-    """Text that stands back on a terminal."""
+    """Dim text on a terminal."""
     return _styled(text, "2")
 
 
 def remark(text: str, quiet: bool = False) -> None:
-    """Say something that is not the result."""
+    """Print a remark to standard error."""
     if not quiet:
         print(visible(text), file=sys.stderr)
 
 
 def warn(text: str) -> None:
-    """Say what went wrong, even where quiet was asked for."""
+    """Print a warning to standard error, even with --quiet."""
     print(visible(text), file=sys.stderr)
 
 
 def as_json(value: Any) -> str:
-    """Plain data as JSON, which has no NaN. What could control a terminal is written as escapes, as JSON may."""
+    """Plain data as JSON, which has no NaN. Control characters are written as escapes."""
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
     return _UNPRINTABLE.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
-#: All but ASCII, line breaks included, and what is printable.
+#: Control and invisible characters beyond ASCII.
 _UNPRINTABLE = re.compile(
     "[\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -79,7 +79,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
-        # Arrays and numbers of NumPy.
+        # NumPy arrays and scalars.
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
@@ -99,7 +99,7 @@ def text_of(model: Any) -> str:
 
 
 def amount(size: float) -> str:
-    """Bytes for people."""
+    """Format a number of bytes."""
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -108,14 +108,14 @@ def amount(size: float) -> str:
 
 
 def number(value: float) -> str:
-    """A value for people: four digits after the point, or what it takes for large and small ones."""
+    """Format a number: four decimals, or four significant digits if it is large or small."""
     if value != value:
         return "–"
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.4g}"
 
 
 def print_facts(facts: Sequence[tuple[str, str]]) -> None:
-    """Print names, one below the other, each with what there is to say of it, if there is anything."""
+    """Print names and values in two columns, without empty values."""
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         if value:
@@ -123,7 +123,7 @@ def print_facts(facts: Sequence[tuple[str, str]]) -> None:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Text in columns: the first to the left, the others to the right."""
+    """A text table: the first column is left-aligned, the others are right-aligned."""
     every = [[escaped(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[place]) for row in every) for place in range(len(head))]
     lines = []
@@ -143,29 +143,29 @@ def counted(count: int, what: str, many: str | None = None) -> str:
 
 
 def rows_line(result: Any) -> str:
-    """What became of the rows, and how fast."""
+    """The numbers of rows, and the speed."""
     rate = result.rows / max(result.elapsed, 1e-9)
     parts = [f"{counted(result.rows, 'row')} in {result.elapsed:.3g} s ({rate:,.0f} rows/s)"]
     notes = (
         ("warm-up", result.warmup),
-        ("before the model could answer", result.unanswered),
-        ("refused", result.skipped),
-        ("still waiting for their labels", result.waiting),
+        ("without a prediction", result.unanswered),
+        ("skipped", result.skipped),
+        ("still waiting for labels", result.waiting),
     )
     parts += [f"{count:,} {what}" for what, count in notes if count]
     return ", ".join(parts)
 
 
 def delay_line(result: Any) -> str:
-    """How late the labels were, if they were."""
+    """The largest number of waiting rows, if labels were late."""
     waiting = max((int(count) for count in result.curve.get("waiting", ())), default=0)
-    return f"labels came late: up to {counted(waiting, 'row')} waited for theirs" if waiting > 1 else ""
+    return f"late labels: up to {counted(waiting, 'row')} waited for labels" if waiting > 1 else ""
 
 
 def drift_line(result: Any) -> str:
-    """Where the detector found a change."""
+    """The rows at which the detector found drift."""
     shown = ", ".join(f"{row:,}" for row in result.drifts[:8]) + (", …" if len(result.drifts) > 8 else "")
-    return f"drift at row {shown}" if result.drifts else "no drift was found"
+    return f"drift at row {shown}" if result.drifts else "no drift detected"
 
 
 def _score(result: Any, name: str, whole: float, last: float) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _score(result: Any, name: str, whole: float, last: float) -> dict[str, Any]:
 
 
 def result_data(result: Any) -> dict[str, Any]:
-    """A result as plain data; `seconds` are those of the whole run, `model_seconds` those of the model in it."""
+    """A result as plain data; `seconds` is the time of the whole run, `model_seconds` that of the model."""
     confusion = result.confusion
     return {
         "name": result.name,

@@ -1,4 +1,4 @@
-"""Rows that are missing in a result: lines that could not be read, and rows that the model refused."""
+"""Messages about skipped rows: unreadable lines, and rows that the model refused."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from millstream.cli.show import counted
 
 __all__ = ["refused", "unread"]
 
-#: So many reasons are told, each no longer than that.
+#: Maximum number of listed reasons, and the maximum length of each.
 _MOST, _LONGEST = 3, 160
 
 
 def unread(count: int, reasons: Sequence[str]) -> list[str]:
-    """What to say of what the reader set aside; nothing if that is nothing."""
-    # A file of text has lines, a table has rows.
+    """The message about unreadable lines or rows; empty if there are none."""
+    # A text file has lines, a table has rows.
     what = "line" if any(", line " in reason for reason in reasons) else "row"
     return _told(f"{counted(count, what)} could not be read", count, reasons)
 
 
 def refused(count: int, reasons: Sequence[str], words: str = "refused by the model") -> list[str]:
-    """What to say of rows that could be read, but not predicted or learned."""
+    """The message about rows that could be read, but not predicted or learned."""
     return _told(f"{counted(count, 'row')} {words}", count, reasons)
 
 

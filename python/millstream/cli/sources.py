@@ -1,4 +1,4 @@
-"""SOURCE and the options that go with it: a file of any format, standard input, a data set, a generator."""
+"""SOURCE and its options: a file of any format, standard input, a data set, or a generator."""
 
 from __future__ import annotations
 
@@ -27,69 +27,69 @@ __all__ = ["SOURCE", "SOURCE_OPTIONS", "choice", "near_file", "source_name", "so
 
 SOURCE = Option(
     ("source",),
-    'a file (CSV, Parquet, Arrow, JSON lines, ARFF, libsvm, VW, SQLite; gzip, zstd), "-" for standard input, '
-    'a data set ("Flights") or a generator ("SEA(seed=1)")',
+    'file (CSV, Parquet, Arrow, JSON lines, ARFF, libsvm, VW, SQLite; gzip, zstd), "-" for standard input, '
+    'data set ("Flights") or generator ("SEA(seed=1)")',
     value="SOURCE",
     complete="file",
 )
 
-TARGET = Option(("--target", "-t"), "the column to predict", value="COLUMN")
+TARGET = Option(("--target", "-t"), "column to predict", value="COLUMN")
 
 SOURCE_OPTIONS = (
     SOURCE,
     *grouped(
         "source",
         TARGET,
-        Option(("--weight",), "the column of sample weights", value="COLUMN"),
-        Option(("--time",), "the column of event times", value="COLUMN"),
-        Option(("--label-time",), "the column of times at which labels came", value="COLUMN"),
-        Option(("--drop",), "columns to leave out, with commas or several times", value="COLUMNS", many=True),
+        Option(("--weight",), "column of sample weights", value="COLUMN"),
+        Option(("--time",), "column of event times", value="COLUMN"),
+        Option(("--label-time",), "column of the times at which labels arrive", value="COLUMN"),
+        Option(("--drop",), "columns to ignore, separated by commas; repeatable", value="COLUMNS", many=True),
         Option(
             ("--types",),
-            "a column's kind where it is not as found: number, nominal, text or time; several times",
+            "override the type of a column: number, nominal, text or time; repeatable",
             value="COLUMN=KIND",
             kind=pair,
             many=True,
         ),
-        Option(("--format",), "the file's format, if its name and beginning do not show it", value="FORMAT"),
-        Option(("--query",), "what to ask a data base", value="SQL"),
+        Option(("--format",), "file format, if it cannot be detected", value="FORMAT"),
+        Option(("--query",), "SQL query for a database", value="SQL"),
         Option(
             ("--option",),
-            "an option of the reader, such as delimiter=';'; several times",
+            "option of the reader, such as delimiter=';'; repeatable",
             value="NAME=VALUE",
             kind=setting,
             many=True,
         ),
         Option(
             ("--on-error",),
-            "at a row that cannot be read or learned: stop, or set it aside and count it",
+            "what to do with a row that cannot be read or learned: stop, or skip and count it",
             value="WHAT",
             choices=("raise", "skip"),
             default="raise",
         ),
-        Option(("--follow",), "wait for more at the end of the file, as tail -f does; Ctrl-C ends it"),
-        Option(("--limit",), "the most rows to take", value="ROWS", kind=count),
-        Option(("--skip",), "rows to leave out at the beginning", value="ROWS", kind=count),
-        Option(("--shuffle",), "shuffle with a buffer of so many rows", value="ROWS", kind=positive),
-        Option(("--seed",), "the seed of --shuffle", value="NUMBER", kind=count, default=1),
+        Option(("--follow",), "wait for new rows at the end of the file, like tail -f; stop with Ctrl-C"),
+        Option(("--limit",), "maximum number of rows", value="ROWS", kind=count),
+        Option(("--skip",), "number of initial rows to skip", value="ROWS", kind=count),
+        Option(("--shuffle",), "shuffle rows with a buffer of this size", value="ROWS", kind=positive),
+        Option(("--seed",), "seed of --shuffle", value="NUMBER", kind=count, default=1),
     ),
 )
 
-#: What may be called on a source: `SEA(seed=1).take(1000)`.
+#: Methods that may be called on a source: `SEA(seed=1).take(1000)`.
 METHODS = ("take", "skip", "shuffle", "repeat", "batch")
 
 _DATA_BASES = (".db", ".sqlite", ".sqlite3")
 
 
 def vocabulary() -> Vocabulary:
-    """What a source may name: data sets and readers, and what the registry knows, generators above all."""
+    """The names that a source may have: data sets, readers and the registry, which has the generators."""
     names: dict[str, str] = {}
     for module in ("datasets", "synth"):
         full = f"millstream.{module}"
         if importlib.util.find_spec(full) is not None:
             found = importlib.import_module(full)
             kinds = {name: kind for name in found.__all__ if _is_source(kind := getattr(found, name))}
-            # The base of all generators is none itself.
+            # Base classes are not sources.
             last = [
                 name for name, kind in kinds.items() if not any(_is_below(each, kind) for each in kinds.values())
             ]
@@ -110,18 +110,18 @@ def _is_below(kind: type, other: type) -> bool:
 
 
 def source_of(given: Namespace, *, learning: bool = True) -> Stream:
-    """The stream that a command line names."""
+    """The stream of a command line."""
     text = given.source
     if not text.strip():
-        raise UsageError("SOURCE is empty: name a file, a data set or a generator")
+        raise UsageError("SOURCE must be a file, a data set or a generator, got ''")
     named = _columns(given)
     if given.label_time and not given.time:
         raise UsageError(
-            "--label-time needs --time: a label comes when an example at or after its time is predicted"
+            "--label-time needs --time: a label arrives when an example at or after its time is predicted"
         )
     found = _file(text, given, named) if _is_file(text, given) else _built(text, given, named)
     if learning and found.target is None and _is_table(found):
-        raise UsageError(f"which column is to be predicted? Name it with --target{choice(found)}")
+        raise UsageError(f"no target given: pass --target COLUMN{choice(found)}")
     if given.skip:
         found = found.skip(given.skip)
     if given.shuffle:
@@ -136,17 +136,17 @@ def _is_table(found: Stream) -> bool:
 
 
 def choice(found: Stream) -> str:
-    """The columns that there are, if they can be seen without losing anything."""
+    """The columns of a source, if they can be read without consuming it."""
     try:
         names = list(found.schema) if found.repeatable and not found.endless else []
     except Exception:
         names = []
     shown = [plain(name, 60) for name in names[:12]] + ["…"] * (len(names) > 12)
-    return f": {', '.join(shown)}" if shown else ""
+    return f"; columns: {', '.join(shown)}" if shown else ""
 
 
 def _columns(given: Namespace) -> dict[str, Any]:
-    """The options that readers take, those that were given."""
+    """The given options of the reader."""
     named: dict[str, Any] = {
         name: getattr(given, name) for name in ("target", "weight", "time", "label_time") if getattr(given, name)
     }
@@ -180,7 +180,7 @@ def _file(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
         if not path.exists():
             raise InvalidValue(f"{text}: there is no such file{near_file(path)}")
         if path.is_dir():
-            raise InvalidValue(f"{text}: this is a directory, not a file")
+            raise InvalidValue(f"{text}: is a directory, not a file")
         if given.query or path.suffix.lower() in _DATA_BASES:
             return _data_base(path, given.query, named)
 
@@ -217,7 +217,7 @@ def _data_base(path: Path, query: str | None, named: dict[str, Any]) -> Stream:
         raise InvalidValue(f"{path}: {error}") from None
     if query is None and len(tables) != 1:
         shown = ", ".join(plain(table, 60) for table in tables[:12]) + (", …" if len(tables) > 12 else "")
-        raise UsageError(f"{path}: which rows? --query 'select * from …'; its tables are {shown or 'none'}")
+        raise UsageError(f"{path}: no query given: pass --query 'select * from …'; tables: {shown or 'none'}")
     if query is None:
         name = tables[0].replace('"', '""')
         query = f'select * from "{name}"'
@@ -230,9 +230,9 @@ def _called(make: Callable[[], Stream], text: str, named: dict[str, Any], given:
     except InvalidValue as error:
         found = re.match(r"stream(\.\w+)?: ", str(error))
         if found:
-            # What a reader says of its parameters is said before a byte is read.
+            # Readers check their parameters before they read a byte.
             raise UsageError(f"{text}: {str(error)[found.end() :]}") from None
-        raise InvalidValue(str(error).replace("say it with format= ", "say it with --format ")) from None
+        raise InvalidValue(str(error).replace("pass format= ", "pass --format ")) from None
     except TypeError as error:
         found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if found:
@@ -240,29 +240,29 @@ def _called(make: Callable[[], Stream], text: str, named: dict[str, Any], given:
             raise UsageError(f"{text}: {not_taken(found[1], reader)}") from None
         if not named:
             raise
-        raise UsageError(f"{text}: an option of its reader is of the wrong type: {error}") from None
+        raise UsageError(f"{text}: an option of the reader has the wrong type: {error}") from None
 
 
 def _built(text: str, given: Namespace, named: dict[str, Any]) -> Stream:
-    """A data set or a generator; its own columns are known."""
+    """A data set or a generator, which defines its own columns."""
     from millstream.stream import Stream
 
     words = vocabulary()
     try:
         built = parse(text, vocabulary=words)
     except InvalidNotation as error:
-        if "no part named" in str(error) and re.fullmatch(r"\w+", text):
+        if "no component named" in str(error) and re.fullmatch(r"\w+", text):
             sources = [name for name in words.names if name.startswith(("datasets.", "synth."))]
             raise UsageError(
-                f"{text}: no file and no data set or generator is named so{nearest(text, sources)}"
+                f"{text}: no file, data set or generator of this name{nearest(text, sources)}"
             ) from None
         raise
     if not isinstance(built, Stream):
-        raise UsageError(f"{text}: a source is a file, a data set or a generator, not {type(built).__name__}")
+        raise UsageError(f"{text}: must be a file, a data set or a generator, got {type(built).__name__}")
     target = named.pop("target", None)
     if target is not None and built.target is not None and target != built.target:
-        raise UsageError(f"{text}: its target is {quoted(built.target)}; --target is for files")
+        raise UsageError(f"{text}: its target is {quoted(built.target)}; --target applies to files only")
     named.pop("on_error", None)
     if named:
-        raise UsageError(f"{text}: --{next(iter(named)).replace('_', '-')} is for files")
+        raise UsageError(f"{text}: --{next(iter(named)).replace('_', '-')} applies to files only")
     return built

@@ -24,7 +24,7 @@ def _shown(value: float) -> str:
 
 
 def vw(file: TextIO, target: str) -> Write:
-    """`1 |x a:0.5 color=red`; True is 1 and False -1; classes that are texts are counted from 1."""
+    """`1 |x a:0.5 color=red`; True is 1 and False -1; string classes are numbered from 1."""
     codes: dict[Any, int] = {}
 
     def label(y: Any) -> str:
@@ -55,18 +55,18 @@ def _word(text: str) -> str:
 
 
 def libsvm(file: TextIO, target: str) -> Write:
-    """`1 3:0.5 7:2`: features are numbers, counted from 1 as they appear."""
+    """`1 3:0.5 7:2`: features are numbered from 1 in order of appearance."""
     places: dict[Any, int] = {}
 
     def write(chunk: Chunk) -> None:
         for x, y in zip(_frames.dicts(chunk.X), _labels(chunk), strict=True):
             if isinstance(y, str) or y is None:
-                raise InvalidType(f"libsvm: a label is a number, got {quoted(y)}")
+                raise InvalidType(f"libsvm: a label must be a number, got {quoted(y)}")
             pairs = []
             for name, value in x.items():
                 if isinstance(value, str):
                     raise InvalidType(
-                        f"libsvm: features are numbers, got {quoted(value)} in {quoted(name)}; --drop it"
+                        f"libsvm: features must be numbers, got {quoted(value)} in {quoted(name)}; use --drop"
                     )
                 place = places.setdefault(name, len(places) + 1)
                 if value is not None and value == value and value != 0:
@@ -78,7 +78,7 @@ def libsvm(file: TextIO, target: str) -> Write:
 
 
 def arff(file: TextIO, target: str) -> Write:
-    """Weka's format. The first rows say which columns are numbers; others are texts, classes are nominal."""
+    """Weka's format. The first rows determine which columns are numeric; others are strings."""
     kinds: dict[str, bool] = {}
 
     def head(rows: list[dict[Any, Any]], ys: list[Any]) -> None:
@@ -117,5 +117,5 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
 
 
-#: What begins to write a format's lines: it is given a file and the target's name.
+#: For each format, a function of a file and the name of the target that returns a writer.
 LINES: dict[str, Callable[[TextIO, str], Write]] = {".arff": arff, ".vw": vw, ".libsvm": libsvm}

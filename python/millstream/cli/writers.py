@@ -1,4 +1,4 @@
-"""Columns to a file, as they come: CSV, Parquet, JSON lines by the ending of its name."""
+"""Incremental writers of columns: CSV, Parquet and JSON lines, by the suffix of the file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDINGS = (".csv", ".parquet", ".jsonl", ".ndjson")
 
 
 def check_place(path: str | None, endings: tuple[str, ...] = (), *, what: str = "") -> None:
-    """Refuse a file that cannot be written before the work begins, not after it."""
+    """Check that a file can be written, before the work starts."""
     if path is None or path == "-":
         return
     place = Path(path)
@@ -36,7 +36,7 @@ def check_place(path: str | None, endings: tuple[str, ...] = (), *, what: str = 
 
 
 def check_apart(places: Mapping[str, str | None]) -> None:
-    """Refuse to write over what is still to be read, or two things to one file."""
+    """Refuse to overwrite an input, or to write two outputs to one file."""
     seen: dict[object, str] = {}
     for what, path in places.items():
         if path is None or path == "-":
@@ -51,12 +51,12 @@ def check_apart(places: Mapping[str, str | None]) -> None:
                 continue
             key = (found.st_dev, found.st_ino)
         if key in seen:
-            raise UsageError(f"{what}: {path} is {seen[key]} too")
+            raise UsageError(f"{what}: {path} is also {seen[key]}")
         seen[key] = what
 
 
 class Writer:
-    """Writes columns chunk by chunk; the first chunk decides the types. "-" is standard output, as CSV."""
+    """Writes columns chunk by chunk; the first chunk determines the types. "-" is standard output, as CSV."""
 
     def __init__(self, path: str, format: str | None = None) -> None:  # noqa: A002
         self.path = path
@@ -67,11 +67,11 @@ class Writer:
         self.file: Any = None
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        """Write some more rows."""
+        """Write more rows."""
         import pyarrow
 
         if self.schema is None:
-            # Before the first label has come there is no prediction to tell a type by.
+            # Before the first label arrives, there is no prediction to infer a type from.
             other = _type_of(columns["truth"]) if "truth" in columns else pyarrow.string()
             types = {name: _type_of(values) or other for name, values in columns.items()}
             self.schema = pyarrow.schema(list(types.items()))
@@ -95,12 +95,12 @@ class Writer:
         else:
             self.writer.write(table)
         if self.format != "parquet":
-            # Who follows a growing source follows what is said of it, too.
+            # The predictions for a growing source are read while they are written.
             self.file.flush()
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """An error in it says which file it was."""
+        """Add the name of the file to an error."""
         try:
             yield
         except BrokenPipeError:
@@ -127,7 +127,7 @@ class Writer:
             self.writer = pyarrow.csv.CSVWriter(self.file, schema, write_options=options)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         writer, file, self.writer = self.writer, self.file, None
         with self._named(), contextlib.ExitStack() as stack:
             if file is not None:
@@ -150,7 +150,7 @@ def standard_output() -> Any:
 
 
 class _Terminal:
-    """A terminal to which the data of strangers are written."""
+    """A terminal that untrusted data is written to."""
 
     closed = False
 
@@ -166,7 +166,7 @@ class _Terminal:
         self.file.flush()
 
     def close(self) -> None:
-        """It stays open."""
+        """Keep standard output open."""
 
     def readable(self) -> bool:
         return False
@@ -179,7 +179,7 @@ class _Terminal:
 
 
 def _type_of(values: Any) -> Any:
-    """The Arrow type for a column, None if nothing tells it; what is no bool or number is text."""
+    """The Arrow type of a column, None if it is unknown; everything but bools and numbers is a string."""
     import pyarrow
 
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
@@ -199,12 +199,12 @@ def _array(values: Any, kind: Any) -> Any:
     if kind == pyarrow.string():
         return pyarrow.array([None if value is None else str(value) for value in values], kind)
     if pyarrow.types.is_integer(kind) and not hasattr(values, "dtype"):
-        # Arrow would cut the fraction off.
+        # Arrow would truncate the fraction.
         values = [value if value is None or _fits(value, kind) else None for value in values]
     try:
         return pyarrow.array(values, kind, from_pandas=True)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        # A class of another type than the first ones; the column cannot change any more.
+        # The class has another type than the first ones, and the type of the column cannot change.
         return pyarrow.array([value if _fits(value, kind) else None for value in values], kind, from_pandas=True)
 
 

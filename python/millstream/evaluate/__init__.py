@@ -1,12 +1,12 @@
-"""Test-then-train: predict, score, learn, row by row, with late labels; detectors and forecasters judged."""
+"""Evaluation on streams: prequential with delayed labels, of drift detectors, and of forecasters."""
 
 from __future__ import annotations
 
 from millstream.evaluate.calibration import Calibration
-from millstream.evaluate.contest import prequential
 from millstream.evaluate.detection import Detection, DriftResult, ErrorStream, Score, drift
 from millstream.evaluate.forecasting import ForecastStep, forecast, iter_forecast
 from millstream.evaluate.forecasts import ForecastResult, ForecastResults
+from millstream.evaluate.prequential import prequential
 from millstream.evaluate.progressive import progressive_val_score
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.result import Confusion, Result, Results

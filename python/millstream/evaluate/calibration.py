@@ -1,4 +1,4 @@
-"""Whether what was given 70 % came true in 70 % of the cases."""
+"""Calibration of predicted probabilities."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Calibration"]
 
 @dataclass(frozen=True)
 class Calibration:
-    """A reliability diagram as numbers: predicted probability beside how often it came true, bin by bin.
+    """Reliability diagram as numbers: mean predicted probability and observed frequency by bin.
 
-    Of two classes it is about the probability of the positive one, of more about that of the class that was
-    predicted. Bins without rows have NaN for `predicted` and `observed`.
+    With two classes it is that of the positive class, with more that of the predicted class. Bins without rows
+    have NaN for `predicted` and `observed`.
 
     Examples
     --------
@@ -35,26 +35,26 @@ class Calibration:
     Guo, C., Pleiss, G., Sun, Y. and Weinberger, K. Q. (2017). On calibration of modern neural networks. ICML.
     """
 
-    #: Edges of the bins, one more than there are bins.
+    #: Edges of the bins.
     edges: Any
     #: Rows in each bin.
     counts: Any
-    #: The weight of these rows.
+    #: Weight of these rows.
     weights: Any
-    #: The mean probability that was predicted in each bin.
+    #: Mean predicted probability of each bin.
     predicted: Any
-    #: The share of each bin, by weight, for which it came true.
+    #: Observed frequency of the class in each bin, by weight.
     observed: Any
-    #: The class whose probability this is; None if it is that of the predicted class, or if it never came.
+    #: The class that the probabilities belong to; None if it is the predicted class, or never occurred.
     positive: Any
-    #: Whether this is the probability of the class that was predicted, because there are more than two.
+    #: Whether the probabilities are those of the predicted class, because there are more than two classes.
     of_predicted: bool
-    #: The sums of the narrow bins, for `with_bins`.
+    #: Sums of the narrow bins, for `with_bins`.
     _sums: Any
 
     @classmethod
     def of(cls, of_positive: bool, positive: Any, sums: Any, bins: int = 10) -> Calibration:
-        """From the sums of many narrow bins: rows, weight, weight times probability, weight that came true."""
+        """Create it from sums of narrow bins: rows, weight, weight times probability, weight of the class."""
         narrow = len(sums)
         if not isinstance(bins, int) or bins < 1 or narrow % bins:
             raise InvalidValue(f"bins must be a whole number that divides {narrow}, got {quoted(bins)}")
@@ -72,23 +72,23 @@ class Calibration:
             )
 
     def with_bins(self, bins: int) -> Calibration:
-        """The same with another number of bins, which must divide 100."""
+        """The calibration with another number of bins, which must divide 100."""
         return self.of(not self.of_predicted, self.positive, self._sums, bins)
 
     @property
     def ece(self) -> float:
-        """The expected calibration error: the mean distance of predicted and observed, by the weight of bins."""
+        """Expected calibration error: mean distance between predicted and observed, weighted by bin."""
         distance = np.abs(self.predicted - self.observed)
         return float(np.nansum(self.weights * distance) / self.weights.sum())
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """A row for each bin: `low`, `high`, `count`, `predicted`, `observed`."""
+        """A frame with a row per bin: `low`, `high`, `count`, `predicted`, `observed`."""
         columns = {"low": self.edges[:-1], "high": self.edges[1:], "count": self.counts}
         return frame(columns | {"predicted": self.predicted, "observed": self.observed}, kind)
 
     @property
     def about(self) -> str:
-        """Whose probability it is, in words."""
+        """Which probability it is, in words."""
         if self.of_predicted:
             return "probability of the predicted class"
         if self.positive is None:

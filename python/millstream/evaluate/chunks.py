@@ -1,7 +1,7 @@
-"""Anything that can be a stream, cut into chunks.
+"""Streams of all accepted forms, cut into chunks.
 
-A chunk is some consecutive examples with their targets, weights and times. A frame is one chunk; examples that
-come one by one are gathered. How a stream is cut changes no result.
+A chunk is a number of consecutive examples with their targets, weights and times. A frame is one chunk; single
+examples are collected. Results do not depend on how a stream is cut.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from millstream.stream.base import Stream
 from millstream.stream.chunk import as_list
 from millstream.stream.prefetch import read_ahead
 
-__all__ = ["Chunk", "Group", "chunks", "length", "target_name"]
+__all__ = ["EvaluationChunk", "Group", "chunks", "length", "target_name"]
 
-#: How many examples that come one by one are gathered for a native model.
+#: Number of single examples that are collected for a native model.
 GATHERED = 1024
 
-#: What the iterator of a stream gives at its end; None would be a bad example.
+#: Marks the end of a stream; None would be a faulty example.
 _END: Any = object()
 
-#: A stretch of rows for the core, or one row that cannot be read.
+#: A group of rows for the core, or one unreadable row.
 Group = tuple[int, int, tuple[Any, ...] | None, Exception | None]
 
 
-class Chunk:
-    """Some consecutive examples.
+class EvaluationChunk:
+    """Consecutive examples.
 
-    `now` and `due` are when each example happened and when its label came, as whole numbers that keep the order.
+    `now` and `due` are the times of examples and of their labels, as integers that keep the order.
     """
 
     def __init__(self, size: int, y: Any, w: Any, now: Any, due: Any) -> None:
@@ -52,11 +52,11 @@ class Chunk:
         raise NotImplementedError
 
     def groups(self) -> Iterator[Group]:
-        """Stretches of rows that the core can read, with the rows between them that it cannot."""
+        """Groups of rows that the core can read, and the unreadable rows between them."""
         raise NotImplementedError
 
 
-class Table(Chunk):
+class TableChunk(EvaluationChunk):
     """A matrix or a frame."""
 
     def __init__(self, parts: tuple[Any, ...], size: int, y: Any, w: Any, now: Any, due: Any) -> None:
@@ -70,8 +70,8 @@ class Table(Chunk):
         yield 0, self.size, self.parts, None
 
 
-class Gathered(Chunk):
-    """Examples that came one by one: the keys and the values of each."""
+class DictChunk(EvaluationChunk):
+    """Examples that are dicts, as keys and values."""
 
     def __init__(self, rows: list[Any], y: Any, w: Any, now: Any, due: Any) -> None:
         super().__init__(len(rows), y, w, now, due)
@@ -82,7 +82,7 @@ class Gathered(Chunk):
             yield dict(zip(*row, strict=True)) if isinstance(row, tuple) else row
 
     def groups(self) -> Iterator[Group]:
-        # The same keys in the same order make a table that is read exactly as the dicts would be.
+        # Rows with the same keys in the same order form a table that is equivalent to the dicts.
         start, stop = 0, self.size
         while start < stop:
             keys = self.rows[start][0] if isinstance(self.rows[start], tuple) else None
@@ -97,13 +97,13 @@ class Gathered(Chunk):
         try:
             if keys is None:
                 _frames.plain_dict(self.rows[start])
-                raise InvalidType(f"an example is a dict of features, got {type(self.rows[start]).__name__}")
+                raise InvalidType(f"an example must be a dict of features, got {type(self.rows[start]).__name__}")
             columns = list(zip(*(row[1] for row in self.rows[start:stop]), strict=True))
             parts = [
                 (_frames._name(name), *_column(name, values)) for name, values in zip(keys, columns, strict=True)
             ]
         except (ValueError, TypeError, KeyError, OverflowError) as found:
-            # Halved after the handler, or each half's error would drag those of the wholes along.
+            # The rows are halved after the handler; inside it, each error would reference the previous ones.
             error = found
         if error is None:
             yield start, stop, ("columns", parts, stop - start), None
@@ -120,7 +120,7 @@ _TEXTS = frozenset({str, type(None)})
 
 
 def _column(name: Any, values: Sequence[Any]) -> tuple[Any, Any]:
-    """Values of one feature: numbers, or codes and their texts."""
+    """Values of one feature: numbers, or codes and their strings."""
     kinds = set(map(type, values))
     if not kinds <= _NUMBERS and not kinds <= _TEXTS:
         return _frames._object_column(name, values)
@@ -130,7 +130,7 @@ def _column(name: Any, values: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def cut(parts: tuple[Any, ...], start: int, stop: int) -> tuple[Any, ...]:
-    """The rows from `start` to `stop` of what `_frames.take_apart` gave."""
+    """The rows from `start` to `stop` of the result of `_frames.take_apart`."""
     if parts[0] == "matrix":
         return ("matrix", parts[1][start:stop])
     if parts[0] == "columns":
@@ -141,7 +141,7 @@ def cut(parts: tuple[Any, ...], start: int, stop: int) -> tuple[Any, ...]:
 
 
 def height(parts: tuple[Any, ...]) -> int:
-    """How many rows there are."""
+    """Number of rows."""
     if parts[0] == "matrix":
         return int(parts[1].shape[0])
     if parts[0] == "columns":
@@ -150,7 +150,7 @@ def height(parts: tuple[Any, ...]) -> int:
 
 
 def length(stream: Any, limit: int | None) -> int | None:
-    """How many examples there are, if that is known."""
+    """Number of examples, if it is known."""
     known = None
     if _is_table(stream):
         X = stream[0]
@@ -177,7 +177,7 @@ def target_name(stream: Any) -> str | None:
 
 
 def _is_table(stream: Any) -> bool:
-    """Whether it is (X, y) or (X, y, w), as opposed to something to iterate over."""
+    """Whether the stream is (X, y) or (X, y, w), not an iterable of examples."""
     return (
         isinstance(stream, tuple) and len(stream) in (2, 3) and not _is_one(stream[0]) and not _is_pair(stream[0])
     )
@@ -188,11 +188,11 @@ def _is_pair(item: Any) -> bool:
 
 
 def _is_one(item: Any) -> bool:
-    """Whether it is (x, y) of one example."""
+    """Whether the item is one example (x, y)."""
     return _is_pair(item) and isinstance(item[0], Mapping)
 
 
-def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Iterator[Chunk]:
+def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Iterator[EvaluationChunk]:
     """Cut a stream into chunks: (X, y), (X, y, w), or an iterable of such or of examples (x, y), (x, y, w)."""
     if isinstance(stream, Stream):
         ready = _of_stream(stream, times, limit)
@@ -213,7 +213,7 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
             yield _table(X, y, w, times, limit)
             return
         if not isinstance(X, Iterable) or isinstance(X, (str, bytes)) or not isinstance(y, Iterable):
-            raise InvalidType(f"rows are a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
+            raise InvalidType(f"rows must be a matrix, a frame or an iterable of dicts, got {type(X).__name__}")
         stream = zip(X, y, strict=True) if w is None else zip(X, y, w, strict=True)
     left = limit
     rows: list[Any] = []
@@ -222,7 +222,7 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
         try:
             item = next(items, _END)
         except BaseException:
-            # The examples before the failure of the stream are still examples.
+            # The examples before the error of the stream are processed.
             if rows:
                 yield _gathered(rows, times)
             raise
@@ -250,7 +250,7 @@ def chunks(stream: Any, times: Times, limit: int | None, gathered: int) -> Itera
         yield _gathered(rows, times)
 
 
-def _of_stream(stream: Stream, times: Times, limit: int | None) -> Iterator[Chunk]:
+def _of_stream(stream: Stream, times: Times, limit: int | None) -> Iterator[EvaluationChunk]:
     left = limit
     if left == 0:
         return
@@ -268,15 +268,15 @@ def _of_stream(stream: Stream, times: Times, limit: int | None) -> Iterator[Chun
             return
 
 
-def _dicts(chunk: Any, times: Times) -> Chunk:
-    """A chunk of a stream whose rows are dicts."""
+def _dicts(chunk: Any, times: Times) -> EvaluationChunk:
+    """A chunk from a stream whose rows are dicts."""
     ys = as_list(chunk.y)
     if times.given:
         X, now, due = times.of_chunk(chunk)
         rows = _pairs(X)
     else:
         rows, now, due = times.of_rows(_pairs(chunk.X), ys)
-    return Gathered(rows, ys, _frames.weights(chunk.w), now, due)
+    return DictChunk(rows, ys, _frames.weights(chunk.w), now, due)
 
 
 def _pairs(rows: Iterable[Any]) -> list[Any]:
@@ -294,7 +294,7 @@ def _are_dicts(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and (not X or isinstance(X[0], Mapping))
 
 
-def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None, source: Any = None) -> Chunk:
+def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None, source: Any = None) -> EvaluationChunk:
     if isinstance(y, str):
         X, y = take_column(X, y)
     if times.given:
@@ -305,28 +305,28 @@ def _table(X: Any, y: Any, w: Any, times: Times, limit: int | None, source: Any 
     y, w = _frames.targets(y), _frames.weights(w)
     size = height(parts)
     if y is None:
-        raise InvalidType("a stream gives targets too: (X, y)")
+        raise InvalidType("a stream must have targets: (X, y)")
     for what, column in (("y", y), ("w", w), ("time", now), ("label_time", due)):
         if column is not None and len(column) != size:
             raise InvalidValue(f"{what} has {len(column)} values for {size} rows")
     if limit is not None and size > limit:
         parts, size, y = cut(parts, 0, limit), limit, y[:limit]
         w, now, due = (column if column is None else column[:limit] for column in (w, now, due))
-    return Table(parts, size, y, w, now, due)
+    return TableChunk(parts, size, y, w, now, due)
 
 
-def _gathered(rows: list[Any], times: Times) -> Chunk:
+def _gathered(rows: list[Any], times: Times) -> EvaluationChunk:
     xs = [row[0] for row in rows]
     ys = [row[1] for row in rows]
     ws = None
     if any(len(row) == 3 for row in rows):
         ws = np.array([_weight(row[2]) if len(row) == 3 else 1.0 for row in rows], dtype=np.float64)
     xs, now, due = times.of_rows(xs, ys)
-    return Gathered(xs, ys, ws, now, due)
+    return DictChunk(xs, ys, ws, now, due)
 
 
 def _weight(w: Any) -> float:
-    """A weight, also in River's form {"w": 2.0}. The model refuses NaN, for what is no number, with its row."""
+    """A weight, also in River's form {"w": 2.0}. Any other value becomes NaN, which the model refuses."""
     if isinstance(w, Mapping):
         w = w.get("w", 1.0)
     try:
@@ -358,4 +358,4 @@ def take_column(X: Any, name: Any) -> tuple[Any, Any]:
         if type(error).__name__ == "ColumnNotFoundError":
             raise InvalidValue(f"there is no column {quoted(name)} in the stream") from error
         raise
-    raise InvalidType(f"{type(X).__name__} has no column {quoted(name)}: give the column itself")
+    raise InvalidType(f"{type(X).__name__} has no column {quoted(name)}: pass the column itself")

@@ -25,11 +25,11 @@ _WHO = "evaluate.forecast"
 
 @dataclass(frozen=True)
 class ForecastStep:
-    """The forecasts from one origin, and the values that came."""
+    """The forecasts from one origin, and the true values."""
 
     #: Number of time steps before the forecast.
     origin: int
-    #: The time of the last value before the forecast, where the series tells.
+    #: The time of the last value before the forecast, if the series has times.
     time: Any
     forecast: list[float]
     #: NaN where the value is missing.
@@ -49,7 +49,7 @@ def forecast(
     step: int = 1,
     missing: str = "raise",
 ) -> Any:
-    """Forecast a series again and again as it goes on, and measure the error at each step of the horizon.
+    """Rolling-origin evaluation: forecast a series from many origins and measure the error at each step ahead.
 
     At each origin the model forecasts the next `horizon` values and then learns one more (Tashman, 2000). Only
     origins with a full horizon ahead are scored, so that all steps of the horizon are compared at the same
@@ -63,25 +63,26 @@ def forecast(
     ----------
     model
         A forecaster: any object with `learn_one(y, x)` and `forecast(horizon, xs)`, such as those of `time_series`
-        and of River. Or several, as a dict by name or a list; they see the series in one pass.
+        and of River. Or several, as a dict by name or a list, which are evaluated in one pass.
     series
         Values at regular times: a list, an iterator, a NumPy array, or a pandas, polars or Arrow column. Or pairs
         `(x, y)` with dicts x of features, such as River's data sets and `stream` readers.
     horizon
-        Number of time steps that are forecast.
+        Number of time steps to forecast.
     X
         Features of each time step: a NumPy matrix, a frame or an iterable of dicts. The model receives those of
         the steps ahead with each forecast, so they must be known in advance (calendar, prices).
     metrics
-        Names ("MAE"), classes or instances of metrics of numbers, one or several. Each step of the horizon gets
+        Names ("MAE"), classes or instances of regression metrics, one or several. Each step of the horizon gets
         its own copy.
     grace_period
         Number of initial values that are learned before the first forecast; by default `horizon`.
     step
         Number of values between origins.
     missing
-        At a missing value (None or NaN): "raise" an error, or "skip" it. A skipped value is not scored, and the
-        model passes its time step with `skip_one`, or learns its own forecast if it has no such method.
+        What to do with a missing value (None or NaN): "raise" an error, or "skip" it. A skipped value is not
+        scored, and the model advances one time step with `skip_one`, or learns its own forecast if it has no such
+        method.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def iter_forecast(
     step: int = 1,
     missing: str = "raise",
 ) -> Iterator[ForecastStep]:
-    """`forecast` of one model, origin by origin: each with the forecasts and the values that came.
+    """Iterate over the origins of a rolling-origin evaluation of one model, with forecasts and true values.
 
     Examples
     --------
@@ -224,7 +225,7 @@ class _Run:
         try:
             found = result.model.forecast(self.horizon) if xs is None else result.model.forecast(self.horizon, xs)
         except Exception as error:
-            error.add_note(f"{_WHO}: {result.name} was to forecast after {origin} values")
+            error.add_note(f"{_WHO}: {result.name} failed to forecast after {origin} values")
             raise
         result.seconds += perf_counter() - start
         predicted = self.forecasts[result.name] = _checked(found, self.horizon, result.name)
@@ -243,12 +244,12 @@ class _Run:
                     _teach(result.model, reading.y, reading.x)
                     result.learned += 1
                 else:
-                    # Before the first value there is nothing to pass: the series starts there.
+                    # The series starts with its first value, so there is no time step to skip before it.
                     if result.learned:
                         _pass(result.model, reading.x)
                     result.missing += 1
             except Exception as error:
-                error.add_note(f"{_WHO}: {result.name} was to learn value {index} of the series")
+                error.add_note(f"{_WHO}: {result.name} failed to learn value {index} of the series")
                 raise
             result.seconds += perf_counter() - start
 
@@ -261,7 +262,7 @@ def _teach(model: Any, y: float, x: Any) -> None:
 
 
 def _pass(model: Any, x: Any) -> None:
-    """Let a model pass a time step without a value."""
+    """Advance a model by a time step without a value."""
     if hasattr(model, "skip_one"):
         model.skip_one() if x is None else model.skip_one(x)
         return
@@ -269,7 +270,7 @@ def _pass(model: Any, x: Any) -> None:
     _teach(model, y, x)
 
 
-#: The most steps ahead that are scored.
+#: The largest horizon of an evaluation.
 _LONGEST_HORIZON = 10_000
 
 
@@ -284,13 +285,13 @@ def _whole(name: str, value: Any, low: int) -> int:
 
 
 def _by_step(given: Any, horizon: int) -> dict[str, list[Any]]:
-    """A metric of its own for each step of the horizon, by name."""
+    """Metrics by name, with a copy for each step of the horizon."""
     if isinstance(given, Sized) and not len(given):
-        raise InvalidValue(f"{_WHO}: give at least one metric")
+        raise InvalidValue(f"{_WHO}: pass at least one metric")
     chosen = chosen_metrics(given, FORECASTER)
     for name, metric in chosen.items():
         if callable(takes_numbers := getattr(metric, "_takes_numbers", None)) and not takes_numbers():
-            raise InvalidType(f"{_WHO}: a metric must be of numbers, got {name}")
+            raise InvalidType(f"{_WHO}: a metric must be a regression metric, got {name}")
     return {name: [_unused(metric) for _ in range(horizon)] for name, metric in chosen.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a rolling-origin evaluation found: the errors of forecasters by step of the horizon."""
+"""Results of a rolling-origin evaluation: the errors of forecasters by step of the horizon."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SUFFIXES = (".png", ".svg", ".pdf")
 
 @dataclass
 class ForecastResult:
-    """What `evaluate.forecast` found of one model.
+    """Result of `evaluate.forecast` for one model.
 
-    `result["MAE"]` is an array with the error one step ahead first. `metrics` holds the metrics as objects, a list
-    by step of the horizon for each name.
+    `result["MAE"]` is an array that starts with the error one step ahead. `metrics` holds the metrics as objects:
+    for each name a list with one metric per step of the horizon.
     """
 
     model: Any
@@ -35,13 +35,13 @@ class ForecastResult:
     grace_period: int
     step: int
     metrics: dict[str, list[Any]]
-    #: Number of forecasts that were scored at each step of the horizon.
+    #: Number of scored forecasts at each step of the horizon.
     counts: Any = field(default=None)
-    #: Number of origins that were forecast from.
+    #: Number of forecast origins.
     origins: int = 0
-    #: Number of values that were learned.
+    #: Number of learned values.
     learned: int = 0
-    #: Number of time steps whose value was missing.
+    #: Number of time steps with a missing value.
     missing: int = 0
     #: Seconds that the model took to forecast and learn.
     seconds: float = 0.0
@@ -82,18 +82,18 @@ class ForecastResult:
         return name
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """A row for each step of the horizon, as a frame of "pandas", "polars" or "pyarrow"."""
+        """A frame of "pandas", "polars" or "pyarrow" with a row per step of the horizon."""
         return frame(self._columns(), kind)
 
     def _columns(self) -> dict[str, Any]:
         return {"horizon": np.arange(1, self.horizon + 1), "count": self.counts, **self.values}
 
     def plot(self, metric: str | None = None, ax: Any = None) -> Any:
-        """Draw a metric by step of the horizon with matplotlib; returns the axes."""
+        """Plot a metric by step of the horizon with matplotlib; returns the axes."""
         return _plot({self.name: self}, self._metric(metric), ax)
 
     def save_plot(self, path: str | PathLike[str], metric: str | None = None) -> None:
-        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        """Save the plot to a file: .png, .svg or .pdf."""
         _save({self.name: self}, path, self._metric(metric))
 
     def __repr__(self) -> str:
@@ -113,7 +113,7 @@ class ForecastResult:
 
 
 class ForecastResults(Mapping[str, ForecastResult]):
-    """What `evaluate.forecast` found of several models, by name; printed best first."""
+    """Results of `evaluate.forecast` for several models, by name; the best is printed first."""
 
     def __init__(self, results: dict[str, ForecastResult]) -> None:
         self._results = results
@@ -145,18 +145,18 @@ class ForecastResults(Mapping[str, ForecastResult]):
         return self.ranked()[0]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The results of all models below each other, with a column `model`."""
+        """The results of all models as one frame, with a column `model`."""
         parts = [result._columns() for result in self._results.values()]
         names = [name for name, part in zip(self._results, parts, strict=True) for _ in part["horizon"]]
         columns = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
         return frame({"model": names, **columns}, kind)
 
     def plot(self, metric: str | None = None, ax: Any = None) -> Any:
-        """Draw a metric of all models by step of the horizon with matplotlib; returns the axes."""
+        """Plot a metric of all models by step of the horizon with matplotlib; returns the axes."""
         return _plot(self._results, next(iter(self._results.values()))._metric(metric), ax)
 
     def save_plot(self, path: str | PathLike[str], metric: str | None = None) -> None:
-        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        """Save the plot to a file: .png, .svg or .pdf."""
         _save(self._results, path, next(iter(self._results.values()))._metric(metric))
 
     def __repr__(self) -> str:
@@ -184,7 +184,7 @@ def _plot(results: Mapping[str, ForecastResult], metric: str, ax: Any) -> Any:
 
 def _save(results: Mapping[str, ForecastResult], path: str | PathLike[str], metric: str) -> None:
     if Path(path).suffix.lower() not in _SUFFIXES:
-        raise InvalidValue(f"a plot is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
+        raise InvalidValue(f"a plot must be saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
     try:
         from matplotlib.figure import Figure
     except ImportError:

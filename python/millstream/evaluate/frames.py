@@ -1,4 +1,4 @@
-"""Columns as frames, and numbers as people read them."""
+"""Columns as frames, and formatted numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["amount", "frame", "number", "table"]
 
 
 def frame(columns: Mapping[str, Any], kind: str | None) -> Any:
-    """Columns as a frame of the library that is asked for, or else of the first that is installed."""
+    """Columns as a frame of the given library, by default of the first that is installed."""
     kinds = ("pandas", "polars", "pyarrow")
     if kind is not None and kind not in kinds:
         raise InvalidValue(f"kind must be one of {', '.join(kinds)}, got {quoted(kind)}")
@@ -38,7 +38,7 @@ def frame(columns: Mapping[str, Any], kind: str | None) -> Any:
 
 
 def number(value: float) -> str:
-    """A value for people: four digits after the point, or what it takes for large and small ones."""
+    """Format a number: four decimals, or four significant digits if it is large or small."""
     if value != value:
         return "–"
     if value == 0 or 1e-3 <= abs(value) < 1e5:
@@ -47,7 +47,7 @@ def number(value: float) -> str:
 
 
 def amount(size: float) -> str:
-    """Bytes for people."""
+    """Format a number of bytes."""
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
@@ -56,7 +56,7 @@ def amount(size: float) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """Text in columns: the first to the left, the others to the right."""
+    """A text table: the first column is left-aligned, the others are right-aligned."""
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     lines = []
     for row in [head, *rows]:

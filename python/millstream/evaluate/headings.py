@@ -1,4 +1,4 @@
-"""The names of metrics in tables of several models, with the positive class."""
+"""Headings of metrics in tables of several models, with the positive class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["headings", "score"]
 
 
 def headings(results: Sequence[Result]) -> dict[str, str]:
-    """The title of each metric. The positive class is in it if it is the same for all models."""
+    """The title of each metric. It contains the positive class if that is the same for all models."""
     first = results[0]
     return {
         name: title if all(result.titles[name] == title for result in results) else name
@@ -24,7 +24,7 @@ def headings(results: Sequence[Result]) -> dict[str, str]:
 
 
 def score(result: Result, name: str, value: float, heads: dict[str, str]) -> str:
-    """A cell below such a heading. It names the positive class if the heading does not."""
+    """A cell below such a heading. It contains the positive class if the heading does not."""
     positive = result.positive.get(name)
     if positive is None or heads[name] == result.titles[name]:
         return number(value)

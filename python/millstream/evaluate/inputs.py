@@ -1,4 +1,4 @@
-"""Who takes part in an evaluation: models and metrics by name, from all the forms that they may be given in."""
+"""The models and metrics of an evaluation by name, from all accepted forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["chosen_metrics", "common_role", "named_models"]
 
 
 def named_models(model: Any) -> tuple[dict[str, Any], bool]:
-    """The models by name, and whether several were asked for."""
+    """The models by name, and whether several were given."""
     several = isinstance(model, (Mapping, list, tuple))
     if isinstance(model, Mapping):
         models = {str(name): each for name, each in model.items()}
@@ -30,18 +30,18 @@ def named_models(model: Any) -> tuple[dict[str, Any], bool]:
     if not models:
         raise InvalidValue("there is no model to evaluate")
     if len({id(each) for each in models.values()}) != len(models):
-        raise InvalidValue("the same model is there twice: models learn in place, so give each its own clone()")
+        raise InvalidValue("duplicate model: models learn in place, so pass a clone() of it")
     return models, several
 
 
 def _own_name(title: str, taken: Container[str]) -> str:
-    """A title, with a number behind it if it is taken."""
+    """A title, with a number appended if it is taken."""
     numbers = itertools.chain([""], (f" {number}" for number in itertools.count(2)))
     return next(title + number for number in numbers if title + number not in taken)
 
 
 def name_of(model: Any) -> str:
-    """What people call a model: `StandardScaler | LogisticRegression`."""
+    """A short name of a model: `StandardScaler | LogisticRegression`."""
     if isinstance(model, _core.Model):
         title = model._title()
         return title if " | " in title else title.rpartition(".")[2]
@@ -54,14 +54,14 @@ def name_of(model: Any) -> str:
 
 
 def common_role(models: Mapping[str, Any]) -> Role:
-    """The role that all models have."""
+    """The common role of all models."""
     found = {name: role_of(model) if hasattr(model, "role") else None for name, model in models.items()}
     for name, role in found.items():
         if role not in EVALUATED:
             hint = "; compat.from_river converts a River model" if role is None else f", which is {role.phrase}"
-            raise InvalidType(f"evaluate.prequential: a model is {one_of(EVALUATED)}, got {name}{hint}")
+            raise InvalidType(f"evaluate.prequential: a model must be {one_of(EVALUATED)}, got {name}{hint}")
     if len(set(found.values())) > 1:
-        raise InvalidType(f"evaluate.prequential: models must have one role, got {found}")
+        raise InvalidType(f"evaluate.prequential: models must have the same role, got {found}")
     return role_named(str(next(iter(found.values()))))
 
 
@@ -81,7 +81,7 @@ def chosen_metrics(given: Any, role: Role) -> dict[str, Any]:
         metric = _made(each, metrics)
         chosen[_own_name(metric_title(metric), chosen)] = metric
     if not chosen:
-        raise InvalidValue("evaluate.prequential: give at least one metric")
+        raise InvalidValue("evaluate.prequential: pass at least one metric")
     return chosen
 
 
@@ -99,12 +99,12 @@ def _made(metric: Any, module: Any) -> Any:
     if isinstance(metric, type):
         metric = metric()
     if not callable(getattr(metric, "update", None)) or not callable(getattr(metric, "get", None)):
-        raise InvalidType(f"a metric has update(y_true, y_pred) and get(), got {quoted(metric)}")
+        raise InvalidType(f"a metric must have update(y_true, y_pred) and get(), got {quoted(metric)}")
     return metric
 
 
 def metric_title(metric: Any) -> str:
-    """`Accuracy`, or `Rolling(Accuracy)` for one that wraps another."""
+    """`Accuracy`, or `Rolling(Accuracy)` for a metric that wraps another."""
     inner = getattr(metric, "metric", None)
     name = type(metric).__name__
     return f"{name}({metric_title(inner)})" if callable(getattr(inner, "update", None)) else name

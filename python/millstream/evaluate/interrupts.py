@@ -1,7 +1,7 @@
-"""Ctrl-C in the middle of a run, without losing or halving anything.
+"""Interruption of a run by Ctrl-C at consistent points only.
 
-A signal that would raise KeyboardInterrupt anywhere is held back while a chunk is learned, scored and recorded. It
-takes effect between chunks, between stretches of rows in native code, or while the stream is waited for.
+A signal is deferred while a chunk is learned, scored and recorded. It takes effect between chunks, between blocks
+of rows in native code, or while the run waits for the stream.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _Item = TypeVar("_Item")
 
 
 class Interrupts:
-    """Holds signals back; does nothing if not `wanted`, or outside of the main thread, which gets no signals."""
+    """Defers signals if `wanted`; has no effect outside the main thread, because other threads get no signals."""
 
     def __init__(self, wanted: bool) -> None:
         self.wanted = wanted
-        #: Whether somebody wants the run to stop.
+        #: Whether a signal has arrived.
         self.asked = False
         self._open = False
         self._held: dict[int, Any] = {}
@@ -42,13 +42,13 @@ class Interrupts:
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         again, self.asked = self.asked, True
-        # Who asks twice does not want to wait.
+        # A second signal takes effect at once.
         if self._open or again:
             raise KeyboardInterrupt
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Where an interruption may come at any moment."""
+        """Allow an interruption at any moment."""
         self._open = True
         try:
             if self.asked:
@@ -58,7 +58,7 @@ class Interrupts:
             self._open = False
 
     def reading(self, stream: Iterable[_Item]) -> Iterator[_Item]:
-        """The same items; while one is waited for, an interruption may come."""
+        """Iterate over the items; allow an interruption while waiting for one."""
         items = iter(stream)
         while True:
             with self.allowed():

@@ -1,4 +1,4 @@
-"""Drawings of an evaluation, with matplotlib."""
+"""Plots of an evaluation with matplotlib."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 __all__ = ["COLOURS", "KINDS", "plot", "rates", "save"]
 
-#: Okabe and Ito's colours, which the colour-blind can tell apart.
+#: The colour-blind safe palette of Okabe and Ito.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
 KINDS = ("metric", "confusion", "calibration", "residuals", "weights", "waiting", "speed", "memory")
 _SUFFIXES = (".png", ".svg", ".pdf")
 _MARK = "#B00020"
-#: Kinds that are square, and those of which a comparison draws one for each model.
+#: Kinds with square axes, and kinds that show a single model.
 _SQUARE = ("confusion", "calibration", "residuals")
 _ALONE = ("confusion", "residuals", "weights")
 _MOST_CLASSES, _MOST_FEATURES = 30, 20
-#: How many rows a rate is measured over, at least.
-_STRETCH = 32_768
+#: Minimum number of rows to measure a rate over.
+_RATE_ROWS = 32_768
 
 
 def plot(results: Mapping[str, Result], metric: str | None, ax: Any, kind: str = "metric") -> Any:
-    """One drawing of one model or of several."""
+    """Plot one model or several in one figure."""
     try:
         import matplotlib.pyplot as pyplot
     except ImportError:
@@ -47,10 +47,10 @@ def plot(results: Mapping[str, Result], metric: str | None, ax: Any, kind: str =
 
 
 def save(results: Mapping[str, Result], path: str | PathLike[str], metric: str | None, kind: str) -> None:
-    """The same into a file, by its suffix; no window is opened and no state of pyplot is touched."""
+    """Save the plot to a file, in the format of its suffix, without pyplot and its global state."""
     suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
-        raise InvalidValue(f"a plot is saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
+        raise InvalidValue(f"a plot must be saved as {', '.join(_SUFFIXES)}, got {str(path)!r}")
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -68,9 +68,9 @@ def _size(kind: str) -> tuple[float, float]:
 
 
 def _chosen(results: Mapping[str, Result], metric: str | None, kind: str) -> tuple[Mapping[str, Result], str, str]:
-    """Check what is asked for; `plot("confusion")` is understood too."""
+    """Check the arguments; `plot("confusion")` is accepted too."""
     if not results:
-        raise InvalidValue("there is no model to draw")
+        raise InvalidValue("there is no model to plot")
     first = next(iter(results.values()))
     if metric in KINDS and metric not in first.values:
         metric, kind = None, str(metric)
@@ -81,7 +81,7 @@ def _chosen(results: Mapping[str, Result], metric: str | None, kind: str) -> tup
         raise InvalidValue(f"metric must be one of {', '.join(first.values)}, got {quoted(metric)}")
     if kind in _ALONE and len(results) > 1:
         raise InvalidValue(
-            f"a plot of kind {quoted(kind)} is of one model: results[{quoted(next(iter(results)))}].plot(…)"
+            f"a plot of kind {quoted(kind)} shows one model: results[{quoted(next(iter(results)))}].plot(…)"
         )
     missing = {
         "confusion": first.confusion,
@@ -91,12 +91,12 @@ def _chosen(results: Mapping[str, Result], metric: str | None, kind: str) -> tup
     }
     if kind in missing and missing[kind] is None:
         why = {
-            "confusion": "a regressor, or a model of very many classes, has no confusion matrix",
-            "calibration": "no metric asked for probabilities; add one that does, such as LogLoss",
-            "residuals": "a classifier has none",
-            "weights": "the model has no weights to tell",
+            "confusion": "regressors, and classifiers with very many classes, have no confusion matrix",
+            "calibration": "no metric uses probabilities; add one that does, such as LogLoss",
+            "residuals": "only regressors have residuals",
+            "weights": "the model has no weights or importances",
         }
-        raise InvalidValue(f"there is nothing to draw of kind {quoted(kind)}: {why[kind]}")
+        raise InvalidValue(f"cannot plot kind {quoted(kind)}: {why[kind]}")
     return results, metric, kind
 
 
@@ -146,13 +146,13 @@ def _over_rows(results: Mapping[str, Result], metric: str, ax: Any, kind: str) -
 
 
 def rates(rows: Any, seconds: Any) -> tuple[Any, Any]:
-    """Rows per second at each point, over a stretch around it.
+    """Rows per second at each point, over a range of rows around it.
 
-    A block of rows is predicted at once and scored row by row, so points inside a block lie close in time: the
-    stretch is as long as several blocks, or half of a short stream.
+    A block of rows is predicted at once and scored row by row, so points inside a block are close in time. The
+    range is as long as several blocks, or half of a short stream.
     """
     rows, seconds = np.insert(rows.astype(np.float64), 0, 0.0), np.insert(seconds, 0, 0.0)
-    half = min(max(_STRETCH / 2, rows[-1] / 24), rows[-1] / 4)
+    half = min(max(_RATE_ROWS / 2, rows[-1] / 24), rows[-1] / 4)
     before = np.clip(np.searchsorted(rows, rows - half), 0, None)
     after = np.minimum(np.searchsorted(rows, rows + half), len(rows) - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -169,7 +169,7 @@ def _metric(result: Result, name: str, metric: str, ax: Any, colour: str, alone:
     whole = f"whole stream  {value}" if alone else None
     ax.plot(rows, result.curve[metric][drawn], color=colour, label=whole, **dashed)
     if result.drifts:
-        # One collection: thousands of marks are drawn at once.
+        # One collection draws thousands of marks at once.
         marks = {"color": _MARK if alone else colour, "linewidth": 0.8, "alpha": 0.55}
         found = f"drift ({len(result.drifts):,})" if alone else None
         ax.vlines(result.drifts, 0, 1, transform=ax.get_xaxis_transform(), label=found, **marks)
@@ -182,8 +182,8 @@ def _confusion(result: Result, ax: Any) -> None:
         order = np.argsort(-matrix.sum(axis=1), kind="stable")[:_MOST_CLASSES]
         matrix, labels = matrix[np.ix_(order, order)], [labels[place] for place in order]
     totals = matrix.sum(axis=1, keepdims=True)
-    share = matrix / np.where(totals > 0, totals, 1.0)
-    ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0)
+    fractions = matrix / np.where(totals > 0, totals, 1.0)
+    ax.imshow(fractions, cmap="Blues", vmin=0.0, vmax=1.0)
     names = [str(label)[:16] for label in labels]
     ax.set_xticks(range(len(names)), names, rotation=0 if len(names) <= 6 else 90)
     ax.set_yticks(range(len(names)), names)
@@ -191,7 +191,7 @@ def _confusion(result: Result, ax: Any) -> None:
     ax.set_ylabel("truth")
     if len(names) <= 12:
         for place, cell in np.ndenumerate(matrix):
-            ink = "white" if share[place] > 0.6 else "black"
+            ink = "white" if fractions[place] > 0.6 else "black"
             ax.text(place[1], place[0], f"{cell:,.6g}", ha="center", va="center", fontsize=8, color=ink)
 
 
@@ -210,7 +210,7 @@ def _calibration(results: Mapping[str, Result], ax: Any) -> None:
         ax.plot(found.predicted[known], found.observed[known], color=colour, linewidth=1.4, label=label)
         ax.scatter(found.predicted[known], found.observed[known], s=sizes, color=colour, zorder=3)
     ax.set_xlabel(about)
-    ax.set_ylabel("how often it came true")
+    ax.set_ylabel("observed frequency")
     ax.set_aspect("equal")
     ax.grid(color="#00000018", linewidth=0.8)
     ax.legend(frameon=False, fontsize=9, loc="upper left")

@@ -1,4 +1,4 @@
-"""Each prediction of a run, handed over chunk by chunk as it goes."""
+"""Predictions of a run, passed to a function chunk by chunk."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from millstream.roles import Answer, Role
 
 __all__ = ["Predictions", "Sink"]
 
-#: Is given the columns of some consecutive rows.
+#: Receives the columns of consecutive rows.
 Sink = Callable[[Mapping[str, Any]], None]
 
 
 class Predictions:
-    """Brings truths and answers together for a sink."""
+    """Combines truths and predictions for a sink."""
 
     def __init__(self, sink: Sink, names: list[str], role: Role) -> None:
         self.sink, self.role = sink, role
         self.rows = 0
-        #: What the columns of each model are called; one model alone needs no name.
+        #: Suffix of the column names of each model; a single model needs none.
         self.ends = {name: "" if len(names) == 1 else f" {name}" for name in names}
 
     def give(self, y: Any, answers: Mapping[str, tuple[Any, Any]], done: int) -> None:
-        """Hand over the first `done` rows of a chunk: truths, and by model predictions and their probabilities."""
+        """Pass on the first `done` rows of a chunk: truths, and by model predictions and their probabilities."""
         if done <= 0:
             return
         columns: dict[str, Any] = {"row": np.arange(self.rows, self.rows + done), "truth": y[:done]}
@@ -40,7 +40,7 @@ class Predictions:
 
 
 def _filled(values: Any, size: int, answer: Answer) -> Any:
-    """Exactly so many values: rows at the end that were set aside have no answer."""
+    """Exactly `size` values: skipped rows at the end have no prediction."""
     if len(values) >= size:
         return values[:size]
     missing = size - len(values)
@@ -52,6 +52,6 @@ def _filled(values: Any, size: int, answer: Answer) -> Any:
 
 
 def decoded(found: tuple[Any, Any, Any], labels: list[Any], role: Role) -> tuple[Any, Any]:
-    """What the engine kept, as labels or numbers, with probabilities."""
+    """Predictions of the engine as labels or numbers, with probabilities."""
     classes, numbers, probabilities = found
     return (_frames.decode(classes, labels) if role.answer is Answer.CLASS else numbers), probabilities

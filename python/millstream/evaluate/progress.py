@@ -1,7 +1,7 @@
-"""What a long run says on the way: rows, rate, the rolling metric, drift marks, labels that are waited for.
+"""Progress of a run: rows, rate, rolling metric, drifts, and labels yet to come.
 
-On a terminal one line that is drawn anew, and is gone at the end; in a file, a log or a notebook, where nothing
-can be drawn anew, a line now and then, if `progress=True` asks for it.
+On a terminal it is one line that is redrawn, and removed at the end. In a file, a log or a notebook, where a line
+cannot be redrawn, it is a line from time to time, if `progress=True`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from millstream.evaluate.frames import number
 
 __all__ = ["Progress"]
 
-#: How a run stands: the metric over the window, drift marks, the row of the last, rows that wait for labels.
+#: Status of a run: metric over the window, number of drifts, row of the last one, rows that wait for labels.
 Status = tuple[float | None, int, int | None, int]
 
-#: Seconds between looks on a terminal; the eye is no faster.
+#: Seconds between updates on a terminal.
 _REDRAWN = 0.1
-#: From so many columns on a terminal has room for a bar.
+#: Minimum width of a terminal in columns to show a bar.
 _WIDE = 100
-#: Seconds until the first line elsewhere; each later line comes after twice the time, up to a minute.
+#: Seconds until the first line elsewhere; the interval doubles with each line, up to a minute.
 _FIRST_LINE, _SLOWEST = 2.0, 60.0
 
 
 class Progress:
-    """Shown if `wanted`, or, when that is None, if standard error is a terminal."""
+    """Progress display, shown if `wanted`; if that is None, shown if standard error is a terminal."""
 
     def __init__(self, wanted: bool | None, total: int | None, metric: str, warmup: int = 0) -> None:
         self.metric, self.total, self.warmup = metric, total, warmup
@@ -55,7 +55,7 @@ class Progress:
             return None
         console = Console(file=self.stream)
         columns: list[Any] = [SpinnerColumn()]
-        # Spinner and clock, with a space beside each.
+        # The widths of spinner and clock, each with a space.
         self.room = console.width - 11
         if self.total is not None and console.width >= _WIDE:
             columns.append(BarColumn(bar_width=16))
@@ -73,19 +73,19 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Also after Ctrl-C: the cursor is back and the line is gone.
+        # Also after Ctrl-C: restores the cursor and removes the line.
         if self.live is not None:
             self.live.stop()
 
     def count(self, rows: int, status: Callable[[int], Status]) -> None:
-        """So many more rows are done; how the run stands is asked for only if it is shown."""
+        """Add processed rows; `status` is called only if it is shown."""
         if self.wanted and time.perf_counter() - self.shown >= self.pause:
             self.tick(rows, status(0))
         else:
             self.rows += rows
 
     def tick(self, rows: int, status: Status) -> None:
-        """So many more rows are done, and the run stands like this."""
+        """Add processed rows, with the status of the run."""
         self.rows += rows
         now = time.perf_counter()
         if not self.wanted or now - self.shown < self.pause:
@@ -101,14 +101,14 @@ class Progress:
             print(" · ".join([*said, f"{now - self.begun:.0f} s"]), file=self.stream, flush=True)
 
     def words(self, status: Status, seconds: float, level: int = 0) -> list[tuple[str, str]]:
-        """How the run stands, with styles; the higher the level, the fewer words."""
+        """The status as words with styles; a higher level has fewer words."""
         value, drifts, last, waiting = status
         rate = self.rows / max(seconds, 1e-9)
         share = f" of {self.total:,}" if self.total and level == 0 else ""
         found = f"{drifts:,} drift{'s' * (drifts != 1)}" + (
             f", last at {last:,}" if last is not None and level < 2 else ""
         )
-        # Before the first label has come, a metric is at its beginning, and that is no score.
+        # Before the first label arrives, the initial value of a metric is not a score.
         score = "–" if value is None or self.rows - waiting <= self.warmup else number(value)
         said = [
             (f"{self.rows:,}{share} rows", ""),
@@ -125,7 +125,7 @@ class Progress:
         return [(text, style) for text, style in said if text]
 
     def line(self, status: Status, seconds: float, room: int) -> str:
-        """As many words as fit into one line, marked up for rich."""
+        """As many words as fit in one line, with rich markup."""
         for level in range(8):
             said = self.words(status, seconds, level)
             if sum(len(text) + 2 for text, _ in said) <= room:
@@ -134,7 +134,7 @@ class Progress:
 
 
 def _plain(text: str) -> str:
-    """The name of a metric may hold what rich would take for a style."""
+    """Escape brackets, which rich would interpret as markup."""
     return text.replace("[", "\\[")
 
 

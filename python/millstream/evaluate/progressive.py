@@ -1,11 +1,11 @@
-"""River's way to say it."""
+"""River's function for prequential evaluation."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from millstream.evaluate.contest import prequential
+from millstream.evaluate.prequential import prequential
 from millstream.metrics.positive import positive_class, with_positive
 
 __all__ = ["progressive_val_score"]
@@ -24,24 +24,25 @@ def progressive_val_score(
 ) -> Any:
     """Evaluate a model on a stream, with the signature of River's function of the same name.
 
-    This is `prequential` for those who port a script; the model learns in place and the metric is returned.
+    Use it to port scripts; new code should call `prequential`. The model learns in place, and the metric is
+    returned.
 
     Parameters
     ----------
     dataset
-        Examples `(x, y)`, or anything that `prequential` takes.
+        Examples `(x, y)`, or any stream that `prequential` accepts.
     model
         A classifier or a regressor.
     metric
         One metric, which is updated in place.
     moment
-        When examples happen: a key or a function of x. Without it, in order.
+        Times of examples: a key or a function of x. By default examples only have an order.
     delay
-        When labels come: rows, or with `moment` a timedelta, a number, a key, or a function of (x, y).
+        Delay of labels: a number of rows, or with `moment` a timedelta, a number, a key, or a function of (x, y).
     print_every
-        Print the metric every so many rows; 0 for never.
+        Number of rows between printed lines; 0 prints nothing.
     show_time
-        Whether to print the time that has passed as well.
+        Whether to print the elapsed time as well.
     show_memory
         Whether to print the memory of the model as well.
     print_kwargs
@@ -76,6 +77,6 @@ def progressive_val_score(
 
 
 def _shown(metric: Any, title: str, value: float) -> str:
-    """Like the metric's own representation, for an earlier value."""
+    """The representation of the metric with an earlier value."""
     now = repr(metric)
     return f"{title}: {value:.2%}" if now.endswith("%") else f"{title}: {value:,.6f}"

@@ -1,4 +1,4 @@
-"""The loop for models, metrics or detectors that are written in Python: the same as the native one, row by row."""
+"""The loop for models, metrics or detectors written in Python, equivalent to the native loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from millstream._examples import check_example
 from millstream._python_loop import teach, title_of
 from millstream.drift.monitored import monitor_of
 from millstream.errors import InvalidValue, MillstreamError
-from millstream.evaluate.chunks import Chunk
+from millstream.evaluate.chunks import EvaluationChunk, TableChunk
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.times import NO_TIME
 from millstream.roles import Answer, role_named, role_of
@@ -26,8 +26,8 @@ __all__ = ["AnomalyRun", "PythonRun", "stopped"]
 
 
 def stopped(error: Exception, row: int) -> Exception:
-    """The error that ends a run: it names the row, and says what became of those before."""
-    before = " (rows before it whose labels had come are learned)" if row else ""
+    """The error that ends a run: it names the row, and states that the rows before are learned."""
+    before = " (rows before it whose labels had arrived are learned)" if row else ""
     if isinstance(error, MillstreamError):
         error.args = (f"row {row}: {error}{before}", *error.args[1:])
         error.row = row
@@ -37,7 +37,7 @@ def stopped(error: Exception, row: int) -> Exception:
 
 
 class PythonMetrics:
-    """Metrics that the core does not know: anything with `update(y_true, y_pred)` and `get()`."""
+    """Metrics written in Python: any objects with `update(y_true, y_pred)` and `get()`."""
 
     def __init__(self, metrics: list[Any], window: int) -> None:
         self.metrics = metrics
@@ -63,7 +63,7 @@ class PythonMetrics:
 
 
 def wants_probabilities(metric: Any) -> bool:
-    """Whether a metric scores probabilities; River's say so by `requires_labels`."""
+    """Whether a metric scores probabilities; River's metrics have `requires_labels`."""
     return not getattr(metric, "requires_labels", True)
 
 
@@ -73,7 +73,7 @@ def _update(metric: Any, y: Any, predicted: Any, probabilities: Any, w: float) -
 
 
 class PythonRun:
-    """One model on its way through a stream."""
+    """The run of one model over a stream."""
 
     def __init__(
         self, engine: _core.Prequential, place: int, model: Any, metrics: list[Any], detector: Any, settings: Any
@@ -92,22 +92,22 @@ class PythonRun:
         )
         self.rows = 0
         self.marks: list[int] = []
-        #: Rows at which a monitor beside the model found something.
+        #: Rows at which a monitor beside the model had an event.
         self.noticed: list[int] = []
         self.monitor = monitor_of(model)
         self.curve: dict[int, tuple[list[float], list[float]]] = {}
         self.waiting: list[tuple[int, int, tuple[Any, ...]]] = []
-        #: The answers that have not been handed over, by row; None if nobody wants them.
+        #: Predictions that have not been fetched, by row; None if they are not kept.
         self.kept: dict[int, tuple[Any, Any]] | None = None
         self.handed = 0
 
-    def keep_answers(self) -> None:
-        """Keep each answer, until `answers` fetches it."""
+    def keep_predictions(self) -> None:
+        """Keep each prediction until `predictions` fetches it."""
         self.kept = {}
         self.proba = self.role.answer is Answer.CLASS
 
-    def answers(self) -> tuple[Any, Any]:
-        """What was predicted since the last call, up to the last row that has an answer, and the probabilities."""
+    def predictions(self) -> tuple[Any, Any]:
+        """The predictions since the last call, up to the last row that has one, and their probabilities."""
         kept = self.kept or {}
         rows = range(self.handed, max(kept, default=self.handed - 1) + 1)
         self.handed, self.kept = self.rows, {}
@@ -118,8 +118,8 @@ class PythonRun:
             predicted = [math.nan if answer is None else float(answer) for answer in predicted]
         return predicted, np.array(probabilities, dtype=np.float64)
 
-    def feed(self, chunk: Chunk, interrupts: Interrupts | None = None) -> None:
-        """Go on with the next examples; between two of them the run may be interrupted."""
+    def feed(self, chunk: EvaluationChunk, interrupts: Interrupts | None = None) -> None:
+        """Process the next examples; the run may be interrupted between two of them."""
         late = chunk.now is not None or self.settings.delay > 0
         for place, (x, y, w) in enumerate(chunk.examples()):
             if interrupts is not None and interrupts.asked:
@@ -147,7 +147,7 @@ class PythonRun:
                 self.refuse(error, row)
 
     def learn_due(self, now: int | None) -> None:
-        """Score and learn the examples whose labels have come by `now`, or all that are left."""
+        """Score and learn the examples whose labels have arrived by `now`; all remaining ones if it is None."""
         while self.waiting and (now is None or self.waiting[0][0] <= now):
             _, row, (x, y, w, answer) = heapq.heappop(self.waiting)
             try:
@@ -157,21 +157,21 @@ class PythonRun:
                 self.refuse(error, row)
 
     def finish(self) -> None:
-        """The stream has ended."""
+        """End the stream."""
         self.learn_due(None)
         self.stop()
 
     def stop(self) -> None:
-        """The run ends here, whether the stream does or not."""
+        """End the run, even before the end of the stream."""
         self.engine.finish_scores(self.place, self.model)
         self.record()
 
     def predict(self, x: Any) -> tuple[Any, Any]:
-        """The answer, and the probabilities if a metric wants them."""
+        """The prediction, and the probabilities if a metric needs them."""
         return self.model.predict_one(x), self.model.predict_proba_one(x) if self.proba else None
 
     def learn(self, row: int, x: Any, y: Any, w: float) -> None:
-        """Learn one example; the checks are those of native models."""
+        """Learn one example, with the checks of native models."""
         check_example(title_of(self.model), self.role, y, w)
         before = 0 if self.monitor is None else self.monitor.event_count
         if w == 1.0:
@@ -182,7 +182,7 @@ class PythonRun:
             self.noticed.append(row)
 
     def score(self, row: int, y: Any, w: float, answer: tuple[Any, Any]) -> None:
-        """Score an example as it was predicted."""
+        """Score the prediction of an example."""
         predicted, probabilities = answer
         self.engine.observe(self.place, self.model, row, y, predicted, probabilities, w, len(self.waiting))
         if row >= self.settings.warmup and predicted is not None:
@@ -196,43 +196,69 @@ class PythonRun:
             self.record()
 
     def record(self) -> None:
-        """Note the metrics of the user's own where the curve has got a new point."""
+        """Record the Python metrics if the curve has a new point."""
         rows = self.engine.last_point(self.place)
         if rows and rows not in self.curve:
             self.curve[rows] = self.metrics.values()
 
     def refuse(self, error: Exception, row: int) -> None:
-        """Set a row aside, or stop."""
+        """Skip a row, or stop."""
         if self.settings.on_error == "skip" and isinstance(
             error, (ValueError, TypeError, KeyError, OverflowError)
         ):
-            self.engine.set_aside(self.place, row, str(error))
+            self.engine.skip_row(self.place, row, str(error))
             return
         raise stopped(error, row)
 
 
 class AnomalyRun(PythonRun):
-    """An anomaly detector on its way: it learns without labels, and its scores are compared with them."""
+    """The run of an anomaly detector, which learns without labels; its scores are compared with them."""
+
+    def feed(self, chunk: EvaluationChunk, interrupts: Interrupts | None = None) -> None:
+        """Process the next examples, a whole chunk in one call where that gives the same result."""
+        if not self._feed_at_once(chunk):
+            super().feed(chunk, interrupts)
+
+    def _feed_at_once(self, chunk: EvaluationChunk) -> bool:
+        """Score and learn a table in one call; False if rows must be processed one by one."""
+        # A filter decides after each row, by a threshold that may move.
+        native = isinstance(self.model, _core.Model) and not hasattr(self.model, "classify")
+        late = chunk.now is not None or self.settings.delay > 0
+        recorded = self.metrics.metrics or self.detector is not None or self.kept is not None
+        if not native or late or recorded or not isinstance(chunk, TableChunk):
+            return False
+        try:
+            labels, indices = np.unique(np.asarray(chunk.y), return_inverse=True)
+            if not np.isin(labels, (0, 1)).all():
+                return False
+            scores, _ = self.model._run_many(chunk.parts, None, chunk.w, "class", "raise")
+        except (MillstreamError, TypeError, ValueError):
+            # The model is unchanged. Row by row, the faulty one is named or skipped.
+            return False
+        given = (labels.tolist(), indices.tolist(), scores, chunk.w)
+        self.engine.observe_scores(self.place, self.model, self.rows, *given)
+        self.rows += chunk.size
+        return True
 
     def predict(self, x: Any) -> tuple[Any, Any]:
-        """The score, also as the probability of an anomaly."""
+        """The score, and the score as the probability of an anomaly."""
         score = anomaly_score(self.model, x)
         return score, {False: 1.0 - score, True: score}
 
     def learn(self, row: int, x: Any, y: Any, w: float) -> None:
-        """Learn one example; the label must say whether it is an anomaly, and a detector need not take it."""
+        """Learn one example; its label must be True or False, and is passed on only if the detector accepts it."""
         try:
             known = bool(y == 0) or bool(y == 1)
         except (TypeError, ValueError):
             known = False
         if not known:
-            must = "an anomaly detector is scored against labels True and False, or 1 and 0"
+            must = "the labels for an anomaly detector must be True and False, or 1 and 0"
             raise InvalidValue(f"{title_of(self.model)}: {must}, got {typed(y)}")
         check_example(title_of(self.model), self.role, y, w)
         teach(self.model, x, y, w)
 
     def score(self, row: int, y: Any, w: float, answer: tuple[Any, Any]) -> None:
-        """Score what a filter decides, or call scores from 0.5 on an anomaly."""
+        """Score the decision of a filter; without a filter, scores >= 0.5 are anomalies."""
         score, probabilities = answer
         classify = getattr(self.model, "classify", None)
         decided = bool(classify(score)) if callable(classify) else score >= 0.5

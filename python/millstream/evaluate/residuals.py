@@ -1,4 +1,4 @@
-"""Numbers that a regressor predicted, beside what came."""
+"""A sample of the predictions of a regressor, with the truths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Residuals"]
 
 @dataclass(frozen=True)
 class Residuals:
-    """Up to 2,000 predictions, evenly spread over the stream: the same in every run.
+    """A sample of up to 2,000 predictions, evenly spread over the stream and identical in every run.
 
     Examples
     --------
@@ -25,33 +25,33 @@ class Residuals:
     (1000, -0.001)
     """
 
-    #: Which rows of the stream these are.
+    #: Rows of the stream.
     row: Any
     truth: Any
     predicted: Any
 
     @classmethod
     def of(cls, sample: Any) -> Residuals:
-        """From a matrix of row, truth and prediction."""
+        """Create the sample from a matrix with the columns row, truth and prediction."""
         return cls(sample[:, 0].astype(np.int64), sample[:, 1].copy(), sample[:, 2].copy())
 
     @property
     def error(self) -> Any:
-        """Prediction minus truth: positive where too much was predicted."""
+        """Prediction minus truth."""
         with np.errstate(over="ignore"):
             return self.predicted - self.truth
 
-    def quantile(self, share: Any) -> Any:
+    def quantile(self, q: Any) -> Any:
         """Quantiles of the error."""
-        return np.quantile(self.error, share)
+        return np.quantile(self.error, q)
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The sample, one row for each prediction."""
+        """The sample as a frame with one row per prediction."""
         return frame({"row": self.row, "truth": self.truth, "predicted": self.predicted}, kind)
 
     def __repr__(self) -> str:
-        shares = (0.05, 0.25, 0.5, 0.75, 0.95)
-        values = [number(float(value)) for value in self.quantile(shares)]
-        names = [f"{share:.0%}" for share in shares]
+        levels = (0.05, 0.25, 0.5, 0.75, 0.95)
+        values = [number(float(value)) for value in self.quantile(levels)]
+        names = [f"{level:.0%}" for level in levels]
         head = table(["quantile", *names], [["prediction - truth", *values]])
         return f"{head}\nof a sample of {len(self.row):,} rows"

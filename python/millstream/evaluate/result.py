@@ -1,4 +1,4 @@
-"""What an evaluation found: of one model, and of several side by side."""
+"""Results of an evaluation, of one model and of several."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Confusion", "Result", "Results"]
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often each class (rows) was predicted as each (columns), by weight."""
+    """Confusion matrix: weight of rows by true class (rows) and predicted class (columns)."""
 
     labels: list[Any]
     matrix: Any
@@ -34,7 +34,7 @@ class Confusion:
         return float(self.matrix[self.labels.index(truth), self.labels.index(predicted)])
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The matrix with a column for each predicted class."""
+        """The matrix as a frame with a column per predicted class."""
         columns = {"truth": list(self.labels)}
         columns |= {f"predicted {label}": self.matrix[:, place] for place, label in enumerate(self.labels)}
         return frame(columns, kind)
@@ -50,12 +50,12 @@ class Confusion:
 
 @dataclass
 class Result:
-    """What `prequential` found of one model.
+    """Result of `prequential` for one model.
 
-    `metrics` holds the metrics as objects and `values` their numbers, both by name; `result["Accuracy"]` is a
-    short way. `curve` is by column: `row` (labels that had come), each metric over the whole stream, `rolling_…`
-    each over the window, `seconds`, `memory` of the model in bytes, and `waiting`, how many rows had been
-    predicted whose labels had not come.
+    `metrics` holds the metrics as objects and `values` their numbers, both by name; `result["Accuracy"]` is short
+    for `result.values["Accuracy"]`. The columns of `curve` are `row` (number of labels that had arrived), each
+    metric over the whole stream, `rolling_…` each over the window, `seconds`, `memory` of the model in bytes, and
+    `waiting`, the number of predicted rows whose labels had not arrived.
     """
 
     model: Any
@@ -66,59 +66,60 @@ class Result:
     curve: dict[str, Any]
     #: None for a regressor, and for more than 1,000 classes.
     confusion: Confusion | None
-    #: None unless a metric asks for probabilities (LogLoss, ROCAUC, …).
+    #: None unless a metric uses probabilities (LogLoss, ROCAUC, …).
     calibration: Calibration | None
     #: None for a classifier.
     residuals: Residuals | None
-    #: Rows at which the detector, or a `drift.Monitor` beside the model, found drift (not: falling errors).
+    #: Rows at which the detector, or a `drift.Monitor` beside the model, detected drift. Decreasing errors do not
+    #: count.
     drifts: list[int]
-    #: Rows of the stream.
+    #: Number of rows of the stream.
     rows: int
-    #: Rows that were scored.
+    #: Number of scored rows.
     scored: int
-    #: Rows that were learned, those of the warm-up included.
+    #: Number of learned rows, including the warm-up.
     learned: int
-    #: Rows of the warm-up, which are not scored.
+    #: Number of warm-up rows, which are not scored.
     warmup: int
-    #: Rows that the model could say nothing about, because it had learned nothing yet; not scored.
+    #: Number of rows without a prediction, because the model had learned nothing yet; they are not scored.
     unanswered: int
-    #: Rows that the model refused and that were set aside.
+    #: Number of skipped rows, which the model could not predict or learn.
     skipped: int
-    #: The first rows that were set aside, with the reasons.
+    #: The first skipped rows, with the reasons.
     refusals: list[tuple[int, str]]
-    #: Seconds that the model took to predict, be scored and learn; those of reading the stream are not among them.
+    #: Seconds that the model took to predict, be scored and learn, without reading the stream.
     seconds: float
-    #: Bytes that the model holds at the end.
+    #: Memory of the model at the end, in bytes.
     memory: int
     settings: dict[str, Any] = field(default_factory=dict)
-    #: Whether the run was broken off before the stream had ended.
+    #: Whether the run was stopped before the end of the stream.
     interrupted: bool = False
-    #: Rows whose labels had not come when the run was broken off; they were not learned.
+    #: Number of rows whose labels had not arrived when the run was stopped; they were not learned.
     waiting: int = 0
-    #: Seconds of the whole run by the clock on the wall: reading, and the other models in it, included.
+    #: Seconds of wall-clock time of the whole run, including reading and the other models.
     elapsed: float = 0.0
-    #: Lines or rows that the reader of the stream set aside in the last pass; they are not among `rows`.
+    #: Number of lines or rows that could not be read in the last pass; `rows` does not include them.
     unread: int = 0
-    #: Why, of the first of them.
+    #: Reasons for the first of them.
     unread_reasons: list[str] = field(default_factory=list)
     #: The name of the target, if it has one.
     target: str | None = None
 
     @property
     def positive(self) -> dict[str, Any]:
-        """The positive class of each metric that has one, by the name of the metric."""
+        """The positive class of each metric that has one, by metric name."""
         found = {name: positive_class(metric) for name, metric in self.metrics.items()}
         return {name: positive for name, positive in found.items() if positive is not None}
 
     @property
     def titles(self) -> dict[str, str]:
-        """Each metric with its positive class, such as "F1 (late=True)", by the name of the metric."""
+        """Each metric with its positive class, such as "F1 (late=True)", by metric name."""
         positive = self.positive
         return {name: with_positive(name, positive.get(name), self.target) for name in self.metrics}
 
     @property
     def warnings(self) -> list[str]:
-        """What makes a metric meaningless: a `pos_val` that never occurred."""
+        """Warnings about metrics without meaning, because their `pos_val` never occurred."""
         found = (missing_positive(name, metric) for name, metric in self.metrics.items())
         return [line for line in found if line is not None]
 
@@ -135,7 +136,7 @@ class Result:
 
     @property
     def throughput(self) -> float:
-        """Rows per second of the model alone, by `seconds`."""
+        """Rows per second of the model alone, based on `seconds`."""
         return self.rows / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -145,33 +146,33 @@ class Result:
 
     @property
     def drawn(self) -> slice:
-        """The points of the curve that are worth drawing: those after the first row that was scored."""
+        """The points of the curve to draw: those after the first scored row."""
         return slice(int(np.searchsorted(self.curve["row"], self.warmup + self.unanswered, side="right")), None)
 
     def __getitem__(self, name: str) -> float:
         return self.values[name]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The curve as a frame of "pandas", "polars" or "pyarrow"; by default the first that is installed."""
+        """The curve as a frame of "pandas", "polars" or "pyarrow"; by default of the first that is installed."""
         return frame(self.curve, kind)
 
     @property
     def weights(self) -> Weights | None:
-        """What the model has learned of its features by now: weights or importances; None if it cannot tell."""
+        """Weights or importances of the features in the current model; None if it has none."""
         return weights_of(self.model)
 
     def plot(self, metric: str | None = None, ax: Any = None, *, kind: str = "metric") -> Any:
-        """Draw with matplotlib; returns the axes.
+        """Plot with matplotlib; returns the axes.
 
-        `kind` is "metric" (rolling, whole stream, drift marks), "confusion", "calibration", "residuals",
-        "weights", "waiting", "speed" or "memory".
+        `kind` is "metric" (rolling, whole stream, drifts), "confusion", "calibration", "residuals", "weights",
+        "waiting", "speed" or "memory".
         """
         from millstream.evaluate.plot import plot
 
         return plot({self.name: self}, metric, ax, kind)
 
     def save_plot(self, path: str | PathLike[str], metric: str | None = None, *, kind: str = "metric") -> None:
-        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        """Save the plot to a file: .png, .svg or .pdf."""
         from millstream.evaluate.plot import save
 
         save({self.name: self}, path, metric, kind)
@@ -182,9 +183,9 @@ class Result:
         command: str | Sequence[str] | None = None,
         title: str | None = None,
     ) -> str:
-        """A page of its own: curves, confusion matrix, calibration, weights, speed, how to get it again.
+        """A self-contained HTML report: curves, confusion matrix, calibration, weights, speed, call.
 
-        Written to `path` if given. `command` is told on the page as that which made it.
+        It is written to `path` if given. `command` is shown in the report as the command that created it.
         """
         from millstream.evaluate.report import page, write
 
@@ -197,7 +198,7 @@ class Result:
 
     def __repr__(self) -> str:
         lines = [f"{self.name}: {self.scored:,} rows scored"]
-        notes = [("warm-up", self.warmup), ("unanswered", self.unanswered), ("set aside", self.skipped)]
+        notes = [("warm-up", self.warmup), ("unanswered", self.unanswered), ("skipped", self.skipped)]
         notes.append(("could not be read", self.unread))
         lines[0] += "".join(f", {count:,} {what}" for what, count in notes if count)
         titles = self.titles
@@ -211,7 +212,7 @@ class Result:
 
 
 class Results(Mapping[str, Result]):
-    """What `prequential` found of several models, by name; printed best first."""
+    """Results of `prequential` for several models, by name; the best is printed first."""
 
     def __init__(self, results: dict[str, Result]) -> None:
         self._results = results
@@ -247,9 +248,9 @@ class Results(Mapping[str, Result]):
         return self.ranked()[0]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The curves of all models below each other, with a column `model`."""
+        """The curves of all models as one frame, with a column `model`."""
         if not self._results:
-            raise InvalidType("there is no model in these results")
+            raise InvalidType("the results contain no model")
         results = list(self._results.values())
         names = np.concatenate([np.repeat(result.name, len(result.curve["row"])) for result in results])
         columns = {"model": names.tolist()}
@@ -257,13 +258,13 @@ class Results(Mapping[str, Result]):
         return frame(columns, kind)
 
     def plot(self, metric: str | None = None, ax: Any = None, *, kind: str = "metric") -> Any:
-        """Draw all models with matplotlib; `kind` as of a single result. Returns the axes."""
+        """Plot all models with matplotlib; `kind` is that of `Result.plot`. Returns the axes."""
         from millstream.evaluate.plot import plot
 
         return plot(self._results, metric, ax, kind)
 
     def save_plot(self, path: str | PathLike[str], metric: str | None = None, *, kind: str = "metric") -> None:
-        """Draw as `plot` does, into a file: .png, .svg or .pdf."""
+        """Save the plot to a file: .png, .svg or .pdf."""
         from millstream.evaluate.plot import save
 
         save(self._results, path, metric, kind)
@@ -274,9 +275,9 @@ class Results(Mapping[str, Result]):
         command: str | Sequence[str] | None = None,
         title: str | None = None,
     ) -> str:
-        """A page that needs nothing else: ranking, curves together, each model folded. Written to `path` if given.
+        """A self-contained HTML report: ranking, common curves, and a collapsed section per model.
 
-        `command` is told on the page as that which made it.
+        It is written to `path` if given. `command` is shown in the report as the command that created it.
         """
         from millstream.evaluate.report import page, write
 

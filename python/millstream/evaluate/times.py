@@ -1,6 +1,6 @@
-"""When an example happened and when its label came, as whole numbers that keep the order.
+"""Times of examples and labels as integers that keep the order.
 
-Dates become nanoseconds. Numbers become the bits of a float, arranged so that they ascend with the number.
+Dates become nanoseconds. Numbers become the bits of a float, mapped so that their order is that of the numbers.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from millstream.errors import InvalidType, InvalidValue
 
 __all__ = ["Times"]
 
-#: The core's sign for a time that is missing; NumPy's NaT is the same number.
+#: The core's value for a missing time, which is also the value of NumPy's NaT.
 NO_TIME = np.iinfo(np.int64).min
 
-_FORMS = "; a delay is a number of rows (500), with time= a timedelta (timedelta(hours=2)) or a column"
+_FORMS = "; delay must be a number of rows (500), or with time= a timedelta (timedelta(hours=2)) or a column"
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class Times:
-    """How the times of a stream are found: the arguments `time`, `label_time` and `delay` of `prequential`.
+    """The times of a stream, from the arguments `time`, `label_time` and `delay` of `prequential`.
 
-    With `given`, a chunk of the stream itself holds when its examples happened and when their labels came.
+    With `given`, the chunks of the stream contain the times of examples and labels.
     """
 
     def __init__(self, time: Any, label_time: Any, delay: Any, *, given: bool = False) -> None:
@@ -41,22 +41,22 @@ class Times:
         self.delay = delay
         if time is None and label_time is not None:
             raise InvalidValue(
-                "label_time needs time: a label comes when an example at or after its time is predicted"
+                "label_time needs time: a label arrives when an example at or after its time is predicted"
             )
         if time is not None and label_time is None and delay is None:
-            raise InvalidValue("time needs label_time or delay: when does the label of an example come?")
+            raise InvalidValue("time needs label_time or delay, which define when labels arrive")
         if label_time is not None and delay is not None:
-            raise InvalidValue("give label_time or delay, not both")
+            raise InvalidValue("pass label_time or delay, not both")
         if time is None and isinstance(delay, (datetime.timedelta, np.timedelta64)):
-            raise InvalidValue("a delay by time needs time: the name of the column that holds it")
+            raise InvalidValue("a delay that is a timedelta needs time, the name of the column of event times")
         if time is None and not self.per_example and delay is not None and not _is_count(delay):
-            raise InvalidValue(f"delay must be a whole number of rows, at least 0, got {quoted(delay)}")
+            raise InvalidValue(f"delay must be a number of rows >= 0, got {quoted(delay)}")
         if time is None and _is_count(delay) and delay >= 2**63:
             raise InvalidValue(f"delay must be below 2**63 rows, got {quoted(delay)}")
 
     @classmethod
     def of_stream(cls, stream: Any, time: Any, label_time: Any, delay: Any) -> Times:
-        """What the caller asks for, or else what the stream knows of its times."""
+        """The times given by the caller, or else those of the stream."""
         known_time = getattr(stream, "time", None)
         same = known_time is not None and (time is None or (isinstance(time, str) and time == known_time))
         known_label_time = getattr(stream, "label_time", None)
@@ -68,7 +68,7 @@ class Times:
         return cls(time, label_time, delay)
 
     def of_chunk(self, chunk: Any) -> tuple[Any, Any, Any]:
-        """The features of a chunk that holds its times, the times, and those of the labels."""
+        """The features, times and label times of a chunk that contains its times."""
         X, other = chunk.X, None
         if self.label_time is not None:
             other = chunk.label_time
@@ -84,36 +84,36 @@ class Times:
 
     @property
     def timed(self) -> bool:
-        """Whether labels come by time; otherwise by a number of rows."""
+        """Whether labels arrive by time; otherwise after a number of rows."""
         return self.time is not None or self.per_example
 
     @property
     def delay_rows(self) -> int:
-        """The number of rows that a label takes to come."""
+        """Delay of labels in rows."""
         return 0 if self.timed or self.delay is None else int(self.delay)
 
     def of_table(self, X: Any) -> tuple[Any, Any, Any]:
-        """The features of a table without times, the times, and those of the labels."""
+        """The features of a table without the time columns, the times, and the label times."""
         if not self.timed:
             return X, None, None
         if self.per_example and self.time is None:
             if isinstance(self.delay, str):
-                raise InvalidType(f"a delay by a column needs time, got {quoted(self.delay)}{_FORMS}")
-            raise InvalidType("a delay for each example is for streams of dicts; give time and label_time columns")
+                raise InvalidType(f"a delay that is a column needs time, got {quoted(self.delay)}{_FORMS}")
+            raise InvalidType("a delay function needs a stream of dicts; pass time and label_time columns instead")
         columns: list[Any] = []
         for source in (self.time, self.delay if isinstance(self.delay, str) else self.label_time):
             if isinstance(source, (str, int)):
                 X, column = self._column(X, source)
                 columns.append(column)
             elif callable(source):
-                raise InvalidType("a function of the example is for streams of dicts; give a column")
+                raise InvalidType("a function of the example needs a stream of dicts; pass a column instead")
             else:
                 columns.append(source)
         now, other = columns
         return (X, *self._keys(_array(now), other))
 
     def of_rows(self, rows: list[Any], ys: list[Any]) -> tuple[list[Any], Any, Any]:
-        """The same for examples as pairs of keys and values."""
+        """The same for examples given as pairs of keys and values."""
         if not self.timed:
             return rows, None, None
         first = self.rows
@@ -150,9 +150,9 @@ class Times:
             raise
 
     def _delay_of(self, x: Any) -> Any:
-        # A key may be missing here and there, but not one that is the text of a delay.
+        # A key may be missing in some examples, but a string such as "2h" is not a key.
         if self.delay not in x and re.fullmatch(r"\s*\d[\d_.,]*\s*[a-z]*\s*", self.delay):
-            raise InvalidValue(f"there is no key {quoted(self.delay)} in the stream{_FORMS}")
+            raise InvalidValue(f"the stream has no key {quoted(self.delay)}{_FORMS}")
         return x.get(self.delay)
 
     def _keys(self, now: Any, other: Any) -> tuple[Any, Any]:
@@ -180,7 +180,7 @@ def _is_count(delay: Any) -> bool:
 
 
 def _get(source: Any, x: dict[Any, Any]) -> Any:
-    """The time of an example; None, which is a bad row, if the key is not there."""
+    """The time of an example; None if the key is missing, which makes the row faulty."""
     return source(x) if callable(source) else x.get(source)
 
 

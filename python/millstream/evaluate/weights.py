@@ -1,4 +1,4 @@
-"""What a model has learned about its features, as one list of numbers."""
+"""Weights or importances of the features of a model, as one list of numbers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from millstream.evaluate.frames import frame, number, table
 
 __all__ = ["Weights", "weights_of"]
 
-#: Beyond so many bytes a model is not looked into: its weights as text would take many times the space.
+#: Larger models, in bytes, are not inspected: their weights as JSON would take many times the memory.
 _LARGEST = 100_000_000
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Numbers by feature, those of the greatest size first; a nominal value is its own feature, `carrier=UA`.
+    """Numbers by feature, largest absolute value first; each nominal value is a feature, such as `carrier=UA`.
 
     Examples
     --------
@@ -33,13 +33,13 @@ class Weights:
 
     names: list[str]
     values: Any
-    #: Whether the sign has a meaning: towards the positive class, or towards more.
+    #: Whether the sign has a meaning: towards the positive class, or towards larger numbers.
     signed: bool
-    #: What the numbers are, in words.
+    #: Description of the numbers.
     about: str
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """A row for each feature."""
+        """A frame with a row per feature."""
         return frame({"feature": self.names, "value": self.values}, kind)
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ class Weights:
 
 
 def weights_of(model: Any) -> Weights | None:
-    """The weights or importances of a model, or of the last step of a pipeline; None if it has none to tell."""
+    """The weights or importances of a model, or of the last step of a pipeline; None if it has none."""
     if isinstance(model, Monitored):
         return weights_of(model.model)
     try:
@@ -57,7 +57,7 @@ def weights_of(model: Any) -> Weights | None:
             return None
         learned, scaled = _last(model)
         found = _found(learned, scaled, getattr(model, "classes", None))
-    except Exception:  # A model of the user's own may do anything, and a report must not fail for it.
+    except Exception:  # A custom model may raise any error, and a report must not fail because of it.
         return None
     if found is None or not found[0]:
         return None
@@ -69,7 +69,7 @@ def weights_of(model: Any) -> Weights | None:
 
 
 def _last(model: Any) -> tuple[Any, bool]:
-    """What the learner of a model has learned, and whether a scaler comes before it."""
+    """The inspected state of the learner of a model, and whether a scaler comes before it."""
     if isinstance(model, Monitored):
         return _last(model.model)
     inspect = getattr(model, "inspect", None)
@@ -103,7 +103,7 @@ def _found(learned: Any, scaled: bool, classes: Any) -> tuple[dict[str, float], 
     if all("weights" in each for each in members):
         return _of_classes([dict(_flat(each["weights"])) for each in members], per, towards)
     if all("features" in each for each in members):
-        return _association(members), False, "share of each feature's spread that the classes explain (0 to 1)"
+        return _association(members), False, "fraction of each feature's variance explained by the classes"
     return None
 
 
@@ -120,11 +120,11 @@ def _trees(learned: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _of_trees(trees: list[Any]) -> dict[str, float]:
-    from millstream.tree.tables import importances_told
+    from millstream.tree.tables import importances_of_report
 
     sums: dict[str, float] = {}
     for each in trees:
-        for name, share in importances_told(each).items():
+        for name, share in importances_of_report(each).items():
             sums[name] = sums.get(name, 0.0) + share / len(trees)
     return sums
 

@@ -1,13 +1,13 @@
-//! Whether what was given 70 % came true in 70 % of the cases: sums by bin of the predicted probability.
+//! Calibration of predicted probabilities: predicted and observed frequencies by bin.
 //!
-//! Of two classes it is the probability of the positive one that is binned, by the rule of `PositiveClass`; of more,
-//! that of the class that was predicted (Guo and others, 2017, "On Calibration of Modern Neural Networks", section 2).
-//! Bins are narrow, so that whoever reads them can merge them as the spread of the probabilities asks.
+//! With two classes, the probability of the positive class is binned (see `PositiveClass`); with more, that of the
+//! predicted class (Guo and others, 2017, "On Calibration of Modern Neural Networks", section 2). Bins are narrow,
+//! so that a reader can merge them to suit the spread of the probabilities.
 
 use crate::labels::Labels;
 use crate::metrics::PositiveClass;
 
-/// How many bins there are, all of one width.
+/// Number of bins of equal width.
 pub const BINS: usize = 100;
 
 /// Sums over the rows of one bin.
@@ -17,14 +17,15 @@ pub struct Bin {
     pub weight: f64,
     /// Weight times predicted probability.
     pub predicted: f64,
-    /// The weight of the rows for which it came true.
+    /// Weight of the rows of the class in question.
     pub observed: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// While there are two classes, each of which may be the positive one: by the probability of code 0 and of code 1,
-    /// apart for rows that were predicted as code 0 and as code 1, so that `confidence` follows from them.
+    /// While there are two classes, either of which may become the positive one: bins by the probability of code 0
+    /// and of code 1, each separately for rows predicted as code 0 and as code 1, so that `confidence` follows
+    /// from them.
     by_class: [[Vec<Bin>; 2]; 2],
     /// The weight of true labels by code.
     truths: [f64; 2],
@@ -41,7 +42,7 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// The truth of a row that was scored is known; `classes` is how many codes the model has.
+    /// Add a scored row; `classes` is the number of class codes of the model.
     #[inline]
     pub fn add(&mut self, classes: usize, truth: u32, predicted: Option<u32>, probabilities: &[f64], w: f64) {
         let Some(class) = predicted else { return };
@@ -63,17 +64,17 @@ impl Calibration {
         }
     }
 
-    /// Whether the bins are by the probability of the positive class.
+    /// Whether the bins are those of the positive class.
     pub fn is_of_positive(&self) -> bool {
         self.confidence.is_none()
     }
 
-    /// The positive class of the labels of the model, where the bins are by its probability.
+    /// The positive class among the labels of the model, if the bins are those of the positive class.
     pub fn positive(&self, labels: &Labels) -> Option<PositiveClass> {
         PositiveClass::follow(labels, &self.truths).filter(|_| self.is_of_positive())
     }
 
-    /// By the probability of the class of code `positive`, or of the predicted class where there are more than two.
+    /// The bins of the class with code `positive`, or of the predicted class if there are more than two classes.
     pub fn bins(&self, positive: Option<u32>) -> Vec<Bin> {
         let [by_zero, by_one] = &self.by_class;
         let [zero, one] = if positive == Some(0) { by_zero } else { by_one };
@@ -94,7 +95,7 @@ fn merged(some: &[Bin], others: &[Bin]) -> Vec<Bin> {
 
 #[inline]
 fn count(bins: &mut [Bin], probability: f64, came_true: bool, w: f64) {
-    // A user's own model may give anything.
+    // A model written in Python may return any number.
     let probability = if probability.is_nan() { 0.0 } else { probability.clamp(0.0, 1.0) };
     let place = ((probability * BINS as f64) as usize).min(BINS - 1);
     if let Some(bin) = bins.get_mut(place) {
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!(calibration.bins(Some(0))[0], Bin { rows: 1, weight: 1.0, predicted: 0.0, observed: 0.0 });
     }
 
-    /// A third class turns to the confidence of the predicted one, of all rows: 0.745 missed, 0.5 hit.
+    /// A third class switches to the probability of the predicted class, for all rows: 0.745 wrong, 0.5 right.
     #[test]
     fn three_classes_worked_by_hand() {
         let mut calibration = Calibration::default();
@@ -149,9 +150,9 @@ mod tests {
         assert_eq!(calibration.bins(None)[50], Bin { rows: 1, weight: 1.0, predicted: 0.5, observed: 1.0 });
     }
 
-    /// Of text labels the rarer class is the positive one, whichever came first.
+    /// Of string labels the rarer class is the positive one, whichever came first.
     #[test]
-    fn the_positive_class_does_not_follow_the_order() {
+    fn the_positive_class_does_not_depend_on_the_order() {
         for (first, second) in [("no", "yes"), ("yes", "no")] {
             let mut labels = Labels::default();
             let codes =
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_model_says_panics() {
+    fn no_prediction_causes_a_panic() {
         let mut calibration = Calibration::default();
         for odd in [f64::NAN, f64::INFINITY, -1.0, 7.0] {
             calibration.add(2, 1, Some(9), &[odd, odd], 1.0);

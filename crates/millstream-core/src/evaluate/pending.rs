@@ -1,8 +1,8 @@
-//! Rows whose labels have not come: their values, what was predicted for them, and when the label is due.
+//! Rows that wait for their labels: values, prediction, and when the label is due.
 //!
-//! A row is kept as the table held it, not as the model saw it: features and nominal values that are new in
-//! it are admitted when it is learned, as they are when it is learned at once. Slots are reused, so memory
-//! is that of the most rows ever in flight.
+//! A row is stored as it was in the table, not as the model received it: new features and nominal values are
+//! admitted when the row is learned, as with immediate labels. Slots are reused, so memory depends on the largest
+//! number of rows that ever waited at once.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,7 +13,7 @@ use crate::row::Sparse;
 use crate::table::{Column, Raw, Table};
 use crate::task::Answer;
 
-/// The columns of a table that has gone, for reading the rows that are left of it.
+/// The columns of an earlier table, needed to read its waiting rows.
 pub struct Layout {
     columns: Vec<Column>,
 }
@@ -58,29 +58,29 @@ impl Table for Layout {
     }
 }
 
-/// A target that waits.
+/// The target of a waiting row.
 #[derive(Clone, Debug, Default)]
-pub enum Due {
+pub enum PendingTarget {
     #[default]
     None,
     Class(Label),
     Number(f64),
 }
 
-/// One row in flight. Its buffers are used again for later rows.
+/// One waiting row. Its buffers are reused for later rows.
 #[derive(Default)]
-pub struct Held {
+pub struct PendingRow {
     pub layout: usize,
     values: Vec<f64>,
     indices: Vec<u32>,
     /// The width of a sparse row.
     width: Option<usize>,
-    pub target: Due,
+    pub target: PendingTarget,
     pub w: f64,
     pub answer: Answer,
 }
 
-impl Held {
+impl PendingRow {
     pub fn raw(&self) -> Raw<'_> {
         match self.width {
             Some(width) => Raw::Sparse(Sparse { indices: &self.indices, values: &self.values, width }),
@@ -105,9 +105,9 @@ impl Held {
     }
 }
 
-/// When a label is due, of which row, and where that is kept. In order of time, then of row.
+/// When a label is due, its row and the slot of that row. Ordered by time, then by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Waiting {
+pub struct DueLabel {
     due: i64,
     pub row: u64,
     slot: u32,
@@ -115,17 +115,17 @@ pub struct Waiting {
 
 #[derive(Default)]
 pub struct Pending {
-    held: Vec<Held>,
+    held: Vec<PendingRow>,
     free: Vec<u32>,
-    /// Labels that are due in the order in which their rows came, which is the common case …
-    queue: VecDeque<Waiting>,
-    /// … and those that overtake others.
-    overtaking: BinaryHeap<Reverse<Waiting>>,
+    /// Labels that are due in the order of their rows, which is the common case …
+    queue: VecDeque<DueLabel>,
+    /// … and labels that are due before those of earlier rows.
+    overtaking: BinaryHeap<Reverse<DueLabel>>,
     layouts: Vec<Option<(Arc<Layout>, usize)>>,
 }
 
 impl Pending {
-    /// The place of a table's layout, new or not.
+    /// The index of a table's layout, which is added if it is new.
     pub fn layout(&mut self, table: &dyn Table) -> usize {
         if let Some(place) =
             self.layouts.iter().position(|known| known.as_ref().is_some_and(|(l, _)| l.is_of(table)))
@@ -149,7 +149,7 @@ impl Pending {
         self.layouts.iter().map(|known| known.as_ref().map(|(layout, _)| layout.clone())).collect()
     }
 
-    /// Forget layouts of which no row is left.
+    /// Remove layouts without waiting rows.
     pub fn tidy(&mut self) {
         for known in &mut self.layouts {
             if known.as_ref().is_some_and(|(_, rows)| *rows == 0) {
@@ -159,9 +159,18 @@ impl Pending {
     }
 
     #[allow(clippy::too_many_arguments)]
-    pub fn push(&mut self, due: i64, row: u64, layout: usize, raw: Raw<'_>, target: Due, w: f64, answer: &Answer) {
+    pub fn push(
+        &mut self,
+        due: i64,
+        row: u64,
+        layout: usize,
+        raw: Raw<'_>,
+        target: PendingTarget,
+        w: f64,
+        answer: &Answer,
+    ) {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.held.push(Held::default());
+            self.held.push(PendingRow::default());
             self.held.len() as u32 - 1
         });
         let held = &mut self.held[slot as usize];
@@ -175,15 +184,15 @@ impl Pending {
         if let Some((_, rows)) = &mut self.layouts[layout] {
             *rows += 1;
         }
-        let waiting = Waiting { due, row, slot };
+        let waiting = DueLabel { due, row, slot };
         match self.queue.back() {
             Some(last) if *last > waiting => self.overtaking.push(Reverse(waiting)),
             _ => self.queue.push_back(waiting),
         }
     }
 
-    /// The next label that has come by `now`, in order; `None` takes them all.
-    pub fn pop(&mut self, now: Option<i64>) -> Option<Waiting> {
+    /// The next label that is due by `now`, in order; the next of all labels if `now` is `None`.
+    pub fn pop(&mut self, now: Option<i64>) -> Option<DueLabel> {
         let first = self.queue.front();
         let other = self.overtaking.peek().map(|Reverse(waiting)| waiting);
         let (next, overtakes) = match (first, other) {
@@ -202,13 +211,13 @@ impl Pending {
         }
     }
 
-    pub fn held(&self, waiting: Waiting) -> &Held {
+    pub fn held(&self, waiting: DueLabel) -> &PendingRow {
         &self.held[waiting.slot as usize]
     }
 
-    pub fn release(&mut self, waiting: Waiting) {
+    pub fn release(&mut self, waiting: DueLabel) {
         let held = &mut self.held[waiting.slot as usize];
-        held.target = Due::None;
+        held.target = PendingTarget::None;
         if let Some((_, rows)) = &mut self.layouts[held.layout] {
             *rows -= 1;
         }
@@ -233,7 +242,7 @@ impl Pending {
             })
             .sum();
         buffers
-            + self.held.capacity() * std::mem::size_of::<Held>()
+            + self.held.capacity() * std::mem::size_of::<PendingRow>()
             + (self.queue.capacity() + self.overtaking.len()) * 24
     }
 }
@@ -257,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn labels_come_in_order_of_time_then_of_row_and_slots_are_used_again() {
+    fn labels_arrive_by_time_then_row_and_slots_are_reused() {
         let table = OneColumn([Column::Number("x".into())]);
         let mut pending = Pending::default();
         let layout = pending.layout(&table);
         let answer = Answer::default();
         for (row, due) in [(0, 30), (1, 10), (2, 30), (3, 20), (4, 10)] {
-            pending.push(due, row, layout, Raw::Dense(&[row as f64]), Due::Number(1.0), 1.0, &answer);
+            pending.push(due, row, layout, Raw::Dense(&[row as f64]), PendingTarget::Number(1.0), 1.0, &answer);
         }
         assert_eq!(pending.pop(Some(9)), None);
         let mut order = Vec::new();
@@ -276,9 +285,9 @@ mod tests {
             }
         }
         assert_eq!(order, [(10, 1), (10, 4), (25, 3), (100, 0), (100, 2)]);
-        pending.push(40, 5, layout, Raw::Dense(&[5.0]), Due::None, 1.0, &answer);
+        pending.push(40, 5, layout, Raw::Dense(&[5.0]), PendingTarget::None, 1.0, &answer);
         assert_eq!((pending.len(), pending.held.len()), (1, 5));
-        // The layout is kept as long as a row of it waits.
+        // A layout is kept while one of its rows waits.
         pending.tidy();
         assert!(pending.layouts()[layout].is_some());
         let last = pending.pop(None).expect("one is left");

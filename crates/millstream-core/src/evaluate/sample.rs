@@ -1,9 +1,9 @@
-//! Some of the numbers that were predicted, with the truth: enough to draw, however long the stream is.
+//! A sample of predicted numbers with their truths, of bounded size, for plots.
 //!
-//! Every so many rows one is kept; when the sample is full, every second one is dropped and the step doubles.
-//! So it is spread evenly over the stream and is the same in every run.
+//! One row in every `step` is kept. When the sample is full, every second pair is dropped and the step doubles, so
+//! the sample is spread evenly over the stream and identical in every run.
 
-/// The most pairs that are kept.
+/// The largest number of pairs.
 pub const MOST_PAIRS: usize = 2000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,10 +58,10 @@ impl Sample {
 mod tests {
     use super::*;
 
-    /// After 2,000 rows every second is left, 1, 3, …, 1999, and the step is 2: 2001 is next. Full again at
-    /// row 3,999, every second of those is left: 3, 7, …, 3999, and 4,003 is next.
+    /// After 2,000 rows every second one is kept, 1, 3, …, 1999, and the step is 2: 2001 is next. The sample is
+    /// full again at row 3,999, and every second of its rows is kept: 3, 7, …, 3999; 4,003 is next.
     #[test]
-    fn it_stays_small_and_even() {
+    fn the_sample_stays_small_and_even() {
         let mut sample = Sample::default();
         for row in 0..5000 {
             sample.add(row, row as f64, 0.0);

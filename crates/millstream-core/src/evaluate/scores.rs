@@ -1,8 +1,8 @@
-//! What an evaluation keeps of a run: metrics, the curve, the confusion matrix, drift marks, counts.
+//! The scores of a run: metrics, curve, confusion matrix, calibration, drift marks and counts.
 
 use crate::detector::DriftDetector;
 use crate::evaluate::calibration::Calibration;
-use crate::evaluate::panel::Panel;
+use crate::evaluate::metric_set::MetricSet;
 use crate::evaluate::sample::Sample;
 use crate::evaluate::values::Values;
 use crate::fault::{Fault, Result};
@@ -11,25 +11,25 @@ use crate::metric::LARGEST_NUMBER;
 use crate::row::Want;
 use crate::task::{ClassPrediction, ClassPredictions};
 
-/// How many points a curve of unknown length may have before every second one is dropped.
+/// The largest number of points of a curve over a stream of unknown length; then every second one is dropped.
 const MOST_POINTS: usize = 400;
-/// How many refused rows are remembered with their messages.
+/// The largest number of skipped rows that are listed with their messages.
 const MOST_REFUSALS: usize = 20;
-/// Beyond so many classes there is no confusion matrix: it would grow with their square, and nobody reads it.
+/// With more classes than this there is no confusion matrix: its size grows with the square of their number.
 pub const MOST_CLASSES: usize = 1000;
 
 /// How often a point of the curve is recorded.
 #[derive(Clone, Copy, Debug)]
-pub enum Every {
+pub enum CurveSpacing {
     Rows(u64),
-    /// The length of the stream is not known: begin with so many rows, and double them as the curve fills.
+    /// For streams of unknown length: the initial number of rows between points, doubled as the curve fills.
     Doubling(u64),
 }
 
-impl Every {
+impl CurveSpacing {
     fn rows(self) -> u64 {
         match self {
-            Every::Rows(rows) | Every::Doubling(rows) => rows.max(1),
+            CurveSpacing::Rows(rows) | CurveSpacing::Doubling(rows) => rows.max(1),
         }
     }
 }
@@ -37,12 +37,12 @@ impl Every {
 /// One point of the curve.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Labels that had come.
+    /// Labels that had arrived.
     pub rows: u64,
     pub seconds: f64,
-    /// Bytes that the model held.
+    /// Bytes held by the model.
     pub memory: usize,
-    /// Rows whose labels had not come.
+    /// Rows whose labels had not arrived.
     pub waiting: usize,
     pub values: Values,
 }
@@ -52,13 +52,13 @@ pub struct Counts {
     pub scored: u64,
     /// Rows of the warm-up: learned, not scored.
     pub warmup: u64,
-    /// Rows for which the model had no answer yet.
+    /// Rows for which the model had no prediction yet.
     pub unanswered: u64,
-    pub set_aside: u64,
+    pub skipped: u64,
 }
 
 pub struct Scores {
-    panel: Panel,
+    metric_set: MetricSet,
     detector: Option<Box<dyn DriftDetector>>,
     warmup: u64,
     every: u64,
@@ -67,33 +67,38 @@ pub struct Scores {
     rows: u64,
     curve: Vec<Point>,
     marks: Vec<u64>,
-    /// By the model's code of the true class, then of the predicted one: the weight of such rows. None once
-    /// there are more than `MOST_CLASSES`.
+    /// Weight of rows by the model's codes of the true and the predicted class. None once there are more than
+    /// `MOST_CLASSES` classes.
     confusion: Option<Vec<Vec<f64>>>,
-    /// Only if probabilities are asked for anyway.
+    /// Present only if a metric needs probabilities.
     calibration: Option<Calibration>,
     sample: Sample,
     counts: Counts,
     refusals: Vec<(u64, Fault)>,
 }
 
-/// The clock, and how much the model holds: read when a point is recorded.
-pub trait Instruments {
+/// Clock, memory and queue length, which are read when a point of the curve is recorded.
+pub trait Probe {
     fn seconds(&self) -> f64;
     fn memory(&self) -> usize;
-    /// Rows whose labels have not come.
+    /// Rows whose labels have not arrived.
     fn waiting(&self) -> usize;
 }
 
 impl Scores {
-    pub fn new(panel: Panel, detector: Option<Box<dyn DriftDetector>>, warmup: u64, every: Every) -> Self {
-        let calibration = (panel.want() == Want::Probabilities).then(Calibration::default);
+    pub fn new(
+        metric_set: MetricSet,
+        detector: Option<Box<dyn DriftDetector>>,
+        warmup: u64,
+        every: CurveSpacing,
+    ) -> Self {
+        let calibration = (metric_set.want() == Want::Probabilities).then(Calibration::default);
         Scores {
-            panel,
+            metric_set,
             detector,
             warmup,
             every: every.rows(),
-            doubling: matches!(every, Every::Doubling(_)),
+            doubling: matches!(every, CurveSpacing::Doubling(_)),
             until_point: every.rows(),
             rows: 0,
             curve: Vec::new(),
@@ -107,16 +112,16 @@ impl Scores {
     }
 
     pub fn want(&self) -> Want {
-        self.panel.want()
+        self.metric_set.want()
     }
 
-    pub fn panel(&self) -> &Panel {
-        &self.panel
+    pub fn metric_set(&self) -> &MetricSet {
+        &self.metric_set
     }
 
     /// The first metric over the window.
     pub fn recent(&mut self) -> Result<Option<f64>> {
-        self.panel.recent()
+        self.metric_set.recent()
     }
 
     pub fn curve(&self) -> &[Point] {
@@ -135,7 +140,7 @@ impl Scores {
         self.calibration.as_ref()
     }
 
-    /// Some of the numbers that were predicted.
+    /// A sample of the predicted numbers.
     pub fn sample(&self) -> &Sample {
         &self.sample
     }
@@ -148,12 +153,12 @@ impl Scores {
         &self.refusals
     }
 
-    /// Labels that have come.
+    /// Labels that have arrived.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Whether a row is to be scored; if not, it is counted as what it is.
+    /// Whether to score a row. Other rows are counted as warm-up or unanswered.
     #[inline]
     fn is_due(&mut self, row: u64, answered: bool) -> bool {
         if row < self.warmup {
@@ -167,7 +172,7 @@ impl Scores {
         true
     }
 
-    /// The label of `row` has come; `labels` are those of the model that predicted, and know the truth.
+    /// Score `row` when its label arrives; `labels` are those of the model, and contain the truth.
     #[inline]
     pub fn class(
         &mut self,
@@ -176,64 +181,58 @@ impl Scores {
         truth: u32,
         predicted: &ClassPrediction,
         w: f64,
-        instruments: &dyn Instruments,
+        probe: &dyn Probe,
     ) -> Result<()> {
         if self.is_due(row, predicted.class.is_some()) {
-            self.panel.class(labels, truth, predicted, w)?;
+            self.metric_set.class(labels, truth, predicted, w)?;
             self.counts.scored += 1;
-            self.confuse(labels, truth, predicted.class, w);
+            self.count_confusion(labels, truth, predicted.class, w);
             if let Some(calibration) = &mut self.calibration {
                 calibration.add(labels.len(), truth, predicted.class, &predicted.probabilities, w);
             }
             self.detect(row, if predicted.class == Some(truth) { 0.0 } else { 1.0 })?;
         }
-        self.advance(instruments)
+        self.advance(probe)
     }
 
-    /// The labels of consecutive rows have come, all of weight 1 and all with a prediction that `labels` know. The
-    /// same as `class` for each; false if they must be told one by one.
+    /// Score consecutive rows of weight 1 whose truths and predictions are all in `labels`. Equivalent to `class`
+    /// for each row; returns false if the rows must be scored one by one.
     pub fn classes(
         &mut self,
         row: u64,
         labels: &Labels,
         truths: &[u32],
         predictions: &ClassPredictions,
-        instruments: &dyn Instruments,
+        probe: &dyn Probe,
     ) -> Result<bool> {
         let answered = predictions.classes.get(..truths.len()).is_some_and(|all| all.iter().all(Option::is_some));
-        if row < self.warmup || !answered || self.detector.is_some() || !self.panel.infallible_for(labels) {
+        if row < self.warmup || !answered || self.detector.is_some() || !self.metric_set.infallible_for(labels) {
             return Ok(false);
         }
         let mut from = 0;
         while from < truths.len() {
             let to = self.until_next_point(from, truths.len());
             let part = &truths[from..to];
-            self.panel.classes(part, predictions, from)?;
+            self.metric_set.classes(part, predictions, from)?;
             self.counts.scored += part.len() as u64;
             for (place, &truth) in (from..).zip(part) {
                 let predicted = predictions.classes[place];
-                self.confuse(labels, truth, predicted, 1.0);
+                self.count_confusion(labels, truth, predicted, 1.0);
                 if let Some(calibration) = &mut self.calibration {
                     calibration.add(labels.len(), truth, predicted, predictions.of(place), 1.0);
                 }
             }
-            self.advance_by(part.len() as u64, instruments)?;
+            self.advance_by(part.len() as u64, probe)?;
             from = to;
         }
         Ok(true)
     }
 
-    /// The numbers of consecutive rows have come, all of weight 1. The same as `number` for each; false if they
-    /// must be told one by one.
-    pub fn numbers(
-        &mut self,
-        row: u64,
-        truths: &[f64],
-        predictions: &[f64],
-        instruments: &dyn Instruments,
-    ) -> Result<bool> {
+    /// Score consecutive numbers of weight 1. Equivalent to `number` for each row; returns false if the rows must
+    /// be scored one by one.
+    pub fn numbers(&mut self, row: u64, truths: &[f64], predictions: &[f64], probe: &dyn Probe) -> Result<bool> {
         let small = |numbers: &[f64]| numbers.iter().all(|number| number.abs() <= LARGEST_NUMBER);
-        let sure = self.panel.infallible_for_numbers() && small(truths) && small(predictions);
+        let sure = self.metric_set.infallible_for_numbers() && small(truths) && small(predictions);
         if row < self.warmup || self.detector.is_some() || !sure {
             return Ok(false);
         }
@@ -241,63 +240,51 @@ impl Scores {
         while from < truths.len() {
             let to = self.until_next_point(from, truths.len());
             let (part, predicted) = (&truths[from..to], &predictions[from..to]);
-            self.panel.numbers(part, predicted)?;
+            self.metric_set.numbers(part, predicted)?;
             self.counts.scored += part.len() as u64;
             for (place, (&truth, &predicted)) in part.iter().zip(predicted).enumerate() {
                 self.sample.add(row + (from + place) as u64, truth, predicted);
             }
-            self.advance_by(part.len() as u64, instruments)?;
+            self.advance_by(part.len() as u64, probe)?;
             from = to;
         }
         Ok(true)
     }
 
-    /// How far a block may be scored at once: a point of the curve lies between two rows.
+    /// The end of the rows that can be scored before the next point of the curve.
     fn until_next_point(&self, from: usize, to: usize) -> usize {
         to.min(from.saturating_add(usize::try_from(self.until_point).unwrap_or(usize::MAX)))
     }
 
-    /// So many rows, which do not go beyond the next point of the curve.
-    fn advance_by(&mut self, rows: u64, instruments: &dyn Instruments) -> Result<()> {
+    /// Advance by `rows`, at most to the next point of the curve.
+    fn advance_by(&mut self, rows: u64, probe: &dyn Probe) -> Result<()> {
         self.rows += rows - 1;
         self.until_point -= rows - 1;
-        self.advance(instruments)
+        self.advance(probe)
     }
 
-    /// The label of `row` has come, which has no weight and is of a class that the model does not know.
-    pub fn weightless(
-        &mut self,
-        row: u64,
-        predicted: &ClassPrediction,
-        instruments: &dyn Instruments,
-    ) -> Result<()> {
+    /// Count `row`, whose label has weight 0 and a class that is unknown to the model.
+    pub fn weightless(&mut self, row: u64, predicted: &ClassPrediction, probe: &dyn Probe) -> Result<()> {
         if self.is_due(row, predicted.class.is_some()) {
             self.counts.scored += 1;
         }
-        self.advance(instruments)
+        self.advance(probe)
     }
 
-    /// The number of `row` has come.
+    /// Score `row` when its number arrives.
     #[inline]
-    pub fn number(
-        &mut self,
-        row: u64,
-        truth: f64,
-        predicted: f64,
-        w: f64,
-        instruments: &dyn Instruments,
-    ) -> Result<()> {
+    pub fn number(&mut self, row: u64, truth: f64, predicted: f64, w: f64, probe: &dyn Probe) -> Result<()> {
         if self.is_due(row, !predicted.is_nan()) {
-            self.panel.number(truth, predicted, w)?;
+            self.metric_set.number(truth, predicted, w)?;
             self.counts.scored += 1;
             self.sample.add(row, truth, predicted);
             self.detect(row, (truth - predicted).abs())?;
         }
-        self.advance(instruments)
+        self.advance(probe)
     }
 
     #[inline]
-    fn confuse(&mut self, labels: &Labels, truth: u32, predicted: Option<u32>, w: f64) {
+    fn count_confusion(&mut self, labels: &Labels, truth: u32, predicted: Option<u32>, w: f64) {
         let (Some(confusion), Some(predicted)) = (&mut self.confusion, predicted) else { return };
         let cell = confusion.get_mut(truth as usize).and_then(|row| row.get_mut(predicted as usize));
         match cell {
@@ -330,24 +317,24 @@ impl Scores {
     }
 
     #[inline]
-    fn advance(&mut self, instruments: &dyn Instruments) -> Result<()> {
+    fn advance(&mut self, probe: &dyn Probe) -> Result<()> {
         self.rows += 1;
         self.until_point -= 1;
         if self.until_point == 0 {
             self.until_point = self.every;
-            return self.record(instruments);
+            return self.record(probe);
         }
         Ok(())
     }
 
     #[cold]
-    fn record(&mut self, instruments: &dyn Instruments) -> Result<()> {
-        let values = self.panel.values()?;
+    fn record(&mut self, probe: &dyn Probe) -> Result<()> {
+        let values = self.metric_set.values()?;
         self.curve.push(Point {
             rows: self.rows,
-            seconds: instruments.seconds(),
-            memory: instruments.memory(),
-            waiting: instruments.waiting(),
+            seconds: probe.seconds(),
+            memory: probe.memory(),
+            waiting: probe.waiting(),
             values,
         });
         if self.doubling && self.curve.len() >= MOST_POINTS {
@@ -359,18 +346,18 @@ impl Scores {
         Ok(())
     }
 
-    /// The stream has ended: the curve gets its last point.
-    pub fn finish(&mut self, instruments: &dyn Instruments) -> Result<()> {
+    /// End the stream: add the last point of the curve.
+    pub fn finish(&mut self, probe: &dyn Probe) -> Result<()> {
         let last = self.curve.last().map_or(0, |point| point.rows);
         if self.rows > last {
-            self.record(instruments)?;
+            self.record(probe)?;
         }
         Ok(())
     }
 
-    /// A row was refused and set aside.
-    pub fn set_aside(&mut self, row: u64, fault: Fault) {
-        self.counts.set_aside += 1;
+    /// Count a faulty row that is skipped.
+    pub fn skip_row(&mut self, row: u64, fault: Fault) {
+        self.counts.skipped += 1;
         if self.refusals.len() < MOST_REFUSALS {
             self.refusals.push((row, fault));
         }

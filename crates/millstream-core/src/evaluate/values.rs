@@ -1,16 +1,16 @@
 //! The metrics at one point of the curve.
 //!
-//! Which class is the positive one may turn out later, so a metric that leaves it open is kept for each class: the
-//! whole curve is then about the class that is positive at its end.
+//! The positive class may be decided later. A metric whose positive class is undecided is therefore stored for
+//! each class, so that the whole curve uses the class that is positive at its end.
 
-/// Beyond so many classes a point keeps only the value for the class that is positive at that point.
+/// With more classes than this, a point stores only the value for the class that is positive at that point.
 pub const MOST_OPEN: usize = 32;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
     /// Each metric over the whole stream and over the window.
     pub now: Vec<(f64, f64)>,
-    /// For metrics whose positive class is open, the same by the code of the class, and last for a class that has not
+    /// For metrics whose positive class is undecided, the same by class code, with a last entry for a class yet to
     /// come; empty for others.
     pub by_class: Vec<Vec<(f64, f64)>>,
 }

@@ -1,7 +1,7 @@
-//! The verbs of a metric, which codes the labels of its stream.
+//! The verbs of a held metric, which assigns class codes to the labels of its stream.
 //!
-//! Labels get codes in the order of their arrival, the truth before the prediction, so that a metric that follows a model
-//! from its first example has the model's codes. A fault leaves all as it was.
+//! Labels get codes in order of arrival, the truth before the prediction, so a metric that follows a model from
+//! its first example has the codes of the model. A fault changes nothing.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -10,7 +10,7 @@ use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
 use crate::labels::{Label, Labels};
 use crate::metric::{ClassOutcome, Metric, Outcome};
-use crate::metrics::{Positive, PositiveClass};
+use crate::metrics::{PositiveClass, PositiveTracker};
 use crate::part::Part;
 use crate::row::Want;
 use crate::task::{ClassPrediction, ClassPredictions};
@@ -18,16 +18,16 @@ use crate::task::{ClassPrediction, ClassPredictions};
 use super::state::{pack, require, unpack, Saved};
 use super::{Held, Holdable};
 
-/// A metric, and how it stands to the labels of its stream.
-pub struct Scorer {
+/// A metric with the state that relates it to the labels of its stream.
+pub struct LabelledMetric {
     metric: Box<dyn Metric>,
-    /// The last label that was true.
+    /// The previous true label.
     previous: Option<u32>,
-    /// For metrics that have a positive class.
-    positive: Option<Positive>,
-    /// Whether the metric takes numbers.
+    /// For metrics with a positive class.
+    positive: Option<PositiveTracker>,
+    /// Whether the metric scores numbers.
     numeric: bool,
-    /// Codes here by the codes of the model that is scored; `UNKNOWN` where it is not known yet.
+    /// The metric's codes by the codes of the scored model; `UNKNOWN` for labels without a code yet.
     translation: Vec<u32>,
 }
 
@@ -36,16 +36,16 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Serialize, Deserialize)]
 struct State {
     previous: Option<u32>,
-    /// The weight of true labels by code, for metrics that have a positive class. Not in files of 0.1.0.
+    /// The weights of true labels by code, for metrics with a positive class. Not in files of 0.1.0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     truth_weights: Vec<f64>,
     #[serde(with = "serde_bytes")]
     metric: Vec<u8>,
 }
 
-/// What was predicted, as a user tells it.
+/// A prediction in one of the forms that a user may pass.
 #[derive(Clone, Copy, Debug)]
-pub enum Given<'a> {
+pub enum GivenPrediction<'a> {
     Nothing,
     Label(&'a Label),
     /// The probability of the positive class.
@@ -53,9 +53,9 @@ pub enum Given<'a> {
     Probabilities(&'a [(Label, f64)]),
 }
 
-impl Clone for Scorer {
+impl Clone for LabelledMetric {
     fn clone(&self) -> Self {
-        Scorer {
+        LabelledMetric {
             metric: self.metric.duplicate(),
             positive: self.positive.clone(),
             translation: self.translation.clone(),
@@ -64,14 +64,14 @@ impl Clone for Scorer {
     }
 }
 
-impl Holdable for Scorer {
+impl Holdable for LabelledMetric {
     const WORD: &'static str = "metric";
 
     fn unbuild(built: Built, description: &Json) -> Option<Self> {
         let Built::Metric(metric) = built else { return None };
-        let positive = Positive::of_description(description);
+        let positive = PositiveTracker::of_description(description);
         let numeric = metric.takes_numbers();
-        Some(Scorer { metric, previous: None, positive, numeric, translation: Vec::new() })
+        Some(LabelledMetric { metric, previous: None, positive, numeric, translation: Vec::new() })
     }
 
     fn role(&self) -> Role {
@@ -114,7 +114,7 @@ impl Holdable for Scorer {
     }
 }
 
-impl Held<Scorer> {
+impl Held<LabelledMetric> {
     pub fn metric(&self) -> &dyn Metric {
         &*self.part.metric
     }
@@ -123,12 +123,12 @@ impl Held<Scorer> {
         self.part.metric.get_for(self.positive_code())
     }
 
-    /// How far `get` may be from the exact value; None for metrics that are exact.
+    /// Bound on the error of `get`; None for exact metrics.
     pub fn error(&self) -> Option<f64> {
         self.part.metric.error(self.positive_code())
     }
 
-    /// The positive class, for metrics that have one, as soon as it follows from the labels.
+    /// The positive class, if the metric has one and the labels determine it.
     pub fn positive(&self) -> Option<PositiveClass> {
         let positive = self.part.positive.as_ref()?;
         let fixed = self.part.metric.positive().filter(|_| positive.wanted.is_none());
@@ -138,13 +138,13 @@ impl Held<Scorer> {
         }
     }
 
-    /// The code of the positive class; of no class if there is none yet.
+    /// The code of the positive class; `UNKNOWN` if there is none yet.
     pub fn positive_code(&self) -> u32 {
         self.positive().map_or(UNKNOWN, |class| class.code)
     }
 
-    /// The codes that may yet turn out to be that of the positive class, one of a class to come included; none where
-    /// it is fixed.
+    /// The codes of classes that may become the positive class, including one for a class yet to come; empty if
+    /// the positive class is fixed.
     pub fn open_classes(&self) -> std::ops::Range<u32> {
         let open = self.part.positive.as_ref().is_some_and(|positive| positive.wanted.is_none());
         // Metrics of probabilities refuse a third class.
@@ -157,7 +157,7 @@ impl Held<Scorer> {
         }
     }
 
-    /// The positive class that was asked for, if outcomes came and it was never true.
+    /// The requested positive class, if there were outcomes and none had it as truth.
     pub fn missing_positive(&self) -> Option<&Label> {
         self.part.positive.as_ref().filter(|_| self.count > 0)?.missing(&self.labels)
     }
@@ -173,7 +173,7 @@ impl Held<Scorer> {
         Err(Fault::value(format!("{}: the weight must be finite and not negative, got {w}", self.title)))
     }
 
-    /// Tell it a number and what was predicted for it.
+    /// Score the prediction of a number.
     pub fn update_number(&mut self, truth: f64, predicted: f64, w: f64) -> Result<()> {
         self.check_weight(w)?;
         for (what, number) in [("truth", truth), ("prediction", predicted)] {
@@ -191,8 +191,8 @@ impl Held<Scorer> {
         Ok(())
     }
 
-    /// Tell it a label and what was predicted for it.
-    pub fn update_label(&mut self, truth: &Label, given: Given<'_>, w: f64) -> Result<()> {
+    /// Score the prediction of a label.
+    pub fn update_label(&mut self, truth: &Label, given: GivenPrediction<'_>, w: f64) -> Result<()> {
         self.check_weight(w)?;
         self.check_given(truth, given)?;
         if w == 0.0 {
@@ -201,15 +201,17 @@ impl Held<Scorer> {
         let news = |label: &Label| self.labels.code(label).is_none();
         let new = news(truth)
             || match given {
-                Given::Label(label) => news(label),
-                Given::Probabilities(probabilities) => probabilities.iter().any(|(label, _)| news(label)),
-                Given::Nothing | Given::Probability(_) => false,
+                GivenPrediction::Label(label) => news(label),
+                GivenPrediction::Probabilities(probabilities) => {
+                    probabilities.iter().any(|(label, _)| news(label))
+                }
+                GivenPrediction::Nothing | GivenPrediction::Probability(_) => false,
             };
         let before = new.then(|| self.labels.clone());
         let code = self.labels.intern(truth);
-        if let Given::Label(label) = given {
+        if let GivenPrediction::Label(label) = given {
             self.labels.intern(label);
-        } else if let Given::Probabilities(probabilities) = given {
+        } else if let GivenPrediction::Probabilities(probabilities) = given {
             probabilities.iter().for_each(|(label, _)| {
                 self.labels.intern(label);
             });
@@ -218,7 +220,7 @@ impl Held<Scorer> {
             self.part.metric.set_labels(&self.labels);
         }
         let outcome = self.outcome(code, given);
-        self.tally(code, &outcome, w).inspect_err(|_| {
+        self.apply(code, &outcome, w).inspect_err(|_| {
             if let Some(labels) = before {
                 self.labels = labels;
                 self.part.metric.set_labels(&self.labels);
@@ -226,8 +228,8 @@ impl Held<Scorer> {
         })
     }
 
-    /// Tell it what a model predicted; `labels` are the model's, and know the truth. Returns the outcome in
-    /// the codes of this metric, for those who keep a window of them; none if the weight is 0.
+    /// Score a prediction of a model; `labels` are those of the model and contain the truth. Returns the outcome
+    /// in the codes of this metric, or None if the weight is 0.
     #[inline]
     pub fn observe(
         &mut self,
@@ -250,12 +252,12 @@ impl Held<Scorer> {
         }
     }
 
-    /// Whether `observe_numbers` may be called: nothing can be refused.
+    /// Whether `observe_numbers` may be called, because nothing can fail.
     pub fn infallible_for_numbers(&self) -> bool {
         self.part.numeric && self.part.metric.infallible_for(0)
     }
 
-    /// `update_number` for rows of weight 1 up to `LARGEST_NUMBER`; `outcomes` gets what they came to.
+    /// `update_number` for rows of weight 1 with numbers up to `LARGEST_NUMBER`; fills `outcomes`.
     pub fn observe_numbers(
         &mut self,
         truths: &[f64],
@@ -270,7 +272,7 @@ impl Held<Scorer> {
         Ok(())
     }
 
-    /// Whether `observe_block` may be called: nothing in it is new, and nothing can be refused.
+    /// Whether `observe_block` may be called, because all classes are known and nothing can fail.
     pub fn infallible_for(&self, labels: &Labels) -> bool {
         !self.part.numeric
             && self.part.translation.len() == labels.len()
@@ -278,7 +280,7 @@ impl Held<Scorer> {
             && self.part.metric.infallible_for(self.labels.len())
     }
 
-    /// `observe` for rows of weight 1 that all have a prediction; `outcomes` gets what they came to.
+    /// `observe` for rows of weight 1 that all have a prediction; fills `outcomes`.
     pub fn observe_block(
         &mut self,
         truths: &[u32],
@@ -307,7 +309,7 @@ impl Held<Scorer> {
         Ok(())
     }
 
-    /// `observe` where classes are named that it has not met; it forgets them again if it refuses.
+    /// `observe` with new classes, which are removed again after a fault.
     #[cold]
     fn observe_new(
         &mut self,
@@ -335,18 +337,18 @@ impl Held<Scorer> {
 
     #[inline]
     fn observe_known(&mut self, truth: u32, prediction: &ClassPrediction, w: f64) -> Result<Outcome> {
-        // The codes are the model's own where the metric has followed it from the start.
+        // The codes are those of the model if the metric has followed it from the start.
         let code = self.code_of(truth).unwrap_or(truth);
         let positive = if prediction.probabilities.is_empty() { UNKNOWN } else { self.model_positive() };
         let mut outcome = ClassOutcome::new(truth, prediction, self.part.previous, positive);
         outcome.truth = code;
         outcome.predicted = prediction.class.and_then(|class| self.code_of(class));
         let outcome = Outcome::Class(outcome);
-        self.tally(code, &outcome, w)?;
+        self.apply(code, &outcome, w)?;
         Ok(outcome)
     }
 
-    /// The model's code of the positive class, where that is fixed.
+    /// The model's code of the positive class, if that is fixed.
     #[inline]
     fn model_positive(&self) -> u32 {
         let Some(positive) = self.part.metric.positive() else { return UNKNOWN };
@@ -365,7 +367,7 @@ impl Held<Scorer> {
     }
 
     #[inline]
-    fn tally(&mut self, truth: u32, outcome: &Outcome, w: f64) -> Result<()> {
+    fn apply(&mut self, truth: u32, outcome: &Outcome, w: f64) -> Result<()> {
         self.part.metric.update(outcome, w)?;
         if let Some(positive) = &mut self.part.positive {
             positive.add(truth, w);
@@ -375,28 +377,32 @@ impl Held<Scorer> {
         Ok(())
     }
 
-    fn check_given(&self, truth: &Label, given: Given<'_>) -> Result<()> {
+    fn check_given(&self, truth: &Label, given: GivenPrediction<'_>) -> Result<()> {
         let refuse = |message: String| Err(Fault::value(format!("{}: {message}", self.title)));
         if self.part.numeric {
             return Err(crate::metrics::wants_numbers(&self.title));
         }
         let probability = |p: f64| (-1e-9..=1.0 + 1e-9).contains(&p);
         match given {
-            Given::Nothing | Given::Label(_) => Ok(()),
-            Given::Probability(p) if !probability(p) => refuse(format!("a probability is in [0, 1], got {p}")),
-            Given::Probability(_) => {
+            GivenPrediction::Nothing | GivenPrediction::Label(_) => Ok(()),
+            GivenPrediction::Probability(p) if !probability(p) => {
+                refuse(format!("a probability must be in [0, 1], got {p}"))
+            }
+            GivenPrediction::Probability(_) => {
                 if self.wanted().is_some() || matches!(truth, Label::Bool(_) | Label::Int(0 | 1)) {
                     return Ok(());
                 }
                 refuse(format!(
-                    "a bare probability is that of the class True, and {truth} is another kind of label: \
-                     give pos_val, or a dict of probabilities"
+                    "a single probability is that of the class True, but the label is {truth}: \
+                     pass pos_val, or a dict of probabilities"
                 ))
             }
-            Given::Probabilities(probabilities) => match probabilities.iter().find(|(_, p)| !probability(*p)) {
-                Some((label, p)) => refuse(format!("the probability of {label} must be in [0, 1], got {p}")),
-                None => Ok(()),
-            },
+            GivenPrediction::Probabilities(probabilities) => {
+                match probabilities.iter().find(|(_, p)| !probability(*p)) {
+                    Some((label, p)) => refuse(format!("the probability of {label} must be in [0, 1], got {p}")),
+                    None => Ok(()),
+                }
+            }
         }
     }
 
@@ -404,8 +410,8 @@ impl Held<Scorer> {
         self.part.positive.as_ref().and_then(|positive| positive.wanted.as_ref())
     }
 
-    /// What checked input comes to; every label in it has a code.
-    fn outcome(&self, truth: u32, given: Given<'_>) -> Outcome {
+    /// The outcome of checked input, in which every label has a code.
+    fn outcome(&self, truth: u32, given: GivenPrediction<'_>) -> Outcome {
         let positive = self.part.metric.positive().unwrap_or(UNKNOWN);
         let code = |label: &Label| self.labels.code(label);
         let mut outcome = ClassOutcome {
@@ -419,8 +425,8 @@ impl Held<Scorer> {
         };
         let flag = |holds: bool| if holds { 1.0 } else { 0.0 };
         match given {
-            Given::Nothing | Given::Probabilities([]) => {}
-            Given::Label(label) => {
+            GivenPrediction::Nothing | GivenPrediction::Probabilities([]) => {}
+            GivenPrediction::Label(label) => {
                 let predicted = code(label);
                 outcome.predicted = predicted;
                 outcome.truth_probability = flag(predicted == Some(truth));
@@ -428,7 +434,7 @@ impl Held<Scorer> {
                 outcome.positive_probability = flag(predicted == Some(positive));
                 outcome.other_probability = flag(predicted != Some(truth));
             }
-            Given::Probability(p) => {
+            GivenPrediction::Probability(p) => {
                 let p = p.clamp(0.0, 1.0);
                 let class = code(self.wanted().unwrap_or(&Label::Int(1)));
                 let (of_truth, other) = if class == Some(truth) { (p, 1.0 - p) } else { (1.0 - p, p) };
@@ -437,7 +443,7 @@ impl Held<Scorer> {
                 outcome.positive_probability = p;
                 outcome.other_probability = other;
             }
-            Given::Probabilities(probabilities) => {
+            GivenPrediction::Probabilities(probabilities) => {
                 let (mut best, mut squares) = (f64::NEG_INFINITY, 0.0);
                 (outcome.truth_probability, outcome.positive_probability, outcome.other_probability) =
                     (0.0, 0.0, 0.0);
@@ -462,7 +468,7 @@ impl Held<Scorer> {
         Outcome::Class(outcome)
     }
 
-    /// Merge a metric of the same description that has scored another part of the stream.
+    /// Merge a metric of the same description that has scored another stream.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.description != other.description {
             return Err(Fault::value(format!("{}: only the same metric can be merged", self.title)));
@@ -471,7 +477,7 @@ impl Held<Scorer> {
         for (code, label) in other.labels.entries().iter().enumerate() {
             if label.as_ref().is_some_and(|label| labels.intern(label) as usize != code) {
                 return Err(Fault::value(format!(
-                    "{}: the two met their labels in another order; cannot be merged",
+                    "{}: cannot merge metrics whose labels came in a different order",
                     &self.title
                 )));
             }
@@ -497,7 +503,7 @@ mod tests {
     fn a_metric_that_follows_a_model_agrees_with_one_given_labels() {
         let texts: Vec<Label> = ["no", "yes", "no", "maybe"].iter().map(|&t| Label::Text(t.into())).collect();
         for name in ["metrics.LogLoss", "metrics.Brier", "metrics.MacroF1", "metrics.KappaTemporal"] {
-            let mut given = Held::<Scorer>::new(&json!({ "name": name })).expect("it is declared");
+            let mut given = Held::<LabelledMetric>::new(&json!({ "name": name })).expect("it is declared");
             let mut following = given.clone();
             let mut labels = Labels::default();
             for truth in &texts {
@@ -506,13 +512,13 @@ mod tests {
                 let mut prediction =
                     ClassPrediction { class: None, probabilities: known.iter().map(|(_, p)| *p).collect() };
                 prediction.decide();
-                given.update_label(truth, Given::Probabilities(&known), 1.0).expect("good input");
+                given.update_label(truth, GivenPrediction::Probabilities(&known), 1.0).expect("good input");
                 let code = labels.intern(truth);
                 following.observe(&labels, code, &prediction, 1.0).expect("good input");
             }
             assert_eq!(given.get(), following.get(), "{name}");
             assert_eq!(given.save().ok(), following.save().ok(), "{name}");
-            let again = Held::<Scorer>::load(&given.save().expect("it saves")).expect("it loads");
+            let again = Held::<LabelledMetric>::load(&given.save().expect("it saves")).expect("it loads");
             assert_eq!(again.save().ok(), given.save().ok(), "{name}");
         }
     }

@@ -1,4 +1,4 @@
-//! The verbs of a statistic.
+//! The verbs of a held statistic.
 
 use crate::fault::{Fault, Result};
 use crate::statistic::Statistic;
@@ -16,7 +16,7 @@ impl Held<Box<dyn Statistic>> {
         self.part.get()
     }
 
-    /// `y` is ignored by statistics of one variable.
+    /// Statistics of one variable ignore `y`.
     pub fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()> {
         if !(w.is_finite() && w >= 0.0) {
             return Err(Fault::value(format!(
@@ -36,7 +36,7 @@ impl Held<Box<dyn Statistic>> {
         Ok(())
     }
 
-    /// Merge a statistic of the same description that has summarised another part of the stream.
+    /// Merge a statistic of the same description that has summarised another stream.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.description != other.description {
             return Err(Fault::value(format!("{}: only the same statistic can be merged", self.title)));

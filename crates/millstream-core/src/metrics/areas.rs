@@ -1,21 +1,21 @@
 //! Areas under the ROC and precision-recall curves, from a histogram of scores.
 //!
-//! ROC AUC is the share of pairs of a positive and a negative in which the positive scored higher, ties
-//! counting half (Mann and Whitney, 1947). Only pairs that share a bin are not known, so the error is at
-//! most half their share. PR AUC is average precision, Σ Δrecall · precision over falling thresholds; with
-//! T true and F false positives above a bin, and a positives and b negatives in it, what the bin's a
-//! positives add is at most a (T+a)/(T+a+F) and at least ∫₀ᵃ (T+x)/(T+x+F+b) dx. `error` adds up how far
-//! the estimate, which takes a bin for one threshold, could be from these.
+//! ROC AUC is the fraction of pairs of a positive and a negative in which the positive scores higher, with ties
+//! counting half (Mann and Whitney, 1947). The order is unknown only for pairs within a bin, so the error is at
+//! most half their fraction. PR AUC is average precision, Σ Δrecall · precision over falling thresholds. With T
+//! true and F false positives above a bin, and a positives and b negatives in it, the a positives of the bin add
+//! at most a (T+a)/(T+a+F) and at least ∫₀ᵃ (T+x)/(T+x+F+b) dx. The estimate uses one threshold per bin; `error`
+//! is the sum of its largest possible distances from these bounds.
 //!
 //! A prediction without probabilities scores ½.
 //!
-//! Where no positive class is fixed, either of two classes may turn out to be the rarer one, so `Scores` has what both
-//! choices need: a class is scored by its own probability. A third class is refused.
+//! If no positive class is fixed, either of two classes may become the rarer one, so `ScoreHistogram` stores what
+//! both choices need: the score of a class is its own probability. A third class is refused.
 
 use super::confusion::POSITIVE;
 use super::positive::PositiveClass;
-use super::scores::{bin, Scores, Side, BINS};
-use super::sums::share;
+use super::score_histogram::{bin, ScoreHistogram, Side, BINS};
+use super::sums::ratio;
 use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
@@ -46,16 +46,16 @@ struct Area {
     name: &'static str,
     roc: bool,
     wanted: Option<Label>,
-    /// The code of the positive class where it is fixed, which no class has until its label comes. Without `wanted`
-    /// only in a metric of 0.1.0 that has met more than two classes.
+    /// The code of the fixed positive class, `NO_CODE` until its label comes. Without `wanted`, only in a metric
+    /// saved by 0.1.0 that has seen more than two classes.
     fixed: Option<u32>,
-    /// How many codes and labels there are.
+    /// Number of codes and of labels.
     classes: (usize, usize),
-    /// Whether the labels are such that the class of code 1 stays the positive one.
+    /// Whether the labels ensure that the class with code 1 stays the positive one.
     settled: bool,
-    /// Whether `load` was called and `set_labels` was not.
+    /// Whether `load` was called, but `set_labels` was not called after it.
     loaded: bool,
-    scores: Scores,
+    scores: ScoreHistogram,
 }
 
 const NO_CODE: u32 = u32::MAX;
@@ -71,28 +71,28 @@ impl Area {
             classes: (0, 0),
             settled: false,
             loaded: false,
-            scores: Scores::default(),
+            scores: ScoreHistogram::default(),
         }
     }
 
-    /// (area, how far it may be off), where the class of code `positive` is the positive one.
+    /// (area, bound of its error) if the class with code `positive` is the positive one.
     fn areas(&self, positive: u32) -> (f64, f64) {
         let (positives, negatives) = (&self.scores.positive, &self.scores.negative);
         if self.fixed.is_some() || self.settled || positive != 0 {
             let bins = bins_of(positives).iter().zip(bins_of(negatives)).rev();
             self.area_of(positives.total.value, negatives.total.value, bins)
         } else if self.scores.has_shifts() {
-            let Scores { positive, negative, .. } = self.scores.swapped();
+            let ScoreHistogram { positive, negative, .. } = self.scores.swapped();
             let bins = bins_of(&positive).iter().zip(bins_of(&negative)).rev();
             self.area_of(positive.total.value, negative.total.value, bins)
         } else {
-            // Mirrored bins from the top are these from the bottom.
+            // The mirrored bins from the top are these bins from the bottom.
             let bins = bins_of(negatives).iter().zip(bins_of(positives));
             self.area_of(negatives.total.value, positives.total.value, bins)
         }
     }
 
-    /// From the weights of positives and negatives in each bin, from the highest scores down.
+    /// The area from the weights of positives and negatives in each bin, from the highest scores down.
     fn area_of<'a>(
         &self,
         positives: f64,
@@ -102,15 +102,15 @@ impl Area {
         let (mut area, mut error) = (0.0, 0.0);
         let (mut above_positive, mut above_negative) = (0.0f64, 0.0f64);
         for (&a, &b) in bins {
-            // Taking back can leave a bin a rounding below 0.
+            // Removing outcomes can leave a bin slightly below 0 by rounding.
             let (a, b) = (a.max(0.0), b.max(0.0));
             if a <= 0.0 && b <= 0.0 {
                 continue;
             }
             if self.roc {
-                // Shares, not weights: a product of two large weights would overflow.
-                let (here, pair) = (share(b, negatives), share(a, positives));
-                area += here * (share(above_positive, positives) + 0.5 * pair);
+                // Fractions, not weights: a product of two large weights could overflow.
+                let (here, pair) = (ratio(b, negatives), ratio(a, positives));
+                area += here * (ratio(above_positive, positives) + 0.5 * pair);
                 error += 0.5 * here * pair;
             } else if a > 0.0 {
                 let found = above_positive + a;
@@ -119,8 +119,8 @@ impl Area {
                 let false_ones = above_negative + b;
                 let worst = 1.0 - false_ones / a * (a / (above_positive + false_ones)).ln_1p();
                 let worst = if false_ones > 0.0 { worst.clamp(0.0, tied) } else { 1.0 };
-                area += share(a, positives) * tied;
-                error += share(a, positives) * (best - tied).max(tied - worst);
+                area += ratio(a, positives) * tied;
+                error += ratio(a, positives) * (best - tied).max(tied - worst);
             }
             above_positive += a;
             above_negative += b;
@@ -153,7 +153,7 @@ impl Part for Area {
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let scores: Scores = unpack(self.name, bytes)?;
+        let scores: ScoreHistogram = unpack(self.name, bytes)?;
         require(self.name, scores.is_valid(), "a sum is not valid")?;
         self.scores = scores;
         self.loaded = true;
@@ -195,7 +195,7 @@ impl Metric for Area {
         let (of_one, of_zero) = if is_positive { (of_truth, other) } else { (other, of_truth) };
         let bin = place(of_one);
         if self.settled {
-            // Only now: a label that settles it is taken back if its outcome is refused.
+            // Only now, because a label that settles the choice is removed again if its outcome is refused.
             if self.scores.has_shifts() {
                 self.scores.clear_shifts();
             }
@@ -241,7 +241,7 @@ impl Metric for Area {
         if let Some(label) = &self.wanted {
             self.fixed = Some(labels.code(label).unwrap_or(NO_CODE));
         } else if self.loaded && labels.known() > 2 {
-            // 0.1.0 scored the class 1 against all others, or else the second one that came.
+            // 0.1.0 scored class 1 against all others, or else the class that came second.
             self.fixed = Some(labels.code(&Label::Int(1)).unwrap_or(1));
         }
         self.loaded = false;
@@ -307,8 +307,8 @@ mod tests {
             if roc {
                 assert_eq!(metric.error(1), Some(0.0));
             }
-            // The other class as the positive one, by its own probabilities 0.4, 0.9 (true) and 0.2, 0.6 (false): three
-            // of four pairs are in order again; average precision ½ · 1/1 + ½ · 2/3.
+            // The other class as the positive one, by its own probabilities 0.4, 0.9 (true) and 0.2, 0.6 (false):
+            // three of four pairs are in order again; average precision ½ · 1/1 + ½ · 2/3.
             assert!((metric.get_for(0) - expected).abs() < 1e-15);
         }
     }

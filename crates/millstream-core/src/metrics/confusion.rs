@@ -2,19 +2,20 @@
 //!
 //! With t the weight of outcomes whose truth is a class, p that of outcomes predicted as it, and c that of
 //! those that are both: precision c/p, recall c/t, F = (1 + β²) P R / (β² P + R) (van Rijsbergen, 1979).
-//! Micro divides sums over classes, macro averages over the classes that were met as truth or prediction,
-//! weighted averages with weights t. Balanced accuracy is the mean recall of classes with truth (Brodersen
-//! et al., 2010). Kappa = (a − e)/(1 − e) with accuracy a and, for e, chance agreement Σ t p / n² (Cohen,
-//! 1960) or the share of the majority class (κ_M: Bifet et al., 2015). What is undefined is 0.
+//! Micro averages divide sums over classes, macro averages run over the classes that occurred as truth or
+//! prediction, weighted averages have weights t. Balanced accuracy is the mean recall of classes that occurred as
+//! truth (Brodersen et al., 2010). Kappa = (a − e)/(1 − e) with accuracy a and, for e, chance agreement Σ t p / n²
+//! (Cohen, 1960) or the fraction of the majority class (κ_M: Bifet et al., 2015). An undefined value is 0.
 //!
-//! All but the matrix itself need the margins alone, so they take memory in proportion to the classes.
+//! All metrics but the matrix itself need only the margins, so their memory is proportional to the number of
+//! classes.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::sums::{share, Sum};
+use super::sums::{ratio, Sum};
 use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
@@ -25,7 +26,7 @@ use crate::part::Part;
 use crate::schema::Schema;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Score {
+enum ConfusionScore {
     Precision,
     Recall,
     /// β²
@@ -37,11 +38,11 @@ enum Score {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Average {
-    /// Of the positive class alone.
+    /// The positive class alone.
     Positive,
     Micro,
     Macro,
-    /// Over classes that were met as truth.
+    /// Mean over classes that occurred as truth.
     Supported,
     Weighted,
 }
@@ -50,13 +51,13 @@ pub const POSITIVE: Parameter = Parameter::new(
     "pos_val",
     Kind::Optional(&Kind::Label),
     DefaultValue::Null,
-    "the positive class; null for True or 1 of labels 0 and 1, or else the rarest class",
+    "the positive class; null for True, 1 of labels 0 and 1 or −1 and 1, otherwise the rarest class",
 );
 const BETA: Parameter = Parameter::new(
     "beta",
     Kind::Float(Bounds::POSITIVE),
     DefaultValue::Required,
-    "how many times as much recall matters as precision",
+    "weight of recall relative to precision",
 );
 
 macro_rules! declare {
@@ -69,7 +70,7 @@ macro_rules! declare {
             build: |arguments| {
                 let parameters: &[&str] = &[$($parameter.name),*];
                 let score = match score::$score {
-                    Score::F(_) if parameters.contains(&"beta") => Score::F(arguments.float("beta")?.powi(2)),
+                    ConfusionScore::F(_) if parameters.contains(&"beta") => ConfusionScore::F(arguments.float("beta")?.powi(2)),
                     other => other,
                 };
                 Ok(Built::Metric(Box::new(Confusion {
@@ -83,22 +84,22 @@ macro_rules! declare {
     };
 }
 
-/// What a declaration's word for its score stands for.
+/// The scores by their short names in the declarations.
 mod score {
-    use super::Score;
-    pub const P: Score = Score::Precision;
-    pub const R: Score = Score::Recall;
-    pub const F: Score = Score::F(1.0);
-    pub const KAPPA: Score = Score::Kappa;
-    pub const KAPPA_M: Score = Score::KappaMajority;
-    pub const MATRIX: Score = Score::Matrix;
+    use super::ConfusionScore;
+    pub const P: ConfusionScore = ConfusionScore::Precision;
+    pub const R: ConfusionScore = ConfusionScore::Recall;
+    pub const F: ConfusionScore = ConfusionScore::F(1.0);
+    pub const KAPPA: ConfusionScore = ConfusionScore::Kappa;
+    pub const KAPPA_M: ConfusionScore = ConfusionScore::KappaMajority;
+    pub const MATRIX: ConfusionScore = ConfusionScore::Matrix;
 }
 
 declare! {
-    CONFUSION_MATRIX "metrics.ConfusionMatrix" Micro MATRIX [] "How often each class was predicted as each";
+    CONFUSION_MATRIX "metrics.ConfusionMatrix" Micro MATRIX [] "Weight of outcomes by true and predicted class";
     BALANCED_ACCURACY "metrics.BalancedAccuracy" Supported R [] "Mean recall of the classes";
-    PRECISION "metrics.Precision" Positive P [POSITIVE] "Share of positive predictions that were right";
-    RECALL "metrics.Recall" Positive R [POSITIVE] "Share of positives that were found";
+    PRECISION "metrics.Precision" Positive P [POSITIVE] "Fraction of positive predictions that are correct";
+    RECALL "metrics.Recall" Positive R [POSITIVE] "Fraction of positives that are predicted as positive";
     FBETA "metrics.FBeta" Positive F [BETA, POSITIVE] "Weighted harmonic mean of precision and recall";
     F1 "metrics.F1" Positive F [POSITIVE] "Harmonic mean of precision and recall";
     MICRO_PRECISION "metrics.MicroPrecision" Micro P [] "Precision of all classes together";
@@ -120,7 +121,7 @@ declare! {
 #[derive(Clone)]
 struct Confusion {
     name: &'static str,
-    score: Score,
+    score: ConfusionScore,
     average: Average,
     state: State,
 }
@@ -137,12 +138,12 @@ struct State {
     total: Sum,
     /// By class code.
     margins: Vec<Margin>,
-    /// Of the matrix itself only: by truth and prediction, `NOTHING` where none was made.
+    /// By truth and prediction (`NOTHING` if there was none); used by `ConfusionMatrix` only.
     cells: BTreeMap<(u32, u32), Sum>,
 }
 
 const NOTHING: u32 = u32::MAX;
-/// More classes than this are a mistake, or a saved window that was forged to allocate.
+/// Upper bound of the number of classes: a forged file must not allocate more.
 const MOST_CLASSES: u32 = 1 << 20;
 
 impl State {
@@ -184,7 +185,7 @@ impl Confusion {
         let classes = &self.state.margins;
         let mean = |met: fn(&Margin) -> bool| {
             let met = || classes.iter().filter(|class| met(class));
-            share(met().map(|class| self.of_class(class)).sum(), met().count() as f64)
+            ratio(met().map(|class| self.of_class(class)).sum(), met().count() as f64)
         };
         match self.average {
             Average::Positive => classes.get(positive as usize).map_or(0.0, |class| self.of_class(class)),
@@ -196,22 +197,22 @@ impl Confusion {
             Average::Supported => mean(|class| class.truth.count > 0),
             Average::Weighted => {
                 let total = classes.iter().map(|class| class.truth.value * self.of_class(class)).sum();
-                share(total, self.state.total.value)
+                ratio(total, self.state.total.value)
             }
         }
     }
 }
 
-fn combine(score: Score, correct: f64, predicted: f64, truth: f64) -> f64 {
-    let (precision, recall) = (share(correct, predicted), share(correct, truth));
+fn combine(score: ConfusionScore, correct: f64, predicted: f64, truth: f64) -> f64 {
+    let (precision, recall) = (ratio(correct, predicted), ratio(correct, truth));
     match score {
-        Score::Precision => precision,
-        Score::Recall => recall,
-        // Divided before it is multiplied: β² may be as large as numbers get.
-        Score::F(beta) => {
-            let share_of_precision = if beta.is_finite() { beta / (1.0 + beta) } else { 1.0 };
-            let share_of_recall = 1.0 / (1.0 + beta);
-            share(precision * recall, share_of_precision * precision + share_of_recall * recall)
+        ConfusionScore::Precision => precision,
+        ConfusionScore::Recall => recall,
+        // Divide before multiplying: β² may be as large as the largest float.
+        ConfusionScore::F(beta) => {
+            let precision_fraction = if beta.is_finite() { beta / (1.0 + beta) } else { 1.0 };
+            let recall_fraction = 1.0 / (1.0 + beta);
+            ratio(precision * recall, precision_fraction * precision + recall_fraction * recall)
         }
         _ => 0.0,
     }
@@ -271,7 +272,7 @@ impl Metric for Confusion {
         if outcome.truth.max(outcome.predicted.unwrap_or(0)) >= MOST_CLASSES {
             return Err(Fault::value(format!("{}: more than {MOST_CLASSES} classes", self.name)));
         }
-        // Every other sum is a part of the total, so none overflows where that does not.
+        // Every other sum is at most the total, so none overflows unless the total does.
         self.state.total.check(self.name, w)?;
         if w < 0.0 {
             let none = Margin::default();
@@ -281,7 +282,7 @@ impl Metric for Confusion {
                 class.predicted.check(self.name, w)?;
             }
         }
-        self.state.add(outcome, w, self.score == Score::Matrix);
+        self.state.add(outcome, w, self.score == ConfusionScore::Matrix);
         Ok(())
     }
 
@@ -292,7 +293,7 @@ impl Metric for Confusion {
     fn update_infallible(&mut self, outcomes: &[(Outcome, f64)]) -> Result<()> {
         for (outcome, w) in outcomes {
             let Outcome::Class(outcome) = outcome else { return Err(wants_labels(self.name)) };
-            self.state.add(outcome, *w, self.score == Score::Matrix);
+            self.state.add(outcome, *w, self.score == ConfusionScore::Matrix);
         }
         Ok(())
     }
@@ -303,18 +304,18 @@ impl Metric for Confusion {
 
     fn get_for(&self, positive: u32) -> f64 {
         let total = self.state.total.value;
-        let accuracy = share(self.correct(), total);
+        let accuracy = ratio(self.correct(), total);
         match self.score {
-            Score::Matrix => accuracy,
-            Score::Kappa => {
+            ConfusionScore::Matrix => accuracy,
+            ConfusionScore::Kappa => {
                 let classes = self.state.margins.iter();
                 let chance =
-                    |class: &Margin| share(class.truth.value, total) * share(class.predicted.value, total);
+                    |class: &Margin| ratio(class.truth.value, total) * ratio(class.predicted.value, total);
                 kappa(accuracy, classes.map(chance).sum())
             }
-            Score::KappaMajority => {
+            ConfusionScore::KappaMajority => {
                 let most = self.state.margins.iter().map(|class| class.truth.value).fold(0.0, f64::max);
-                kappa(accuracy, share(most, total))
+                kappa(accuracy, ratio(most, total))
             }
             _ => self.averaged(positive),
         }
@@ -351,7 +352,7 @@ impl Metric for Confusion {
     }
 
     fn reset(&mut self) {
-        // Cleared in place: a window that starts again allocates nothing.
+        // Cleared in place, so that a window that restarts allocates nothing.
         self.state.total = Sum::default();
         self.state.margins.clear();
         self.state.cells.clear();

@@ -1,8 +1,8 @@
-//! A metric in which outcomes fade: each counts `forgetting` times the one after it (Gama, Sebastião and
-//! Rodrigues, 2013).
+//! A metric with exponentially fading weights: an outcome has `forgetting` times the weight of the next one (Gama,
+//! Sebastião and Rodrigues, 2013).
 //!
-//! Instead of making all old weights smaller, each new outcome is heavier by 1 / forgetting; when the
-//! weights have grown too large, all of them are scaled back at once.
+//! Old weights are not reduced at each outcome. Instead, the weight of each new outcome grows by 1 / forgetting,
+//! and all weights are scaled down at once when they become too large.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,20 +17,20 @@ use crate::row::Want;
 use crate::schema::Schema;
 
 const NAME: &str = "metrics.Fading";
-/// Beyond this the weights are scaled back. Old outcomes then have a share below its inverse.
+/// Weights beyond this are scaled down. Old outcomes then have a fraction below its inverse.
 const HEAVY: f64 = 1e30;
 
 pub static FADING: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
-    words: "A metric in which old outcomes fade",
+    words: "Metric with exponentially fading weights of old outcomes",
     parameters: &[
         Parameter::new("metric", Kind::Part(&[Role::Metric]), DefaultValue::Required, "the metric"),
         Parameter::new(
             "forgetting",
             Kind::Float(Bounds::new(0.001, true, 1.0, true)),
             DefaultValue::Float(0.999),
-            "what an outcome counts, relative to the one after it",
+            "weight of an outcome relative to the next one",
         ),
     ],
     build: |arguments| {
@@ -42,7 +42,7 @@ pub static FADING: Declaration = Declaration {
 struct Fading {
     metric: Box<dyn Metric>,
     forgetting: f64,
-    /// What the next outcome's weight is multiplied by.
+    /// Factor for the weight of the next outcome.
     newest: f64,
 }
 
@@ -81,7 +81,7 @@ impl Metric for Fading {
             return Ok(());
         }
         if w < 0.0 {
-            return Err(Fault::value(format!("{NAME}: an outcome that fades cannot be taken back")));
+            return Err(Fault::value(format!("{NAME}: a fading outcome cannot be removed")));
         }
         self.metric.update(outcome, w * self.newest)?;
         self.newest /= self.forgetting;

@@ -1,11 +1,11 @@
-//! Kappa temporal: accuracy beyond predicting that the last label comes again.
+//! Kappa temporal: accuracy relative to the persistence forecast, which predicts the previous label.
 //!
 //! κ_T = (a − e)/(1 − e), with accuracy a and the accuracy e of persistence (Žliobaitė, Bifet, Read,
-//! Pfahringer and Holmes, 2015). At the first label persistence has nothing to say and counts as wrong.
+//! Pfahringer and Holmes, 2015). Persistence has no prediction for the first label, which counts as wrong.
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::{share, Sum};
+use super::sums::{ratio, Sum};
 use super::wants_labels;
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::Result;
@@ -18,7 +18,7 @@ const NAME: &str = "metrics.KappaTemporal";
 pub static KAPPA_TEMPORAL: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
-    words: "Accuracy beyond predicting the last label again",
+    words: "Accuracy relative to predicting the previous label",
     parameters: &[],
     build: |_| Ok(Built::Metric(Box::new(KappaTemporal::default()))),
 };
@@ -70,8 +70,8 @@ impl Metric for KappaTemporal {
     }
 
     fn get(&self) -> f64 {
-        let accuracy = share(self.correct.value, self.total.value);
-        let persistence = share(self.persistent.value, self.total.value);
+        let accuracy = ratio(self.correct.value, self.total.value);
+        let persistence = ratio(self.persistent.value, self.total.value);
         if persistence < 1.0 {
             (accuracy - persistence) / (1.0 - persistence)
         } else {

@@ -8,11 +8,11 @@
 //! | MAE, MSE, RMSE | absolute error, squared error, root of the mean of it |
 //! | MAPE, SMAPE | 100 · absolute error / absolute truth, / mean of the absolute values; 0 where that is 0 |
 //!
-//! A prediction without probabilities counts as the toss of a coin: p = ½, Brier ¼.
+//! A prediction without probabilities counts as p = ½, with a Brier score of ¼.
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::{share, Sum, LIMIT};
+use super::sums::{ratio, Sum, LIMIT};
 use super::{overflow, wants_labels, wants_numbers};
 use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
@@ -46,12 +46,12 @@ macro_rules! declare {
     };
 }
 declare! {
-    ACCURACY "metrics.Accuracy" Accuracy "Share of predictions that were right";
-    LOG_LOSS "metrics.LogLoss" LogLoss "Mean negative log of the probability given to the truth";
+    ACCURACY "metrics.Accuracy" Accuracy "Fraction of correct predictions";
+    LOG_LOSS "metrics.LogLoss" LogLoss "Mean negative logarithm of the probability of the true class";
     BRIER "metrics.Brier" Brier "Mean squared error of the probabilities";
     MAE "metrics.MAE" Absolute "Mean absolute error";
     MSE "metrics.MSE" Squared "Mean squared error";
-    RMSE "metrics.RMSE" RootSquared "Root of the mean squared error";
+    RMSE "metrics.RMSE" RootSquared "Root mean squared error";
     MAPE "metrics.MAPE" Percentage "Mean absolute error as a percentage of the truth";
     SMAPE "metrics.SMAPE" SymmetricPercentage "Mean absolute error as a percentage of truth and prediction";
 }
@@ -105,7 +105,7 @@ impl MeanMetric {
             Error::Percentage if truth == 0.0 => 0.0,
             Error::Percentage => error / truth.abs(),
             Error::SymmetricPercentage if error == 0.0 => 0.0,
-            // Halved first, so that the sum of two large numbers does not overflow.
+            // Halve first, so that the sum of two large numbers does not overflow.
             Error::SymmetricPercentage => error / (0.5 * truth.abs() + 0.5 * predicted.abs()),
             _ => error,
         })
@@ -145,7 +145,7 @@ impl Metric for MeanMetric {
     }
 
     fn infallible_for(&self, _classes: usize) -> bool {
-        // Of a truth near 0 an error can be any percentage; all else adds at most (2 LARGEST_NUMBER)².
+        // Percentages are unbounded for truths near 0; all other errors add at most (2 LARGEST_NUMBER)².
         let bounded = !matches!(self.error, Error::Percentage | Error::SymmetricPercentage);
         bounded && self.state.weight.has_room() && self.state.total < 0.5 * LIMIT
     }
@@ -160,9 +160,9 @@ impl Metric for MeanMetric {
     }
 
     fn get(&self) -> f64 {
-        let mean = share(self.state.total, self.state.weight.value);
+        let mean = ratio(self.state.total, self.state.weight.value);
         match self.error {
-            // Taking back can leave a sum of squares a rounding below 0.
+            // Removing outcomes can leave a sum of squares slightly below 0 by rounding.
             Error::RootSquared => mean.max(0.0).sqrt(),
             Error::Percentage | Error::SymmetricPercentage => (100.0 * mean).min(f64::MAX),
             _ => mean.clamp(f64::MIN, f64::MAX),

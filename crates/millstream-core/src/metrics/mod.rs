@@ -1,9 +1,9 @@
-//! How good predictions are: functions of weighted sums, plain, rolling or fading.
+//! Metrics of predictions: functions of weighted sums, over the whole stream, over a window, or fading.
 //!
-//! Each metric keeps sums of weights, so a window can take an outcome back and fading can make new outcomes
-//! heavier. Counts go beside the sums: when the last outcome of a sum is taken back, the sum is exactly 0
-//! again, whatever rounding left. All values are finite, and 0 (0.5 for `ROCAUC`) before there is anything
-//! to say. `held::Metric` codes the labels of a stream.
+//! Each metric keeps sums of weights, so that a window can remove an outcome and fading can give new outcomes
+//! larger weights. Each sum has a count: when its last outcome is removed, the sum is exactly 0 again, without
+//! rounding errors. All values are finite, and 0 (0.5 for `ROCAUC`) before the first outcome. `held::Metric`
+//! assigns class codes to the labels of a stream.
 
 mod areas;
 mod confusion;
@@ -13,7 +13,7 @@ mod means;
 mod positive;
 mod r2;
 mod rolling;
-mod scores;
+mod score_histogram;
 mod sums;
 
 pub use areas::{PRAUC, ROCAUC};
@@ -25,7 +25,7 @@ pub use confusion::{
 pub use fading::FADING;
 pub use kappa_temporal::KAPPA_TEMPORAL;
 pub use means::{ACCURACY, BRIER, LOG_LOSS, MAE, MAPE, MSE, RMSE, SMAPE};
-pub use positive::{Positive, PositiveClass};
+pub use positive::{PositiveClass, PositiveTracker};
 pub use r2::R2;
 pub use rolling::ROLLING;
 

@@ -1,10 +1,10 @@
-//! The positive class of a metric: it follows from the outcomes, whatever their order.
+//! The positive class of a metric. It depends on the outcomes, but not on their order.
 //!
-//! It is `pos_val` where that is given. Otherwise it is True or 1 where the labels are bools, 0 and 1, or −1 and 1,
-//! also while only one of them has come. Otherwise it is the rarest class, by the weight of the true labels since
-//! the start of the stream (windows and fading do not change it), against all others. Of classes that are equally
-//! rare it is the last in sort order, numbers before strings. Classes that were only predicted count only while
-//! fewer than two classes have been true.
+//! It is `pos_val` if that is given. Otherwise it is True or 1 if the labels are bools, 0 and 1, or −1 and 1, even
+//! while only one of them has come. Otherwise it is the rarest class by the weight of the true labels since the
+//! start of the stream (windows and fading do not change it). Of equally rare classes it is the last in sort
+//! order, numbers before strings. Classes that were only predicted count only while fewer than two classes have
+//! occurred as truth.
 
 use serde_json::Value as Json;
 
@@ -14,12 +14,12 @@ use crate::held::state::require;
 use crate::labels::{Label, Labels};
 use crate::metric::Metric;
 
-/// Weights that differ by less than this fraction are equal: sums in another order differ in their last bits.
+/// Weights that differ by less than this fraction count as equal: sums in another order differ in their last bits.
 const EQUAL: f64 = 1e-9;
 /// No class has this code.
 const NO_CODE: u32 = u32::MAX;
 
-/// A positive class and its code, which no class has while the label has not come.
+/// A positive class and its code, `NO_CODE` until its label comes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PositiveClass {
     pub label: Label,
@@ -33,12 +33,12 @@ impl PositiveClass {
         PositiveClass { label, code: code.unwrap_or(NO_CODE) }
     }
 
-    /// Whether both labels have come and 1 is the positive one, which it stays unless a third comes.
+    /// Whether both labels have come and 1 is the positive class, which it stays unless a third label comes.
     pub fn is_settled(labels: &Labels) -> bool {
         labels.known() == 2 && are_signs(labels)
     }
 
-    /// The positive class of labels with these weights by code; none before there is a label.
+    /// The positive class of labels with these weights by code; None before the first label.
     pub fn follow(labels: &Labels, weights: &[f64]) -> Option<Self> {
         if labels.is_empty() {
             return None;
@@ -77,15 +77,15 @@ fn are_signs(labels: &Labels) -> bool {
     known <= 2 && (among(0) || among(-1))
 }
 
-/// What the choice of the positive class needs: what was asked for, and the weight of true labels.
+/// The state that determines the positive class: the requested class and the weights of true labels.
 #[derive(Clone, Debug)]
-pub struct Positive {
+pub struct PositiveTracker {
     pub wanted: Option<Label>,
     /// By class code.
     pub weights: Vec<f64>,
 }
 
-impl Positive {
+impl PositiveTracker {
     /// None for a metric without a positive class. `description` is canonical.
     pub fn of_description(mut description: &Json) -> Option<Self> {
         while description["parameters"]["metric"].is_object() {
@@ -97,7 +97,7 @@ impl Positive {
             Json::String(text) => Some(Label::Text(text.as_str().into())),
             _ => None,
         };
-        Some(Positive { wanted, weights: Vec::new() })
+        Some(PositiveTracker { wanted, weights: Vec::new() })
     }
 
     #[inline]
@@ -109,9 +109,9 @@ impl Positive {
         self.weights[code] = (self.weights[code] + w).min(LIMIT);
     }
 
-    /// `add` for each of the truths of a block, with weight 1; they are codes of a model that is watched.
+    /// Call `add` with weight 1 for each truth of a block; truths are class codes of the model.
     pub fn add_all(&mut self, truths: &[u32], translation: &[u32]) {
-        // Most blocks have two classes: counted apart, they need no look at the table for each row.
+        // Most blocks have two classes: counting these first saves a table lookup per row.
         let ones = truths.iter().filter(|&&truth| truth == 1).count();
         let zeros = truths.iter().filter(|&&truth| truth == 0).count();
         let code = |truth: u32| translation.get(truth as usize).copied().unwrap_or(truth);
@@ -125,7 +125,7 @@ impl Positive {
         }
     }
 
-    /// Take over saved weights; those of 0.1.0, which saved none, from the sums of the metric. `who` names it.
+    /// Restore saved weights; 0.1.0 saved none, so they are taken from the sums of the metric. `who` is its name.
     pub fn restore(&mut self, who: &str, weights: Vec<f64>, metric: &dyn Metric, labels: &Labels) -> Result<()> {
         let old = weights.is_empty();
         self.weights = if old { metric.truth_weights() } else { weights };
@@ -134,14 +134,14 @@ impl Positive {
         }
         let valid = self.weights.iter().all(|w| (0.0..=LIMIT).contains(w));
         require(who, valid && self.weights.len() <= labels.len(), "the weight of a label is out of range")?;
-        // A window that was saved need not hold the class that was asked for.
+        // A saved window need not contain the requested class.
         if let Some(code) = self.wanted.as_ref().filter(|_| old).and_then(|label| labels.code(label)) {
             self.add(code, f64::MIN_POSITIVE);
         }
         Ok(())
     }
 
-    pub fn merge(&mut self, other: &Positive) {
+    pub fn merge(&mut self, other: &PositiveTracker) {
         (0..).zip(&other.weights).for_each(|(code, &w)| self.add(code, w));
     }
 
@@ -152,7 +152,7 @@ impl Positive {
         }
     }
 
-    /// The class that was asked for, if it has never been true.
+    /// The requested class, if it has never occurred as truth.
     pub fn missing(&self, labels: &Labels) -> Option<&Label> {
         let wanted = self.wanted.as_ref()?;
         let weight = labels.code(wanted).and_then(|code| self.weights.get(code as usize));
@@ -170,7 +170,8 @@ mod tests {
 
     /// The positive label after these true labels, with these weights.
     fn after(truths: &[(Label, f64)]) -> Option<Label> {
-        let (mut labels, mut positive) = (Labels::default(), Positive { wanted: None, weights: Vec::new() });
+        let (mut labels, mut positive) =
+            (Labels::default(), PositiveTracker { wanted: None, weights: Vec::new() });
         for (label, w) in truths {
             positive.add(labels.intern(label), *w);
         }

@@ -1,7 +1,7 @@
 //! The coefficient of determination: 1 − Σ w (y − ŷ)² / Σ w (y − ȳ)².
 //!
-//! The spread of the truth is kept by West's weighted recursion (1979), which a negative weight runs
-//! backwards. 0 while the truth has not varied.
+//! The sum of squares of the truth follows West's weighted recursion (1979), which a negative weight reverses. The
+//! value is 0 while the truth has not varied.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ const NAME: &str = "metrics.R2";
 pub static R2: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
-    words: "Share of the truth's variance that predictions explain",
+    words: "Coefficient of determination",
     parameters: &[],
     build: |_| Ok(Built::Metric(Box::new(Determination::default()))),
 };
@@ -84,7 +84,7 @@ impl Metric for Determination {
     }
 
     fn infallible_for(&self, _classes: usize) -> bool {
-        // The mean of numbers up to LARGEST_NUMBER is no larger; a stranger's state may begin with another.
+        // The mean of numbers up to LARGEST_NUMBER is no larger, but a loaded state may have another mean.
         self.weight.has_room()
             && self.mean.abs() <= LARGEST_NUMBER
             && self.spread < 0.5 * LIMIT
@@ -93,7 +93,7 @@ impl Metric for Determination {
 
     fn get(&self) -> f64 {
         let ratio = self.residual / self.spread;
-        // A window can take the spread back to a rounding below 0.
+        // Removing outcomes can leave the spread slightly below 0 by rounding.
         if self.spread > 0.0 && ratio.is_finite() {
             1.0 - ratio
         } else {

@@ -1,8 +1,8 @@
 //! A metric over the last `window_size` outcomes.
 //!
-//! The outcomes are kept in a ring. The oldest is taken back by its negative weight when a new one comes;
-//! at every full turn of the ring the sums are added up anew, so that rounding cannot pile up. Each update
-//! costs two of the metric's, and the sum of a turn is spread over it.
+//! The outcomes are stored in a ring buffer. Each new outcome removes the oldest one, by its negative weight. The
+//! sums are recomputed at every full turn of the ring, so that rounding errors do not accumulate. An update costs
+//! three updates of the metric on average.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,21 +21,21 @@ const NAME: &str = "metrics.Rolling";
 pub static ROLLING: Declaration = Declaration {
     name: NAME,
     role: Role::Metric,
-    words: "A metric over a window of the last outcomes",
+    words: "Metric over a sliding window of outcomes",
     parameters: &[
         Parameter::new("metric", Kind::Part(&[Role::Metric]), DefaultValue::Required, "the metric"),
         Parameter::new(
             "window_size",
             Kind::Integer { low: 1, high: 1 << 40 },
             DefaultValue::Integer(1000),
-            "the number of outcomes in the window",
+            "number of outcomes in the window",
         ),
     ],
     build: |arguments| {
         let Built::Metric(metric) = arguments.part("metric")? else { return Err(arguments.absent("metric")) };
         if !metric.invertible() {
             return Err(Fault::value(format!(
-                "{NAME}: cannot take outcomes back from a metric that is rolling or fading itself"
+                "{NAME}: metric must be invertible, got a metric that is rolling or fading itself"
             )));
         }
         let spare = metric.duplicate();
@@ -46,11 +46,11 @@ pub static ROLLING: Declaration = Declaration {
 
 struct Rolling {
     metric: Box<dyn Metric>,
-    /// Where the sums are added up anew, so that a fault in between harms nothing.
+    /// Buffer in which the sums are recomputed, so that a fault leaves `metric` unchanged.
     spare: Box<dyn Metric>,
     size: usize,
     ring: Vec<(Outcome, f64)>,
-    /// The place of the oldest once the ring is full.
+    /// Index of the oldest outcome once the ring is full.
     next: usize,
 }
 
@@ -63,7 +63,7 @@ struct State {
 }
 
 impl Rolling {
-    fn add_up(&mut self) {
+    fn recompute(&mut self) {
         self.spare.reset();
         if self.ring.iter().all(|(outcome, w)| self.spare.update(outcome, *w).is_ok()) {
             std::mem::swap(&mut self.metric, &mut self.spare);
@@ -80,7 +80,7 @@ impl Part for Rolling {
         let state: State = unpack(NAME, bytes)?;
         let full = state.ring.len() == self.size;
         require(NAME, state.ring.len() <= self.size, "more outcomes than the window holds")?;
-        require(NAME, state.next == 0 || (full && state.next < self.size), "a place beyond the window")?;
+        require(NAME, state.next == 0 || (full && state.next < self.size), "an index beyond the window")?;
         let weighed = state.ring.iter().all(|(_, w)| w.is_finite() && *w > 0.0);
         require(NAME, weighed, "a weight that is not positive")?;
         let mut metric = self.metric.duplicate();
@@ -108,7 +108,7 @@ impl Metric for Rolling {
             return Ok(());
         }
         if w < 0.0 {
-            return Err(Fault::value(format!("{NAME}: only the window takes outcomes back")));
+            return Err(Fault::value(format!("{NAME}: outcomes cannot be removed from outside")));
         }
         self.metric.update(outcome, w)?;
         if self.ring.len() < self.size {
@@ -119,7 +119,7 @@ impl Metric for Rolling {
         let taken_back = self.metric.update(&oldest, -its_weight);
         self.next = (self.next + 1) % self.size;
         if self.next == 0 || taken_back.is_err() {
-            self.add_up();
+            self.recompute();
         }
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Metric for Rolling {
 
     fn scale(&mut self, factor: f64) {
         self.metric.scale(factor);
-        // A weight must stay positive for it to be taken back.
+        // A weight must stay positive, so that it can be removed later.
         self.ring.iter_mut().for_each(|(_, w)| *w = (*w * factor).max(f64::MIN_POSITIVE));
     }
 

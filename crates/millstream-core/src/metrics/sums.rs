@@ -4,24 +4,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Result};
 
-/// No sum of weights grows beyond this, so that products of weight and share stay finite.
+/// Upper bound of a sum of weights, so that its product with a fraction stays finite.
 pub const LIMIT: f64 = 1e300;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sum {
     pub value: f64,
-    /// Outcomes added minus outcomes taken back.
+    /// Outcomes added minus outcomes removed.
     pub count: u64,
 }
 
 impl Sum {
-    /// Whether `w` may be added, or taken back if it is negative.
+    /// Whether `w` may be added, or removed if it is negative.
     #[inline]
     pub fn check(&self, who: &str, w: f64) -> Result<()> {
         if w < 0.0 && self.count == 0 {
-            return Err(Fault::value(format!("{who}: cannot take back an outcome that it was not told")));
+            return Err(Fault::value(format!("{who}: cannot remove an outcome that was never added")));
         }
-        // Written so that NaN is refused too.
+        // This form refuses NaN too.
         if (self.value + w).abs() <= LIMIT {
             Ok(())
         } else {
@@ -29,7 +29,7 @@ impl Sum {
         }
     }
 
-    /// Whether outcomes of weight 1 are sure to be added, however many a block has.
+    /// Whether any block of outcomes of weight 1 can be added.
     pub fn has_room(&self) -> bool {
         self.value < 0.5 * LIMIT
     }
@@ -44,7 +44,7 @@ impl Sum {
         self.value = if self.count == 0 { 0.0 } else { self.value + w };
     }
 
-    /// Add what another sum holds.
+    /// Add another sum.
     pub fn merge(&mut self, other: Sum) {
         self.value += other.value;
         self.count = self.count.saturating_add(other.count);
@@ -55,8 +55,8 @@ impl Sum {
     }
 }
 
-/// `a / b`, or 0 where there is nothing to divide by.
-pub fn share(a: f64, b: f64) -> f64 {
+/// `a / b`, or 0 if `b` is not positive.
+pub fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 {
         a / b
     } else {

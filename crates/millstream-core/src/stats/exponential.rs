@@ -15,9 +15,9 @@ use crate::statistic::Statistic;
 
 const FADING_FACTOR: Parameter = Parameter::new(
     "fading_factor",
-    Kind::Float(Bounds::SHARE),
+    Kind::Float(Bounds::FRACTION),
     DefaultValue::Float(0.5),
-    "the weight of the newest number; closer to 1 forgets faster",
+    "weight of the newest number; closer to 1 forgets faster",
 );
 
 pub static EW_MEAN: Declaration = Declaration {

@@ -1,4 +1,4 @@
-//! The smallest and the largest number so far.
+//! The running minimum and maximum.
 
 use super::never_told;
 use crate::declaration::{Built, Declaration, Role};
@@ -10,7 +10,7 @@ use crate::statistic::Statistic;
 pub static MIN: Declaration = Declaration {
     name: "stats.Min",
     role: Role::Statistic,
-    words: "Smallest number",
+    words: "Minimum",
     parameters: &[],
     build: |_| Ok(Built::Statistic(Box::new(Extreme { name: "stats.Min", better: f64::min, found: None }))),
 };
@@ -18,7 +18,7 @@ pub static MIN: Declaration = Declaration {
 pub static MAX: Declaration = Declaration {
     name: "stats.Max",
     role: Role::Statistic,
-    words: "Largest number",
+    words: "Maximum",
     parameters: &[],
     build: |_| Ok(Built::Statistic(Box::new(Extreme { name: "stats.Max", better: f64::max, found: None }))),
 };

@@ -1,7 +1,7 @@
-//! Running summaries of numbers, one at a time, with weights: a number of weight 2 counts as two.
+//! Running statistics of weighted numbers: a number of weight 2 counts as two.
 //!
-//! `get` is NaN while a statistic is undefined. Where a summary of two parts of a stream can be made from
-//! the summaries of the parts, `merge` makes it.
+//! `get` is NaN while a statistic is undefined. `merge` combines the statistics of two streams where the result is
+//! that of the concatenated stream.
 
 mod exponential;
 mod extremes;

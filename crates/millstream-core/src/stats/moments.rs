@@ -1,15 +1,15 @@
 //! Mean, variance, skewness and kurtosis from the first central moments.
 //!
-//! A number is a sample of its own that is combined with what is there, by the formulas for two samples A
-//! and B (Chan, Golub and LeVeque, 1979; Pébay, 2008, eqs. 2.1 and 3.1), with n sums of weights, δ the
+//! A new number is a sample of size one, which is combined with the sample so far by the formulas for two samples
+//! A and B (Chan, Golub and LeVeque, 1979; Pébay, 2008, eqs. 2.1 and 3.1), with n the sums of weights, δ the
 //! difference of means and M_p = Σ w (x − mean)^p:
 //!
 //! M2 = M2A + M2B + δ² nA nB/n
 //! M3 = M3A + M3B + δ³ nA nB (nA − nB)/n² + 3δ (nA M2B − nB M2A)/n
 //! M4 = M4A + M4B + δ⁴ nA nB (nA² − nA nB + nB²)/n³ + 6δ² (nA² M2B + nB² M2A)/n² + 4δ (nA M3B − nB M3A)/n
 //!
-//! They hold for negative weights too, which is how a window takes a number back. Skewness is
-//! √n M3/M2^1.5 and kurtosis n M4/M2² − 3, corrected for bias as by Joanes and Gill (1998).
+//! They hold for negative weights too, by which a window removes a number. Skewness is √n M3/M2^1.5 and kurtosis
+//! n M4/M2² − 3, corrected for bias as in Joanes and Gill (1998).
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ const BIAS: Parameter = Parameter::new(
     "bias",
     Kind::Boolean,
     DefaultValue::Boolean(false),
-    "whether to leave the statistical bias uncorrected",
+    "if true, do not correct for statistical bias",
 );
 
 pub static MEAN: Declaration = Declaration {
@@ -52,7 +52,7 @@ pub static VAR: Declaration = Declaration {
         "ddof",
         Kind::Integer { low: 0, high: 1_000_000 },
         DefaultValue::Integer(1),
-        "what is subtracted from the number of numbers in the divisor",
+        "delta degrees of freedom: the divisor is the total weight minus ddof",
     )],
     build: |arguments| build("stats.Var", Which::Var { ddof: arguments.integer("ddof")? as f64 }),
 };
@@ -84,7 +84,7 @@ struct Moment {
     moments: Moments,
 }
 
-/// Moments above the one that is needed stay 0.
+/// Moments above the required order stay 0.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Moments {
     n: f64,
@@ -92,14 +92,14 @@ struct Moments {
     m2: f64,
     m3: f64,
     m4: f64,
-    /// Numbers added minus numbers taken back.
+    /// Numbers added minus numbers removed.
     numbers: u64,
 }
 
 impl Moments {
     fn combined(&self, b: &Moments, order: u32) -> Moments {
         let a = self;
-        // δ is no difference of two means then, and its powers could overflow.
+        // δ is not a difference of two means then, and its powers could overflow.
         if a.n == 0.0 {
             return *b;
         }
@@ -163,7 +163,7 @@ impl Statistic for Moment {
             true => self.moments.numbers.checked_sub(1).ok_or_else(|| never_told(self.name))?,
             false => self.moments.numbers.saturating_add(1),
         };
-        // Nothing is left, or nothing but rounding.
+        // Nothing is left except rounding errors.
         if numbers == 0 || self.moments.n + w <= 0.0 {
             self.moments = Moments { numbers, ..Moments::default() };
             return Ok(());
@@ -188,7 +188,7 @@ impl Statistic for Moment {
             Which::Var { .. } => f64::NAN,
             Which::Skew { .. } | Which::Kurtosis { .. } if m2 <= 0.0 => f64::NAN,
             Which::Skew { bias } => {
-                // Scaled first: M2 may be as large as numbers get.
+                // Scale first: M2 may be as large as the largest float.
                 let skew = (m3 / m2) / (m2 / n).sqrt();
                 if bias || n <= 2.0 {
                     skew
@@ -205,7 +205,7 @@ impl Statistic for Moment {
                 }
             }
         };
-        // With an M2 that has all but underflowed, or a total weight just above 2, a shape is lost.
+        // The value is not finite if M2 is nearly 0 or the total weight is just above 2.
         if value.is_finite() {
             value
         } else {

@@ -1,7 +1,7 @@
 //! Covariance and correlation of two numbers.
 //!
 //! The co-moment C = Σ w (x − mean_x)(y − mean_y) of two samples combines as the second moment does:
-//! C = CA + CB + δx δy nA nB/n (Pébay, 2008, eq. 3.10). A number pair is a sample of its own.
+//! C = CA + CB + δx δy nA nB/n (Pébay, 2008, eq. 3.10). A new pair is a sample of size one.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,13 @@ const DDOF: Parameter = Parameter::new(
     "ddof",
     Kind::Integer { low: 0, high: 1_000_000 },
     DefaultValue::Integer(1),
-    "what is subtracted from the number of pairs in the divisor",
+    "delta degrees of freedom: the divisor is the total weight minus ddof",
 );
 
 pub static COV: Declaration = Declaration {
     name: "stats.Cov",
     role: Role::Statistic,
-    words: "Covariance of two numbers",
+    words: "Covariance of two variables",
     parameters: &[DDOF],
     build: |arguments| build("stats.Cov", Some(arguments.integer("ddof")? as f64)),
 };
@@ -31,7 +31,7 @@ pub static COV: Declaration = Declaration {
 pub static PEARSON_CORR: Declaration = Declaration {
     name: "stats.PearsonCorr",
     role: Role::Statistic,
-    words: "Correlation of two numbers",
+    words: "Pearson correlation of two variables",
     parameters: &[],
     build: |_| build("stats.PearsonCorr", None),
 };
@@ -43,7 +43,7 @@ fn build(name: &'static str, ddof: Option<f64>) -> Result<Built> {
 #[derive(Clone)]
 struct Pairs {
     name: &'static str,
-    /// Of the covariance; none for the correlation.
+    /// Delta degrees of freedom of the covariance; None for the correlation.
     ddof: Option<f64>,
     state: State,
 }
@@ -54,16 +54,16 @@ struct State {
     mean_x: f64,
     mean_y: f64,
     co_moment: f64,
-    /// Σ w (x − mean)², of the correlation only.
+    /// Σ w (x − mean)², for the correlation only.
     square_x: f64,
     square_y: f64,
-    /// Pairs added minus pairs taken back.
+    /// Pairs added minus pairs removed.
     pairs: u64,
 }
 
 impl State {
     fn combined(&self, b: &State, squares: bool) -> State {
-        // The differences are none of two means then, and their products could overflow.
+        // The differences are not those of two means then, and their products could overflow.
         if self.n == 0.0 {
             return *b;
         }
@@ -113,7 +113,7 @@ impl Statistic for Pairs {
             true => self.state.pairs.checked_sub(1).ok_or_else(|| never_told(self.name))?,
             false => self.state.pairs.saturating_add(1),
         };
-        // Nothing is left, or nothing but rounding.
+        // Nothing is left except rounding errors.
         if pairs == 0 || self.state.n + w <= 0.0 {
             self.state = State { pairs, ..State::default() };
             return Ok(());

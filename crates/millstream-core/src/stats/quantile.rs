@@ -1,15 +1,15 @@
-//! A quantile of all numbers so far, in bounded memory, with a bound on its error that is computed.
+//! A quantile of all numbers so far, in bounded memory, with a computed bound on its error.
 //!
-//! Numbers gather in a buffer. A full one is sorted and compacted: of each pair of neighbours one stays,
-//! with the weight of both, and moves to the buffer of the next level, where the same happens (Manku,
-//! Rajagopalan and Lindsay, 1998; Karnin, Lang and Liberty, 2016, give the form in use here, with coin
-//! tosses where this one keeps the lower and the higher number in turn, and so needs no random numbers).
-//! A compaction moves the rank of any point by at most the largest weight that it moves. The sum of these,
-//! over the total weight, bounds how far the rank of what `get` gives is from the one that was asked for:
-//! at most log2(n/1024)/1024, 1 % for a million numbers; turns make it much smaller in fact.
+//! Numbers are collected in a buffer. A full buffer is sorted and compacted: of each pair of neighbours one is
+//! kept, with the weight of both, and moves to the buffer of the next level, which is compacted in the same way
+//! (Manku, Rajagopalan and Lindsay, 1998). The form used here is that of Karnin, Lang and Liberty (2016), except
+//! that it keeps the lower and the higher number alternately instead of at random. A compaction changes the rank
+//! of any point by at most the largest weight that it moves. The sum of these changes, divided by the total
+//! weight, bounds the difference between the rank of the returned number and q: at most log2(n/1024)/1024, 1 % for
+//! a million numbers. Alternation makes the actual error much smaller.
 //!
-//! The quantile is the smallest number with at least the share q of the weight at or below it, which is
-//! exact up to 1,024 numbers.
+//! The quantile is the smallest number with at least the fraction q of the weight at or below it. It is exact up
+//! to 1,024 numbers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -26,18 +26,18 @@ use crate::statistic::Statistic;
 const NAME: &str = "stats.Quantile";
 /// Numbers in a buffer; even.
 pub(super) const CAPACITY: usize = 1024;
-/// 1,024 numbers doubled this often do not come in the life of a machine.
+/// No stream is long enough to double 1,024 numbers this often.
 const LEVELS: usize = 60;
 
 pub static QUANTILE: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
-    words: "Quantile, with a computed bound on its error",
+    words: "Quantile with a computed bound on its error",
     parameters: &[Parameter::new(
         "q",
         Kind::Float(Bounds::UNIT),
         DefaultValue::Float(0.5),
-        "the share of numbers at or below the quantile",
+        "fraction of numbers at or below the quantile",
     )],
     build: |arguments| {
         Ok(Built::Statistic(Box::new(Quantile { q: arguments.float("q")?, state: State::default() })))
@@ -55,7 +55,7 @@ pub(super) struct State {
     /// (number, weight) by level; sorted above the lowest.
     pub(super) levels: Vec<Vec<(f64, f64)>>,
     pub(super) total: f64,
-    /// How far a rank may have moved.
+    /// Bound on the change of a rank.
     moved: f64,
     /// By level: whether the next compaction keeps the higher of each pair.
     higher: Vec<bool>,
@@ -92,7 +92,7 @@ impl State {
         }
         let mut all: Vec<(f64, f64)> = Vec::with_capacity(self.levels.iter().map(Vec::len).sum());
         self.levels.iter().rev().for_each(|level| all.extend_from_slice(level));
-        // Stable, because it runs through the sorted stretches of the levels at once.
+        // A stable sort makes use of the levels that are already sorted.
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let wanted = self.wanted(q);
         let mut below = 0.0;
@@ -105,12 +105,12 @@ impl State {
         self.highest
     }
 
-    /// The weight that must be at or below the quantile. A rounding short of the rank counts as there.
+    /// The weight that must be at or below the quantile, less a tolerance for rounding.
     pub(super) fn wanted(&self, q: f64) -> f64 {
         q * self.total - 1e-12 * self.total
     }
 
-    /// Refuse what could not have been saved.
+    /// Refuse a state that could not have been saved.
     pub(super) fn check(&self, who: &str) -> Result<()> {
         let good = |&(x, w): &(f64, f64)| x.is_finite() && w.is_finite() && w > 0.0;
         require(who, self.levels.iter().flatten().all(good), "a number is not finite")?;

@@ -1,8 +1,8 @@
 //! A statistic over the last `window_size` numbers.
 //!
-//! The numbers are kept in a ring. From a statistic that understands negative weights the oldest is taken
-//! back when a new one comes, and at every full turn of the ring all are added up anew, so that rounding
-//! cannot pile up. Another statistic is worked out from the ring when it is asked for.
+//! The numbers are stored in a ring buffer. If the statistic is invertible, each new number removes the oldest
+//! one, and the statistic is recomputed at every full turn of the ring, so that rounding errors do not accumulate.
+//! Other statistics are computed from the ring on demand.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,14 +18,14 @@ const NAME: &str = "stats.Rolling";
 pub static ROLLING: Declaration = Declaration {
     name: NAME,
     role: Role::Statistic,
-    words: "A statistic over a window of the last numbers",
+    words: "Statistic over a sliding window of numbers",
     parameters: &[
         Parameter::new("statistic", Kind::Part(&[Role::Statistic]), DefaultValue::Required, "the statistic"),
         Parameter::new(
             "window_size",
             Kind::Integer { low: 1, high: 1 << 40 },
             DefaultValue::Integer(1000),
-            "the number of numbers in the window",
+            "number of values in the window",
         ),
     ],
     build: |arguments| {
@@ -39,13 +39,13 @@ pub static ROLLING: Declaration = Declaration {
 };
 
 struct Rolling {
-    /// Kept up to date if it takes numbers back, else empty.
+    /// Up to date if it is invertible, otherwise empty.
     statistic: Box<dyn Statistic>,
-    /// Where numbers are added up anew, so that a fault in between harms nothing.
+    /// Buffer in which the statistic is recomputed, so that a fault leaves `statistic` unchanged.
     spare: Box<dyn Statistic>,
     size: usize,
     ring: Vec<(f64, f64, f64)>,
-    /// The place of the oldest once the ring is full.
+    /// Index of the oldest number once the ring is full.
     next: usize,
 }
 
@@ -75,7 +75,7 @@ impl Part for Rolling {
         let state: State = unpack(NAME, bytes)?;
         let full = state.ring.len() == self.size;
         require(NAME, state.ring.len() <= self.size, "more numbers than the window holds")?;
-        require(NAME, state.next == 0 || (full && state.next < self.size), "a place beyond the window")?;
+        require(NAME, state.next == 0 || (full && state.next < self.size), "an index beyond the window")?;
         let good = |&(x, y, w): &(f64, f64, f64)| x.is_finite() && y.is_finite() && w.is_finite() && w > 0.0;
         require(NAME, state.ring.iter().all(good), "a number is not finite")?;
         let mut statistic = self.statistic.duplicate();

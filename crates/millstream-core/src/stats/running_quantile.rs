@@ -1,8 +1,9 @@
-//! The quantile of `stats.Quantile` after each number, at a cost that does not follow the size of the summary.
+//! The quantile of `stats.Quantile` after each number, at a cost that does not depend on the size of the summary.
 //!
-//! The weight of the kept numbers below the quantile, and at it, is known; a new number changes these, and the quantile
-//! moves to a neighbour where that is due. Only when a buffer is compacted, which is once in about a thousand numbers, it is
-//! computed anew. For weights of 1 it is `stats.Quantile` bit for bit; other weights may round differently.
+//! The state holds the weight of the kept numbers below the quantile and at it. A new number changes these weights
+//! and may move the quantile to a neighbour. The quantile is recomputed only when a buffer is compacted, about
+//! once per thousand numbers. For weights of 1 it equals `stats.Quantile` bit for bit; other weights may round
+//! differently.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ use super::quantile::{State, CAPACITY};
 use crate::fault::Result;
 use crate::held::state::{pack, require, unpack};
 
-/// Up to this weight, any number of moderate ones is far from the most that is accepted.
+/// Weights up to this can be added in any realistic number without reaching the largest accepted sum.
 const LIGHT: f64 = 1e250;
 const HEAVIEST: f64 = 1e300;
 
@@ -28,7 +29,7 @@ struct Held {
     mark: Mark,
 }
 
-/// Where the quantile is among the kept numbers.
+/// The position of the quantile among the kept numbers.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Mark {
     value: f64,
@@ -37,14 +38,14 @@ struct Mark {
     at: f64,
 }
 
-/// What leads back to the state before the last number.
+/// The information that restores the state before the last number.
 #[derive(Clone, Debug, Default)]
 struct Undo {
     mark: Mark,
     total: f64,
     lowest: f64,
     highest: f64,
-    /// Before a compaction, all.
+    /// The whole state before a compaction.
     compacted: bool,
     summary: State,
 }
@@ -152,7 +153,7 @@ fn weight_of(summary: &State, counts: impl Fn(f64) -> bool) -> f64 {
 }
 
 impl Mark {
-    /// Move to the smallest number with at least the wanted weight at or below it.
+    /// Move to the smallest number with at least the target weight at or below it.
     fn follow(&mut self, summary: &State, wanted: f64) {
         while self.below + self.at < wanted {
             let Some(value) = neighbour(summary, self.value, true) else { return };

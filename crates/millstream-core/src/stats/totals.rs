@@ -1,7 +1,7 @@
-//! How many, and how much: Σ w and Σ w x.
+//! Weighted count and sum: Σ w and Σ w x.
 //!
-//! The sum is compensated (Neumaier, 1974): what rounding takes from it is kept beside it, so that a long
-//! stream of small numbers, or a large one that is taken back, loses nothing.
+//! The sum is compensated (Neumaier, 1974): rounding errors are stored beside it, so that neither many small
+//! numbers nor a large one that is removed again reduce its precision.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +42,9 @@ struct Total {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct State {
     sum: f64,
-    /// What rounding took from the sum.
+    /// Rounding error of the sum.
     lost: f64,
-    /// Numbers added minus numbers taken back.
+    /// Numbers added minus numbers removed.
     numbers: u64,
 }
 

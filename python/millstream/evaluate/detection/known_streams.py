@@ -224,8 +224,8 @@ def change_points_of(description: Mapping[str, Any], length: int) -> list[Any]:
     if description.get("name") != "synth.Drift":
         inner = parameters.get("stream")
         return change_points_of(inner, length) if isinstance(inner, Mapping) else []
-    alpha = parameters["alpha"]
-    width = parameters["width"] if alpha is None else int(1.0 / math.tan(math.radians(alpha)))
+    angle = parameters["angle"]
+    width = parameters["width"] if angle is None else int(1.0 / math.tan(math.radians(angle)))
     position, period = parameters["position"], parameters["period"]
     # Changes of the first stream count until the second replaces it.
     found = change_points_of(parameters["stream"], min(length, position))

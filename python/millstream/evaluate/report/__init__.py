@@ -1,4 +1,4 @@
-"""A page about an evaluation that needs nothing else: no scripts, no fonts, no network; for screen and paper."""
+"""Self-contained HTML report of an evaluation: no scripts, fonts or network; for screen and print."""
 
 from __future__ import annotations
 

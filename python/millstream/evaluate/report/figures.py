@@ -1,4 +1,4 @@
-"""What the page draws over the rows of the stream, each with its legend and the numbers behind it."""
+"""Figures over the rows of the stream, each with a legend and a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from millstream.evaluate.frames import amount, number
 from millstream.evaluate.headings import headings
 from millstream.evaluate.plot import COLOURS, rates
-from millstream.evaluate.report.drawing import Chart, Line
+from millstream.evaluate.report.charts import Chart, Line
 from millstream.evaluate.report.tables import brief, cut
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["curve", "memory", "speed", "waiting"]
 
-#: How many points of a curve are written out as numbers.
+#: Number of points of a curve in its table.
 _WRITTEN = 12
-#: Of how many models drift is marked at the foot of a common drawing.
+#: Maximum number of models whose drifts are marked at the bottom of a common chart.
 _MOST_FLAGS = 6
 
 
 def curve(results: Mapping[str, Result], metric: str) -> str:
-    """One metric over the stream, rolling and whole; of one model with its drift marks."""
+    """One metric over the stream, rolling and cumulative; for a single model with its drifts."""
     lines, scale = [], []
     for place, result in enumerate(results.values()):
         rows = result.curve["row"][result.drawn]
@@ -53,19 +53,21 @@ def _legend(results: Mapping[str, Result], metric: str) -> str:
             f'<span><i class="key thin c0"></i>whole stream: {number(first.values[metric])}</span>',
         ]
         if first.drifts:
-            keys.append(f'<span><i class="key mark"></i>drift found ({len(first.drifts):,})</span>')
+            keys.append(f'<span><i class="key mark"></i>drift detected ({len(first.drifts):,})</span>')
     else:
         keys = [
             f'<span><i class="key c{place % len(COLOURS)}"></i>{cut(name, 60)} {number(one.values[metric])}</span>'
             for place, (name, one) in enumerate(results.items())
         ]
-        drifts = "; at the foot: drift found" if any(result.drifts for result in results.values()) else ""
-        keys.append(f"<span>full line: last {window:,} rows; dashed: whole stream{drifts}</span>")
+        drifts = (
+            "; marks at the bottom: drift detected" if any(result.drifts for result in results.values()) else ""
+        )
+        keys.append(f"<span>solid line: last {window:,} rows; dashed: whole stream{drifts}</span>")
     return f'<div class="legend">{"".join(keys)}</div>'
 
 
 def _numbers(results: Mapping[str, Result], metric: str) -> str:
-    """Some points of the rolling curves as a table."""
+    """A table of some points of the rolling curves."""
     first = next(iter(results.values()))
     rows = first.curve["row"]
     places = np.unique(np.linspace(0, len(rows) - 1, min(_WRITTEN, len(rows))).round().astype(int)).tolist()
@@ -79,24 +81,24 @@ def _numbers(results: Mapping[str, Result], metric: str) -> str:
                 cells.append(number(result.curve[metric][place]))
         written.append(cells)
     head = ["rows", "rolling", "whole stream"] if len(results) == 1 else ["rows", *(cut(n, 30) for n in results)]
-    return brief("the numbers", head, written)
+    return brief("show numbers", head, written)
 
 
 def waiting(result: Result) -> str:
-    """How many labels were waited for."""
+    """Number of pending labels over the stream."""
     values = result.curve["waiting"]
-    label = f"labels that were waited for, at most {int(values.max()):,}"
+    label = f"pending labels, at most {int(values.max()):,}"
     chart = Chart([Line(result.curve["row"], values, "area")], label, from_zero=True, size="low").draw()
     told = result.settings
     how = ""
     if told.get("label_time") is not None:
-        how = f" Labels came by {cut(_by(told['label_time'], 'their times'), 60)}."
+        how = f" Labels arrived at the times in {cut(_by(told['label_time'], 'an array'), 60)}."
     elif told.get("delay") is not None:
-        how = f" Labels came after {cut(_by(told['delay'], 'their own delays'), 60)}."
+        how = f" Labels arrived after {cut(_by(told['delay'], 'individual delays'), 60)}."
     mean, most = f"{values.mean():,.0f}", f"{values.max():,}"
-    # Little's law, with rows as the clock.
-    late = "" if isinstance(told.get("delay"), int) else f", so a label came about {mean} rows late"
-    note = f"On average {mean} labels were waited for{late}; at most {most}."
+    # Little's law, with rows as the unit of time.
+    late = "" if isinstance(told.get("delay"), int) else f", so the mean delay was about {mean} rows"
+    note = f"On average {mean} labels were pending{late}; at most {most}."
     return f'{chart}<p class="note">{note}{how}</p>'
 
 
@@ -118,7 +120,7 @@ def speed(results: Mapping[str, Result]) -> str:
 
 
 def memory(results: Mapping[str, Result]) -> str:
-    """Bytes that the model held."""
+    """Memory of the model along the stream."""
     lines = [
         Line(result.curve["row"], result.curve["memory"].astype(float), "rolling", place % len(COLOURS))
         for place, result in enumerate(results.values())

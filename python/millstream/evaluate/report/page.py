@@ -1,4 +1,4 @@
-"""The page: which sections there are, and in which order."""
+"""The HTML report: its sections and their order."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["fragment", "page", "write"]
 
-#: Beyond so many models those at the end of the ranking have no section of their own.
+#: Maximum number of models with a section of their own.
 _MOST_MODELS = 20
-#: So many classes have a matrix that fits beside something else.
+#: Maximum number of classes of a confusion matrix that fits in half the width.
 _NARROW = 4
 
 
 def page(
     results: Mapping[str, Result], command: str | Sequence[str] | None = None, title: str | None = None
 ) -> str:
-    """The whole page."""
+    """The complete HTML page."""
     shown = visible(html.escape(title or _title(results)))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -43,7 +43,7 @@ def page(
 
 
 def write(text: str, path: str | PathLike[str] | None) -> str:
-    """Write a page atomically if there is a path; give it back."""
+    """Write a page atomically if there is a path; return it."""
     if path is not None:
         write_whole(path, text.encode())
     return text
@@ -59,10 +59,10 @@ def fragment(
     title: str | None = None,
     prefix: str | None = None,
 ) -> str:
-    """The page without its frame, for a notebook."""
+    """The report without the surrounding page, for a notebook."""
     if not results:
         return "<p>no models</p>"
-    # Choices of two outputs of one notebook must not mix.
+    # Radio buttons of two outputs in one notebook must not interfere.
     prefix = prefix or f"m{secrets.token_hex(4)}"
     first = next(iter(results.values()))
     parts = [f"<h1>{html.escape(title or _title(results))}</h1>"]
@@ -94,17 +94,15 @@ def fragment(
         parts.append(_section("Speed and memory", _costs(results)))
         parts.append(_unread(first))
         parts += [_folded(result, f"{prefix}-{place}") for place, result in enumerate(ranked[:_MOST_MODELS])]
-    parts.append(_section("How to get this again", reproduce(results, command)))
-    # Names and labels are those of strangers: none may hide or turn around what stands beside it.
+    parts.append(_section("How to reproduce this", reproduce(results, command)))
+    # Names and labels are untrusted: they must not hide or reorder the text beside them.
     return visible(f'<div class="ms"><style>{style(len(first.values))}</style>{"".join(parts)}</div>')
 
 
 def _hint(result: Result) -> str:
     if result.confusion is None or result.calibration is not None or not result.scored:
         return ""
-    return (
-        '<p class="note">A metric of probabilities, such as LogLoss or ROCAUC, adds a section on calibration.</p>'
-    )
+    return '<p class="note">A probability metric, such as LogLoss or ROCAUC, adds a section on calibration.</p>'
 
 
 def _warnings(result: Result) -> str:
@@ -123,7 +121,7 @@ def _counts(result: Result) -> str:
 
 
 def _tiles(result: Result) -> str:
-    """What one wants to know first."""
+    """The key figures."""
     window = result.settings.get("window", 0)
     tiles, titles = [], result.titles
     for name, (value, recent) in list(result.scores.items())[:2]:
@@ -132,11 +130,11 @@ def _tiles(result: Result) -> str:
     if result.calibration is not None:
         tiles.append(("Calibration error", number(result.calibration.ece), "expected (ECE)"))
     if result.drifts:
-        tiles.append(("Drifts found", f"{len(result.drifts):,}", f"last: row {result.drifts[-1]:,}"))
+        tiles.append(("Drifts detected", f"{len(result.drifts):,}", f"last: row {result.drifts[-1]:,}"))
     if len(result.curve["waiting"]) and result.curve["waiting"].max() > 0:
-        tiles.append(("Waiting labels", f"{result.curve['waiting'].max():,}", "rows at most"))
+        tiles.append(("Pending labels", f"{result.curve['waiting'].max():,}", "at most"))
     whole = result.rows / result.elapsed if result.elapsed > 0 else result.throughput
-    words = f"rows/s: {result.elapsed:.3g} s in all, {result.seconds:.3g} s the model"
+    words = f"rows/s: {result.elapsed:.3g} s in total, {result.seconds:.3g} s for the model"
     tiles.append(("Speed", _rounded(whole), words))
     tiles.append(("Memory", amount(result.memory), "at the end"))
     made = "".join(
@@ -154,7 +152,7 @@ def _rounded(value: float) -> str:
 
 
 def _over_time(results: Mapping[str, Result], prefix: str) -> str:
-    """All metrics over the stream, one at a time; on paper one below the other."""
+    """All metrics over the stream, one at a time; in print one below the other."""
     first = next(iter(results.values()))
     if len(first.curve["row"]) < 2:
         return ""
@@ -179,7 +177,7 @@ def _costs(results: Mapping[str, Result]) -> str:
 
 
 def _one(result: Result) -> str:
-    """What is told of one model besides its curves."""
+    """The sections of one model besides its curves."""
     results = {result.name: result}
     parts = [_beside(result)]
     if len(result.curve["row"]) > 1:
@@ -187,25 +185,25 @@ def _one(result: Result) -> str:
     if result.drifts:
         parts.append(_section("Drift", _drifts(result)))
     if result.refusals:
-        parts.append(_section("Rows that were set aside", tables.refusals(result)))
+        parts.append(_section("Skipped rows", tables.refusals(result)))
     return "".join(parts)
 
 
 def _unread(result: Result) -> str:
-    """Of all models alike, too."""
-    return _section("What could not be read", tables.unread(result)) if result.unread else ""
+    """The section on unreadable rows, which is the same for all models."""
+    return _section("Unreadable rows", tables.unread(result)) if result.unread else ""
 
 
 def _waiting(result: Result) -> str:
-    """Of all models alike: they see one stream."""
+    """The section on pending labels, which is the same for all models."""
     values = result.curve["waiting"]
     if len(values) < 2 or values.max() == 0:
         return ""
-    return _section("Labels that were waited for", figures.waiting(result))
+    return _section("Pending labels", figures.waiting(result))
 
 
 def _beside(result: Result) -> str:
-    """What is narrow, in two columns: what was learned to the left, how good it is to the right."""
+    """Narrow sections in two columns: matrix and features to the left, calibration and residuals to the right."""
     left, right, above = [], [], ""
     if result.confusion is not None and len(result.confusion.labels):
         matrix = _section("Confusion matrix", tables.confusion(result))
@@ -218,7 +216,7 @@ def _beside(result: Result) -> str:
     if result.calibration is not None:
         right.append(_section("Calibration", squares.reliability(result.calibration)))
     if result.residuals is not None:
-        right.append(_section("Predicted and true", squares.residuals(result.residuals)))
+        right.append(_section("Predictions and truths", squares.residuals(result.residuals)))
     if not right and len(left) == 2:
         right.append(left.pop())
     columns = "".join(f"<div>{''.join(column)}</div>" for column in (left, right) if column)
@@ -230,14 +228,14 @@ def _drifts(result: Result) -> str:
     rows = ", ".join(f"{row:,}" for row in result.drifts[:most])
     more = f" and {len(result.drifts) - most:,} more" if len(result.drifts) > most else ""
     detector, monitor = result.settings.get("detector"), monitor_of(result.model)
-    watching = [*filter(None, [detector]), *([] if monitor is None else [monitor._code()])]
-    by = f" by {' and '.join(tables.cut(each, 120) for each in watching)}" if watching else ""
+    detectors = [*filter(None, [detector]), *([] if monitor is None else [monitor._code()])]
+    by = f" by {' and '.join(tables.cut(each, 120) for each in detectors)}" if detectors else ""
     events = "" if monitor is None else tables.events(*monitor._table(most))
-    return f"<p>Found{by} at row {rows}{more}.</p>{events}"
+    return f"<p>Detected{by} at row {rows}{more}.</p>{events}"
 
 
 def _folded(result: Result, prefix: str) -> str:
-    """A model of a comparison, to be opened."""
+    """The collapsed section of a model in a comparison."""
     metric = next(iter(result.values))
     title = tables.cut(result.titles[metric], 80)
     head = f"{tables.cut(result.name, 80)}<span>{title} {number(result.values[metric])}</span>"

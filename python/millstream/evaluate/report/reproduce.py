@@ -1,4 +1,4 @@
-"""What it takes to get a result again: the command or call, the models, the versions."""
+"""How to reproduce a result: the command or call, the models, the versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["call", "reproduce", "versions"]
 
-#: Longer texts are cut: a model of the user's own may print anything.
+#: Longer strings are cut: the representation of a custom model may have any length.
 _LONGEST = 4000
 
 
@@ -36,7 +36,7 @@ def reproduce(results: Mapping[str, Result], command: str | Sequence[str] | None
             )
     told = ", ".join(f"{name} {number}" for name, number in versions().items())
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    parts.append(f'<p class="note">{html.escape(told)}. Made on {made}.</p>')
+    parts.append(f'<p class="note">{html.escape(told)}. Created on {made}.</p>')
     return "".join(parts)
 
 
@@ -73,7 +73,7 @@ def _description(model: Any) -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """What was at work; nothing that tells whose machine it is."""
+    """Versions of the libraries in use, without anything that identifies the machine."""
     found = {"millstream": millstream.__version__, "Python": platform.python_version()}
     for library in ("numpy", "pyarrow"):
         try:

@@ -1,4 +1,4 @@
-"""Drawings that keep their form: a reliability diagram, and predictions beside the truth."""
+"""Square charts: a reliability diagram, and a scatter plot of predictions and truths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from millstream.evaluate.frames import number
-from millstream.evaluate.report.drawing import short, square, ticks, trace
+from millstream.evaluate.report.charts import short, square, ticks, trace
 from millstream.evaluate.report.tables import brief
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def reliability(found: Calibration) -> str:
     parts.append(f'<polyline class="rolling c0" points="{trace(x, y)}"/>')
     most = float(found.counts.max())
     for a, b, place in zip(x, y, known.tolist(), strict=True):
-        mean, share = f"{found.predicted[place]:.1%}", f"{found.observed[place]:.1%}"
-        words = f"{found.counts[place]:,} rows: {mean} predicted, {share} came true"
+        mean, observed = f"{found.predicted[place]:.1%}", f"{found.observed[place]:.1%}"
+        words = f"{found.counts[place]:,} rows: {mean} predicted, {observed} observed"
         radius = 3.0 + 5.0 * (found.counts[place] / most) ** 0.5
         parts.append(
             f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="{radius:.1f}"><title>{words}</title></circle>'
@@ -61,21 +61,22 @@ def reliability(found: Calibration) -> str:
         for place in known.tolist()
     ]
     note = (
-        f"Across: the {html.escape(found.about)}; up: how often it came true. On the dashed line both agree. "
-        f"Below: how many rows. Expected calibration error <strong>{number(found.ece)}</strong>."
+        f"Horizontal axis: the {html.escape(found.about)}. Vertical axis: the observed frequency. "
+        "Both are equal on the dashed line. The bars show the number of rows. "
+        f"Expected calibration error <strong>{number(found.ece)}</strong>."
     )
-    numbers = brief("the numbers", ["predicted", "rows", "mean", "came true"], rows)
+    numbers = brief("show numbers", ["predicted", "rows", "mean", "observed"], rows)
     return f'{drawn}<p class="note">{note}</p>{numbers}'
 
 
 def residuals(found: Residuals) -> str:
-    """What was predicted beside what came, and how the error is spread."""
+    """Scatter plot of predictions and truths, with quantiles of the error."""
     known = np.isfinite(found.predicted)
     truth, predicted = found.truth[known], found.predicted[known]
     if not len(truth):
-        return '<p class="note">There is nothing to draw yet.</p>'
+        return '<p class="note">No data to plot yet.</p>'
     step = max(1, len(truth) // 800)
-    # A few wild predictions, as at the start, must not flatten the rest.
+    # A few extreme predictions, as at the start, must not flatten the rest.
     both = np.concatenate([np.quantile(truth, [0.0, 1.0]), np.quantile(predicted, [0.01, 0.99])])
     low, high = float(both.min()), float(both.max())
     side, left, top = 300.0, 60.0, 8.0
@@ -94,14 +95,15 @@ def residuals(found: Residuals) -> str:
     parts.append(
         f'<path class="dots c0" d="{"".join(f"M{a:.1f} {b:.1f}h0" for a, b in zip(x, y, strict=True))}"/>'
     )
-    shares = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+    levels = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
     rows = [
-        [f"{share:.0%}", number(float(value))] for share, value in zip(shares, found.quantile(shares), strict=True)
+        [f"{level:.0%}", number(float(value))] for level, value in zip(levels, found.quantile(levels), strict=True)
     ]
-    drawn = square(parts, left + side + 20, top + side + 28, "predicted beside true numbers")
+    drawn = square(parts, left + side + 20, top + side + 28, "predictions against truths")
     note = (
-        f"Across: the truth; up: the prediction, of {len(truth):,} rows spread over the stream. "
-        f"Mean error (prediction minus truth) <strong>{number(float(found.error[known].mean()))}</strong>, "
-        f"half of all errors lie between {rows[2][1]} and {rows[4][1]}."
+        "Horizontal axis: the truth. Vertical axis: the prediction, "
+        f"for {len(truth):,} rows spread over the stream. "
+        f"Mean error (prediction minus truth): <strong>{number(float(found.error[known].mean()))}</strong>. "
+        f"Half of all errors are between {rows[2][1]} and {rows[4][1]}."
     )
-    return f'{drawn}<p class="note">{note}</p>{brief("the numbers", ["quantile", "prediction - truth"], rows)}'
+    return f'{drawn}<p class="note">{note}</p>{brief("show numbers", ["quantile", "prediction - truth"], rows)}'

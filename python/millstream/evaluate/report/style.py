@@ -1,4 +1,4 @@
-"""How the page looks. Every rule begins with `.ms`, so that nothing leaks into a notebook around it."""
+"""The style of the report. Every rule starts with `.ms`, so that it does not affect a surrounding notebook."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ _RULES = """
 }
 """
 
-#: Paper is light, and cannot be clicked: everything is shown.
+#: In print, colours are light and all panels are shown.
 _PRINT = """
 @media print {
   .ms { %s }
@@ -171,7 +171,7 @@ def _colours(colours: Sequence[str]) -> str:
 
 
 def style(panels: int) -> str:
-    """The style of a fragment whose widest choice is among so many panels."""
+    """The style of a fragment with at most this many panels."""
     light = _colours((*COLOURS[:-1], "#444444"))
     chosen = ", ".join(
         f".ms .tabs > input:nth-of-type({place}):checked ~ .panels > div:nth-child({place})"
@@ -183,7 +183,7 @@ def style(panels: int) -> str:
 
 
 def frame_style() -> str:
-    """The style of a whole page around the fragment."""
+    """The style of the page around the fragment."""
     return (
         "body { margin: 0; background: #f5f6f8; }\n"
         "@media screen and (prefers-color-scheme: dark) { body { background: #111316; } }\n"

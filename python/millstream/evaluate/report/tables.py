@@ -1,4 +1,4 @@
-"""The tables of the page: metrics, ranking, confusion matrix, weights."""
+"""The tables of the report: metrics, ranking, confusion matrix, weights."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 __all__ = ["bars", "brief", "confusion", "cut", "events", "metrics", "ranking", "refusals", "table", "unread"]
 
-#: Beyond so many classes the matrix shows the most frequent ones, and one for all others.
+#: Maximum size of the confusion matrix; with more classes, the last row and column contain all others.
 _MOST_CLASSES = 12
 _MOST_FEATURES = 20
 _MOST_PAIRS = 8
 
 
 def cut(text: Any, most: int) -> str:
-    """A text of anyone's, harmless, and not longer than it should be."""
+    """An escaped string with a maximum length."""
     text = str(text)
     return html.escape(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", name: str = "") -> str:
-    """A table that scrolls by itself where it is too wide; the first cell of a row names it. Cells are HTML."""
+    """A table that scrolls if it is too wide. The first cell of a row is its header; cells are HTML."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     body = "".join(
         f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in rows
@@ -40,13 +40,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", na
 
 
 def scrolling(body: str, name: str) -> str:
-    """Keyboards can scroll it too."""
+    """A scrolling region that also works with the keyboard."""
     label = html.escape(name or "table")
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{body}</div>'
 
 
 def brief(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
-    """The numbers behind a drawing, folded."""
+    """A collapsed table with the numbers of a chart."""
     return f"<details><summary>{html.escape(name)}</summary>{table(head, rows, kind, name)}</details>"
 
 
@@ -54,7 +54,7 @@ def metrics(result: Result) -> str:
     """Each metric over the whole stream and over the window."""
     rows, titles = [], result.titles
     for name, (value, recent) in result.scores.items():
-        better, arrow = ("more", "↑") if result.bigger_is_better[name] else ("less", "↓")
+        better, arrow = ("higher", "↑") if result.bigger_is_better[name] else ("lower", "↓")
         title = f'{cut(titles[name], 100)} <span class="note" title="{better} is better">{arrow}</span>'
         rows.append([title, number(value), number(recent)])
     head = ["metric", "whole stream", f"last {result.settings.get('window', 0):,}"]
@@ -72,7 +72,7 @@ def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
         "drifts",
         "rows/s, alone",
         "memory",
-        "set aside",
+        "skipped",
     ]
     rows = []
     for result in ranked:
@@ -89,11 +89,11 @@ def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
                 f"{result.skipped:,}",
             ]
         )
-    # A column in which nobody has anything says nothing.
+    # Empty columns are left out.
     kept = [
         place
         for place in range(len(head))
-        if head[place] not in ("ECE", "drifts", "set aside") or any(row[place] not in ("–", "0") for row in rows)
+        if head[place] not in ("ECE", "drifts", "skipped") or any(row[place] not in ("–", "0") for row in rows)
     ]
     made = table(
         [head[place] for place in kept], [[row[place] for place in kept] for row in rows], "wide", "ranking"
@@ -102,7 +102,7 @@ def ranking(results: Mapping[str, Result], ranked: Sequence[Result]) -> str:
 
 
 def confusion(result: Result) -> str:
-    """The matrix by class, shaded by row; of very many classes the most frequent ones."""
+    """The confusion matrix, shaded by row; only the most frequent classes if there are many."""
     found: Any = result.confusion
     labels, matrix = list(found.labels), np.asarray(found.matrix)
     note = ""
@@ -150,13 +150,13 @@ def _matrix(labels: Sequence[Any], matrix: Any, folded: bool) -> str:
 
 
 def _ends(label: Any) -> str:
-    """A short name that keeps both ends: long ones often differ only in the last letters."""
+    """A short name that keeps both ends, because long names often differ only in the last letters."""
     text = str(label)
     return html.escape(text if len(text) <= 14 else f"{text[:7]}…{text[-6:]}")
 
 
 def _shade(colour: str, cell: float, total: float) -> str:
-    """Of a root, so that the few that went wrong can be seen; never so dark that the number cannot be read."""
+    """A shade by the square root of the fraction, so that rare errors are visible; light enough for the number."""
     return f"rgba(var(--{colour}), {0.5 * (cell / (total or 1.0)) ** 0.5:.2f})"
 
 
@@ -165,7 +165,7 @@ def _cell(value: float) -> str:
 
 
 def _confused(labels: Sequence[Any], matrix: Any) -> str:
-    """The pairs of classes that are taken for each other most often."""
+    """The pairs of classes that are confused most often."""
     wrong = matrix - np.diag(np.diag(matrix))
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
     rows = [
@@ -175,11 +175,11 @@ def _confused(labels: Sequence[Any], matrix: Any) -> str:
     ]
     if not rows:
         return ""
-    return f'<h3 style="margin-top: 1rem">Most confused</h3>{table(["truth", "taken for", "rows"], rows)}'
+    return f'<h3 style="margin-top: 1rem">Most confused</h3>{table(["truth", "predicted", "rows"], rows)}'
 
 
 def bars(weights: Weights) -> str:
-    """The weights of the greatest size, as bars from the middle, or from the left if they have no sign."""
+    """The largest weights as bars, from the middle if they have a sign, otherwise from the left."""
     values = weights.values[:_MOST_FEATURES].tolist()
     greatest = max((abs(value) for value in values), default=0.0) or 1.0
     half = 50.0 if weights.signed else 100.0
@@ -203,21 +203,21 @@ def bars(weights: Weights) -> str:
 
 
 def events(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """What a monitor told of, the newest last."""
+    """The events of a monitor, the newest last."""
     return table(head, [[cut(cell, 100) for cell in row] for row in rows], "words", "events") if rows else ""
 
 
 def unread(result: Result) -> str:
-    """Why the reader of the stream set the first lines or rows aside."""
+    """The reasons for the first unreadable lines or rows."""
     rows = [[f"{place:,}", cut(reason, 300)] for place, reason in enumerate(result.unread_reasons, 1)]
     more = result.unread - len(rows)
     note = f'<p class="note">And {more:,} more.</p>' if more > 0 else ""
-    return table(["", "reason"], rows, "words", "what could not be read") + note
+    return table(["", "reason"], rows, "words", "unreadable rows") + note
 
 
 def refusals(result: Result) -> str:
-    """The first rows that were set aside."""
+    """The first skipped rows."""
     rows = [[f"{row:,}", cut(reason, 300)] for row, reason in result.refusals]
     more = result.skipped - len(rows)
     note = f'<p class="note">And {more:,} more.</p>' if more > 0 else ""
-    return table(["row", "reason"], rows, "words", "rows that were set aside") + note
+    return table(["row", "reason"], rows, "words", "skipped rows") + note

@@ -129,7 +129,7 @@ class Reproduction:
 
     def plot(self, figure: int = 1) -> Any:
         """Figure 1 or 2, as a figure of matplotlib."""
-        from millstream.papers.irma.drawing import figure_1, figure_2
+        from millstream.papers.irma.plots import figure_1, figure_2
 
         if figure not in (1, 2):
             raise InvalidValue(f"papers.irma: figure must be 1 or 2, got {figure!r}")

@@ -1,9 +1,9 @@
 //! Weights of positives and negatives by score: a histogram of fixed bins over [0, 1].
 //!
-//! Classifiers crowd their probabilities near 0 and 1, so bins are narrow there: the octave [2^-(k+1), 2^-k)
-//! of p, and of 1 − p above ½, is cut into equal parts, 256 in the octave next to ½, half as many in each
-//! one further out, but never fewer than 32. What is closer to 0 or 1 than 2^-31 shares a bin, and ½, which
-//! untrained models say, has its own.
+//! Many predicted probabilities are close to 0 or 1, so bins are narrow there: the octave [2^-(k+1), 2^-k) of p,
+//! and of 1 − p above ½, is cut into equal bins, 256 in the octave next to ½, half as many in each one further
+//! out, but at least 32. Scores closer to 0 or 1 than 2^-31 share a bin. The score ½, which untrained models give,
+//! has its own bin.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ const OCTAVES: u32 = 30;
 const HALF: usize = 1 + 256 + 128 + 64 + 32 * (OCTAVES as usize - 3);
 pub const BINS: usize = 2 * HALF + 1;
 
-/// The number of bits that name a bin within octave k (from 1).
+/// Number of bits of the bin index within octave k (from 1).
 const fn bits(octave: u32) -> u32 {
     match octave {
         1 => 8,
@@ -24,7 +24,7 @@ const fn bits(octave: u32) -> u32 {
     }
 }
 
-/// The number of bins below octave k.
+/// Number of bins below octave k.
 const fn below(octave: u32) -> usize {
     match octave {
         1 => HALF - 256,
@@ -59,23 +59,23 @@ pub fn bin(p: f64) -> usize {
 
 /// Empty until the first outcome.
 ///
-/// Where either of two classes may turn out to be the positive one, the weights of both choices are needed. The
-/// probabilities of the two nearly always add up to 1, and bins are symmetric, so the sides of the other choice are
-/// these, mirrored; what differs from that is kept apart.
+/// If either of two classes may become the positive one, the weights of both choices are needed. The probabilities
+/// of the two classes nearly always add up to 1, and bins are symmetric, so the histogram of the other choice is
+/// this one, mirrored. Differences from the mirror image are stored separately.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Scores {
+pub struct ScoreHistogram {
     pub positive: Side,
     pub negative: Side,
-    /// What the positives are, as negatives of the other choice, beyond the mirrored bins; empty if nothing.
+    /// The positives as negatives of the other choice: difference from the mirrored bins, empty if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub positive_shift: Vec<f64>,
-    /// What the negatives are, as positives of the other choice, beyond the mirrored bins; empty if nothing.
+    /// The negatives as positives of the other choice: difference from the mirrored bins, empty if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub negative_shift: Vec<f64>,
 }
 
-impl Scores {
-    /// Add an outcome that has `bin` here, and `other` where the other class is the positive one.
+impl ScoreHistogram {
+    /// Add an outcome with bin `bin`, or bin `other` if the other class is the positive one.
     #[inline]
     pub fn add(&mut self, is_positive: bool, bin: usize, other: usize, w: f64) {
         let (side, shift) = match is_positive {
@@ -93,17 +93,17 @@ impl Scores {
         }
     }
 
-    /// The same with the other class as the positive one.
-    pub fn swapped(&self) -> Scores {
+    /// The histogram with the other class as the positive one.
+    pub fn swapped(&self) -> ScoreHistogram {
         let swapped = |side: &Side, shift: &[f64]| {
             let mut bins: Vec<f64> = side.bins.iter().rev().copied().collect();
             bins.iter_mut().zip(shift).for_each(|(weight, shift)| *weight += shift);
             Side { total: side.total, bins }
         };
-        Scores {
+        ScoreHistogram {
             positive: swapped(&self.negative, &self.negative_shift),
             negative: swapped(&self.positive, &self.positive_shift),
-            ..Scores::default()
+            ..ScoreHistogram::default()
         }
     }
 
@@ -129,7 +129,7 @@ impl Scores {
         self.negative_shift.clear();
     }
 
-    pub fn merge(&mut self, other: &Scores) {
+    pub fn merge(&mut self, other: &ScoreHistogram) {
         self.positive.merge(&other.positive);
         self.negative.merge(&other.negative);
         merge(&mut self.positive_shift, &other.positive_shift);
@@ -209,7 +209,7 @@ mod tests {
     /// Probabilities 0.3 and 0.7 mirror each other; 0.3 and 0.9 do not, and are taken back without a trace.
     #[test]
     fn the_other_class_as_the_positive_one() {
-        let mut scores = Scores::default();
+        let mut scores = ScoreHistogram::default();
         scores.add(true, bin(0.3), bin(0.7), 1.0);
         assert!(!scores.has_shifts());
         scores.add(true, bin(0.3), bin(0.9), 2.0);

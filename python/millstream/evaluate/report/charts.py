@@ -1,4 +1,4 @@
-"""Drawings as SVG, without a library: lines over rows, a reliability diagram, a cloud of points."""
+"""SVG charts without a library: lines over the rows of a stream, and elements of other charts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 __all__ = ["Chart", "Line", "few", "short", "square", "ticks", "trace"]
 
-#: The most points of one line: a screen is no wider.
+#: Maximum number of points of a line.
 _MOST_POINTS = 600
-#: The side of the box in which lines are drawn, and how near marks must lie to be one.
+#: Side of the view box, and the distance within which marks are merged.
 _SIDE = 2000.0
 _MARK_WIDTH = 5.0
-#: How many times higher a scale may be for the sake of the first points.
+#: Maximum factor by which the first points may stretch the scale.
 _MOST_STRETCH = 4.0
 
 
@@ -41,7 +41,7 @@ def short(value: float) -> str:
 
 
 def few(rows: Any, values: Any) -> tuple[Any, Any]:
-    """A curve with few points: of each stretch the least and the greatest, so that no spike is lost."""
+    """Reduce the points of a curve: minimum and maximum of each interval, so that spikes are kept."""
     known = np.isfinite(values)
     rows, values = np.asarray(rows)[known], np.asarray(values)[known]
     if len(rows) <= _MOST_POINTS:
@@ -55,7 +55,7 @@ def few(rows: Any, values: Any) -> tuple[Any, Any]:
 
 @dataclass
 class Line:
-    """One line: where, in which colour, and of which kind ("rolling", "whole")."""
+    """One line with its colour index and its kind ("rolling", "whole", "area")."""
 
     rows: Any
     values: Any
@@ -65,18 +65,18 @@ class Line:
 
 @dataclass
 class Chart:
-    """Lines over a common width, with a scale to the left.
+    """Lines over a common x axis, with a y axis to the left.
 
-    The lines stretch with the page and the words beside them do not, so it can be read on a phone and on paper.
+    Lines scale with the page and labels do not, so that the chart is readable on a phone and in print.
     """
 
     lines: Sequence[Line]
     label: str
-    #: Rows to mark over the whole height, and rows by colour to mark at the foot.
+    #: Rows to mark over the full height, and rows by colour to mark at the bottom.
     marks: Sequence[int] = ()
     flags: Sequence[tuple[int, Sequence[int]]] = ()
-    #: Values that the scale must hold. It holds all if there are none, or if the others stretch it little: the
-    #: first points of a curve are of few rows and could flatten the rest.
+    #: Values that must be within the y axis. The axis includes all values if there are none, or if the others
+    #: stretch it little: the first points of a curve are based on few rows and could flatten the rest.
     scale: Sequence[float] = ()
     from_zero: bool = False
     shown: Callable[[float], str] = short
@@ -84,12 +84,12 @@ class Chart:
     size: str = "tall"
 
     def draw(self) -> str:
-        """The drawing, or a word where there is nothing to draw."""
+        """The chart, or a note if there is nothing to draw."""
         lines = [Line(*few(line.rows, line.values), line.kind, line.colour) for line in self.lines]
         lines = [line for line in lines if len(line.rows)]
         values = [value for line in lines for value in line.values.tolist()]
         if not values:
-            return '<p class="note">There is nothing to draw yet.</p>'
+            return '<p class="note">No data to plot yet.</p>'
         low, high = least, most = min(values), max(values)
         held = [value for value in self.scale if math.isfinite(value)]
         if held and high - low > _MOST_STRETCH * (max(held) - min(held)) > 0:
@@ -98,13 +98,13 @@ class Chart:
         low, high = (0.0, high + margin) if self.from_zero and low >= 0 else (low - margin, high + margin)
         last = max(float(line.rows[-1]) for line in lines) or 1.0
         if not math.isfinite(_SIDE * (high - low)):
-            return '<p class="note">The values are too large to draw.</p>'
+            return '<p class="note">The values are too large to plot.</p>'
 
         def across(row: Any) -> Any:
             return _SIDE * np.asarray(row, dtype=np.float64) / last
 
         def down(value: Any) -> Any:
-            # What is beyond the scale leaves the drawing at its edge, which cuts it.
+            # Points beyond the axis are clipped at the edge of the chart.
             return _SIDE * (high - np.clip(value, low - 9 * (high - low), high + 9 * (high - low))) / (high - low)
 
         parts, words = [], []
@@ -135,7 +135,7 @@ class Chart:
         return drawn + self._cut(least, most, low, high)
 
     def _cut(self, least: float, most: float, low: float, high: float) -> str:
-        """What is said below where the scale does not hold all."""
+        """The note below a chart whose axis does not include all points."""
         beyond = [self.shown(value) for value, out in ((least, least < low), (most, most > high)) if out]
         if not beyond:
             return ""
@@ -143,19 +143,19 @@ class Chart:
 
 
 def uprights(places: Any, top: float, bottom: float, kind: str) -> str:
-    """Upright marks as one path; where they crowd, one for each place that can be told apart."""
+    """Vertical marks as one path; marks that are too close are merged."""
     crowd = dict.fromkeys((np.round(np.atleast_1d(places) / _MARK_WIDTH) * _MARK_WIDTH).tolist())
     path = "".join(f"M{x:.0f} {top:g}V{bottom:g}" for x in crowd)
     return f'<path class="{kind}" d="{path}"/>' if path else ""
 
 
 def trace(x: Any, y: Any) -> str:
-    """Points as SVG writes them."""
+    """Points in SVG notation."""
     return " ".join(f"{a:.4g},{b:.4g}" for a, b in zip(np.atleast_1d(x), np.atleast_1d(y), strict=True))
 
 
 def square(parts: Iterable[str], width: float, height: float, label: str) -> str:
-    """A drawing that keeps its form, with a name for those who cannot see it."""
+    """A chart with a fixed aspect ratio and a label for screen readers."""
     return (
         f'<svg class="square" viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{html.escape(label)}">'
         f"{''.join(parts)}</svg>"

@@ -1,9 +1,9 @@
-//! The metrics that score one model, each over the whole stream and over a window of it.
+//! The metrics of one model, each over the whole stream and over a sliding window.
 //!
-//! A window is a ring of outcomes. Where points of the curve lie far apart, a rolling metric is worked out at
-//! each point from its ring: that costs less than taking every outcome in and out, and rounding does not pile
-//! up. Where points are dense, outcomes go in and out, and the sums are made anew from the ring each time it
-//! has gone round.
+//! A window is a ring buffer of outcomes. Where points of the curve are far apart, a rolling metric is computed
+//! from its ring at each point: this costs less than adding and removing every outcome, and rounding errors do not
+//! accumulate. Where points are dense, outcomes are added and removed, and the sums are recomputed from the ring
+//! once per turn.
 
 use super::values::{Values, MOST_OPEN};
 use crate::fault::{Fault, Result};
@@ -13,18 +13,18 @@ use crate::metric::{Metric, Outcome};
 use crate::row::Want;
 use crate::task::{ClassPrediction, ClassPredictions};
 
-pub struct Panel {
+pub struct MetricSet {
     metrics: Vec<held::Metric>,
-    windows: Vec<Window>,
+    windows: Vec<MetricWindow>,
     want: Want,
-    /// Whether numbers are scored, or classes.
+    /// True if numbers are scored, false if classes are.
     numbers: bool,
-    /// What the rows of a block came to, for the metric at hand.
+    /// Outcomes of the rows of a block, for the current metric.
     outcomes: Vec<(Outcome, f64)>,
 }
 
-impl Panel {
-    /// `every` is how many rows lie between points of the curve.
+impl MetricSet {
+    /// `every` is the number of rows between points of the curve.
     pub fn new(metrics: Vec<held::Metric>, numbers: bool, window: usize, every: u64) -> Result<Self> {
         if let Some(metric) = metrics.iter().find(|metric| metric.metric().takes_numbers() != numbers) {
             let (scores, predicts) = if numbers { ("classes", "numbers") } else { ("numbers", "classes") };
@@ -34,12 +34,12 @@ impl Panel {
             )));
         }
         let probabilities = metrics.iter().any(|metric| metric.want() == Want::Probabilities);
-        let windows = metrics.iter().map(|metric| Window::new(metric.metric(), window, every)).collect();
+        let windows = metrics.iter().map(|metric| MetricWindow::new(metric.metric(), window, every)).collect();
         let want = if probabilities { Want::Probabilities } else { Want::Class };
-        Ok(Panel { metrics, windows, want, numbers, outcomes: Vec::new() })
+        Ok(MetricSet { metrics, windows, want, numbers, outcomes: Vec::new() })
     }
 
-    /// What the model must be asked for.
+    /// What the model must predict.
     pub fn want(&self) -> Want {
         self.want
     }
@@ -52,7 +52,8 @@ impl Panel {
         self.numbers
     }
 
-    /// Score a class; codes are those of `labels`. A metric that refuses is named; those before it have taken it.
+    /// Score a class; codes are those of `labels`. The error names the metric that failed; the metrics before it
+    /// have counted the outcome.
     #[inline]
     pub fn class(&mut self, labels: &Labels, truth: u32, predicted: &ClassPrediction, w: f64) -> Result<()> {
         for (metric, window) in self.metrics.iter_mut().zip(&mut self.windows) {
@@ -63,13 +64,13 @@ impl Panel {
         Ok(())
     }
 
-    /// Whether a block of classes may be scored at once: no metric meets anything new or refuses.
+    /// Whether a block of classes may be scored at once: no metric gets a new class or can fail.
     pub fn infallible_for(&self, labels: &Labels) -> bool {
         self.metrics.iter().all(|metric| metric.infallible_for(labels))
     }
 
-    /// Score consecutive rows of weight 1 which all have a prediction, the first of them at `from` of the
-    /// predictions. Metric by metric: each sees the rows in their order.
+    /// Score consecutive rows of weight 1 that all have a prediction, starting at index `from` of `predictions`.
+    /// One metric after the other receives all rows in order.
     pub fn classes(&mut self, truths: &[u32], predictions: &ClassPredictions, from: usize) -> Result<()> {
         for (metric, window) in self.metrics.iter_mut().zip(&mut self.windows) {
             metric.observe_block(truths, predictions, from, &mut self.outcomes)?;
@@ -127,7 +128,7 @@ impl Panel {
     /// The first metric over the window.
     pub fn recent(&mut self) -> Result<Option<f64>> {
         let first = self.metrics.first().zip(self.windows.first_mut());
-        let value = |(metric, window): (&held::Metric, &mut Window)| {
+        let value = |(metric, window): (&held::Metric, &mut MetricWindow)| {
             Ok(window.up_to_date(metric.labels())?.get_for(metric.positive_code()))
         };
         first.map(value).transpose()
@@ -141,21 +142,21 @@ impl Panel {
 }
 
 /// One metric over the last outcomes.
-struct Window {
+struct MetricWindow {
     metric: Box<dyn Metric>,
     size: usize,
     ring: Vec<(Outcome, f64)>,
     next: usize,
-    /// Whether outcomes go in and out of the metric, or it is worked out when asked for.
-    flowing: bool,
+    /// Whether outcomes are added and removed one by one; otherwise the metric is recomputed on demand.
+    incremental: bool,
 }
 
-impl Window {
+impl MetricWindow {
     fn new(metric: &dyn Metric, size: usize, every: u64) -> Self {
         let mut metric = metric.duplicate();
         metric.reset();
-        let flowing = every.saturating_mul(2) < size as u64 && metric.invertible();
-        Window { metric, size: size.max(1), ring: Vec::new(), next: 0, flowing }
+        let incremental = every.saturating_mul(2) < size as u64 && metric.invertible();
+        MetricWindow { metric, size: size.max(1), ring: Vec::new(), next: 0, incremental }
     }
 
     #[inline]
@@ -166,7 +167,7 @@ impl Window {
             None => self.ring.push((outcome, w)),
         }
         self.next = if self.next + 1 == self.size { 0 } else { self.next + 1 };
-        if !self.flowing {
+        if !self.incremental {
             return Ok(());
         }
         if self.next == 0 {
@@ -179,12 +180,12 @@ impl Window {
         self.metric.update(&outcome, w)
     }
 
-    /// `push` for each.
+    /// Call `push` for each outcome.
     fn push_all(&mut self, outcomes: &[(Outcome, f64)], labels: &Labels) -> Result<()> {
-        if self.flowing {
+        if self.incremental {
             return outcomes.iter().try_for_each(|&(outcome, w)| self.push(outcome, w, labels));
         }
-        // Of more than the ring holds, only the last are left in it.
+        // The ring keeps only the last outcomes if there are more than it holds.
         let mut left = &outcomes[outcomes.len().saturating_sub(self.size)..];
         while !left.is_empty() {
             let full = self.ring.len() == self.size;
@@ -200,7 +201,7 @@ impl Window {
         Ok(())
     }
 
-    /// Make the metric anew from the ring, oldest first.
+    /// Recompute the metric from the ring, oldest outcome first.
     fn replay(&mut self, labels: &Labels) -> Result<()> {
         self.metric.reset();
         self.metric.set_labels(labels);
@@ -211,10 +212,10 @@ impl Window {
         Ok(())
     }
 
-    /// The metric over the window. Its positive class is that of the whole stream: in a window without rare ones
-    /// another would be the rarer.
+    /// The metric over the window. Its positive class is that of the whole stream, because another class could be
+    /// the rarest within a window.
     fn up_to_date(&mut self, labels: &Labels) -> Result<&dyn Metric> {
-        if !self.flowing {
+        if !self.incremental {
             self.replay(labels)?;
         }
         Ok(&*self.metric)
@@ -228,63 +229,62 @@ mod tests {
     use super::*;
 
     /// Errors 3, 1, 2, 6 in a window of two: the rolling MAE is 3, (3 + 1) / 2, (1 + 2) / 2, (2 + 6) / 2; over
-    /// the whole stream it is 3, 4 / 2, 6 / 3, 12 / 4. The same whether outcomes flow (a point at every row of a
-    /// large window) or are replayed.
+    /// the whole stream it is 3, 4 / 2, 6 / 3, 12 / 4.
     #[test]
     fn a_window_worked_by_hand() {
         let metric = held::Metric::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
-        let mut panel = Panel::new(vec![metric], true, 2, 1).expect("for numbers");
+        let mut metric_set = MetricSet::new(vec![metric], true, 2, 1).expect("for numbers");
         let mut found = Vec::new();
         for error in [3.0, 1.0, 2.0, 6.0] {
-            panel.number(0.0, error, 1.0).expect("finite");
-            found.push(panel.values().expect("finite").now);
+            metric_set.number(0.0, error, 1.0).expect("finite");
+            found.push(metric_set.values().expect("finite").now);
         }
         assert_eq!(found, [[(3.0, 3.0)], [(2.0, 2.0)], [(2.0, 1.5)], [(3.0, 4.0)]]);
     }
 
     #[test]
-    fn flowing_and_replayed_windows_agree() {
+    fn incremental_and_replayed_windows_agree() {
         let metric = || held::Metric::new(&json!({ "name": "metrics.Accuracy" })).expect("it is declared");
-        let mut flowing = Panel::new(vec![metric()], false, 16, 1).expect("for classes");
-        let mut replayed = Panel::new(vec![metric()], false, 16, 100).expect("for classes");
-        assert!(flowing.windows[0].flowing && !replayed.windows[0].flowing);
+        let mut incremental = MetricSet::new(vec![metric()], false, 16, 1).expect("for classes");
+        let mut replayed = MetricSet::new(vec![metric()], false, 16, 100).expect("for classes");
+        assert!(incremental.windows[0].incremental && !replayed.windows[0].incremental);
         let mut labels = Labels::default();
         labels.intern(&crate::labels::Label::Int(0));
         labels.intern(&crate::labels::Label::Int(1));
         for row in 0..100u32 {
             let predicted = ClassPrediction { class: Some(row % 2), probabilities: Vec::new() };
-            for panel in [&mut flowing, &mut replayed] {
-                panel.class(&labels, u32::from(row % 3 == 0), &predicted, 1.0).expect("good input");
+            for metric_set in [&mut incremental, &mut replayed] {
+                metric_set.class(&labels, u32::from(row % 3 == 0), &predicted, 1.0).expect("good input");
             }
-            assert_eq!(flowing.values().expect("finite"), replayed.values().expect("finite"));
+            assert_eq!(incremental.values().expect("finite"), replayed.values().expect("finite"));
         }
     }
 
     /// Truths no, yes, yes, all predicted as no: at the end no is the rarer class, with recall 1.
     #[test]
-    fn a_curve_is_about_the_class_that_is_positive_at_its_end() {
+    fn a_curve_uses_the_class_that_is_positive_at_its_end() {
         let metric = held::Metric::new(&json!({ "name": "metrics.Recall" })).expect("it is declared");
-        let mut panel = Panel::new(vec![metric], false, 2, 1).expect("for classes");
+        let mut metric_set = MetricSet::new(vec![metric], false, 2, 1).expect("for classes");
         let mut labels = Labels::default();
         let no = labels.intern(&crate::labels::Label::Text("no".into()));
         let yes = labels.intern(&crate::labels::Label::Text("yes".into()));
         let mut points = Vec::new();
         for truth in [no, yes, yes] {
             let predicted = ClassPrediction { class: Some(no), probabilities: Vec::new() };
-            panel.class(&labels, truth, &predicted, 1.0).expect("good input");
-            points.push(panel.values().expect("finite"));
+            metric_set.class(&labels, truth, &predicted, 1.0).expect("good input");
+            points.push(metric_set.values().expect("finite"));
         }
-        assert_eq!(panel.positive_codes(), [no]);
-        // Over all rows no is found each time; over the last two rows it is in the first two windows only.
+        assert_eq!(metric_set.positive_codes(), [no]);
+        // Over all rows, every no is found; only the first two windows contain a no.
         let found: Vec<Vec<f64>> = points.iter().map(|point| point.of(&[no]).collect()).collect();
         assert_eq!(found, [[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]]);
-        // After two rows both were as rare, and yes was the positive class.
+        // After two rows both classes were equally rare, and yes was the positive class.
         assert_eq!(points[1].now, [(0.0, 0.0)]);
     }
 
     #[test]
-    fn metrics_must_suit_the_model() {
+    fn metrics_must_match_the_model() {
         let metric = held::Metric::new(&json!({ "name": "metrics.MAE" })).expect("it is declared");
-        assert!(Panel::new(vec![metric], false, 2, 1).is_err());
+        assert!(MetricSet::new(vec![metric], false, 2, 1).is_err());
     }
 }

@@ -1,4 +1,4 @@
-"""The evaluation itself: who takes part, and one pass over the stream."""
+"""Prequential evaluation: predict, score and learn each example of a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from millstream.drift.base import checked_detector
 from millstream.drift.monitor import Monitor
 from millstream.errors import InvalidValue, MillstreamError
 from millstream.evaluate.calibration import Calibration
-from millstream.evaluate.chunks import GATHERED, Chunk, chunks, length, target_name
+from millstream.evaluate.chunks import GATHERED, EvaluationChunk, chunks, length, target_name
 from millstream.evaluate.inputs import chosen_metrics, common_role, named_models
 from millstream.evaluate.interrupts import Interrupts
 from millstream.evaluate.predictions import Predictions, Sink, decoded
@@ -34,22 +34,22 @@ from millstream.stream.owner_thread import owned
 
 __all__ = ["prequential"]
 
-#: How many points a curve has if the length of the stream is known.
+#: Number of points of a curve if the length of the stream is known.
 POINTS = 200
 
 
 @dataclass
-class Settings:
-    """The choices of a run."""
+class RunSettings:
+    """The settings of a run."""
 
     window: int
     warmup: int
     every: int
-    #: Whether `every` doubles as the curve fills, because the length of the stream is not known.
+    #: Whether `every` doubles as the curve fills, because the length of the stream is unknown.
     doubling: bool
-    #: Rows that a label takes to come.
+    #: Delay of labels in rows.
     delay: int
-    #: Whether labels come by time.
+    #: Whether labels arrive by time.
     timed: bool
     on_error: str
 
@@ -77,66 +77,67 @@ def prequential(
     """Predict each example of a stream, score the prediction, then learn the example.
 
     Native models run in native code, chunk by chunk, without the GIL; models, metrics and detectors written in
-    Python run in a Python loop with the same result. The model learns in place, as in River: at the end it has
-    learned the stream. An example is scored as it was predicted, when its label comes. Examples for which a
-    model has no answer yet, because it has learned nothing, are counted as `unanswered` and not scored.
+    Python run in a Python loop with the same result. The model learns in place, as in River. When the label of an
+    example arrives, its earlier prediction is scored. Examples for which the model has no prediction yet, because
+    it has learned nothing, are counted as `unanswered` and not scored.
 
     Parameters
     ----------
     model
-        A classifier or a regressor; or several, as a dict by name or a list, which go through the stream in one
-        pass, each in a thread of its own. Their results are the same as one after the other.
+        A classifier, regressor or anomaly detector; or several, as a dict by name or a list, which are evaluated
+        in one pass, each in a thread of its own. The results are the same as those of separate runs.
     stream
         `(X, y)` or `(X, y, w)` with a NumPy matrix, a pandas, polars or Arrow frame or a SciPy sparse matrix;
         `y` may be the name of a column. Or an iterable of examples `(x, y)` or `(x, y, w)` with dicts x, such as
-        River's datasets and endless generators. Or an iterable of chunks `(X, y)`. Or a `stream.Stream`, whose
-        event and label times are used unless others are given; `delay=0` gives labels at once.
+        River's datasets and infinite generators. Or an iterable of chunks `(X, y)`. Or a `stream.Stream`, whose
+        event and label times are used unless others are given; with `delay=0`, labels arrive at once.
     metrics
-        Names ("Accuracy"), classes or instances from `metrics`, one or a list; also objects of your own with
-        `update(y_true, y_pred)` and `get()`. An instance is updated in place if there is one model. By default
+        Names ("Accuracy"), classes or instances from `metrics`, one or a list; also custom objects with
+        `update(y_true, y_pred)` and `get()`. An instance is updated in place if there is one model. The default is
         accuracy and Cohen's kappa for classifiers, MAE and R2 for regressors.
     delay
-        When labels come: after so many rows, or with `time`, after a timedelta or number. The label of row i is
-        learned just before row i + delay is predicted. For streams of dicts also a function of (x, y) or a key.
+        Delay of labels: a number of rows, or with `time` a timedelta or number. The label of row i is learned just
+        before row i + delay is predicted. For streams of dicts also a function of (x, y) or a key.
     time
-        When examples happen: the name of a column or key (which is then no feature), an array, or a function of x.
+        Times of examples: the name of a column or key (which is then not a feature), an array, or a function of x.
     label_time
-        When labels come, in the same form; a label is learned before the first example at or after its time.
+        Times at which labels arrive, in the same forms; a label is learned before the first example at or after
+        its time.
     window
-        How many of the last scored examples the rolling metrics look at.
+        Number of scored examples in the window of the rolling metrics.
     warmup
-        The first so many rows are learned and not scored.
+        Number of initial rows that are learned but not scored.
     every
-        How many rows lie between points of the curve; by default there are about 200 points.
+        Number of rows between points of the curve; by default there are about 200 points.
     detector
-        A drift detector, which receives the errors (0 or 1, or absolute). `drifts` of the result holds the rows at
-        which it found drift; falling errors are an improvement of the model and not marked. Each model gets a new
-        detector with the given parameters. For several detectors, and for detectors of rows, evaluate
-        `drift.Monitor(…).beside(model)`, whose drift events are marked too.
+        A drift detector, which receives the errors (0 or 1, or absolute errors). `drifts` of the result lists the
+        rows at which it detected drift. Decreasing errors are not listed, because they are an improvement. Each
+        model gets a new detector with the given parameters. To use several detectors, or detectors of rows,
+        evaluate `drift.Monitor(…).beside(model)`, whose drift events are listed too.
     on_error
-        At a row that cannot be predicted or learned: "raise" stops there, with the rows before it learned, and the
-        error has the `result` so far; "skip" sets it aside and counts it.
+        What to do with a row that cannot be predicted or learned: "raise" stops there, with the rows before it
+        learned, and the error has the `result` so far; "skip" skips and counts the row.
     limit
-        The most rows to take from the stream.
+        Maximum number of rows.
     threads
-        The most threads to use for several models; by default one for each processor.
+        Maximum number of threads for several models; by default one per processor.
     progress
         Whether to show a progress bar; by default if standard error is a terminal.
     passes
-        How often to go through the stream. At the end of a pass the labels that are left come. From the second
-        pass on rows are scored that have been learned before, so the metrics flatter.
+        Number of passes over the stream. All remaining labels arrive at the end of each pass. From the second pass
+        on, the scored rows have been learned before, so the metrics are optimistic.
     predictions
-        A function that is given each prediction as the run goes, chunk by chunk: a dict of the columns `row`,
-        `truth`, `prediction` and, of classifiers, `probability`, which is that of the class that was predicted.
-        Several models have columns `prediction <name>` each. A row without an answer has None or NaN.
+        A function that receives the predictions chunk by chunk: a dict with the columns `row`, `truth`,
+        `prediction` and, for classifiers, `probability`, the probability of the predicted class. Several models
+        have columns `prediction <name>` each. A row without a prediction has None or NaN.
     on_interrupt
-        At Ctrl-C: "raise" KeyboardInterrupt, or "return" the result so far, which then has `interrupted`.
+        On Ctrl-C: "raise" KeyboardInterrupt, or "return" the result so far, with `interrupted` set.
 
     Returns
     -------
     Result or Results
-        Final metrics, the curve, the confusion matrix, drift marks, throughput, memory; for several models a
-        mapping from name to result.
+        Final metrics, curve, confusion matrix, rows of drift, throughput and memory; for several models a mapping
+        from name to result.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def prequential(
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise InvalidValue(f"{what} must be a whole number, at least {least}, got {quoted(value)}")
+            raise InvalidValue(f"{what} must be a whole number >= {least}, got {quoted(value)}")
         if value >= 2**63:
             raise InvalidValue(f"{what} must be below 2**63, got {quoted(value)}")
     if on_error not in ("raise", "skip"):
@@ -180,7 +181,7 @@ def prequential(
     total = length(stream, limit)
     total = None if total is None else total * passes
     spacing = every or (100 if total is None else max(1, math.ceil(total / POINTS)))
-    settings = Settings(
+    settings = RunSettings(
         int(window),
         int(warmup),
         int(spacing),
@@ -191,26 +192,26 @@ def prequential(
     )
     if detector is not None:
         detector = checked_detector("evaluate.prequential", "detector", detector)
-    contest = Contest(models, role, chosen_metrics(metrics, role), detector, settings)
-    contest.target = target_name(stream)
+    run = PrequentialRun(models, role, chosen_metrics(metrics, role), detector, settings)
+    run.target = target_name(stream)
     if predictions is not None:
-        contest.keep_predictions(predictions)
-    first = next(iter(contest.names), "")
+        run.keep_predictions(predictions)
+    first = next(iter(run.names), "")
     if len(models) > 1:
         first = f"{plain(next(iter(models)), 24)}: {first}"
     begun = perf_counter()
     with Progress(progress, total, first, warmup) as bar, Interrupts(on_interrupt == "return") as interrupts:
-        passing = (chunks(stream, times, limit, contest.gathered) for _ in range(passes))
-        failure = contest.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
-    contest.elapsed = perf_counter() - begun
-    if (aside := getattr(stream, "set_aside", None) if isinstance(stream, Stream) else None) is not None:
-        contest.unread, contest.unread_reasons = aside.count, list(aside.reasons)
+        passing = (chunks(stream, times, limit, run.gathered) for _ in range(passes))
+        failure = run.run(passing, threads or os.cpu_count() or 1, bar, interrupts)
+    run.elapsed = perf_counter() - begun
+    if (aside := getattr(stream, "skipped", None) if isinstance(stream, Stream) else None) is not None:
+        run.unread, run.unread_reasons = aside.count, list(aside.reasons)
     told = {**asdict(settings), "delay": delay, "time": time, "label_time": label_time, "limit": limit}
     if passes > 1:
         told["passes"] = passes
     told["detector"] = None if detector is None else _code(detector)
     told["stream"] = repr(stream) if isinstance(stream, Stream) else None
-    results = contest.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
+    results = run.results({key: value for key, value in told.items() if key not in ("timed", "doubling")})
     found = Results(results) if several else next(iter(results.values()))
     if failure is not None:
         if isinstance(failure, MillstreamError):
@@ -218,26 +219,26 @@ def prequential(
         try:
             raise failure
         finally:
-            # An error that is held by a frame which it holds would keep its stream open.
+            # A reference cycle between the error and this frame would keep the stream open.
             del failure
     return found
 
 
-class Contest:
+class PrequentialRun:
     """One or more models with their metrics, in one pass over a stream."""
 
     def __init__(
-        self, models: Mapping[str, Any], role: Role, metrics: dict[str, Any], detector: Any, settings: Settings
+        self, models: Mapping[str, Any], role: Role, metrics: dict[str, Any], detector: Any, settings: RunSettings
     ) -> None:
         self.models, self.role, self.settings = models, role, settings
         self.elapsed = 0.0
-        #: What the reader of the stream set aside.
+        #: Lines or rows that could not be read.
         self.unread, self.unread_reasons = 0, list[str]()
         self.target: str | None = None
         self.names = list(metrics)
         native_metrics = all(isinstance(metric, _core.Metric) for metric in metrics.values())
         native_detector = detector is None or _is_native_detector(detector)
-        # Native models and those that need Python are kept in engines of their own.
+        # Native models and models that need Python have separate engines.
         self.engines = {True: _core.Prequential(), False: _core.Prequential()}
         self.places: dict[str, tuple[bool, int]] = {}
         self.metrics: dict[str, dict[str, Any]] = {}
@@ -284,26 +285,26 @@ class Contest:
 
     @property
     def gathered(self) -> int:
-        """How many examples are gathered: one at a time if all is Python, so that nothing waits."""
+        """Number of examples per chunk: one if all models are written in Python, so that no example waits."""
         return GATHERED if self.any_native else 1
 
     def keep_predictions(self, sink: Sink) -> None:
-        """Hand each prediction over to a sink."""
+        """Pass each prediction to a sink."""
         self.predictions = Predictions(sink, list(self.models), self.role)
-        self.engines[True].keep_answers()
+        self.engines[True].keep_predictions()
         for loop in self.loops.values():
-            loop.keep_answers()
+            loop.keep_predictions()
 
     def run(
-        self, passes: Iterable[Iterator[Chunk]], threads: int, bar: Progress, interrupts: Interrupts
+        self, passes: Iterable[Iterator[EvaluationChunk]], threads: int, bar: Progress, interrupts: Interrupts
     ) -> Exception | None:
-        """Go through the stream, as often as there are passes. Returns what ended it too early, if any."""
+        """Process the stream, once per pass. Returns the error that ended the run early, if any."""
         for engine in self.engines.values():
             engine.start()
         tick = bar.tick if bar.wanted else None
         try:
             for stream in passes:
-                # An error that is returned holds this frame: without this it would keep the stream open.
+                # A returned error references this frame, which would keep the stream open.
                 with owned(stream):
                     for chunk in interrupts.reading(stream):
                         self._take(chunk, threads, tick, interrupts)
@@ -320,7 +321,7 @@ class Contest:
             self._stop()
             return error
         finally:
-            # Also after an error: the metrics stand where the models stand.
+            # Also after an error, so that the metrics match the models.
             for name, metrics in self.metrics.items():
                 native, place = self.places[name]
                 known = [metric for metric in metrics.values() if isinstance(metric, _core.Metric)]
@@ -328,28 +329,28 @@ class Contest:
         return None
 
     def _stop(self) -> None:
-        """The result is what was found so far."""
+        """End the run early; the result covers the rows so far."""
         self.interrupted = True
         self.engines[True].stop()
         for loop in self.loops.values():
             loop.stop()
 
-    def _take(self, chunk: Chunk, threads: int, tick: Any, interrupts: Interrupts) -> None:
-        """One chunk through all models, and their predictions to whom they may concern."""
+    def _take(self, chunk: EvaluationChunk, threads: int, tick: Any, interrupts: Interrupts) -> None:
+        """Process one chunk with all models and pass on their predictions."""
         before = self.rows
         whole, stop = False, None
         try:
             if self.any_native and self.loops:
                 self._feed(chunk, before, threads, tick)
             elif self.any_native:
-                # Native code looks for signals between stretches of rows, where all models stand at the same row.
+                # Native code checks for signals between blocks of rows, where all models are at the same row.
                 with interrupts.allowed():
                     self._feed(chunk, before, threads, tick)
             for loop in self.loops.values():
                 loop.feed(chunk, interrupts if len(self.models) == 1 else None)
             whole = True
         except MillstreamError as error:
-            # Native code counts a stretch of rows before it goes through them.
+            # Native code counts a block of rows before it processes them.
             if error.row is not None and not self.settings.delay and not self.settings.timed:
                 stop = max(error.row, before)
             raise
@@ -360,24 +361,24 @@ class Contest:
             if self.predictions is not None:
                 self._give(self.predictions, chunk, chunk.size if whole else self.rows - before, whole)
 
-    def _give(self, predictions: Predictions, chunk: Chunk, done: int, whole: bool) -> None:
+    def _give(self, predictions: Predictions, chunk: EvaluationChunk, done: int, whole: bool) -> None:
         answers = {}
         for name, model in self.models.items():
             native, place = self.places[name]
             if native:
-                answers[name] = decoded(self.engines[True].answers(place), model._labels(), self.role)
+                answers[name] = decoded(self.engines[True].predictions(place), model._labels(), self.role)
             else:
-                answers[name] = self.loops[name].answers()
+                answers[name] = self.loops[name].predictions()
         if not whole:
-            # A row that ends the run has no answer, and those behind it were not looked at.
+            # The row that ends the run and the rows after it have no predictions.
             done = min(done, *(len(predicted) for predicted, _ in answers.values()), done)
         predictions.give(chunk.y, answers, done)
 
-    def _feed(self, chunk: Chunk, rows: int, threads: int, tick: Any) -> None:
+    def _feed(self, chunk: EvaluationChunk, rows: int, threads: int, tick: Any) -> None:
         engine = self.engines[True]
         for start, stop, parts, error in chunk.groups():
             if parts is None:
-                assert error is not None, "a row that cannot be read has a reason"
+                assert error is not None, "an unreadable row has a reason"
                 if self.settings.on_error == "raise":
                     raise stopped(error, rows + start)
                 engine.unreadable(str(error))
@@ -390,7 +391,7 @@ class Contest:
             engine.feed(parts, y, w, now, due, threads, tick)
 
     def results(self, settings: dict[str, Any]) -> dict[str, Result]:
-        """What was found, by name."""
+        """The results by name."""
         return {name: self._result(name, settings) for name in self.models}
 
     def _result(self, name: str, settings: dict[str, Any]) -> Result:
@@ -437,7 +438,7 @@ class Contest:
             learned=found["arrived"],
             warmup=found["warmup"],
             unanswered=found["unanswered"],
-            skipped=found["set_aside"],
+            skipped=found["skipped"],
             refusals=found["refusals"],
             seconds=found["busy"],
             memory=memory_of(model),
@@ -452,7 +453,7 @@ class Contest:
 
 
 def memory_of(model: Any) -> int:
-    """Bytes that a model holds; 0 if it cannot tell."""
+    """Memory of a model in bytes; 0 if it is unknown."""
     try:
         return int(model.memory)
     except Exception:
@@ -460,11 +461,11 @@ def memory_of(model: Any) -> int:
 
 
 def _code(detector: Any) -> str:
-    """How it is made anew: a monitor shows its events else."""
+    """Python code that creates the detector; the representation of a monitor lists its events."""
     return detector._code() if isinstance(detector, Monitor) else repr(detector)
 
 
 def _is_native_detector(detector: Any) -> bool:
-    """Whether the core has the detector: it is then built anew there from its description."""
+    """Whether the core has the detector, so that it can be built from its description."""
     name = getattr(detector, "name", None)
     return isinstance(name, str) and name.startswith("drift.") and name in registry.find()

@@ -1,29 +1,29 @@
-//! What a model answered, kept until it is fetched: for those who want each prediction and not only the scores.
+//! Predictions of a run, kept until the caller fetches them.
 
 use crate::task::Answer;
 
-/// Answers in the order of the stream. Rows that were refused have none.
+/// Predictions in the order of the stream. Skipped rows have none.
 #[derive(Debug, Default)]
-pub struct Record {
-    /// The row of the stream that the first kept answer belongs to.
+pub struct PredictionLog {
+    /// The row of the first stored prediction.
     first: u64,
     numbers: bool,
-    kept: Answers,
+    kept: Predictions,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answers {
+pub struct Predictions {
     /// The code of the predicted class, -1 for none; empty for a regressor.
     pub classes: Vec<i64>,
     /// The predicted number, NaN for none; empty for a classifier.
     pub numbers: Vec<f64>,
-    /// What the model gave the class that it predicted, NaN where it gives no probabilities.
+    /// The probability of the predicted class, NaN if the model gives none.
     pub probabilities: Vec<f64>,
 }
 
-impl Record {
+impl PredictionLog {
     pub fn new(numbers: bool) -> Self {
-        Record { numbers, ..Record::default() }
+        PredictionLog { numbers, ..PredictionLog::default() }
     }
 
     #[inline]
@@ -42,8 +42,9 @@ impl Record {
         self.kept.probabilities.push(probability.copied().unwrap_or(f64::NAN));
     }
 
-    /// What was answered since the last time, up to the last answer; the next answer belongs to `next` or later.
-    pub fn take(&mut self, next: u64) -> Answers {
+    /// The predictions since the last call, up to the last row that has one; the next prediction is of row `next`
+    /// or later.
+    pub fn take(&mut self, next: u64) -> Predictions {
         self.first = next;
         std::mem::take(&mut self.kept)
     }
@@ -55,18 +56,18 @@ mod tests {
     use crate::task::ClassPrediction;
 
     #[test]
-    fn rows_without_an_answer_are_left_empty() {
-        let mut record = Record::new(false);
+    fn rows_without_a_prediction_are_left_empty() {
+        let mut log = PredictionLog::new(false);
         let sure =
             Answer { class: ClassPrediction { class: Some(1), probabilities: vec![0.2, 0.8] }, number: f64::NAN };
-        record.put(0, &Answer::default());
-        record.put(3, &sure);
-        let taken = record.take(5);
+        log.put(0, &Answer::default());
+        log.put(3, &sure);
+        let taken = log.take(5);
         assert_eq!(taken.classes, [-1, -1, -1, 1]);
         assert!(taken.probabilities[..3].iter().all(|p| p.is_nan()));
         assert_eq!(taken.probabilities[3], 0.8);
-        record.put(6, &sure);
-        assert_eq!(record.take(7).classes, [-1, 1]);
-        assert_eq!(record.take(7), Answers::default());
+        log.put(6, &sure);
+        assert_eq!(log.take(7).classes, [-1, 1]);
+        assert_eq!(log.take(7), Predictions::default());
     }
 }
