@@ -165,7 +165,7 @@ def test_a_function_of_a_seed_and_rows_of_features() -> None:
     found = evaluate.drift(Moved(), make, seeds=3)
     assert [run.delays for run in found.detections] == [[0]] * 3
     assert found.streams == ["make"]
-    with pytest.raises(TypeError, match="told numbers"):
+    with pytest.raises(TypeError, match="ADWIN needs numbers"):
         evaluate.drift(drift.ADWIN(), make)
 
 

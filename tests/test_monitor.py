@@ -14,7 +14,7 @@ import pytest
 
 import millstream
 from millstream import _core, base, drift, evaluate, linear_model, naive_bayes, preprocessing
-from millstream.drift.row_counter import Places
+from millstream.drift.row_counter import RowCounter
 from millstream.errors import MillstreamError
 
 
@@ -121,14 +121,16 @@ def test_in_evaluation_and_as_a_detector() -> None:
 
 def test_what_a_monitor_beside_a_model_finds_is_in_the_result(tmp_path: Path) -> None:
     stream = rows("both")
-    monitor = drift.Monitor({"errors": drift.ADWIN(significance=0.01), "rows": drift.KSTest(significance=1e-6)}, together=400)
+    monitor = drift.Monitor(
+        {"errors": drift.ADWIN(significance=0.01), "rows": drift.KSTest(significance=1e-6)}, together=400
+    )
     result = evaluate.prequential(monitor.beside(naive_bayes.GaussianNB()), stream, metrics="Accuracy")
     assert result.drifts == sorted({event.row for event in monitor.events})
     assert [row for row in result.drifts if 1500 <= row < 1700]
     assert result.name == "Monitored(GaussianNB)"
     page = result.to_html(tmp_path / "page.html")
     assert "<h1>Monitored(GaussianNB)</h1>" in page
-    assert "drift found" in page
+    assert "drift detected" in page
     assert ">both<" in page
     # What is printed runs, and gives the same.
     names = {**vars(drift), **vars(naive_bayes), "evaluate": evaluate, "stream": stream}
@@ -613,7 +615,7 @@ def test_states_from_before_unanswered_rows_were_counted() -> None:
 
 def test_the_rows_of_errors_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("millstream.drift.row_counter._MOST_RUNS", 3)
-    places = Places()
+    places = RowCounter()
     for row in (0, 1, 10, 20, 21, 30):
         places.judge(row)
     assert [places.row_of(error) for error in range(2, 6)] == [10, 20, 21, 30]

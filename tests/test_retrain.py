@@ -293,9 +293,9 @@ def test_warm_is_true_or_false(make: Any) -> None:
 
 @pytest.mark.parametrize("make", [linear_model.LeastSquares, OwnLine])
 def test_a_regressor_has_errors_of_any_size(make: Any) -> None:
-    with pytest.raises(MillstreamError, match="^drift.Retrain: detector must take numbers of any size"):
+    with pytest.raises(MillstreamError, match="^drift.Retrain: detector must accept numbers of any size"):
         drift.Retrain(make(), drift.DDM())
-    with pytest.raises(MillstreamError, match="^drift.Retrain: warning_detector must take numbers of any size"):
+    with pytest.raises(MillstreamError, match="^drift.Retrain: warning_detector must accept numbers of any size"):
         drift.Retrain(make(), drift.ADWIN(), warning_detector=drift.HDDM_A())
     drift.Retrain(make(), drift.ADWIN(), warning_detector=drift.PageHinkley()).learn_one({"a": 1.0}, 1e6)
 

@@ -33,14 +33,14 @@ def test_drift_retraining_classifier_is_retrain():
 @pytest.mark.parametrize(
     ("make", "name", "words"),
     [
-        (tree.HoeffdingTreeClassifier, "nominal_attributes", "text and bools are nominal"),
+        (tree.HoeffdingTreeClassifier, "nominal_attributes", "strings and bools are nominal"),
         (tree.HoeffdingTreeClassifier, "max_size", "max_bytes"),
         (tree.HoeffdingTreeClassifier, "nb_threshold", "nba"),
         (tree.HoeffdingTreeRegressor, "leaf_model", "linear"),
         (tree.HoeffdingTreeRegressor, "model_selector_decay", "adaptive"),
-        (tree.HoeffdingAdaptiveTreeClassifier, "drift_detector", "adwin_delta"),
-        (tree.HoeffdingAdaptiveTreeRegressor, "drift_detector", "adwin_delta"),
-        (forest.ARFClassifier, "metric", "vote"),
+        (tree.HoeffdingAdaptiveTreeClassifier, "drift_detector", "adwin_significance"),
+        (tree.HoeffdingAdaptiveTreeRegressor, "drift_detector", "adwin_significance"),
+        (forest.ARFClassifier, "metric", "weighted"),
         (drift.KSWIN, "window", "update_many"),
     ],
 )
@@ -135,11 +135,11 @@ def test_a_class_that_says_nothing_of_itself_is_refused():
 def test_detectors_that_cannot_watch_errors_are_refused():
     rows = synth.SEA(seed=1).take(100)
     for model in (naive_bayes.GaussianNB(), Own()):
-        with pytest.raises(InvalidType, match="KSTest is told rows"):
+        with pytest.raises(InvalidType, match="KSTest is for rows"):
             drift.Retrain(model, drift.KSTest())
         with pytest.raises(InvalidType, match="Monitor"):
             evaluate.prequential(model, rows, detector=[drift.ADWIN(), drift.DDM()])
-        with pytest.raises(InvalidType, match="KSTest is told rows"):
+        with pytest.raises(InvalidType, match="KSTest is for rows"):
             evaluate.prequential(model, rows, detector=drift.KSTest())
 
 

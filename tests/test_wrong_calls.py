@@ -112,8 +112,8 @@ def test_a_place_that_is_not_there() -> None:
 def test_change_points_that_are_none() -> None:
     errors = np.zeros(4000)
     words = told(lambda: evaluate.drift("ADWIN", (errors, 2000)), MillstreamError)
-    assert words == "evaluate.drift: change points must be a list of places, got 2000: write [2000]"
-    assert "list of places" in told(lambda: evaluate.drift("ADWIN", (errors, np.int64(2000))), MillstreamError)
+    assert words == "evaluate.drift: change points must be a list of indices, got 2000: write [2000]"
+    assert "list of indices" in told(lambda: evaluate.drift("ADWIN", (errors, np.int64(2000))), MillstreamError)
     assert "got array(5)" in told(lambda: evaluate.drift("ADWIN", (errors, np.array(5))), MillstreamError)
     assert "got nan" in told(lambda: evaluate.drift("ADWIN", (errors, [np.nan])), MillstreamError)
     assert "got 'a'" in told(lambda: evaluate.drift("ADWIN", (errors, ["a"])), MillstreamError)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream._echo import quoted
-from millstream._part import Part
+from millstream._part import Part, without_aliases
 from millstream.errors import InvalidValue
 
 __all__ = ["changed", "flat"]
@@ -72,7 +72,7 @@ def _replaced(part: Part, values: Mapping[str, Any], deeper: bool = False) -> An
     parameters, children = fresh.parameters, _children(fresh)
     children.update({name.lower(): child for name, child in children.items()})
     given: dict[str, Any] = {}
-    for name, value in values.items():
+    for name, value in without_aliases(type(fresh), values).items():
         if name not in (children if deeper else {**parameters, **children}):
             known = ", ".join(flat(part, False))
             raise InvalidValue(f"{type(part).__name__}: no parameter {quoted(name)}; there are {known}")

@@ -224,7 +224,7 @@ fn lay(row: &[Bucket], length: usize, line: &mut [Bucket]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drift::window::tests::numbers;
+    use crate::drift::adaptive_window::tests::numbers;
 
     #[test]
     fn buckets_worked_by_hand() {

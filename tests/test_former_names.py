@@ -1,0 +1,97 @@
+"""Former names of parameters: descriptions, keywords, attributes, notation and saved files still accept them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import millstream
+from millstream import _core, drift
+from millstream.compat.parameters import changed
+from millstream.errors import InvalidType, MillstreamError
+from millstream.registry import class_of, entry
+from streams import ARGUMENTS
+
+#: Component, former name, present name.
+FORMER = [
+    (name, former, parameter["name"])
+    for name in millstream.find()
+    for parameter in entry(name)["parameters"]
+    for former in parameter["formerly"]
+]
+
+
+def given(name: str, parameter: str) -> dict[str, Any]:
+    """The arguments that the component needs, and the value of the renamed parameter."""
+    needed = dict(ARGUMENTS.get(name, {}))
+    (declared,) = (each for each in entry(name)["parameters"] if each["name"] == parameter)
+    needed.setdefault(parameter, declared["default"])
+    return needed
+
+
+def renamed(arguments: dict[str, Any], present: str, former: str) -> dict[str, Any]:
+    return {former if name == present else name: value for name, value in arguments.items()}
+
+
+def test_there_are_former_names() -> None:
+    names = {(name, former) for name, former, _ in FORMER}
+    assert {("drift.ADWIN", "delta"), ("drift.PageHinkley", "alpha"), ("drift.PSI", "bins")} <= names
+
+
+def test_no_former_name_is_a_name_of_another_parameter() -> None:
+    for name in millstream.find():
+        parameters = entry(name)["parameters"]
+        names = [each for p in parameters for each in (p["name"], *p["formerly"])]
+        assert len(names) == len(set(names)), name
+
+
+@pytest.mark.parametrize(("name", "former", "present"), FORMER)
+def test_a_former_name_is_the_same_parameter(name: str, former: str, present: str) -> None:
+    new = given(name, present)
+    old = renamed(new, present, former)
+    part = millstream.build({"name": name, "parameters": new})
+    described = part.describe()
+    assert present in described["parameters"]
+    assert former not in described["parameters"]
+    assert millstream.build({"name": name, "parameters": old}).describe() == described
+    assert _core.former_names(name)[former] == present
+    cls: Any = class_of(name)
+    assert cls(**old).describe() == described
+    value = described["parameters"][present]
+    assert part.clone(**{former: new[present]}).describe() == described
+    if not isinstance(value, dict):
+        assert getattr(part, former) == getattr(part, present)
+    both = {**new, former: new[present]}
+    for refused in (
+        lambda: millstream.build({"name": name, "parameters": both}),
+        lambda: cls(**both),
+        lambda: part.clone(**{present: new[present], former: new[present]}),
+    ):
+        with pytest.raises(InvalidType, match="are the same parameter; pass one of them") as refusal:
+            refused()
+        assert str(refusal.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(("name", "former", "present"), [each for each in FORMER if each[0] not in ARGUMENTS])
+def test_the_notation_accepts_a_former_name(name: str, former: str, present: str) -> None:
+    value = given(name, present)[present]
+    if not isinstance(value, (bool, int, float, str)):
+        pytest.skip("no value to write")
+    role = entry(name)["role"]
+    written = [millstream.parse(f"{name}({word}={value!r})", role=role).describe() for word in (former, present)]
+    assert written[0] == written[1]
+    with pytest.raises(MillstreamError, match=present):
+        millstream.parse(f"{name}({former}={value!r}, {present}={value!r})", role=role)
+
+
+def test_a_path_to_a_nested_parameter_may_end_in_a_former_name() -> None:
+    model = drift.Retrain("naive_bayes.GaussianNB", drift.ADWIN())
+    new = changed(model, {"detector__significance": 0.1})
+    assert changed(model, {"detector__delta": 0.1}).describe() == new.describe()
+    assert changed(model, {"drift_detector__delta": 0.1}).describe() == new.describe()
+
+
+def test_a_positional_value_and_a_former_name_are_refused_together() -> None:
+    with pytest.raises((MillstreamError, TypeError), match="significance"):
+        drift.ADWIN(0.1, delta=0.1)
