@@ -316,5 +316,7 @@ def test_huge_values_are_shown_short_and_centers_are_centres() -> None:
         model.learn_one({"x": -1e308}, 1.0)
     points = basis.GaussianRBF(bounds=(0, 1), centers=[0.2, 0.7])
     assert points.centres == [0.2, 0.7]
-    with pytest.raises(TypeError, match=r"loss must be a value or a part, got the class Huber; write Huber\(\)"):
+    with pytest.raises(
+        TypeError, match=r"loss must be a value or a component, got the class Huber; write Huber\(\)"
+    ):
         linear_model.IRMA(loss=losses.Huber)  # type: ignore[arg-type]

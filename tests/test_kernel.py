@@ -522,7 +522,9 @@ def test_a_function_that_fails_leaves_least_squares_and_landmarks_as_they_were(m
 
 @pytest.mark.parametrize("make", [kernel.KernelSGD, kernel.KernelRLS, kernel.Nystroem])
 def test_a_class_is_no_kernel(make: Any) -> None:
-    with pytest.raises(TypeError, match=r"kernel must be a value or a part, got the class RBF; write RBF\(\)"):
+    with pytest.raises(
+        TypeError, match=r"kernel must be a value or a component, got the class RBF; write RBF\(\)"
+    ):
         make(kernel.RBF)
 
 
@@ -630,7 +632,9 @@ def test_texts_are_told_apart_by_their_pieces() -> None:
         described = millstream.build(model.describe())
         assert described.describe() == model.describe()
         assert pickle.loads(pickle.dumps(model)).predict_one({"name": "mancini"}) == "it"
-    with pytest.raises(ValueError, match=r"kernel.KernelSGD: more than one feature is a string \('name', 'town'\)"):
+    with pytest.raises(
+        ValueError, match=r"kernel.KernelSGD: more than one feature is a string \('name', 'town'\)"
+    ):
         model.learn_one({"name": "a", "town": "b"}, "it")
     with pytest.raises(TypeError, match="feature 'name' must be a string, got 3"):
         kernel.KernelSGD(kernel.String(feature="name")).learn_one({"name": 3}, True)

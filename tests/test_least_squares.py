@@ -190,7 +190,7 @@ def test_what_cannot_be_merged_says_so_and_changes_nothing(kind):
     other.learn_one({0: "text"}, 1.0)
     with pytest.raises(InvalidType, match=f"linear_model.{kind.__name__}: feature 0 is a number, got"):
         model.merge(other)
-    with pytest.raises(InvalidValue, match="only a model of the same parameters can be merged"):
+    with pytest.raises(InvalidValue, match="only a model with the same parameters can be merged"):
         model.merge(kind(l2=2.0))
     with pytest.raises(InvalidType, match="only the same model can be merged, got int"):
         model.merge(3)

@@ -121,5 +121,5 @@ def test_losses_know_what_they_are_for() -> None:
         millstream.build({"name": "linear_model.LogisticRegression", "parameters": {"loss": "losses.Squared"}})
     with pytest.raises(InvalidValue, match=r"loss must be a regression loss, got losses\.Hinge"):
         millstream.build({"name": "linear_model.LinearRegression", "parameters": {"loss": "losses.Hinge"}})
-    with pytest.raises(InvalidValue, match=r"losses\.Quantile: alpha must be in \(0, 1\), got 1"):
+    with pytest.raises(InvalidValue, match=r"losses\.Quantile: q must be in \(0, 1\), got 1"):
         losses.Quantile(1)

@@ -30,7 +30,7 @@ PAIRS = [
     (optim.Adam(), river.Adam),
 ]
 OPTIMIZERS = [millstream.build({"name": name}) for name in millstream.find(role="optimizer")]
-#: Those that step weight by weight; tests/test_optim_whole.py has the others.
+#: Those that step weight by weight; tests/test_optim_full_vector.py has the others.
 BY_WEIGHT = [
     optimizer
     for optimizer in OPTIMIZERS

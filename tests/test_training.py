@@ -160,7 +160,7 @@ def test_a_stream_is_shuffled_as_far_as_the_buffer_reaches() -> None:
         found.append(model.to_bytes())
         assert result.history["examples"] == [3000, 6000]
     assert found[0] == found[1]
-    with pytest.raises(InvalidValue, match="order='random' holds all examples"):
+    with pytest.raises(InvalidValue, match="order='random' keeps all examples"):
         millstream.train(model, source, order="random", buffer=500)
     millstream.train(model, source, order="random", buffer=3000)
 
@@ -387,7 +387,7 @@ def test_arguments_out_of_range_are_refused(given: dict[str, Any], message: str)
         ((X, Y[:5]), "5 values for 400 rows"),
         ((X[:0], Y[:0]), "there is no example"),
         ([], "there is no example"),
-        (synth.Hyperplane(), "never ends"),
+        (synth.Hyperplane(), "data must be finite"),
     ],
 )
 def test_data_that_is_none_is_refused(data: Any, message: str) -> None:

@@ -27,11 +27,14 @@ class CW(MarginClassifier):
 
     Examples
     --------
+    A word that occurs once has a larger weight than one that occurs in every mail.
+
     >>> from millstream import linear_model
+    >>> mails = [("cheap pills now", True), ("see you now", False), ("flights now", False), ("pills now", True)]
     >>> model = linear_model.CW()
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
+    >>> for mail, spam in mails:
+    ...     model.learn_one(dict.fromkeys(mail.split(), 1.0), spam)
+    >>> abs(model.weights["flights"]) > abs(model.weights["now"])
     True
 
     References
@@ -68,12 +71,16 @@ class SCW(MarginClassifier):
 
     Examples
     --------
+    A single contradicting label changes the prediction of `CW`, but not that of `SCW`.
+
     >>> from millstream import linear_model
-    >>> model = linear_model.SCW(C=0.5)
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
-    True
+    >>> models = {"CW": linear_model.CW(intercept=False), "SCW": linear_model.SCW(C=0.1, intercept=False)}
+    >>> for name, model in models.items():
+    ...     for y in [True] * 20 + [False]:
+    ...         model.learn_one({"x": 1.0}, y)
+    ...     print(name, model.predict_one({"x": 1.0}))
+    CW False
+    SCW True
 
     References
     ----------
@@ -108,10 +115,13 @@ class AROW(MarginClassifier):
     Examples
     --------
     >>> from millstream import linear_model
+    >>> mails = [("cheap pills now", True), ("see you now", False), ("flights now", False), ("pills now", True)]
     >>> model = linear_model.AROW()
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
+    >>> for mail, spam in mails:
+    ...     model.learn_one(dict.fromkeys(mail.split(), 1.0), spam)
+    >>> max(model.weights, key=model.weights.get)
+    'pills'
+    >>> model.predict_one({"pills": 1.0, "tomorrow": 1.0})
     True
 
     References
@@ -189,12 +199,16 @@ class Ellipsoid(MarginClassifier):
 
     Examples
     --------
+    Mistakes on separable data with features of very different scales.
+
+    >>> import numpy as np
     >>> from millstream import linear_model
-    >>> model = linear_model.Ellipsoid()
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
-    True
+    >>> X = np.random.default_rng(1).uniform(-1, 1, size=(500, 2)) * [1.0, 1000.0]
+    >>> y = X @ [1.0, 0.001] > 0.2
+    >>> for model in (linear_model.Ellipsoid(full=True), linear_model.Perceptron()):
+    ...     print(type(model).__name__, int(np.sum(model.step_many(X, y) != y)))
+    Ellipsoid 28
+    Perceptron 166
 
     References
     ----------

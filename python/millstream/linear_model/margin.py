@@ -21,12 +21,17 @@ class Perceptron(MarginClassifier):
 
     Examples
     --------
+    Only the first example (score 0) and the last one are mistakes.
+
     >>> from millstream import linear_model
-    >>> model = linear_model.Perceptron()
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
-    True
+    >>> model = linear_model.Perceptron(intercept=False)
+    >>> for x, y in [(2.0, True), (1.0, True), (-3.0, False), (-1.0, True)]:
+    ...     model.learn_one({"x": x}, y)
+    ...     print(model.weights)
+    {'x': 2.0}
+    {'x': 2.0}
+    {'x': 2.0}
+    {'x': 1.0}
 
     References
     ----------
@@ -56,12 +61,17 @@ class PAClassifier(MarginClassifier):
 
     Examples
     --------
+    One step gives the example a margin of 1, unless `C` limits it.
+
     >>> from millstream import linear_model
-    >>> model = linear_model.PAClassifier(C=0.1)
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
-    True
+    >>> model = linear_model.PAClassifier(C=1.0, intercept=False)
+    >>> model.learn_one({"x": 2.0}, True)
+    >>> model.score_one({"x": 2.0})
+    1.0
+    >>> model = linear_model.PAClassifier(C=0.1, intercept=False)
+    >>> model.learn_one({"x": 2.0}, True)
+    >>> model.score_one({"x": 2.0})
+    0.4
 
     References
     ----------
@@ -96,12 +106,14 @@ class SVM(MarginClassifier):
 
     Examples
     --------
+    The support vectors have a margin of about 1.
+
     >>> from millstream import linear_model
-    >>> model = linear_model.SVM()
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
-    True
+    >>> model = linear_model.SVM(method="pegasos", l2=0.1, intercept=False)
+    >>> for x, y in [(2.0, True), (-2.0, False)] * 200:
+    ...     model.learn_one({"x": x}, y)
+    >>> round(model.score_one({"x": 2.0}), 2)
+    1.02
 
     References
     ----------
@@ -134,12 +146,14 @@ class ROMMA(MarginClassifier):
 
     Examples
     --------
+    After the second example both have a margin of exactly 1.
+
     >>> from millstream import linear_model
-    >>> model = linear_model.ROMMA(aggressive=True)
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
-    True
+    >>> model = linear_model.ROMMA(intercept=False)
+    >>> model.learn_one({"a": 1.0}, True)
+    >>> model.learn_one({"a": 1.0, "b": 2.0}, False)
+    >>> {name: round(weight, 6) for name, weight in model.weights.items()}
+    {'a': 1.0, 'b': -1.0}
 
     References
     ----------
@@ -167,12 +181,13 @@ class ALMA(MarginClassifier):
 
     Examples
     --------
+    The weight vector never exceeds length 1.
+
     >>> from millstream import linear_model
-    >>> model = linear_model.ALMA()
-    >>> for hour, late in [(7, False), (18, True), (9, False), (20, True)] * 5:
-    ...     model.learn_one({"hour": hour / 12 - 1, "carrier": "WN" if late else "UA"}, late)
-    >>> model.predict_one({"hour": 0.5, "carrier": "WN"})
-    True
+    >>> model = linear_model.ALMA(intercept=False)
+    >>> model.learn_one({"a": 3.0, "b": 4.0}, True)
+    >>> {name: round(weight, 6) for name, weight in model.weights.items()}
+    {'a': 0.6, 'b': 0.8}
 
     References
     ----------

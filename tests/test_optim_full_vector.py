@@ -380,9 +380,11 @@ def test_what_is_refused(optimizer: Any) -> None:
             make(optimizer=optimizer, l2=0.1)
         with pytest.raises(InvalidValue, match=r"averaging must be False with optim\."):
             make(optimizer=optimizer, averaging=True)
-        with pytest.raises(InvalidValue, match=r"intercept_learning_rate must be left at its default with optim\."):
+        with pytest.raises(
+            InvalidValue, match=r"intercept_learning_rate must be left at its default with optim\."
+        ):
             make(optimizer=optimizer, intercept_learning_rate=0.5)
-    with pytest.raises(InvalidValue, match=r"put multiclass\.OneVsRest around"):
+    with pytest.raises(InvalidValue, match=r"multiclass\.OneVsRest for several classes"):
         linear_model.SoftmaxRegression(optimizer=optimizer)
 
 
