@@ -75,7 +75,7 @@ mod tests {
     use crate::tree::tree_model::AnyTree;
     use serde_json::json;
 
-    fn majority(parameters: serde_json::Value) -> Adaptive {
+    fn majority(parameters: serde_json::Value) -> AdaptiveTree {
         let description = registry::resolve(&json!({ "name": NAME, "parameters": parameters })).unwrap();
         let parameters = description["parameters"].as_object().unwrap();
         let arguments = crate::parameter::Arguments::new(NAME, parameters);
