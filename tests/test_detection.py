@@ -19,7 +19,7 @@ from millstream.errors import MillstreamError
 
 
 class Scripted:
-    """Finds changes where it is told to."""
+    """Finds drift at given indices."""
 
     def __init__(self, *places: int) -> None:
         self.places, self.seen = places, -1
@@ -301,7 +301,7 @@ def test_the_command_finds_changes_in_a_file(capsys: Any, tmp_path: Path) -> Non
     places = drift.HDDM_A().update_many(numbers).tolist()
     assert [change["row"] for change in data["detectors"][1]["changes"]] == places
 
-    # Up to the warning: nothing found, and said what is feared.
+    # Up to the warning: no detection, and the warning is printed.
     short = tmp_path / "short.csv"
     short.write_text("error\n" + "".join(f"{x}\n" for x in numbers[:1100]))
     assert main(["drift", str(short), "-q"]) == 0

@@ -220,7 +220,7 @@ def test_a_warning_comes_soon_before_a_change(detector: Any) -> None:
 
 
 def test_a_warning_of_eddm_stays_where_it_began() -> None:
-    # A warning at the last of these, as worked by hand in the core; the distances were greatest after 13 numbers.
+    # A warning at the last of these, as worked by hand in the core; the maximum distance was after 13 numbers.
     detector = drift.EDDM(grace_period=3)
     detector.update_many([0, 0, 0, 1] * 3 + [1, 1, 1])
     for _ in range(20):
@@ -265,8 +265,11 @@ def test_adwin_without_restart_keeps_what_is_after_the_cut() -> None:
         (lambda: drift.DDM().update(1.5), "in [0, 1]"),
         (lambda: drift.DDM().update("x"), "drift.DDM: x must be a number, got str 'x'"),
         (lambda: drift.ADWIN().update([0.5] * 1000), "drift.ADWIN: x must be a number, got list [0.5, 0.5, 0.5, "),
-        (lambda: drift.ADWIN().update_many([[0.5]]), "drift.ADWIN: x is a column of numbers, got 2 dimensions"),
-        (lambda: drift.ADWIN().update_many(["x"]), "drift.ADWIN: x is a column of numbers, got list ['x']"),
+        (
+            lambda: drift.ADWIN().update_many([[0.5]]),
+            "drift.ADWIN: x must be a column of numbers, got 2 dimensions",
+        ),
+        (lambda: drift.ADWIN().update_many(["x"]), "drift.ADWIN: x must be a column of numbers, got list ['x']"),
         (lambda: drift.EDDM().update(0.5), "must be 0 or 1"),
         (lambda: drift.ADWIN().update(1e200), "overflow"),
     ],

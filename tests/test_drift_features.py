@@ -1,4 +1,4 @@
-"""Detectors of rows, without labels: p-values beside SciPy's, which features moved, false alarms."""
+"""Detectors for rows, without labels: p-values compared with SciPy's, drifted features, false alarms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shifted(seed: int = 0, rows: int = 2000, at: int = 1000, feature: int = 13, 
     return X
 
 
-#: What looks at rows as a whole hardly sees one of twenty features move by less.
+#: Multivariate detectors hardly detect a smaller shift of one of twenty features.
 WHOLE = {"drift.OCDD": 4.0, "drift.ClusterDrift": 4.0}
 
 
@@ -217,7 +217,7 @@ def test_a_nominal_feature_that_changes_is_named(name: str) -> None:
     rng = np.random.default_rng(7)
     rows = []
     for place in range(1600):
-        # What looks for outliers sees a value that was never there.
+        # An outlier detector detects a value that never occurred.
         last = "d" if place >= 1000 and name == "drift.OCDD" else "c"
         p = [0.8, 0.1, 0.1] if place < 1000 else [0.1, 0.1, 0.8]
         row = {"x": rng.normal(), "other": str(rng.choice(["u", "v"]))}
@@ -248,7 +248,7 @@ def test_a_reference_may_be_given() -> None:
     detector = drift.KSTest(reference="fixed").fit(training)
     assert detector.updates == 0
     assert not len(detector.update_many(rng.normal(size=(1000, 3))))
-    # A fixed reference stays, and the change is told as long as it lasts.
+    # A fixed reference stays, and drift is reported while it lasts.
     found = detector.update_many(rng.normal([0.0, 2.0, 0.0], size=(400, 3)))
     assert len(found) >= 5
     assert detector.drifting_features == [1]

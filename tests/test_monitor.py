@@ -1,4 +1,4 @@
-"""drift.Monitor: real and virtual drift told apart, late labels, state, in a loop and in evaluation."""
+"""drift.Monitor: real and virtual drift, late labels, state, in a loop and in evaluation."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_rows_of_the_result_are_those_of_the_stream() -> None:
         monitor = drift.Monitor(drift.ADWIN())
         pipeline = preprocessing.StandardScaler() | monitor.beside(linear_model.LogisticRegression())
         result = evaluate.prequential(pipeline, stream, metrics="Accuracy", **settings)
-        # A row without weight is not learned, so the monitor was not told of it.
+        # A row without weight is not learned, so the monitor did not receive it.
         assert (monitor.rows, result.rows) == (2000, 3000)
         assert result.name == "StandardScaler | Monitored(LogisticRegression)"
         assert [row for row in result.drifts if 1500 <= row < 1700 and row % 3]
@@ -384,7 +384,7 @@ def test_an_unanswered_prediction_is_of_a_row_too() -> None:
     answers = np.array([said(place) for place in range(3100)], dtype=object)
     assert many.update_many(np.zeros((3100, 1)), np.ones(3100, int), answers) == together.events
     (event,) = together.events
-    # What the detector says of the errors that it is told, led back to their rows.
+    # The detector's indices of errors, converted to rows.
     judged = [place for place in range(3100) if said(place) is not None]
     alone = drift.ADWIN()
     found = next(at for at, place in enumerate(judged) if alone.update(1.0 - said(place)) or alone.drift_detected)
@@ -576,7 +576,7 @@ def test_a_row_that_was_not_seen_is_refused(row: Any) -> None:
         monitor.update(y_true=1, y_pred=0, row=row)
     assert monitor.to_bytes() == before
     monitor.update(y_true=1, y_pred=0, row=np.int64(9))
-    # Of errors alone nobody knows how many rows there were.
+    # From errors alone the number of rows is unknown.
     errors = drift.Monitor(drift.ADWIN())
     with pytest.raises(MillstreamError, match="row must be counted from 0, got -5"):
         errors.update(y_true=1, y_pred=0, row=-5)

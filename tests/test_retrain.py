@@ -109,7 +109,7 @@ def test_its_parts_are_those_at_work(make: Any) -> None:
             grew = True
             assert model.background.learned == 1
         if model.replaced > replaced or place % 500 == 7:
-            # The model at work says what the whole does.
+            # The active model predicts the same as the wrapper.
             assert model.model.predict_proba_one(x) == model.predict_proba_one(x)
             assert model.detector.estimation == model.inspect()["estimated_error"]
             assert model.detector.drift_detected == (model.replaced > replaced)
@@ -119,7 +119,7 @@ def test_its_parts_are_those_at_work(make: Any) -> None:
     # The first prediction is none, and no error.
     assert model.detector.updates == 3399
     assert 0 < model.warning_detector.updates < 500
-    # Looking changes nothing, and what was given is as it was.
+    # Reading changes nothing, and the given components are unchanged.
     assert model.parameters["model"].learned == model.parameters["detector"].updates == 0
     assert (model.clone().learned, model.clone().model.learned) == (0, 0)
     assert "drift.ADWIN" in str(model.parameters["detector"].name)

@@ -95,9 +95,7 @@ class Retrain(Wrapper):
             raise InvalidType(f"{self.name}: model must be {one_of(LEARNERS)}, got {shown_part(model)}")
         if _is_unclear(model):
             words = "inherit from millstream.base.Classifier or Regressor"
-            raise InvalidType(
-                f"{self.name}: {type(model).__name__} does not say whether it predicts classes: {words}"
-            )
+            raise InvalidType(f"{self.name}: the role of {type(model).__name__} is unknown: {words}")
         refuse_learned(self.name, [model])
         detector = checked_detector(self.name, "detector", detector)
         if warning_detector is not None:

@@ -503,10 +503,10 @@ pub mod tests {
         let settings =
             AdwinSettings { max_buckets: 5, clock: 32, min_window_length: 5, grace_period: 10, ..SETTINGS };
         let mut found = Vec::new();
-        for place in 0..2000u32 {
-            let x = f64::from(u8::from(place % 10 == 0 || place >= 1000));
+        for index in 0..2000u32 {
+            let x = f64::from(u8::from(index % 10 == 0 || index >= 1000));
             if window.add(x, &settings) == Some(Direction::Up) {
-                found.push(place);
+                found.push(index);
                 assert!(cut(&window, &settings).is_none());
             }
         }
@@ -522,7 +522,7 @@ pub mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 40) as f64 / (1u64 << 24) as f64
         };
-        (0..count).map(|place| next() * (1.0 + (place / 700) as f64 % 3.0)).collect()
+        (0..count).map(|index| next() * (1.0 + (index / 700) as f64 % 3.0)).collect()
     }
 
     /// Every cut computed by the formula at the top of the file.
@@ -586,9 +586,9 @@ pub mod tests {
         let numbers = numbers(6000);
         let (mut one, mut many) = (AdaptiveWindow::default(), AdaptiveWindow::default());
         let mut found = (Vec::new(), Vec::new());
-        for (place, &x) in numbers.iter().enumerate() {
+        for (index, &x) in numbers.iter().enumerate() {
             if one.add(x, &settings).is_some() {
-                found.0.push(place + 1);
+                found.0.push(index + 1);
             }
         }
         let mut done = 0;

@@ -188,8 +188,8 @@ mod tests {
         // significance level of drift, 0.002, whose logarithm is 8.064, still 0.820 + 1.008.
         let parameters = json!({ "clock": 1, "max_buckets": 32, "min_window_length": 1, "grace_period": 1, "warning_significance": 0.2 });
         let mut adwin = detector(Adwin::NAME, parameters);
-        for place in 0..23 {
-            adwin.update(f64::from(u8::from(place >= 16))).expect("a good number");
+        for index in 0..23 {
+            adwin.update(f64::from(u8::from(index >= 16))).expect("a good number");
             assert_eq!(adwin.verdict(), Verdict::default());
         }
         adwin.update(1.0).expect("a good number");
@@ -210,16 +210,16 @@ mod tests {
     #[test]
     fn a_warning_holds_until_the_next_check() {
         let mut adwin = detector(Adwin::NAME, json!({ "warning_significance": 0.3 }));
-        let mut told = Vec::new();
-        for place in 0..1100 {
-            let x = f64::from(u8::from(place % 4 == 0 || (place >= 1000 && place % 4 == 1)));
+        let mut verdicts = Vec::new();
+        for index in 0..1100 {
+            let x = f64::from(u8::from(index % 4 == 0 || (index >= 1000 && index % 4 == 1)));
             adwin.update(x).expect("a good number");
-            told.push(adwin.verdict());
+            verdicts.push(adwin.verdict());
         }
-        let first = told.iter().position(|verdict| verdict.warning).expect("a warning");
+        let first = verdicts.iter().position(|verdict| verdict.warning).expect("a warning");
         assert!(first % 32 == 31 && first > 1000);
-        for (place, verdict) in told[first..first + 32].iter().enumerate() {
-            assert!(verdict.warning && verdict.since == told[first].since + place as u64);
+        for (index, verdict) in verdicts[first..first + 32].iter().enumerate() {
+            assert!(verdict.warning && verdict.since == verdicts[first].since + index as u64);
         }
     }
 }

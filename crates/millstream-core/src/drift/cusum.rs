@@ -125,11 +125,11 @@ mod tests {
     fn a_warning_by_hand() {
         // The same with a threshold of 3: G = 2 > 3/2 is a warning; another 3 makes the mean 3/2 and G = 7/2, a change.
         let mut detector = detector(Cusum::NAME, json!({ "grace_period": 1, "allowance": 0.0, "threshold": 3.0 }));
-        let told = [0.0, 0.0, 3.0, 3.0].map(|x| {
+        let verdicts = [0.0, 0.0, 3.0, 3.0].map(|x| {
             detector.update(x).expect("a good number");
             detector.verdict()
         });
-        assert_eq!(told[..2], [Verdict::default(); 2]);
-        assert_eq!(told[2..], [Verdict::warning(Direction::Up, 1), Verdict::drift(Direction::Up, 2)]);
+        assert_eq!(verdicts[..2], [Verdict::default(); 2]);
+        assert_eq!(verdicts[2..], [Verdict::warning(Direction::Up, 1), Verdict::drift(Direction::Up, 2)]);
     }
 }

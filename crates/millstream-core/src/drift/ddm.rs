@@ -44,7 +44,8 @@ pub struct Thresholds {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct ErrorRate {
     pub numbers: u64,
-    pub share: f64,
+    #[serde(rename = "share")]
+    pub rate: f64,
     /// p, s and the count at the minimum of p + s.
     least: Option<(f64, f64, u64)>,
 }
@@ -53,22 +54,22 @@ impl ErrorRate {
     /// Add a number in [0, 1].
     pub fn update(&mut self, x: f64) {
         self.numbers = self.numbers.saturating_add(1);
-        self.share += (1.0 / self.numbers as f64) * (x - self.share);
+        self.rate += (1.0 / self.numbers as f64) * (x - self.rate);
     }
 
     /// Compare the error rate with its minimum, and update the minimum.
     pub fn judge(&mut self, levels: Thresholds) -> Verdict {
-        let deviation = (self.share * (1.0 - self.share) / self.numbers as f64).max(0.0).sqrt();
-        let now = self.share + deviation;
-        let (share, spread, at) = match self.least {
-            Some((share, spread, at)) if now > share + spread => (share, spread, at),
-            _ => (self.share, deviation, self.numbers),
+        let deviation = (self.rate * (1.0 - self.rate) / self.numbers as f64).max(0.0).sqrt();
+        let now = self.rate + deviation;
+        let (rate, spread, at) = match self.least {
+            Some((rate, spread, at)) if now > rate + spread => (rate, spread, at),
+            _ => (self.rate, deviation, self.numbers),
         };
-        self.least = Some((share, spread, at));
+        self.least = Some((rate, spread, at));
         let since = (self.numbers - at).max(1);
-        if now > share + levels.drift * spread {
+        if now > rate + levels.drift * spread {
             Verdict::drift(Direction::Up, since)
-        } else if now > share + levels.warning * spread {
+        } else if now > rate + levels.warning * spread {
             Verdict::warning(Direction::Up, since)
         } else {
             Verdict::default()
@@ -76,9 +77,9 @@ impl ErrorRate {
     }
 
     pub fn is_sound(&self) -> bool {
-        (0.0..=1.0).contains(&self.share)
-            && self.least.is_none_or(|(share, spread, at)| {
-                (0.0..=1.0).contains(&share) && (0.0..=1.0).contains(&spread) && at <= self.numbers
+        (0.0..=1.0).contains(&self.rate)
+            && self.least.is_none_or(|(rate, spread, at)| {
+                (0.0..=1.0).contains(&rate) && (0.0..=1.0).contains(&spread) && at <= self.numbers
             })
     }
 }
@@ -113,7 +114,7 @@ impl ChangeTest for Ddm {
     }
 
     fn estimation(state: &State) -> f64 {
-        state.errors.share
+        state.errors.rate
     }
 
     fn is_sound(&self, state: &State) -> bool {

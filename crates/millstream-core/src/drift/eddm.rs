@@ -141,13 +141,13 @@ mod tests {
         // deviation 1.5, 6.25: the greatest. At 14: mean 2.8, deviation √2.7, 6.086; 0.974 of it. At 15: mean 2.5,
         // deviation √2.7, 5.786: 0.926 of it, a warning since two numbers.
         let mut detector = detector(Eddm::NAME, json!({ "grace_period": 3 }));
-        let mut told = Vec::new();
+        let mut verdicts = Vec::new();
         for number in 1..=15 {
             detector.update(f64::from(u8::from(number % 4 == 0 || number > 12))).expect("a good number");
-            told.push(detector.verdict());
+            verdicts.push(detector.verdict());
         }
-        assert_eq!(told[14], Verdict::warning(Direction::Up, 2));
-        assert!(told[..14].iter().all(|verdict| *verdict == Verdict::default()));
+        assert_eq!(verdicts[14], Verdict::warning(Direction::Up, 2));
+        assert!(verdicts[..14].iter().all(|verdict| *verdict == Verdict::default()));
         assert!(detector.update(0.5).is_err());
         // The change point is constant while predictions are correct.
         for since in [3, 4] {

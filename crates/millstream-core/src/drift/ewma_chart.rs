@@ -105,7 +105,7 @@ impl ChangeTest for EwmaChart {
     }
 
     fn is_sound(&self, state: &State) -> bool {
-        [state.mean, state.weighted, state.left].iter().all(|share| (0.0..=1.0).contains(share))
+        [state.mean, state.weighted, state.left].iter().all(|mean| (0.0..=1.0).contains(mean))
             && state.above <= state.numbers
     }
 }
@@ -127,13 +127,13 @@ mod tests {
             detector.update(0.0).expect("a good number");
             assert_eq!(detector.verdict(), Verdict::default());
         }
-        let told: Vec<_> = (0..4)
+        let verdicts: Vec<_> = (0..4)
             .map(|_| {
                 detector.update(1.0).expect("a good number");
                 detector.verdict()
             })
             .collect();
-        assert_eq!(told[1], Verdict::warning(Direction::Up, 2));
-        assert_eq!(told[3], Verdict::drift(Direction::Up, 4));
+        assert_eq!(verdicts[1], Verdict::warning(Direction::Up, 2));
+        assert_eq!(verdicts[3], Verdict::drift(Direction::Up, 4));
     }
 }

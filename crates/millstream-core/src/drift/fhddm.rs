@@ -165,7 +165,7 @@ mod tests {
         // A window of 8 and δ = 0.01: ε = √(ln(100) / 16) = 0.5365. After eight zeros the error rate is 0; it is 4/8
         // after four ones and 5/8 > ε after five, at index 12.
         let mut one = detector(Fhddm::NAME, json!({ "window_size": 8, "significance": 0.01 }));
-        let numbers = (0..14).map(|place| f64::from(u8::from(place >= 8)));
+        let numbers = (0..14).map(|index| f64::from(u8::from(index >= 8)));
         assert_eq!(found(&mut *one, numbers.clone().take(13)), [12]);
         assert_eq!(one.verdict(), Verdict::drift(Direction::Up, 5));
         // At ten times δ the bound is √(ln(10) / 16) = 0.3794: 3/8 is below it, 4/8 a warning.

@@ -133,13 +133,13 @@ mod tests {
         for _ in 0..10 {
             detector.update(0.0).expect("a good number");
         }
-        let told: Vec<_> = (0..7)
+        let verdicts: Vec<_> = (0..7)
             .map(|_| {
                 detector.update(1.0).expect("a good number");
                 detector.verdict()
             })
             .collect();
-        assert_eq!(told[6], Verdict::drift(Direction::Up, 7));
-        assert_eq!(told[5], Verdict::warning(Direction::Up, 6));
+        assert_eq!(verdicts[6], Verdict::drift(Direction::Up, 7));
+        assert_eq!(verdicts[5], Verdict::warning(Direction::Up, 6));
     }
 }

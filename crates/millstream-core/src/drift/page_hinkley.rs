@@ -165,12 +165,12 @@ mod tests {
             let parameters =
                 json!({ "grace_period": 1, "allowance": 0.0, "threshold": 3.0, "forgetting": 1.0, "mode": mode });
             let mut detector = detector(PageHinkley::NAME, parameters);
-            let told = [0.0, 0.0, 3.0, 3.0].map(|x| {
+            let verdicts = [0.0, 0.0, 3.0, 3.0].map(|x| {
                 detector.update(sign * x).expect("a good number");
                 detector.verdict()
             });
-            assert_eq!(told[..2], [Verdict::default(); 2]);
-            assert_eq!(told[2..], [Verdict::warning(direction, 2), Verdict::drift(direction, 3)]);
+            assert_eq!(verdicts[..2], [Verdict::default(); 2]);
+            assert_eq!(verdicts[2..], [Verdict::warning(direction, 2), Verdict::drift(direction, 3)]);
         }
         let parameters =
             json!({ "grace_period": 1, "allowance": 0.0, "threshold": 3.0, "forgetting": 1.0, "mode": "up" });

@@ -121,7 +121,7 @@ impl ChangeTest for Rddm {
     }
 
     fn estimation(state: &State) -> f64 {
-        state.errors.share
+        state.errors.rate
     }
 
     /// After drift, keep the numbers since the warning.
@@ -175,8 +175,8 @@ mod tests {
     fn a_long_concept_is_forgotten() {
         let parameters = json!({ "max_concept": 500, "min_stable_concept": 100 });
         let mut detector = detector(Rddm::NAME, parameters);
-        for place in 0..600 {
-            detector.update(f64::from(u8::from(place % 4 == 0 && place < 400))).expect("a good number");
+        for index in 0..600 {
+            detector.update(f64::from(u8::from(index % 4 == 0 && index < 400))).expect("a good number");
         }
         assert_eq!(detector.estimation(), 0.0);
     }

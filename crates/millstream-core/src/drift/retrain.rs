@@ -471,8 +471,8 @@ mod tests {
         let mut warm = model(json!({ "model": { "name": "baseline.Prior" }, "detector": ddm }));
         let mut scratch = Scratch::default();
         let mut growing = 0;
-        for place in 0..200 {
-            let y = u32::from(place % 4 == 3 || place >= 120);
+        for index in 0..200 {
+            let y = u32::from(index % 4 == 3 || index >= 120);
             warm.learn(Row::Plain(&[]), y, 1.0, &mut scratch).expect("a good example");
             let seen = warm.inspect(&Schema::default());
             growing += u32::from(seen["growing"] == true);

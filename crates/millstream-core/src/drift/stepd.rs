@@ -147,7 +147,7 @@ mod tests {
         // a warning. After five: nₒ = 15, T = 0.4167 / 0.1633 = 2.552, p = 0.0107; after six: nₒ = 16, T = 0.5188 / 0.1696
         // = 3.058, p = 0.0022: drift.
         let mut detector = detector(Stepd::NAME, json!({ "window_size": 10 }));
-        let numbers: Vec<f64> = (0..26).map(|place| f64::from(u8::from(place >= 20))).collect();
+        let numbers: Vec<f64> = (0..26).map(|index| f64::from(u8::from(index >= 20))).collect();
         assert_eq!(found(&mut *detector, numbers[..24].to_vec()), [] as [usize; 0]);
         assert_eq!(detector.verdict(), Verdict::warning(Direction::Up, 10));
         assert_eq!(found(&mut *detector, numbers[24..].to_vec()), [1]);

@@ -214,10 +214,10 @@ mod tests {
             "reference_size": 80, "window_size": 40, "check_interval": 40, "n_clusters": 2,
         });
         let mut detector = detector(NAME, parameters);
-        let row = |place: i32| [f64::from((place / 2) % 2 * 10) + f64::from(place % 7) * 0.1, 1.0];
-        (0..120).for_each(|place| plain(&mut *detector, &[&row(place)]));
+        let row = |index: i32| [f64::from((index / 2) % 2 * 10) + f64::from(index % 7) * 0.1, 1.0];
+        (0..120).for_each(|index| plain(&mut *detector, &[&row(index)]));
         assert!(!detector.verdict().drift && detector.estimation() < 0.3);
-        (0..40).for_each(|place| plain(&mut *detector, &[&[10.0 + f64::from(place % 7) * 0.1, 1.0]]));
+        (0..40).for_each(|index| plain(&mut *detector, &[&[10.0 + f64::from(index % 7) * 0.1, 1.0]]));
         assert!((detector.estimation() - 0.5).abs() < 0.2);
         assert!(detector.verdict().drift);
         assert!(detector.drifted()[0].moved && !detector.drifted()[1].moved);

@@ -259,9 +259,9 @@ mod tests {
     fn worked_by_hand() {
         let parameters = json!({ "reference_size": 20, "window_size": 20, "check_interval": 1 });
         let mut detector = detector(NAME, parameters);
-        for place in 0..39 {
-            let x = f64::from(place % 2) + if place < 20 { -1.0 } else { 4.0 };
-            plain(&mut *detector, &[&[x, f64::from(place % 5)]]);
+        for index in 0..39 {
+            let x = f64::from(index % 2) + if index < 20 { -1.0 } else { 4.0 };
+            plain(&mut *detector, &[&[x, f64::from(index % 5)]]);
         }
         assert_eq!(detector.estimation(), 0.5);
         plain(&mut *detector, &[&[5.0, 4.0]]);

@@ -41,9 +41,9 @@ impl LogisticModel {
             return;
         }
         let count = |new: bool| rows().filter(|(_, &is)| is == new).count().max(1) as f64;
-        let share = [0.5 / count(false), 0.5 / count(true)];
+        let row_weights = [0.5 / count(false), 0.5 / count(true)];
         let penalty = 1.0 / rows().count().max(1) as f64;
-        let bound = self.steepest(rows(), share, width);
+        let bound = self.steepest(rows(), row_weights, width);
         // The curvature of the logistic loss is at most 1/4; the bound is found by iteration, so a margin is added.
         let step = 1.0 / (0.25 * 1.2 * bound + penalty);
         let mut momentum = 1.0f64;
@@ -52,7 +52,7 @@ impl LogisticModel {
             for (row, &new) in rows() {
                 let z = score(&self.ahead, row);
                 let probability = 1.0 / (1.0 + (-z).exp());
-                let slope = share[usize::from(new)] * (probability - f64::from(u8::from(new)));
+                let slope = row_weights[usize::from(new)] * (probability - f64::from(u8::from(new)));
                 for (gradient, x) in self.gradient.iter_mut().zip(row) {
                     *gradient += slope * x;
                 }
@@ -73,7 +73,7 @@ impl LogisticModel {
     fn steepest<'r>(
         &mut self,
         rows: impl Iterator<Item = (&'r [f64], &'r bool)> + Clone,
-        share: [f64; 2],
+        row_weights: [f64; 2],
         width: usize,
     ) -> f64 {
         let mut greatest = 1.0;
@@ -82,7 +82,7 @@ impl LogisticModel {
         for _ in 0..10 {
             self.gradient.fill(0.0);
             for (row, &new) in rows.clone() {
-                let along = share[usize::from(new)] * score(direction, row);
+                let along = row_weights[usize::from(new)] * score(direction, row);
                 for (sum, x) in self.gradient.iter_mut().zip(row) {
                     *sum += along * x;
                 }

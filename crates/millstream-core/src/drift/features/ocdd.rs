@@ -165,10 +165,10 @@ mod tests {
     fn worked_by_hand() {
         let parameters = json!({ "reference_size": 60, "window_size": 20, "check_interval": 20 });
         let mut detector = detector(NAME, parameters);
-        let row = |place: i32, far: f64| [f64::from(place % 5), f64::from(place / 3 % 4) + far];
-        (0..80).for_each(|place| plain(&mut *detector, &[&row(place, 0.0)]));
+        let row = |index: i32, far: f64| [f64::from(index % 5), f64::from(index / 3 % 4) + far];
+        (0..80).for_each(|index| plain(&mut *detector, &[&row(index, 0.0)]));
         assert!(detector.estimation() < 0.5 && !detector.verdict().drift);
-        (0..20).for_each(|place| plain(&mut *detector, &[&row(place, 50.0)]));
+        (0..20).for_each(|index| plain(&mut *detector, &[&row(index, 50.0)]));
         assert_eq!(detector.estimation(), 1.0);
         assert!(detector.verdict().drift);
         assert!(detector.drifted()[1].moved && detector.drifted()[1].statistic > 0.99);
