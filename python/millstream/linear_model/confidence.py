@@ -12,8 +12,8 @@ class CW(MarginClassifier):
     """Confidence-weighted learning: the smallest change that is correct with a given probability.
 
     Each weight has a variance. Weights of rare features take large steps and weights of frequent features small
-    ones, so rare words of a text are learned at once. It treats every label as correct; for noisy labels use `SCW` or
-    `AROW`.
+    ones, so rare words of a text are learned at once. It treats every label as correct; for noisy labels use `SCW`
+    or `AROW`.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ impl Basis {
         Ok(basis)
     }
 
-    /// A basis of functions of so many inputs together.
+    /// A basis of functions of all inputs together.
     pub fn around(
         arguments: &Arguments<'_>,
         inputs: usize,
@@ -100,7 +100,7 @@ impl Basis {
         }
     }
 
-    /// The number of functions of so many inputs.
+    /// The number of functions of this many inputs.
     fn size(&self, inputs: usize) -> Result<usize> {
         // A row may be as wide as a hash is.
         let size = if inputs <= MOST_FUNCTIONS { self.functions.size(inputs) } else { usize::MAX };

@@ -31,7 +31,7 @@ fn volume(axes: &[Axis], inputs: usize) -> f64 {
 }
 
 impl Functions {
-    /// The number of functions of so many inputs; the largest number there is stands for all that are larger.
+    /// The number of functions of this many inputs; saturates.
     pub fn size(&self, inputs: usize) -> usize {
         match self {
             Functions::Cloud(cloud) => cloud.size(),

@@ -103,8 +103,9 @@ impl Dictionary {
         self.norms.pop();
     }
 
-    /// After loading: reject an invalid state and recompute what is not saved. `count` is the number of points according to
-    /// the rest of the state: points without coordinates take no bytes, so the number cannot be derived from them.
+    /// After loading: reject an invalid state and recompute what is not saved. `count` is the number of points
+    /// according to the rest of the state: points without coordinates take no bytes, so the number cannot be derived
+    /// from them.
     pub fn revive(&mut self, who: &str, kernel: &Kernel, count: usize) -> Result<()> {
         require(who, self.len() == count, "points of the wrong number")?;
         self.coordinates.validate(who)?;

@@ -5,10 +5,10 @@
 //! ```text
 //! cᵢ ← (1 − η λ) cᵢ,   c_new = −η s,   b ← b − η s
 //! ```
-//! which for the squared loss and λ = 0 is the recursion (cᵢ)ᵢ = γᵢ (yᵢ − Σⱼ (cᵢ₋₁)ⱼ K(xⱼ, xᵢ)), up to the factor 2 of the
-//! slope, and in general NORMA (Kivinen, Smola and Williamson, 2004, "Online learning with kernels",
-//! IEEE Transactions on Signal Processing 52(8), eq. 11 and 12). An example without a slope is not kept: its
-//! coefficient would be 0. What happens when the budget of points is full is in `budget`.
+//! which for the squared loss and λ = 0 is the recursion (cᵢ)ᵢ = γᵢ (yᵢ − Σⱼ (cᵢ₋₁)ⱼ K(xⱼ, xᵢ)), up to the factor 2
+//! of the slope, and in general NORMA (Kivinen, Smola and Williamson, 2004, "Online learning with kernels", IEEE
+//! Transactions on Signal Processing 52(8), eq. 11 and 12). An example without a slope is not kept: its coefficient
+//! would be 0. What happens when the budget of points is full is in `budget`.
 //!
 //! There may be several outputs, each with coefficients of its own over the same points.
 

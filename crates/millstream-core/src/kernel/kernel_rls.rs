@@ -6,9 +6,10 @@
 //! examples so far are fitted by least squares over the dictionary, with each of them replaced by its projection.
 //!
 //! The paper updates K⁻¹ and P = (AᵀA)⁻¹, both of which lose digits for ever. Here the same solution is found in the
-//! orthonormal basis that the Cholesky factor of K gives (see `linear_algebra::growing_cholesky`): x has the coordinates u = L⁻¹k(x), which do not
-//! change when the dictionary grows, so f(x) = θᵀu is least squares with one feature more now and then. R, the triangular
-//! factor of λ I + Σ w uuᵀ, takes in each example by plane rotations (Golub and Van Loan, section 6.5), and R θ = z.
+//! orthonormal basis that the Cholesky factor of K gives (see `linear_algebra::growing_cholesky`): x has the
+//! coordinates u = L⁻¹k(x), which do not change when the dictionary grows, so f(x) = θᵀu is least squares with one
+//! feature more now and then. R, the triangular factor of λ I + Σ w uuᵀ, takes in each example by plane rotations
+//! (Golub and Van Loan, section 6.5), and R θ = z.
 //! |f|² = |θ|² in the space of the kernel, so l2 = λ is kernel ridge regression; with λ = 0 it is the paper's.
 
 use serde::{Deserialize, Serialize};

@@ -86,7 +86,7 @@ impl Kernel {
         }
     }
 
-    /// k(x, z) for all rows x and z of two matrices of so many columns, row after row.
+    /// k(x, z) for all rows x and z of two matrices with this many columns, row by row.
     pub fn gram(&self, x: &[f64], z: &[f64], width: usize) -> Vec<f64> {
         let mut points = Points::default();
         points.fit(width);

@@ -62,7 +62,7 @@ impl Pair {
 }
 
 impl Expansion {
-    /// Merge two of the old points and the new one, and keep what is left.
+    /// Merge two of the old points and the new one.
     pub fn merge(&mut self) {
         let first = self.least();
         self.state.fade(self.work.decay);

@@ -1,7 +1,8 @@
 //! Exponentials and cosines of many numbers in vector registers.
 //!
-//! The platform's `exp` takes 4.5 ns a number and cannot be vectorised; a kernel expansion needs one for each point of
-//! each prediction, a random Fourier feature its cosine. Here e^x = 2^k e^r with |r| ≤ ln 2 / 2, and cos x = ± cos r with
+//! The platform's `exp` takes 4.5 ns a number and cannot be vectorised; a kernel expansion needs one for each point
+//! of each prediction, a random Fourier feature its cosine. Here e^x = 2^k e^r with |r| ≤ ln 2 / 2, and cos x = ± cos
+//! r with
 //! |r| ≤ π / 2, each by its series, which is right to a unit or two in the last place of 1. There is no branch and no call
 //! in them, and nothing but additions, multiplications and shifts, so the bits are the same on every platform.
 

@@ -1,6 +1,6 @@
 //! Cholesky's factor L of a Gram matrix A = L Lᵀ, and ψ = L⁻¹ φ.
 //!
-//! A row of L begins where the row of A does, so that the factor of a banded matrix (splines, a grid) stays banded.
+//! A row of L starts where the row of A does, so that the factor of a banded matrix (splines, a grid) stays banded.
 
 /// A function of which less than this fraction is independent of the earlier ones counts as dependent.
 const LEAST_FRACTION: f64 = 1e-10;

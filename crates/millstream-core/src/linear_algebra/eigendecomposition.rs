@@ -1,4 +1,4 @@
-//! The eigenvalues and eigenvectors of A = Σ g gᵀ, brought up to date with each g.
+//! The eigenvalues and eigenvectors of A = Σ g gᵀ, updated with each g.
 //!
 //! In the eigenvectors of A, the matrix A + g gᵀ is diag(d) + z zᵀ with z = Qᵀg. Its eigenvalues μ are the roots
 //! of
@@ -8,8 +8,8 @@
 //! (Golub, 1973), and its eigenvectors have the coordinates ẑᵢ / (dᵢ − μ), where ẑ is the z for which the roots
 //! that were found are exact: so the vectors are at right angles to the last digit (Gu and Eisenstat, 1994, "A
 //! stable and efficient algorithm for the rank-one modification of the symmetric eigenproblem"). Directions that g
-//! does not touch, and all but one of those that share an eigenvalue, stay as they are (deflation), which is what
-//! a step costs less.
+//! does not touch, and all but one of those that share an eigenvalue, stay unchanged (deflation), which
+//! makes a step cheaper.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,17 +29,17 @@ pub struct Eigendecomposition {
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     next: Eigendecomposition,
-    /// Eigenvalues by size, then those that take part.
+    /// Eigenvalues by size, then those affected.
     order: Vec<usize>,
     active: Vec<usize>,
     z: Vec<f64>,
-    /// dᵢ and zᵢ of those that take part.
+    /// dᵢ and zᵢ of those affected.
     poles: Vec<f64>,
     pulls: Vec<f64>,
     /// dᵢ − μⱼ, row by row of j.
     gaps: Vec<f64>,
     roots: Vec<f64>,
-    /// The eigenvectors that take part, as they were.
+    /// The previous eigenvectors of those affected.
     before: Vec<f64>,
 }
 
@@ -68,7 +68,7 @@ impl Eigendecomposition {
         }
     }
 
-    /// New coordinates, of which nothing is known: eigenvalue 0, along themselves.
+    /// New coordinates: eigenvalue 0, with themselves as eigenvectors.
     pub fn grow(&mut self, width: usize) {
         let old = self.width();
         if width <= old {
@@ -85,7 +85,7 @@ impl Eigendecomposition {
         self.vectors = vectors;
     }
 
-    /// Take back coordinates that were just grown.
+    /// Remove coordinates that were just added.
     pub fn shrink(&mut self, width: usize) {
         let old = self.width();
         if width >= old {
@@ -96,7 +96,7 @@ impl Eigendecomposition {
         self.values.truncate(width);
     }
 
-    /// Work out the spectrum of A + g gᵀ; false if something would overflow. Nothing changes here.
+    /// Compute the spectrum of A + g gᵀ; false on overflow. Nothing changes here.
     pub fn propose(&self, g: &[f64], work: &mut Work) -> bool {
         let n = self.width();
         work.next.values.clone_from(&self.values);
@@ -136,7 +136,7 @@ impl Eigendecomposition {
 }
 
 impl Work {
-    /// Find who takes part. Of two with nearly the same eigenvalue, one is turned out of the way of g.
+    /// Find the affected eigenvectors. Of two with nearly the same eigenvalue, one is rotated to be orthogonal to g.
     fn deflate(&mut self, n: usize, square: f64) {
         let Work { next, order, active, z, .. } = self;
         let (d, vectors) = (&mut next.values, &mut next.vectors);

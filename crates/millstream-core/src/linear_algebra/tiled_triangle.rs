@@ -64,9 +64,9 @@ pub fn total(sums: Four) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-/// Uᵀx for the columns of group `g`, whose tiles are given; `x` is filled with zeros to a multiple of four. What is still
-/// to be added up is left to the caller, who writes it to memory first: otherwise the compiler would turn each tile
-/// around to have the sums side by side.
+/// Uᵀx for the columns of group `g`, whose tiles are given; `x` is filled with zeros to a multiple of four. What is
+/// still to be added up is left to the caller, who writes it to memory first: otherwise the compiler would turn each
+/// tile around to have the sums side by side.
 // Indices over slices of one length, not iterators: those compile to the same only where all of them are inlined.
 #[inline(always)]
 pub fn strands(tiles: &[Tile], x: &[Four]) -> Strands {

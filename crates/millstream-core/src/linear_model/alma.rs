@@ -1,5 +1,5 @@
-//! The approximate large margin algorithm ALMA (Gentile, 2001, JMLR 2, figure 1, p = 2): with x̂ = x / |x| and k counting
-//! steps from 1, if m̂ = y wᵀx̂ ≤ (1 − α) γ, γ = B / √k, then
+//! The approximate large margin algorithm ALMA (Gentile, 2001, JMLR 2, figure 1, p = 2): with x̂ = x / |x| and k
+//! counting steps from 1, if m̂ = y wᵀx̂ ≤ (1 − α) γ, γ = B / √k, then
 //! ```text
 //! w ← w + η y x̂,   η = C / √k,   and w ← w / |w| if it is longer than 1
 //! ```

@@ -6,8 +6,8 @@
 //! For regression (Vaits and Crammer, 2011, "Re-adapting the regularization of weights for non-stationary regression",
 //! section 3) the step is β times the error, at every example; with a full covariance that is recursive least squares.
 //!
-//! The covariance is Σ⁻¹ ← Σ⁻¹ + x xᵀ / r; of a diagonal covariance only the diagonal of that is kept. A sample weight divides r,
-//! as if the example had been seen so often.
+//! The covariance is Σ⁻¹ ← Σ⁻¹ + x xᵀ / r; of a diagonal covariance only the diagonal of that is kept. A sample
+//! weight divides r, as if the example had been seen so often.
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;

@@ -1,19 +1,19 @@
 //! Bayesian linear regression: weights with their uncertainty, and prediction intervals.
 //!
-//! With alpha the prior precision and beta the noise precision, weights have the prior N(0, I / alpha), and targets are
-//! wᵀx plus noise of precision beta. The posterior mean is ridge
-//! regression with l2 = alpha / beta, and its covariance P / beta with the P of recursion.rs (Bishop, Pattern Recognition
-//! and Machine Learning, 3.49 to 3.59). A target at x has the variance (1 + xᵀP x) / beta.
+//! With alpha the prior precision and beta the noise precision, weights have the prior N(0, I / alpha), and targets
+//! are wᵀx plus noise of precision beta. The posterior mean is ridge regression with l2 = alpha / beta, and its
+//! covariance P / beta with the P of recursion.rs (Bishop, Pattern Recognition and Machine Learning, 3.49 to 3.59). A
+//! target at x has the variance (1 + xᵀP x) / beta.
 //!
 //! If beta is not given it is estimated, and alpha is relative to it. With n the weight of all examples and
 //! γ = Σᵢ (1 − l2 Pᵢᵢ) the number of weights determined by the examples rather than the prior (MacKay, 1992):
 //! ```text
 //! 1 / beta = Σ w (y − wᵀx)² / (n − γ),    and the target has Student's distribution with n − γ degrees of freedom
 //! ```
-//! which for alpha → 0 is the textbook's interval of regression. The conjugate prior (normal-inverse-gamma) would instead
-//! count l2 |w|² as noise: where weights are large beside it, as they are for most targets in their own units, its intervals
-//! are several times too wide for thousands of examples. The sum over examples need not be kept: the least sum
-//! Σ w (y − wᵀx)² + l2 |w|² grows by (y − wᵀx)² / α with each example.
+//! which for alpha → 0 is the textbook's interval of regression. The conjugate prior (normal-inverse-gamma) would
+//! instead count l2 |w|² as noise: where weights are large beside it, as they are for most targets in their own
+//! units, its intervals are several times too wide for thousands of examples. The sum over examples need not be kept:
+//! the least sum Σ w (y − wᵀx)² + l2 |w|² grows by (y − wᵀx)² / α with each example.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -246,8 +246,8 @@ mod tests {
         assert!((lower - (6.0 - reach)).abs() < 1e-12 && (upper - (6.0 + reach)).abs() < 1e-12);
     }
 
-    /// alpha = 1, x = 1 with y = 1, then x = 1 with y = 3: P = 1/3, w = 4/3; residuals −1/3 and 5/3, squares 26/9 in sum;
-    /// γ = 1 − 1/3 = 2/3, so 2 − 2/3 = 4/3 degrees of freedom, and the noise has the variance 26/9 · 3/4 = 13/6.
+    /// alpha = 1, x = 1 with y = 1, then x = 1 with y = 3: P = 1/3, w = 4/3; residuals −1/3 and 5/3, squares 26/9 in
+    /// sum; γ = 1 − 1/3 = 2/3, so 2 − 2/3 = 4/3 degrees of freedom, and the noise has the variance 26/9 · 3/4 = 13/6.
     #[test]
     fn learned_noise_by_hand() {
         let parameters = json!({ "intercept": false });

@@ -1,19 +1,19 @@
 //! Confidence-weighted learning, and its soft forms.
 //!
-//! The weights are taken to be normal with mean w and covariance Σ. The smallest change (by the Kullback-Leibler
-//! divergence) is made that classifies the example rightly with probability η: margin m ≥ φ √v with v = xᵀΣ x and
-//! φ = Φ⁻¹(η). Crammer, Dredze and Pereira (2008), "Exact convex confidence-weighted learning", NIPS, equations
-//! 5 to 8, with ψ = 1 + φ²/2 and ζ = 1 + φ²:
+//! The weights are modelled as normal with mean w and covariance Σ. The update is the smallest change (by the
+//! Kullback-Leibler divergence) that classifies the example correctly with probability η: margin m ≥ φ √v with v =
+//! xᵀΣ x and φ = Φ⁻¹(η). Crammer, Dredze and Pereira (2008), "Exact convex confidence-weighted learning", NIPS,
+//! equations 5 to 8, with ψ = 1 + φ²/2 and ζ = 1 + φ²:
 //! ```text
 //! α = max(0, (−m ψ + √(m² φ⁴ / 4 + v φ² ζ)) / (v ζ)),   √u = (−α v φ + √(α² v² φ² + 4 v)) / 2
 //! w ← w + α y Σ x,   Σ⁻¹ ← Σ⁻¹ + (α φ / √u) x xᵀ
 //! ```
-//! Soft confidence-weighted learning (Wang, Zhao and Hoi, 2012, ICML, propositions 1 and 2) lets single examples be
-//! wrong: SCW-I holds α to C, and SCW-II, with n = v + 1 / (2 C), takes
+//! Soft confidence-weighted learning (Wang, Zhao and Hoi, 2012, ICML, propositions 1 and 2) tolerates single
+//! wrong examples: SCW-I limits α to C, and SCW-II, with n = v + 1 / (2 C), takes
 //! ```text
 //! α = max(0, (−(2 m n + φ² m v) + φ √(φ² m² v² + 4 n v (n + v φ²))) / (2 (n² + n v φ²)))
 //! ```
-//! A sample weight multiplies C, and in CW the step itself, which is held to the step that is exact.
+//! A sample weight multiplies C, and in CW the step itself, up to the exact step.
 
 use crate::declaration::{Declaration, Role};
 use crate::fault::Result;
@@ -157,7 +157,7 @@ mod tests {
             model.learn(Row::Plain(&[2.0]), 1, 1.0, &mut Scratch::default()).unwrap();
             assert!((score(&*model, &[2.0]) - 2f64.sqrt()).abs() < 1e-9);
         }
-        // An example without features has no variance, and teaches nothing.
+        // An example without features has no variance and causes no update.
         model.learn(Row::Plain(&[0.0]), 0, 1.0, &mut Scratch::default()).unwrap();
         assert!((score(&*model, &[2.0]) - 2f64.sqrt()).abs() < 1e-9);
     }

@@ -163,7 +163,7 @@ impl Work {
 }
 
 impl Covariance {
-    /// U as it lies, see `index`.
+    /// U in its layout, see `index`.
     fn numbers(&self) -> &[f64] {
         self.upper.as_flattened().as_flattened()
     }
@@ -272,8 +272,9 @@ impl Covariance {
         self.numbers().iter().fold(1.0, |most: f64, u| most.max(u.abs()))
     }
 
-    /// Compute f, v, α and the new D for the example in `work.x`; `inflation` and `ceiling` as for `propose`. Returns αₙ, or
-    /// None on overflow. Then call either `update`, if `work.reach` and the like are below `SURE`, or `propose`.
+    /// Compute f, v, α and the new D for the example in `work.x`; `inflation` and `ceiling` as for `propose`. Returns
+    /// αₙ, or None on overflow. Then call either `update`, if `work.reach` and the like are below `SURE`, or
+    /// `propose`.
     #[inline]
     pub fn prepare(&mut self, noise: f64, inflation: f64, ceiling: f64, work: &mut Work) -> Option<f64> {
         let alpha = self.measure(noise, inflation, ceiling, work)?;
@@ -303,8 +304,8 @@ impl Covariance {
             upper = after;
             group.strands = strands(own, x);
         }
-        // In four partial sums, like all sums here. A sum of absolute values is no less than the largest of them, and infinite
-        // or NaN if one of them is.
+        // In four partial sums, like all sums here. A sum of absolute values is no less than the largest of them, and
+        // infinite or NaN if one of them is.
         let (mut most, mut sum) = ([0.0; LANES], noise);
         for g in 0..n {
             let group = &mut groups[g];

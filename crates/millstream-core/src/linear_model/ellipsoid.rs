@@ -1,10 +1,10 @@
-//! Learning by the ellipsoid method (Yang, Jin and Ye, 2009, "Online learning by ellipsoid method", ICML): an ellipsoid
-//! {u : (u − w)ᵀΣ⁻¹(u − w) ≤ 1} holds the hypotheses that agree with all examples so far. An example that the centre w
-//! gets wrong cuts it, and the smallest ellipsoid around what is left is the next one.
+//! Learning by the ellipsoid method (Yang, Jin and Ye, 2009, "Online learning by ellipsoid method", ICML): an
+//! ellipsoid {u : (u − w)ᵀΣ⁻¹(u − w) ≤ 1} contains the hypotheses consistent with all examples so far. An example
+//! that the centre w misclassifies cuts it, and the smallest ellipsoid around the rest is the next one.
 //!
 //! Mode 1, CELLIP, is the classical method with deep cuts (Bland, Goldfarb and Todd, 1981, "The ellipsoid method: a
-//! survey", Operations Research 29). With m ≤ 0 the margin, v = xᵀΣ x, n coordinates, and α = −m / √v the depth of the cut
-//! y uᵀx ≥ 0:
+//! survey", Operations Research 29). With m ≤ 0 the margin, v = xᵀΣ x, n coordinates, and α = −m / √v the depth of
+//! the cut y uᵀx ≥ 0:
 //! ```text
 //! w ← w + τ y Σ x / √v,   Σ ← δ (Σ − σ Σ x xᵀΣ / v)
 //! τ = (1 + n α) / (n + 1),   σ = 2 (1 + n α) / ((n + 1) (1 + α)),   δ = n² (1 − α²) / (n² − 1)
@@ -16,8 +16,8 @@
 //! ```text
 //! w ← w + (1 − m) y Σ x / v,   Σ ← (Σ − cₖ Σ x xᵀΣ / v) / (1 − cₖ)
 //! ```
-//! As Σ⁻¹ ← (Σ⁻¹ + p x xᵀ) / δ both have p = σ / ((1 − σ) v); of a diagonal the diagonal of that is kept. Of several
-//! classes the examples of all planes are one long vector. A sample weight above 0 changes nothing: a cut is made or not.
+//! As Σ⁻¹ ← (Σ⁻¹ + p x xᵀ) / δ both have p = σ / ((1 − σ) v); of a diagonal the diagonal of that is kept. With several
+//! classes the examples of all weight vectors are one long vector. The size of a sample weight above 0 has no effect.
 
 use crate::declaration::{Declaration, Role};
 use crate::linear_model::hyperplane::INTERCEPT;
@@ -143,10 +143,10 @@ mod tests {
         }
     }
 
-    /// One coordinate is an interval that is halved: from [−1, 1] with x > 0 of the positive class to [0, 1], so w = 1/2;
-    /// then x > 0 of the negative class is at depth α = (1/2) / (1/2) = 1, held to 1/2: τ = (1 + 1/2) / 2 = 3/4 and
-    /// w = 1/2 − 3/4 · 1/2 = 1/8. The half-width is then (1 − 1/2) / 2 · 1/2 = 1/8, so x > 0 of the negative class
-    /// again, at depth 1 held to 1/2, moves w by 3/4 · 1/8.
+    /// One coordinate is an interval that is halved: from [−1, 1] with x > 0 of the positive class to [0, 1], so w =
+    /// 1/2; then x > 0 of the negative class is at depth α = (1/2) / (1/2) = 1, held to 1/2: τ = (1 + 1/2) / 2 = 3/4
+    /// and w = 1/2 − 3/4 · 1/2 = 1/8. The half-width is then (1 − 1/2) / 2 · 1/2 = 1/8, so x > 0 of the negative
+    /// class again, at depth 1 held to 1/2, moves w by 3/4 · 1/8.
     #[test]
     fn an_interval_by_hand() {
         let mut model = classifier("linear_model.Ellipsoid", json!({ "intercept": false }));

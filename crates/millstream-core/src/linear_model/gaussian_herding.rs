@@ -1,5 +1,5 @@
-//! Learning by Gaussian herding, NHERD (Crammer and Lee, 2010, NIPS, figure 1): a cloud of weight vectors is herded so
-//! that each moves as little as it must. With m the margin, v = xᵀΣ x, if m < 1:
+//! Learning by Gaussian herding, NHERD (Crammer and Lee, 2010, NIPS, figure 1): a Gaussian distribution of weight
+//! vectors is changed so that each vector moves as little as possible. With m the margin, v = xᵀΣ x, if m < 1:
 //! ```text
 //! w ← w + (1 − m) / (v + 1 / C) y Σ x,   Σ ← Σ − (C² v + 2 C) / (1 + C v)² Σ x xᵀΣ
 //! ```

@@ -227,7 +227,7 @@ impl Hyperplane {
         self.intercept_lag = next.intercept_lag;
     }
 
-    /// Reject, after loading, a state that could not have been learned with `settings` and so many coordinates.
+    /// Reject, after loading, a state that could not have been learned with `settings` and `width` coordinates.
     pub fn validate(&self, settings: &HyperplaneSettings, width: usize) -> Result<()> {
         let who = &settings.who;
         let numbers = [self.t, self.intercept, self.intercept_lag];

@@ -1,15 +1,16 @@
 //! Least squares by its normal equations, solved when predicting.
 //!
-//! Kept are the means and the scatter of target and features (scatter.rs), which is Σ w x xᵀ and Σ w x y about the mean:
-//! an example costs d² / 2 multiplications, a third of what the recursion of RLS costs. Weights are computed at the first
-//! prediction after learning, in d³ / 3, and cached until the next example. With S the scatter of features, s that of
-//! features and target, n the weight of all examples, and an intercept b that l2 holds like the other weights:
+//! Kept are the means and the scatter of target and features (scatter.rs), which is Σ w x xᵀ and Σ w x y about the
+//! mean: an example costs d² / 2 multiplications, a third of what the recursion of RLS costs. Weights are computed at
+//! the first prediction after learning, in d³ / 3, and cached until the next example. With S the scatter of features,
+//! s that of features and target, n the weight of all examples, and an intercept b that l2 penalises like the other
+//! weights:
 //! ```text
 //! (S + l2 I + κ x̄ x̄ᵀ) w = s + κ ȳ x̄,   κ = n l2 / (n + l2),   b = (ȳ − wᵀx̄) n / (n + l2)
 //! ```
-//! S + l2 I is scaled, factored and solved (`linear_algebra::pivoted_cholesky`), and κ comes in by the formula of Sherman and Morrison, so that
-//! large means do not cover what is known of the spread. Without l2 the system may be singular: then of all solutions
-//! the least is taken, in units of each feature's own spread.
+//! S + l2 I is scaled, factored and solved (`linear_algebra::pivoted_cholesky`), and κ comes in by the formula of
+//! Sherman and Morrison, so that large means do not mask the scatter. Without l2 the system may be singular: then the
+//! minimum-norm solution is used, in units of each feature's spread.
 
 use std::sync::OnceLock;
 
@@ -34,8 +35,8 @@ use crate::linear_algebra::PivotedCholesky;
 
 const NAME: &str = "linear_model.LeastSquares";
 
-/// A feature that the others explain but for a millionth of its spread is taken for a combination of them: sums of
-/// squares over a long stream say no more.
+/// A feature that the others explain up to a millionth of its spread counts as a linear combination of them: sums of
+/// squares over a long stream are no more precise.
 const TOLERANCE: f64 = 1e-12;
 
 pub static DECLARATION: Declaration = Declaration {

@@ -1,9 +1,10 @@
 //! Classifiers that learn from the margin of an example: one engine, with an update rule for each learner.
 //!
-//! With two classes there is one weight vector, and the margin is y wᵀx with y = ±1. From the third class on there is one
-//! vector per class, and the margin is the score of the true class minus the highest other score. The true class then
-//! takes the step and its rival the opposite one (Crammer and Singer, 2003). Both are the same step of one long weight
-//! vector along one long example, so the update rules are the same. At the third class the vector is split in halves.
+//! With two classes there is one weight vector, and the margin is y wᵀx with y = ±1. From the third class on there is
+//! one vector per class, and the margin is the score of the true class minus the highest other score. The true class
+//! then takes the step and its rival the opposite one (Crammer and Singer, 2003). Both are the same step of one long
+//! weight vector along one long example, so the update rules are the same. At the third class the vector is split in
+//! halves.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -506,6 +507,22 @@ impl<R: UpdateRule> Learner<Classes> for MarginClassifier<R> {
         let settled = width == coordinates.width() && !coordinates.mapped() && vectors.len() == 1;
         let mut prediction = scratch.take_prediction();
         let mut done = 0;
+        if let (true, Some(rows)) = (settled, batch.plain()) {
+            for (x, y, w) in rows {
+                let answer = Some((want, &mut prediction));
+                let learned = match y < 2 {
+                    true => self.step_features(Features::Dense(x), y as usize, w, answer, scratch),
+                    false => self.take(Row::Plain(x), y as usize, w, answer, scratch),
+                };
+                if learned.is_err() {
+                    break;
+                }
+                Classes::push(&mut prediction, want, out);
+                done += 1;
+            }
+            scratch.give_prediction(prediction);
+            return done;
+        }
         for (row, &y) in batch.truths.iter().enumerate() {
             let (x, w) = (batch.rows.at(row), batch.weight(row));
             if let Some(asked) = batch.asked {

@@ -4,8 +4,8 @@
 //! w ← w + K (y − wᵀx),  K = P x / (ρ / ω + xᵀP x),  P ← (P − K xᵀP) / ρ,  P₀ = I / l2
 //! ```
 //! with forgetting ρ and sample weight ω (Haykin, Adaptive Filter Theory, chapter 10). An example that is k steps old
-//! counts ρᵏ, and so does the pull of l2. P is kept in factors (covariance.rs). The intercept is the weight of a
-//! feature that is always 1, and is held by l2 like the others.
+//! counts ρᵏ, and so does the l2 penalty. P is kept in factors (covariance.rs). The intercept is the weight of a
+//! feature that is always 1, and is penalised by l2 like the others.
 //!
 //! With forgetting and a constant input, P grows as ρ⁻ᵗ in all other directions, until a single example moves the
 //! weights arbitrarily far: wind-up. Here no variance grows beyond `MOST_INFLATION` times its initial value.
@@ -187,12 +187,12 @@ impl Recursion {
         Some(Taken { score, surprise })
     }
 
-    /// Merge the same learner of another component of the stream. Returns the increase of the sum of `surprise` beyond that of
-    /// both parts.
+    /// Merge the same learner of another component of the stream. Returns the increase of the sum of `surprise`
+    /// beyond that of both parts.
     ///
-    /// The other part has w₂ and P₂ of ridge regression: its examples amount to Λ = P₂⁻¹ − l2 I and P₂⁻¹ w₂. As many vectors
-    /// r with targets t as Λ has rank, with Σ r rᵀ = Λ and Σ t r = P₂⁻¹ w₂, represent them and are learned like
-    /// examples: nothing is subtracted from P, which stays positive definite.
+    /// The other part has w₂ and P₂ of ridge regression: its examples amount to Λ = P₂⁻¹ − l2 I and P₂⁻¹ w₂. As many
+    /// vectors r with targets t as Λ has rank, with Σ r rᵀ = Λ and Σ t r = P₂⁻¹ w₂, represent them and are learned
+    /// like examples: nothing is subtracted from P, which stays positive definite.
     pub fn merge(&mut self, other: State, theirs: &Schema, ours: &Schema) -> Result<f64> {
         if self.forgetting < 1.0 {
             return Err(Fault::value(format!(

@@ -6,8 +6,8 @@
 //! ```text
 //! ln p_k + τ p_k = c_k − q,  Σ p_k = 1
 //! ```
-//! Each p_k falls with q, so that q is one root between known bounds, whatever the number of classes. One against the rest
-//! would need as many roots, and its probabilities would not be those of the loss.
+//! Each p_k falls with q, so that q is one root between known bounds, whatever the number of classes. One against the
+//! rest would need as many roots, and its probabilities would not be those of the loss.
 
 use super::proximal::root;
 

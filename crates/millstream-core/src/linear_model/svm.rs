@@ -1,8 +1,8 @@
 //! A linear support vector machine, online: steps down the hinge loss ℓ = max(0, 1 − m), m the margin.
 //!
 //! * "pegasos" (Shalev-Shwartz, Singer, Srebro and Cotter, 2011, Mathematical Programming 127, figure 1): with l2 > 0
-//!   and η = 1 / (l2 t), w ← (1 − η l2) w + η y x if m < 1, and then w is held to |w| ≤ 1 / √l2. The intercept is a
-//!   feature that is always 1, so it is pulled to 0 too.
+//!   and η = 1 / (l2 t), w ← (1 − η l2) w + η y x if m < 1, and then w is projected to |w| ≤ 1 / √l2. The intercept is a
+//!   feature that is always 1, so it is penalised too.
 //! * "osd", online subgradient descent (Zinkevich, 2003, ICML): η = learning_rate / √t, w ← w + η y x if m < 1, without
 //!   l2.
 //!

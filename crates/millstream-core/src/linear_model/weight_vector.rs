@@ -279,7 +279,7 @@ impl WeightVector {
     ) -> bool {
         let Proposal { now, next, work, vector, .. } = proposal;
         let mut scale = self.scale * step.scale;
-        // Weights that are all forgotten begin again; otherwise a scale of 0 could never be left.
+        // Discarded weights restart at 0; otherwise a scale of 0 would be permanent.
         let fresh = scale == 0.0;
         if fresh {
             scale = 1.0;
@@ -440,8 +440,8 @@ fn narrowed(s: f64, x: f64, precision: f64) -> f64 {
     }
 }
 
-/// w + along · x; false if it overflows. A function of its own: its arguments tell the compiler that they do not overlap.
-/// In fours, so that the check for overflow rides along.
+/// w + along · x; false if it overflows. A function of its own: its arguments tell the compiler that they do not
+/// overlap. In fours, so that the check for overflow rides along.
 #[inline(never)]
 fn step_without_spread(w: &[f64], x: &[f64], along: f64, out: &mut [f64]) -> bool {
     let n = out.len();

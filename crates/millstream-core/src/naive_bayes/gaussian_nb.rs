@@ -5,7 +5,7 @@
 //! nominal value has the smoothed frequency (count + α) / (total + α · distinct values). Missing values are
 //! ignored.
 //!
-//! How classes compete, also where some values are impossible, is in `class_table`.
+//! `class_table` compares the classes, also where some values are impossible.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Map, Value as Json};
@@ -107,7 +107,7 @@ impl Part for GaussianNB {
         std::mem::size_of::<Self>() + self.table.memory() + self.spare.memory()
     }
 
-    /// Classes in the order of `classes`, each with its count and what it knows of every feature.
+    /// Classes in the order of `classes`, each with its count and the statistics of every feature.
     fn inspect(&self, schema: &Schema) -> Json {
         let known = self.table.classes.iter().filter(|class| class.count > 0.0);
         json!({ "classes": known.map(|class| self.inspect_class(class, schema)).collect::<Vec<_>>() })
@@ -145,7 +145,7 @@ impl Learner<Classes> for GaussianNB {
                 return learned(sound);
             }
         }
-        // A row that is not very wide is written out once for both.
+        // A row that is not very wide is expanded once for both.
         let mut dense = scratch.take_numbers();
         let row = if x.width() < SPARSE_WIDTH { x.dense(&mut dense) } else { x };
         table.predict(row, want, out, estimate.alpha, scratch);

@@ -6,7 +6,7 @@
 use super::likelihood::{LogProduct, ProductLanes, BLOCK};
 
 pub const LANES: usize = 2;
-/// A variance, or a sum of squares, beyond this is refused as an overflow.
+/// A variance or a sum of squares beyond this is an overflow.
 const LARGEST: f64 = 1e300;
 /// A variance below this, but not 0, is not for the fast kernel.
 const SMALLEST: f64 = 1e-300;
@@ -40,7 +40,7 @@ impl Moments {
         self.mean.is_finite() && self.squares <= LARGEST && (divisor <= 0.0 || self.squares <= LARGEST * divisor)
     }
 
-    /// 0 without variance, and if it cannot be told from that.
+    /// 0 without variance, or with one that is indistinguishable from 0.
     fn inverse_variance(&self, divisor: f64) -> f64 {
         let inverse = divisor / self.squares;
         if inverse > 0.0 && inverse <= f64::MAX {
@@ -150,9 +150,9 @@ impl Gaussians {
         step.fraction < 0.9 && self.width <= BLOCK && step.divisor > 0.0
     }
 
-    /// Write into `new` what a row of the same width makes of this, where all have a variance. Returns the
+    /// Write the statistics after a row of the same width into `new`, where all have a variance. Returns the
     /// quadratic form of the row *before*, and the product of the new inverse variances; none if a number
-    /// overflows or comes near it.
+    /// overflows or nearly does.
     #[inline(always)]
     pub fn propose(&self, x: &Pairs<'_>, step: Step, new: &mut Gaussians) -> (f64, Option<LogProduct>) {
         new.resize_like(self);

@@ -1,6 +1,6 @@
 //! The log-likelihood as the logarithm of a product of many numbers, at the cost of one logarithm.
 //!
-//! A product of variances may leave the floating-point numbers although its logarithm is small. So mantissas
+//! A product of variances may overflow although its logarithm is small. Therefore mantissas
 //! are multiplied and exponents added; of 512 mantissas in [1, 2) the product is below 2^512.
 
 use std::f64::consts::LN_2;

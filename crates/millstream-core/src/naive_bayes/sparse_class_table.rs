@@ -71,7 +71,7 @@ impl SparseClassTable {
         self.width
     }
 
-    /// How many blocks are kept.
+    /// Number of stored blocks.
     pub fn len(&self) -> usize {
         self.indices.len()
     }
@@ -90,7 +90,7 @@ impl SparseClassTable {
         self.block(slot).inverses[slot % LANES]
     }
 
-    /// Visit every block that is kept or that the row names, in order, with the row's numbers there.
+    /// Visit every block that is stored or present in the row, in order, with the row's numbers there.
     #[inline]
     fn walk(
         &self,
@@ -116,7 +116,7 @@ impl SparseClassTable {
         }
     }
 
-    /// Write into `new` what a row of the same width makes of this; false on overflow.
+    /// Write the statistics after a row of the same width into `new`; false on overflow.
     pub fn propose(&self, x: Sparse<'_>, step: Step, new: &mut SparseClassTable) -> bool {
         new.width = self.width;
         new.indices.clear();
@@ -147,8 +147,8 @@ impl SparseClassTable {
         (form[0] + form[1], impossible)
     }
 
-    /// The product of the inverse variances, and how many there are. Blocks that are not kept count as ones: whole
-    /// stretches of ones are left out but for the last, whose length tells where the next logarithm is taken.
+    /// The product of the inverse variances, and how many there are. Blocks that are not stored count as ones: runs
+    /// of ones are skipped except for the last, whose length determines where the next logarithm is taken.
     pub fn product(&self) -> (LogProduct, usize) {
         let stretch = BLOCK / LANES;
         let total = self.width.div_ceil(LANES);

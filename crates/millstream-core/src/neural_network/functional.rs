@@ -3,34 +3,33 @@
 //! ```text
 //! R(θ) = λ/2 (1/n Σᵢ (f(zᵢ, θ) − f(zᵢ, θₜ))² + η |θ − θₜ|²) + w/2 (y − f(x, θ))²
 //! ```
-//! The integral over Ω is a mean over fixed points zᵢ. Where the parameters do not enter linearly, many of them do the
-//! same; η makes the smallest of such changes the one that is taken. Each inner step linearises f around where it is
-//! (Gauss and Newton) and solves
+//! The integral over Ω is a mean over fixed points zᵢ. With parameters that enter nonlinearly, many changes are
+//! equivalent; η selects the smallest. Each inner step linearises f at the current parameters (Gauss-Newton) and solves
 //!
 //! ```text
 //! (λ (JᵀJ/n + η I) + w g gᵀ + ν I) δ = −λ (Jᵀr/n + η (θ − θₜ)) + w g (y − f(x, θ))
 //! ```
-//! with J the gradients at the zᵢ, r the changes there, g the gradient at x. ν is 0, and rises (Levenberg, 1944) until R
-//! falls. Only falls are accepted. As R(θₜ) = w/2 (y − f(x, θₜ))², the error at x is less after a step than before: (12)
-//! of the paper holds here too.
+//! with J the gradients at the zᵢ, r the changes there, g the gradient at x. ν is 0, and rises (Levenberg, 1944)
+//! until R falls. Only decreases are accepted. As R(θₜ) = w/2 (y − f(x, θₜ))², the error at x is less after a step
+//! than before: (12) of the paper holds here too.
 
 use crate::linear_algebra::cholesky::{factorise, solve};
 use crate::optim::Features;
 
 use super::network::Network;
 
-/// How often ν may rise before a step is given up.
+/// Maximum number of increases of ν before a step is abandoned.
 const MOST_TRIES: usize = 8;
 /// A decrease of R by a smaller fraction ends the inner steps.
 const LEAST_FALL: f64 = 1e-3;
 
-/// What the functional is made of, apart from the example.
+/// The constants of the functional.
 #[derive(Clone, Copy, Debug)]
 pub struct Functional {
     pub stiffness: f64,
     pub damping: f64,
     pub most_steps: usize,
-    /// How many points there are.
+    /// Number of points.
     pub samples: usize,
 }
 
@@ -86,7 +85,7 @@ impl Work {
 }
 
 impl Functional {
-    /// Leave in `work.next` the parameters after an example; gives f(x, θₜ), or none if a number overflows.
+    /// Write the parameters after an example to `work.next`. Returns f(x, θₜ), or None on overflow.
     pub fn minimise(
         &self,
         network: Network,

@@ -1,10 +1,10 @@
 //! A small network that learns by the incremental risk functional (Buschermöhle, Schoenke, Rosemann and Brockmann, 2013,
 //! eq. 4; its section V leaves this case open): each example changes the network's function over the whole region Ω as
-//! little as it can, while it meets the target as well as it can. `functional` has the formula and how it is minimised.
+//! little as possible while it fits the target. `functional` has the formula and its minimisation.
 //!
-//! Ω is a box given by `bounds`, scaled to [−1, 1] in each number; of a nominal feature each value that was learned is as
-//! likely as another. A missing number stands in the middle. The integral is a mean over points of a quasi-random
-//! sequence, which is drawn anew when Ω gets a dimension or a nominal value; and λ multiplies the mean change, not the
+//! Ω is a box given by `bounds`, scaled to [−1, 1] in each number; the known values of a nominal feature have
+//! equal weight. A missing number is replaced by the centre. The integral is a mean over points of a quasi-random
+//! sequence, which is redrawn when Ω gets a dimension or a nominal value; and λ multiplies the mean change, not the
 //! integral, so that it does not depend on the units of features.
 
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ struct IrmaRegressor {
     /// The points of Ω, one after the other; follows from the coordinates.
     points: Vec<f64>,
     work: Work,
-    /// What the features are called, for messages.
+    /// The names of the features, for messages.
     names: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ struct State {
     coordinates: Coordinates,
     /// Of the next example.
     stiffness: f64,
-    /// None before anything is learned.
+    /// None before the first example.
     parameters: Vec<f64>,
 }
 
@@ -117,8 +117,8 @@ impl IrmaRegressor {
         }
     }
 
-    /// A row as a point of Ω, which is [−1, 1] in each number. What is beyond it is moved to its edge, unless it is to
-    /// be extrapolated.
+    /// A row as a point of Ω, which is [−1, 1] in each number. Values beyond it are moved to its edge, unless they are
+    /// extrapolated.
     fn locate(&self, x: Row<'_>, out: &mut Vec<f64>) {
         let State { coordinates, .. } = &self.state;
         out.clear();

@@ -1,6 +1,6 @@
-//! A network with one hidden layer that follows a loss downhill, by any optimiser: backpropagation (Rumelhart, Hinton and
+//! A network with one hidden layer that minimises a loss with any optimiser: backpropagation (Rumelhart, Hinton and
 //! Williams, 1986), one example at a time. The step is θ ← θ − η ℓ'(y, f(x)) ∂f/∂θ, taken by the kernel that linear
-//! models use, with ∂f/∂θ for the features. A missing value weighs nothing; a nominal one has weights of its own.
+//! models use, with ∂f/∂θ for the features. A missing value counts as 0; a nominal one has its own weights.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value as Json};
@@ -54,7 +54,7 @@ pub static DECLARATION: Declaration = Declaration {
         let Built::Optimizer(optimizer) = arguments.part("optimizer")? else {
             return Err(arguments.absent("optimizer"));
         };
-        // Others make a weight of their memory alone, and would forget what the hidden layer begins with.
+        // Others compute weights from their memory alone and would lose the initial weights of the hidden layer.
         let follows = matches!(
             optimizer.rule,
             CoordinateRule::Sgd
@@ -107,7 +107,7 @@ struct State {
     coordinates: Coordinates,
     /// Number of steps.
     t: f64,
-    /// None before anything is learned.
+    /// None before the first example.
     weights: Weights,
 }
 
@@ -139,7 +139,7 @@ impl MlpRegressor {
         self.state.weights.shrink(if fresh { 0 } else { self.network.size(before) });
     }
 
-    /// What the network says of features.
+    /// The output of the network.
     fn say(&self, features: Features<'_>, scratch: &mut Scratch) -> f64 {
         if self.state.weights.is_empty() {
             return self.loss.mean(0.0);

@@ -1,4 +1,4 @@
-//! Small neural networks: approximators whose parameters do not enter linearly.
+//! Small neural networks.
 
 mod functional;
 pub mod irma_regressor;

@@ -1,11 +1,11 @@
-//! One hidden layer of tanh units and a linear output, with the gradient of the output by the parameters:
+//! One hidden layer of tanh units and a linear output, with the gradient of the output with respect to the parameters:
 //!
 //! ```text
 //! f(x) = c + Σₖ vₖ aₖ,  aₖ = tanh(bₖ + Σⱼ wⱼₖ xⱼ)
 //! ∂f/∂c = 1,  ∂f/∂vₖ = aₖ,  ∂f/∂bₖ = sₖ = vₖ (1 − aₖ²),  ∂f/∂wⱼₖ = sₖ xⱼ
 //! ```
 //! Parameters lie in one vector: c, all v, all b, then all wⱼ of each coordinate in turn, so that a new coordinate adds
-//! to its end. Before anything is learned c and v are 0, so the network predicts 0; b and w are uniform in [−1, 1], and
+//! to its end. Initially c and v are 0, so the network predicts 0; b and w are uniform in [−1, 1], and
 //! those of a coordinate depend on the seed and on the coordinate alone.
 
 use crate::numeric::elementary::tanh;
@@ -33,12 +33,12 @@ pub struct Network {
 }
 
 impl Network {
-    /// How many parameters there are for so many coordinates.
+    /// Number of parameters for `width` coordinates.
     pub fn size(&self, width: usize) -> usize {
         1 + self.hidden * (2 + width)
     }
 
-    /// Append what the parameters begin with, up to those of `width` coordinates.
+    /// Append the initial parameters, up to those of `width` coordinates.
     pub fn begin(&self, width: usize, parameters: &mut Vec<f64>) {
         let hidden = self.hidden;
         if parameters.is_empty() {
@@ -56,7 +56,7 @@ impl Network {
         parameters.extend((0..self.hidden).map(|_| random.between(-1.0, 1.0)));
     }
 
-    /// f(x), and the a in `activations`. A coordinate without parameters weighs nothing.
+    /// f(x), and the a in `activations`. A coordinate without parameters is ignored.
     #[inline]
     pub fn forward(&self, parameters: &[f64], x: Features<'_>, activations: &mut Vec<f64>) -> f64 {
         let hidden = self.hidden;
@@ -85,7 +85,7 @@ impl Network {
         head[0] + activations.iter().zip(&head[1..]).map(|(a, v)| a * v).sum::<f64>()
     }
 
-    /// ∂f/∂θ by all parameters of the coordinates in a dense `x`, from the activations that `forward` gave.
+    /// ∂f/∂θ by all parameters of the coordinates in a dense `x`, from the activations of `forward`.
     #[inline]
     pub fn gradient(&self, parameters: &[f64], x: &[f64], activations: &[f64], out: &mut [f64]) {
         let hidden = self.hidden;

@@ -57,7 +57,8 @@ mod tests {
         assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
     }
 
-    /// With two degrees of freedom it is e^(−x/2), with four e^(−x/2) (1 + x/2); with one, of a square of a normal number.
+    /// With two degrees of freedom it is e^(−x/2), with four e^(−x/2) (1 + x/2); with one, of a square of a normal
+    /// number.
     #[test]
     fn known_values() {
         for x in [0.01, 0.5, 3.0, 40.0, 700.0] {

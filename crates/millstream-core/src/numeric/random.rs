@@ -51,8 +51,8 @@ impl Random {
         low + (high - low) * self.unit()
     }
 
-    /// Draw `due` of the numbers from `low` to `high` into `chosen`, ascending, each subset as likely as any other: Knuth's
-    /// algorithm S.
+    /// Draw `due` of the numbers from `low` to `high` into `chosen`, ascending, each subset as likely as any other:
+    /// Knuth's algorithm S.
     pub fn sample(&mut self, low: usize, high: usize, mut due: usize, chosen: &mut Vec<u32>) {
         for number in low..high {
             if self.unit() * ((high - number) as f64) < due as f64 {

@@ -1,4 +1,4 @@
-//! Sparse steps of weights that lie beside their memory.
+//! Sparse steps of weights stored next to their memory.
 //!
 //! They may be more than the caches hold. What a step fetches it keeps together, works on there, and puts back if it is
 //! sound; meanwhile it asks for what the next one will fetch.

@@ -1,4 +1,4 @@
-//! Many weights, each beside its memory, in large pages.
+//! Many weights, each next to its memory, in large pages.
 //!
 //! A step of a model of millions of weights reads some here and there. For most of them the processor has to find out
 //! first where their page lies, unless pages are large; Linux gives large ones to those who ask.
@@ -38,7 +38,7 @@ impl Pairs {
         self.memory.as_ref().map_or(0, |memory| memory.len() / size_of::<Pair>())
     }
 
-    /// Make room for so many; new ones are zeros.
+    /// Make room for this many; new ones are zeros.
     pub fn grow(&mut self, len: usize) {
         if len <= self.len {
             return;

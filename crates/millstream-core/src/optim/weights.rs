@@ -38,7 +38,7 @@ pub struct Weights {
     /// Each weight with its memory `a`, in place of `values` and `a`. A sparse step of a model that is larger than the
     /// caches waits for one fetch a feature instead of two.
     pairs: Pairs,
-    /// The columns of the row after the one that is learned, whose pairs are asked for meanwhile.
+    /// The columns of the row after the one that is learned, whose pairs are prefetched meanwhile.
     coming: Vec<u32>,
     /// In a proposal: the pairs of its features.
     fetched: Vec<Pair>,

@@ -1,10 +1,10 @@
 //! Scale-free, importance-aware steps: VW's default updates.
 //!
 //! It combines three ideas. **Normalised** (Ross, Mineiro and Langford, 2013, "Normalized online learning", algorithm
-//! 2, NAG): mᵢ is the largest |xᵢ| so far, and weights are in units of it; at a new maximum the weight
-//! shrinks so that its contribution to the score stays the same. **Adaptive**: each weight has a rate that falls with the
-//! squares of its gradients. **Importance-aware**: the score follows the gradient flow of its loss (losses/flow.rs). With
-//! the slope s = ∂ℓ/∂z of an example of weight ω, and q = xᵢ / mᵢ:
+//! 2, NAG): mᵢ is the largest |xᵢ| so far, and weights are in units of it; at a new maximum the weight shrinks so
+//! that its contribution to the score stays the same. **Adaptive**: each weight has a rate that falls with the
+//! squares of its gradients. **Importance-aware**: the score follows the gradient flow of its loss (losses/flow.rs).
+//! With the slope s = ∂ℓ/∂z of an example of weight ω, and q = xᵢ / mᵢ:
 //! ```text
 //! aᵢ ← aᵢ + ω s² q²,    N ← N + ω Σ q²,    T ← T + ω,    k = √(T / N)
 //! c = k Σ q² / √aᵢ,     d = flow(z, η ω c),     wᵢ ← wᵢ + (d / c) k (q / mᵢ) / √aᵢ

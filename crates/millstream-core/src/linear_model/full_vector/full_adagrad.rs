@@ -4,9 +4,9 @@
 //! A ← A + g gᵀ,   w ← w − η (ε I + A)^(−1/2) g
 //! ```
 //! ε is under the root, as in the diagonal form of rules.rs. The root is taken in the eigenvectors of A, which are
-//! kept and brought up to date with each example (`linear_algebra::eigendecomposition`). That costs about 2 d³ operations, a small part of
-//! what an eigenvalue problem would; no exact way is known that does it in d². So there may be up to 512
-//! coordinates.
+//! kept and brought up to date with each example (`linear_algebra::eigendecomposition`). That costs about 2 d³
+//! operations, a small part of what an eigenvalue problem would; no exact way is known that does it in d². So there
+//! may be up to 512 coordinates.
 
 use serde::{Deserialize, Serialize};
 
