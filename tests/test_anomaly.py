@@ -685,6 +685,27 @@ def _area(truth: Any, scores: Any) -> float:
     return float(np.mean((anomalies[:, None] > others) + 0.5 * (anomalies[:, None] == others)))
 
 
+@pytest.mark.parametrize("make", DETECTORS.values(), ids=DETECTORS.keys())
+@pytest.mark.parametrize("rows", [[], np.empty((0, 2))], ids=["list", "matrix"])
+def test_scores_of_no_rows_are_floats(make: Callable[[], Any], rows: Any) -> None:
+    for scores in (make().step_many(rows), make().score_many(rows)):
+        assert (scores.dtype, scores.shape) == (np.float64, (0,))
+
+
+@pytest.mark.parametrize(
+    ("score", "error", "words"),
+    [
+        (10**400, ValueError, "anomaly.ThresholdFilter: the score must fit in a float, got "),
+        ("high", TypeError, "anomaly.ThresholdFilter: the score must be a number, got "),
+    ],
+)
+def test_a_score_must_be_a_number(score: Any, error: type[Exception], words: str) -> None:
+    model = anomaly.ThresholdFilter(anomaly.GaussianScorer(), 0.98)
+    with pytest.raises(error, match=words) as caught:
+        model.classify(score)
+    assert isinstance(caught.value, MillstreamError)
+
+
 @pytest.mark.parametrize("window_size", [None, 60])
 def test_gaussian_scorer_scores_as_rivers(window_size: int | None) -> None:
     river = pytest.importorskip("river.anomaly")

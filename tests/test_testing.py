@@ -588,7 +588,7 @@ def test_a_learner_may_bring_its_own_examples() -> None:
 
 @pytest.mark.parametrize("thing", [3, "text", object(), linear_model, roles.CLASSIFIER])
 def test_what_is_no_model_is_refused(thing: Any) -> None:
-    with pytest.raises(InvalidType, match="check_model: takes a model, got"):
+    with pytest.raises(InvalidType, match="check_model: expected a model, got"):
         testing.check_model(thing)
 
 

@@ -593,7 +593,7 @@ def test_a_forecaster_is_not_a_model_of_features() -> None:
             evaluate.prequential(forecaster, [({"a": 1.0}, 1.0)])
         with pytest.raises(InvalidType):
             compose.Pipeline(preprocessing.StandardScaler(), forecaster)
-        with pytest.raises(InvalidType, match="takes a model of features, got a forecaster"):
+        with pytest.raises(InvalidType, match="expected a model of features, got a forecaster"):
             testing.check_model(forecaster)
     with pytest.raises(InvalidType, match="a forecaster has learn_one"):
         evaluate.forecast(linear_model.LinearRegression(), PASSENGERS)

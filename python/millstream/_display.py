@@ -1,4 +1,4 @@
-"""How a model looks in a notebook, and how much memory one written in Python holds."""
+"""HTML representation of models in notebooks, and memory of models written in Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from millstream import _core
 from millstream._echo import visible
 
-#: Colours are mixed from the page's own, so that it reads on light and on dark.
+#: Colours are based on those of the page, so that it is readable on light and dark backgrounds.
 _STYLE = """
 .millstream{font:13px/1.45 system-ui,sans-serif;display:inline-block;max-width:100%;color:inherit}
 .millstream .ms-box{border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:5px 10px;margin:0;
@@ -31,7 +31,7 @@ font-family:ui-monospace,monospace;font-size:12px}
 
 
 def html_of(model: Any) -> str:
-    """A small page fragment that needs nothing from outside: steps, parameters, what was learned."""
+    """A self-contained HTML fragment: steps, parameters, number of learned examples."""
     facts = [str(model.role)] if hasattr(model, "role") else []
     if (learned := getattr(model, "learned", None)) is not None:
         facts.append(f"{learned:,} example{'s' * (learned != 1)} learned")
@@ -45,7 +45,7 @@ def html_of(model: Any) -> str:
 
 
 def _plain(model: Any) -> Any:
-    """A compiled model by its description: its steps need not be copied to be shown."""
+    """The description of a compiled model, so that its steps need not be copied; other models unchanged."""
     return model.describe() if isinstance(model, _core.Model) else model  # type: ignore[attr-defined]
 
 
@@ -113,12 +113,12 @@ def _bytes(count: int) -> str:
 
 
 def held_by(part: Any) -> int:
-    """Bytes that a part says it holds; what does not say is counted."""
+    """Memory of a component in bytes: its `memory`, or an estimate if it has none."""
     return int(part.memory) if hasattr(part, "memory") else memory_of(part)
 
 
 def memory_of(thing: Any) -> int:
-    """Bytes that an object and all that it alone leads to hold; classes, modules and functions are shared."""
+    """Bytes held by an object and all objects reachable from it, without classes, modules and functions."""
     seen: set[int] = set()
     total = 0
     waiting = [thing]

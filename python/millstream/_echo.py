@@ -1,8 +1,8 @@
-"""Foreign values and names in messages: on one line, of bounded length, without anything that controls a terminal.
+"""Untrusted values and names in messages: on one line, of bounded length, without control characters.
 
-Values come from callers, names and labels from files of strangers. `quoted` and `typed` put a value into a
-message, `plain` puts a name into the output of a command. `fitting` bounds whole messages: those of the compiled
-core echo names of any length. `visible` is for whole pages and tables.
+Values come from callers, names and labels from files. `quoted` and `typed` format a value for a message, `plain` a
+name for the output of a command. `fitting` limits the length of messages, because those of the compiled core
+contain names of any length. `visible` is for whole pages and tables.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any
 
 __all__ = ["LONGEST", "escaped", "fitting", "plain", "quoted", "shortened", "typed", "visible"]
 
-#: How many characters of a value are echoed.
+#: Maximum length of an echoed value.
 LONGEST = 60
 
-#: How long a message may be. Three names and the words between them fit in half of this.
+#: Maximum length of a message. Three names and the words between them fit in half of this.
 LONGEST_MESSAGE = 800
 
-#: Python refuses to write larger integers, of more than 4300 digits.
+#: Python refuses to format larger integers, of more than 4300 digits.
 _WRITTEN_BITS = 14_000
 
-#: A quoted value that is longer than any that `quoted` gives; a path may be as long.
+#: A quoted value that is longer than any result of `quoted`; a path may be as long.
 _LONG_QUOTE = re.compile(r"'([^']{240,})'|\"([^\"]{240,})\"", re.DOTALL)
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """The text, or its beginning and its end where it is longer."""
+    """The text, or its start and end if it is too long."""
     if len(text) <= longest:
         return text
     end = max((longest - 1) // 3, 0)
@@ -37,7 +37,7 @@ def shortened(text: str, longest: int = LONGEST) -> str:
 def quoted(value: Any, longest: int = LONGEST) -> str:
     """A value as it is written in Python, on one line and not longer than `longest` characters."""
     if type(value) in (str, bytes):
-        # The ends are enough, however long it is, and no control character is printable.
+        # Both ends are enough, and no control character is printable.
         half = longest + 1
         value = value if len(value) <= 2 * half else value[:half] + value[-half:]
     elif isinstance(value, int) and value.bit_length() > _WRITTEN_BITS:
@@ -56,19 +56,19 @@ def typed(value: Any) -> str:
 
 
 def plain(text: Any, longest: int = 200) -> str:
-    """A name as it may be printed: no character moves the cursor, starts a sequence or turns the line around."""
+    """A name that is safe to print: no control characters, escape sequences or bidirectional overrides."""
     return shortened(escaped(str(text)), longest)
 
 
 def escaped(text: str) -> str:
-    """The same text with all control characters, bidirectional overrides and line breaks written as escapes."""
+    """The text with all control characters, bidirectional overrides and line breaks as escapes."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
-#: What a document of ours has no use for, but for line breaks and tabs: control characters, what overrides the
-#: direction of writing, marks without width, halves of surrogate pairs.
+#: Invisible characters except line breaks and tabs: control characters, bidirectional overrides, zero-width marks,
+#: surrogates.
 _UNSEEN = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]"
@@ -76,15 +76,15 @@ _UNSEEN = re.compile(
 
 
 def visible(document: str) -> str:
-    """A document that may hold names of strangers, with all that a reader would not see written as escapes."""
+    """A document with untrusted names, in which invisible characters are escapes."""
     return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], document)
 
 
 def fitting(message: str) -> str:
-    """A message on one line, in which no quoted value is long, and which is not long itself."""
+    """A message on one line, with a maximum length and no long quoted values."""
     if len(message) > 240:
         message = _LONG_QUOTE.sub(_short_quote, message)
-    # Cut before and after: an escape is longer than its character.
+    # Shortened before and after, because an escape is longer than its character.
     return shortened(escaped(shortened(message, LONGEST_MESSAGE)), LONGEST_MESSAGE)
 
 

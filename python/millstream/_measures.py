@@ -1,4 +1,4 @@
-"""What metrics, statistics and drift detectors have in common: description, saving, copying."""
+"""Base class of metrics, statistics and drift detectors: description, saving, copying."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Measure = TypeVar("_Measure", bound="Measure")
 
 
 class Measure(_core.Part, Part):
-    """A part with a state that is told of things one at a time and has a value at any moment."""
+    """A component that receives values one at a time and has a current value."""
 
     name: ClassVar[str | None]
     role: ClassVar[str]
@@ -50,7 +50,7 @@ class Measure(_core.Part, Part):
         return {name: from_description(value) for name, value in self.describe()["parameters"].items()}
 
     def describe(self) -> dict[str, Any]:
-        """The whole description as plain data; `millstream.build` makes an equal part of it."""
+        """The full description as plain data; `millstream.build` creates an equal component from it."""
         return json.loads(self._description())  # type: ignore[no-any-return]
 
     @classmethod
@@ -73,12 +73,12 @@ class Measure(_core.Part, Part):
         """An independent copy in the same state."""
         return copy.deepcopy(self)
 
-    # Written whole or not at all, as models are.
+    # Atomic, as for models.
     save = Model.save
 
 
 def _words(docstring: str, name: str) -> str:
-    """What the docstring of a class says of a parameter."""
+    """The description of a parameter in the docstring of a class."""
     found = re.search(rf"^( *){re.escape(name)}\n((?:\1    .*\n?)+)", docstring, re.MULTILINE)
     return " ".join(found[2].split()) if found else f"The parameter `{name}`."
 
@@ -101,7 +101,7 @@ def numbers(what: str, values: Any) -> Any:
             raise TypeError
         array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise InvalidType(f"{what} is a column of numbers, got {typed(values)}") from None
+        raise InvalidType(f"{what} must be a column of numbers, got {typed(values)}") from None
     if array.ndim != 1:
-        raise InvalidValue(f"{what} is a column of numbers, got {array.ndim} dimensions")
+        raise InvalidValue(f"{what} must be a column of numbers, got {array.ndim} dimensions")
     return array

@@ -1,7 +1,7 @@
-"""Models that are built and run in Rust.
+"""Models implemented in Rust.
 
-The compiled class keeps its verbs under private names. A native class publishes those that its role has, so that
-`hasattr` and tab completion tell the truth at no cost per call.
+The compiled class has its verbs under private names. A native class publishes those of its role, so that `hasattr`
+and tab completion are correct at no cost per call.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ def _step_many(
     rows = self._take_apart(X, learning=True)
     if rows[0] == "dicts":
         answers = run_rows(self, rows[1], y, w, predict, on_error)[0]
+        if self.role is ANOMALY_DETECTOR:
+            return np.array(answers, dtype=np.float64)
         return _frames.pack_probabilities(answers, self.classes) if proba else _frames.pack_answers(answers)
     answers, _ = self._run_many(rows, *self._beside(y, w), predict, on_error)
     return self._pack(answers, proba, X)
@@ -106,14 +108,14 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "transform_many": _transform_many,
 }
 for _name, _verb in ((name, verb) for family in verbs.FAMILIES for name, verb in vars(family).items()):
-    # Where the reader looks for it, `help(model)`, a compiled model has the words of the verb.
+    # `help(model)` shows the docstring of the verb for a compiled model too.
     if _name in _VERBS and _name.endswith("_many"):
         _VERBS[_name].__name__, _VERBS[_name].__qualname__ = _name, f"Native.{_name}"
         _VERBS[_name].__doc__ = _verb.__doc__
 
 
 class Native(_core.Model):
-    """A model that is built and run in Rust."""
+    """A model implemented in Rust."""
 
     name: ClassVar[Any]
 
@@ -122,7 +124,7 @@ class Native(_core.Model):
         order = cls.__mro__
         before = order[: order.index(Native)]
         for name, verb in _VERBS.items():
-            # What a class that extends a native one defines itself stays.
+            # Overrides in a subclass of a native class are kept.
             if hasattr(cls, name) and not any(name in vars(each) for each in before):
                 setattr(cls, name, verb)
 
@@ -140,7 +142,7 @@ class Native(_core.Model):
 
         @property
         def role(self) -> Role:
-            """The role: what it is asked and what it predicts."""
+            """The role: see `millstream.roles`."""
             return role_named(self._role())
 
     @property
@@ -164,19 +166,19 @@ class Native(_core.Model):
             parameters = self._description_dict["parameters"]
         except InvalidValue:
             parameters = {}
-        # A change here would change what the model says of itself and not what it does.
+        # The compiled model would not change.
         if name in parameters and describe(value) != parameters[name]:
             raise AttributeError(
-                f"{type(self).__name__}: {name} is fixed when the model is made; clone({name}=…) makes another"
+                f"{type(self).__name__}: {name} is fixed when the model is created; use clone({name}=…)"
             )
         super().__setattr__(name, value)
 
     def describe(self) -> dict[str, Any]:
-        """The whole description as plain data; `millstream.build` makes an equal model of it."""
+        """The complete description as plain data, for `millstream.build`."""
         return self._description_dict
 
     def inspect(self) -> Any:
-        """What it has learned, as plain data: weights, moments, counts."""
+        """The state as plain data: weights, moments, counts."""
         return json.loads(self._inspect())
 
     def _numbers(self) -> Any:
@@ -191,7 +193,7 @@ class Native(_core.Model):
         return model
 
     def clone(self, **changes: Any) -> Self:
-        """A new model with the same parameters, but for `changes`, that has learned nothing."""
+        """An untrained model with the same parameters, except for `changes`."""
         kind: Any = type(self)
         return cast(
             "Self",
@@ -199,7 +201,7 @@ class Native(_core.Model):
         )
 
     def _member(self, place: int) -> Any:
-        """A copy of a step or part as a model of its own."""
+        """A copy of a step or member as a model of its own."""
         from millstream.registry import class_of
 
         member = _core.Model()
@@ -221,14 +223,14 @@ class Native(_core.Model):
         return type(self)
 
     def copy(self) -> Self:
-        """An independent copy that has learned the same."""
+        """An independent copy with the same state."""
         return copy.deepcopy(self)
 
     def merge(self, other: Any) -> None:
-        """Merge the same model after another part of the stream, where the result is that of the whole stream.
+        """Merge a model with the same parameters that learned another part of the stream.
 
-        The features of `other`, which does not change, are found by name. A learner that cannot be merged exactly
-        raises an error and does not change.
+        The result is that of the whole stream. Features of `other`, which does not change, are matched by name. A
+        learner that cannot be merged exactly raises an error and does not change.
         """
         if not isinstance(other, _core.Model):
             raise InvalidType(f"{self._title()}: only the same model can be merged, got {type(other).__name__}")
@@ -238,7 +240,7 @@ class Native(_core.Model):
         try:
             return _frames.take_apart(X)
         except MillstreamError as error:
-            # Of objects that make no column, the rows before the first bad one can still be learned.
+            # If objects do not form a column, the rows before the first invalid one can still be learned.
             rows = _frames.object_rows(X) if learning else None
             if rows is not None:
                 return ("dicts", rows)
@@ -257,13 +259,13 @@ class Native(_core.Model):
         labels = self._labels()
         if not proba:
             return _frames.decode(answers, labels)
-        # Another thread may have learned of a class since.
+        # Another thread may have added a class since.
         known = [code for code, label in enumerate(labels[: answers.shape[1]]) if label is not None]
         return _frames.give_back([labels[code] for code in known], answers[:, known], {}, like=like)
 
 
 class NativeWrapper(Native):
-    """A compiled wrapper, whose role and verbs are those of what it wraps."""
+    """A compiled wrapper with the role and verbs of its model."""
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
@@ -276,9 +278,11 @@ class NativeWrapper(Native):
         return model
 
     def _publish(self) -> None:
-        """Become of the class that has the verbs of what was built."""
+        """Switch to the class with the verbs of the built model."""
         wrapper: Any = getattr(type(self), "_wrapper", type(self))
-        self.__class__ = with_role(wrapper, role_named(self._role()), tuple(self._optional_verbs()))
+        cls = with_role(wrapper, role_named(self._role()), tuple(self._optional_verbs()))
+        # Not by `__setattr__`, which reads the description: loading would take half as long again.
+        object.__setattr__(self, "__class__", cls)
 
     def _stored_class(self) -> type[Self]:
         return self._wrapper  # type: ignore[no-any-return]

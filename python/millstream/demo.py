@@ -1,7 +1,7 @@
-"""`millstream demo`: a year of flights, learned as they came, and what there is to know about it.
+"""`millstream demo`: predict the delays of a year of flights.
 
-Two models and a baseline go through `datasets.Flights` in one pass. Each flight is predicted at its scheduled
-departure, and learned and scored when it had arrived.
+Two models and a baseline are evaluated on `datasets.Flights` in one pass. Each flight is predicted at its
+scheduled departure, and scored and learned at its arrival.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from millstream.errors import MillstreamError
 
 __all__ = ["main", "models"]
 
-#: It gives every flight the share of late ones so far.
+#: Predicts the fraction of late flights so far.
 BASELINE = "baseline"
-#: How many flights rolling metrics look at: about those of five days.
+#: Window of the rolling metrics: about the flights of five days.
 WINDOW = 5_000
-#: With fewer flights there is nothing to say.
+#: Minimum number of flights.
 LEAST = 1_000
-#: New York's mornings begin about then, in UTC: what is before belongs to the day before.
+#: Start of a day in New York, in UTC: earlier flights belong to the previous day.
 _NIGHT = np.timedelta64(9, "h")
 
 
 def models() -> dict[str, Any]:
-    """Who takes part.
+    """The models of the demo.
 
-    AdaGrad and its step size were chosen on this very stream, among a dozen; with plain SGD, which is the default,
-    ROCAUC is 0.723 and not 0.734.
+    AdaGrad and its step size were chosen on this stream, among a dozen settings; with plain SGD, the default,
+    ROCAUC is 0.723 instead of 0.734.
     """
     return {
         "logistic regression": preprocessing.StandardScaler()
@@ -49,7 +49,7 @@ def models() -> dict[str, Any]:
 
 
 class Year:
-    """The times of the stream, to say when something was."""
+    """The times of the stream, which convert rows to days."""
 
     def __init__(self, stream: datasets.Flights, rows: int | None) -> None:
         chunks = list(stream.chunks())
@@ -58,16 +58,16 @@ class Year:
         departure = np.concatenate([chunk.time for chunk in chunks])[:rows]
         arrival = np.concatenate([chunk.label_time for chunk in chunks])[:rows]
         self.wait = (arrival - departure).astype("timedelta64[m]").astype(np.int64)
-        # Rows of a result are counted by the labels that have come.
+        # The rows of a result are numbered in the order of labels.
         order = np.argsort(arrival, kind="stable")
         self.arrivals, self.late_by_label = arrival[order], late[order]
 
     def day_of_label(self, row: int) -> Any:
-        """The day on which so many labels had come."""
+        """The day on which this number of labels had arrived."""
         return (self.arrivals[max(0, min(row, self.rows) - 1)] - _NIGHT).astype("datetime64[D]")
 
     def late_until(self, row: int) -> float:
-        """The share of late flights in the window that ends with a label."""
+        """The fraction of late flights in the window that ends at a label."""
         return float(self.late_by_label[max(0, row - WINDOW) : row].mean())
 
 
@@ -76,12 +76,12 @@ def _date(day: Any) -> str:
     return f"{date.day} {date:%B}"
 
 
-def _share(part: float, digits: int = 0) -> str:
-    return f"{100 * part:.{digits}f} %"
+def _percent(fraction: float, digits: int = 0) -> str:
+    return f"{100 * fraction:.{digits}f} %"
 
 
 def _plain(*columns: str) -> Table:
-    """A table of few lines, words to the left and numbers to the right."""
+    """A small table with left-aligned words and right-aligned numbers."""
     table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False, show_edge=False)
     for column in columns:
         words = column in ("", "around", "late", "on time")
@@ -99,48 +99,48 @@ def _table(results: evaluate.Results) -> Table:
 
 
 def _in_words(results: evaluate.Results, at_once: evaluate.Result, year: Year) -> list[str]:
-    """What the numbers say, and what they do not."""
+    """Interpretation of the results."""
     best, base = results.best, results[BASELINE]
     others = [result for result in results.values() if result is not best and result is not base]
     lines = [
-        f"Of a late flight and a punctual one, {best.name} gives the late one the higher probability in "
-        f"{_share(best['ROCAUC'], 1)} of all pairs; a coin would in 50 %.",
-        f"Accuracy hides that: {_share(best['Accuracy'], 1)}, and always saying 'on time' has "
-        f"{_share(base['Accuracy'], 1)}, because most flights are.",
+        f"In {_percent(best['ROCAUC'], 1)} of all pairs of a late and a punctual flight, {best.name} gives the "
+        "late flight the higher probability; random guesses would in 50 %.",
+        f"Accuracy does not show this: it is {_percent(best['Accuracy'], 1)}, and always predicting 'on time' has "
+        f"{_percent(base['Accuracy'], 1)}, because most flights are on time.",
     ]
     lines += [
-        f"{result.name} ranks better than the baseline, and yet its log loss is worse: it is too sure of itself, "
-        "because features that repeat each other count twice."
+        f"{result.name} ranks flights better than the baseline, but its log loss is worse: it is overconfident, "
+        "because it counts correlated features twice."
         for result in others
         if result["ROCAUC"] > base["ROCAUC"] and result["LogLoss"] > base["LogLoss"]
     ]
     if best.calibration is not None:
         edges, counts = best.calibration.edges[:-1] >= 0.6, best.calibration.counts
         if rows := int(counts[edges].sum()):
-            said, came = (
+            predicted, observed = (
                 float(np.nansum(values[edges] * counts[edges]) / rows)
                 for values in (best.calibration.predicted, best.calibration.observed)
             )
             lines.append(
-                f"{rows:,} flights were given 60 % or more, {_share(said)} on average, and {_share(came)} of them "
-                f"were late; of all flights, {_share(year.late)}."
+                f"{rows:,} flights have a predicted probability of 60 % or more, {_percent(predicted)} on "
+                f"average. Of these, {_percent(observed)} were late; of all flights, {_percent(year.late)}."
             )
     waiting = best.curve["waiting"]
     lines += [
-        f"Half of the labels came more than {np.median(year.wait) / 60:.1f} hours after the prediction, the last "
-        f"after {year.wait.max() / 60:.0f}: {np.median(waiting):.0f} predictions waited for theirs at a time, "
-        f"{waiting.max():,.0f} at most.",
-        f"Had each label been there at once, ROCAUC would be {at_once['ROCAUC']:.4f}, not {best['ROCAUC']:.4f}: "
-        "a test without delay promises what nobody gets.",
+        f"Half of the labels arrived more than {np.median(year.wait) / 60:.1f} hours after the prediction, the "
+        f"last after {year.wait.max() / 60:.0f}. The median number of pending labels was "
+        f"{np.median(waiting):.0f}, the maximum {waiting.max():,.0f}.",
+        f"With immediate labels, ROCAUC would be {at_once['ROCAUC']:.4f} instead of {best['ROCAUC']:.4f}: "
+        "an evaluation without delay is too optimistic.",
     ]
     return lines
 
 
 def _worst(best: evaluate.Result, year: Year, count: int = 5) -> Table:
-    """The times at which the rolling log loss was highest."""
+    """The times with the highest rolling log loss."""
     table = _plain("around", "log loss", "late then")
     rows, losses = best.curve["row"], best.curve["rolling_LogLoss"]
-    # The first twentieth is left out: then everything is new.
+    # The first twentieth is ignored, because the models have learned little.
     first = len(losses) // 20
     shown: list[int] = []
     for place in np.argsort(-losses[first:]) + first:
@@ -148,15 +148,15 @@ def _worst(best: evaluate.Result, year: Year, count: int = 5) -> Table:
         if len(shown) < count and all(abs(row - other) >= 2 * WINDOW for other in shown):
             shown.append(row)
             day = _date(year.day_of_label(row - WINDOW // 2))
-            table.add_row(day, f"{losses[place]:.3f}", _share(year.late_until(row)))
+            table.add_row(day, f"{losses[place]:.3f}", _percent(year.late_until(row)))
     return table
 
 
 def _weights(model: Any, count: int = 6) -> Table:
-    """The weights that count most: of numbers for one standard deviation, of nominal values against their mean."""
+    """The largest weights: per standard deviation for numbers, relative to their mean for nominal values."""
     learned = model.inspect()["steps"][-1]["weights"]
     flat = {name: weight for name, weight in learned.items() if not isinstance(weight, dict)}
-    # Of the many flight numbers and destinations some are so rare that their weights mean little.
+    # Flight numbers and destinations are left out, because many are rare and their weights mean little.
     for name in ("carrier", "origin", "weekday"):
         mean = float(np.mean(list(learned.get(name, {"": 0.0}).values())))
         flat |= {f"{name} {value}": weight - mean for value, weight in learned.get(name, {}).items()}
@@ -176,26 +176,26 @@ def _rows(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="millstream demo", description=__doc__)
-    parser.add_argument("--rows", type=_rows, help="only the first so many flights, at least 1,000")
-    parser.add_argument("--out", type=Path, default=Path("build"), help="where the page is written")
+    parser.add_argument("--rows", type=_rows, help="maximum number of flights, at least 1,000")
+    parser.add_argument("--out", type=Path, default=Path("build"), help="directory of the report")
     return parser
 
 
 def run(rows: int | None, out: Path, console: Console) -> None:
-    """Learn, print, write the page."""
+    """Evaluate the models, print the results and write the report."""
     began = time.perf_counter()
     flights = datasets.Flights()
     year = Year(flights, rows)
     lost = flights.left_out
     console.print(
         f"[bold]{year.rows:,} departures of 2013 from New York[/], in order of time.\n"
-        f"{_share(year.late, 1)} arrived more than 15 minutes late. Left out: {lost['cancelled']:,} cancelled and "
-        f"{lost['diverted']:,} diverted, which never arrived."
+        f"{_percent(year.late, 1)} arrived more than 15 minutes late. Excluded: {lost['cancelled']:,} cancelled "
+        f"and {lost['diverted']:,} diverted flights, which never arrived."
     )
-    contest = models()
+    compared = models()
     metrics = ["ROCAUC", "LogLoss", "Accuracy", "CohenKappa"]
-    detector = drift.PageHinkley(delta=0.15, threshold=200.0, mode="up")
-    results = evaluate.prequential(contest, flights, metrics, detector=detector, window=WINDOW, limit=rows)
+    detector = drift.PageHinkley(allowance=0.15, threshold=200.0, mode="up")
+    results = evaluate.prequential(compared, flights, metrics, detector=detector, window=WINDOW, limit=rows)
     best = results.best
     again = models()[best.name]
     at_once = evaluate.prequential(again, flights, "ROCAUC", delay=0, limit=rows, progress=False)
@@ -204,18 +204,18 @@ def run(rows: int | None, out: Path, console: Console) -> None:
     console.print()
     for line in _in_words(results, at_once, year):
         console.print(f"• {line}", highlight=False)
-    console.print(f"\n[bold]When {best.name} was worst[/], by the rolling log loss of {WINDOW:,} flights")
+    console.print(f"\n[bold]Worst periods of {best.name}[/], by the rolling log loss of {WINDOW:,} flights")
     console.print(_worst(best, year))
     if best.drifts:
         days = list(dict.fromkeys(_date(year.day_of_label(row)) for row in best.drifts))
-        console.print(f"Its errors rose, says PageHinkley, on: {', '.join(days)}.", highlight=False)
-    console.print("\n[bold]What logistic regression had learned[/] at the end: weights, by size")
-    console.print(_weights(contest["logistic regression"]))
+        console.print(f"PageHinkley detected rising errors on: {', '.join(days)}.", highlight=False)
+    console.print("\n[bold]Largest weights of the logistic regression[/] at the end")
+    console.print(_weights(compared["logistic regression"]))
     out.mkdir(parents=True, exist_ok=True)
     page = out / "flights.html"
     command = "millstream demo" + (f" --rows {rows}" if rows else "")
     results.to_html(page, command, "Flights of 2013 from New York: which will be late?")
-    console.print(f"\nThe curves over the year are in [bold]{page}[/]. {time.perf_counter() - began:.1f} seconds.")
+    console.print(f"\nReport with all curves: [bold]{page}[/]. {time.perf_counter() - began:.1f} seconds.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,11 +1,11 @@
-"""Running summaries of numbers, told one at a time, with weights.
+"""Incremental statistics of weighted numbers.
 
     mean = stats.Mean()
     mean.update(3.0)
     mean.get()
 
-A number of weight 2 counts as two. A statistic is NaN while it is undefined, as in NumPy (River gives 0).
-`merge` folds in the same statistic of another part of the stream, where the result is exact to rounding.
+A number of weight 2 counts as two. A statistic is NaN while it is undefined, as in NumPy (River returns 0).
+`merge` combines it with the same statistic of another stream, where the result is exact up to rounding.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ __all__ = [
 
 
 class Statistic(_core.Statistic, Measure):
-    """A summary of the numbers that it was told."""
+    """A running statistic of numbers."""
 
     role = "statistic"
 
     def update(self, x: float, w: float = 1.0) -> None:
-        """Tell it a number."""
+        """Add a number."""
         self._update(x, None, w)
 
     def update_many(self, x: Any, w: Any = None) -> None:
-        """Tell it many numbers, exactly as `update` would one after the other; a bad one changes nothing."""
+        """Add many numbers, with the same result as `update` one by one; an error changes nothing."""
         self._update_many(numbers("x", x), None, None if w is None else numbers("w", w))
 
     def merge(self, other: Any) -> None:
-        """Fold in the same statistic of another part of the stream, where that is exact."""
+        """Merge the same statistic of another stream, where the result is exact."""
         if type(other) is not type(self):
             raise InvalidType(f"{self.name}: only the same statistic can be merged, got {type(other).__name__}")
         self._merge(other)
@@ -71,18 +71,18 @@ class Statistic(_core.Statistic, Measure):
 
 class _Pairs(Statistic):
     def update(self, x: float, y: float, w: float = 1.0) -> None:  # type: ignore[override]
-        """Tell it a pair of numbers."""
+        """Add a pair of numbers."""
         if y is None:
             raise InvalidType(f"{self.name}: y must be a number, got None")
         self._update(x, y, w)
 
     def update_many(self, x: Any, y: Any, w: Any = None) -> None:  # type: ignore[override]
-        """Tell it many pairs, exactly as `update` would one after the other; a bad one changes nothing."""
+        """Add many pairs, with the same result as `update` one by one; an error changes nothing."""
         self._update_many(numbers("x", x), numbers("y", y), None if w is None else numbers("w", w))
 
 
 class Count(Statistic):
-    """The sum of weights: how many numbers, if each has weight 1.
+    """Sum of weights: the number of values if each has weight 1.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Count(Statistic):
 
 
 class Sum(Statistic):
-    """The sum of numbers, compensated so that rounding does not pile up.
+    """Sum of numbers, compensated so that rounding errors do not accumulate.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Sum(Statistic):
 
 
 class Mean(Statistic):
-    """The mean.
+    """Mean.
 
     Examples
     --------
@@ -144,12 +144,12 @@ class Mean(Statistic):
 
 
 class Var(Statistic):
-    """The variance.
+    """Variance.
 
     Parameters
     ----------
     ddof
-        What is subtracted from the number of numbers in the divisor.
+        Delta degrees of freedom: the divisor is the total weight minus `ddof`.
 
     Examples
     --------
@@ -172,12 +172,12 @@ class Var(Statistic):
 
 
 class Skew(Statistic):
-    """The skewness: how far the long tail is to the right (above 0) or to the left.
+    """Skewness: positive if the right tail is longer, negative if the left tail is.
 
     Parameters
     ----------
     bias
-        Whether to leave the statistical bias uncorrected.
+        If True, the value is not corrected for statistical bias.
 
     Examples
     --------
@@ -200,12 +200,12 @@ class Skew(Statistic):
 
 
 class Kurtosis(Statistic):
-    """The excess kurtosis: how heavy the tails are; 0 for a normal distribution.
+    """Excess kurtosis, a measure of how heavy the tails are; 0 for a normal distribution.
 
     Parameters
     ----------
     bias
-        Whether to leave the statistical bias uncorrected.
+        If True, the value is not corrected for statistical bias.
 
     Examples
     --------
@@ -228,12 +228,12 @@ class Kurtosis(Statistic):
 
 
 class Cov(_Pairs):
-    """The covariance of two numbers.
+    """Covariance of two variables.
 
     Parameters
     ----------
     ddof
-        What is subtracted from the number of pairs in the divisor.
+        Delta degrees of freedom: the divisor is the total weight minus `ddof`.
 
     Examples
     --------
@@ -256,7 +256,7 @@ class Cov(_Pairs):
 
 
 class PearsonCorr(_Pairs):
-    """The correlation of two numbers.
+    """Pearson correlation of two variables.
 
     Examples
     --------
@@ -279,12 +279,12 @@ class PearsonCorr(_Pairs):
 
 
 class EWMean(Statistic):
-    """The exponentially weighted mean, which follows a stream that moves.
+    """The exponentially weighted mean, which adapts to a changing stream.
 
     Parameters
     ----------
     fading_factor
-        The weight of the newest number; closer to 1 forgets faster.
+        Weight of the newest number; closer to 1 forgets faster.
 
     Examples
     --------
@@ -306,12 +306,12 @@ class EWMean(Statistic):
 
 
 class EWVar(Statistic):
-    """The exponentially weighted variance, which follows a stream that moves.
+    """The exponentially weighted variance, which adapts to a changing stream.
 
     Parameters
     ----------
     fading_factor
-        The weight of the newest number; closer to 1 forgets faster.
+        Weight of the newest number; closer to 1 forgets faster.
 
     Examples
     --------
@@ -333,7 +333,7 @@ class EWVar(Statistic):
 
 
 class Min(Statistic):
-    """The smallest number.
+    """Minimum.
 
     Examples
     --------
@@ -351,7 +351,7 @@ class Min(Statistic):
 
 
 class Max(Statistic):
-    """The largest number.
+    """Maximum.
 
     Examples
     --------
@@ -369,15 +369,15 @@ class Max(Statistic):
 
 
 class Quantile(Statistic):
-    """A quantile of all numbers so far: the smallest with at least the share `q` at or below it.
+    """Quantile of all numbers so far: the smallest number with at least the fraction `q` at or below it.
 
-    Exact up to 1,024 numbers. Beyond, the rank of what it gives is within `error` of `q`, which is at most
-    log2(n / 1024) / 1024 for n numbers of weight 1 (1 % at a million) in 16 kB for each doubling of n.
+    It is exact up to 1,024 numbers. Beyond that, the rank of the value is within `error` of `q`. For n numbers of
+    weight 1, `error` is at most log2(n / 1024) / 1024 (1 % at a million); memory grows by 16 kB per doubling of n.
 
     Parameters
     ----------
     q
-        The share of numbers at or below the quantile.
+        Fraction of numbers at or below the quantile.
 
     Examples
     --------
@@ -404,21 +404,21 @@ class Quantile(Statistic):
 
     @property
     def error(self) -> float:
-        """The most by which the rank of the value may differ from `q`."""
+        """Bound on the difference between the rank of the value and `q`."""
         return float(json.loads(self._inspect())["error"])
 
 
 class Rolling(Statistic):
     """A statistic over the last `window_size` numbers.
 
-    Means and moments cost two updates; the others are worked out from the window when `get` is called.
+    Means and moments cost two updates; other statistics are computed from the window when `get` is called.
 
     Parameters
     ----------
     statistic
-        The statistic; it starts anew.
+        The statistic, which restarts.
     window_size
-        How many numbers are in the window.
+        Number of values in the window.
 
     Examples
     --------
@@ -436,12 +436,12 @@ class Rolling(Statistic):
         super().__init__(statistic=made, window_size=window_size)
 
     def update(self, x: float, *more: float, w: float = 1.0) -> None:
-        """Tell it what the statistic is told."""
+        """Add a number, or a pair if the statistic is of two variables."""
         face: Any = _Pairs if self._takes_pairs() else Statistic
         face.update(self, x, *more, w=w) if w != 1.0 else face.update(self, x, *more)
 
     def update_many(self, x: Any, *more: Any, w: Any = None) -> None:
-        """Tell it many, exactly as `update` would one after the other; a bad one changes nothing."""
+        """Add many, with the same result as `update` one by one; an error changes nothing."""
         face: Any = _Pairs if self._takes_pairs() else Statistic
         face.update_many(self, x, *more, w=w) if w is not None else face.update_many(self, x, *more)
 

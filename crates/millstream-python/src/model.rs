@@ -9,7 +9,7 @@ use crate::any_held::Kind;
 use crate::dicts::names;
 use crate::errors::OrRaise;
 use crate::part::{Component, ComponentMethods, Part};
-use crate::targets::Weight;
+use crate::targets::{read_number, Weight};
 use crate::values::DriftDetector;
 use crate::{model_many, model_one};
 
@@ -29,19 +29,19 @@ impl Model {
         Self::start()
     }
 
-    /// Merge another model of the same description, after another part of the stream.
+    /// Merge another model of the same description that learned another part of the stream.
     fn _merge(slf: &Bound<'_, Self>, other: &Bound<'_, Model>) -> PyResult<()> {
         // A copy, because it may be this very model.
         let other = other.ask(|model| Ok(model.clone()))?;
         slf.replace(|model| slf.py().detach(|| model.merge(&other)).or_raise(slf.py()))
     }
 
-    /// Take over the state of another model of the same description.
+    /// Adopt the state of another model of the same description.
     fn _copy_from(slf: &Bound<'_, Self>, other: &Bound<'_, Model>) -> PyResult<()> {
         slf.part()._load(slf.py(), other.as_any())
     }
 
-    /// Become a copy of a step of a pipeline or of a part of a union.
+    /// Become a copy of a step of a pipeline or of a component of a union.
     fn _copy_member(slf: &Bound<'_, Self>, other: &Bound<'_, Model>, place: usize) -> PyResult<()> {
         let member = other.ask(|model| model.member(place).or_raise(slf.py()))?;
         slf.part().install(slf.py(), Root::into_any(member))
@@ -56,26 +56,26 @@ impl Model {
         Ok(detector)
     }
 
-    /// Take back the last example that a transformer learned.
+    /// Revert the last example that a transformer learned.
     fn _undo(slf: &Bound<'_, Self>) -> PyResult<()> {
         let mut guarded = slf.part().write(slf.py())?;
         guarded.held_mut::<Root>(slf.py())?.undo().or_raise(slf.py())?;
         guarded.sync_names(slf.py())
     }
 
-    /// How many examples it has learned.
+    /// Number of learned examples.
     #[getter]
     fn learned(slf: &Bound<'_, Self>) -> PyResult<u64> {
         slf.ask(|model| Ok(model.count()))
     }
 
-    /// The features it knows, in the order in which it met them.
+    /// The known features, in order of appearance.
     #[getter]
     fn features<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         slf.ask(|model| names(slf.py(), model.schema(), usize::MAX))
     }
 
-    /// How many features it knows, whether by their numbers alone, and the names of the first.
+    /// Number of known features, whether all are numbered, and the names of the first.
     fn _knows<'py>(slf: &Bound<'py, Self>, most: usize) -> PyResult<(usize, bool, Bound<'py, PyList>)> {
         slf.ask(|model| {
             let schema = model.schema();
@@ -83,7 +83,7 @@ impl Model {
         })
     }
 
-    /// The classes it knows, by code.
+    /// The known classes, by code.
     #[getter]
     fn classes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         let guarded = slf.part().read(slf.py())?;
@@ -91,7 +91,7 @@ impl Model {
         PyList::new(slf.py(), known)
     }
 
-    /// The most classes it can tell apart; None where no number is set.
+    /// The largest number of classes; None for no limit.
     #[getter]
     fn max_classes(slf: &Bound<'_, Self>) -> PyResult<Option<usize>> {
         slf.ask(|model| Ok(model.max_classes()))
@@ -136,15 +136,16 @@ impl Model {
         model_one::predict_proba(slf.part(), x)
     }
 
-    /// How unusual an example is, for anomaly detectors; else the signed distance to the decision boundary, where there is
-    /// one.
+    /// The score of an anomaly detector, or the signed distance to the decision boundary, if there is one.
     fn score_one(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
         model_one::score(slf.part(), x)
     }
 
     /// Whether a score is that of an anomaly, for anomaly filters.
-    fn _classify(slf: &Bound<'_, Self>, score: f64) -> PyResult<bool> {
-        slf.ask(|model| model.classify(score).or_raise(slf.py()))
+    fn _classify(slf: &Bound<'_, Self>, score: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = slf.py();
+        let score = read_number(score, "the score").map_err(|error| slf.part().named(py, error))?;
+        slf.ask(|model| model.classify(score).or_raise(py))
     }
 
     /// Which rows are anomalies, for anomaly filters.
@@ -155,7 +156,7 @@ impl Model {
         model_many::classify(slf.part(), rows)
     }
 
-    /// Two numbers between which the target lies with probability `coverage`, for learners that say how sure they are.
+    /// Two numbers between which the target lies with probability `coverage`, for learners that predict intervals.
     #[pyo3(signature = (x, coverage=0.9))]
     fn predict_interval_one(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>, coverage: f64) -> PyResult<(f64, f64)> {
         model_one::predict_interval(slf.part(), x, coverage)
@@ -166,7 +167,7 @@ impl Model {
         model_one::transform(slf.part(), x)
     }
 
-    /// Predict one example, then learn it. Returns what was predicted.
+    /// Predict one example, then learn it. Returns the prediction.
     #[pyo3(
         signature = (x, y=None, w=Weight(Ok(1.0)), *, proba=false),
         text_signature = "($self, x, y=None, w=1.0, *, proba=False)"

@@ -1,19 +1,19 @@
-"""How good predictions are, told one at a time: plain, over a window (`Rolling`) or fading (`Fading`).
+"""Incremental metrics of predictions: over the whole stream, over a window (`Rolling`) or fading (`Fading`).
 
     metric = metrics.Rolling(metrics.Accuracy(), window_size=1000)
     metric.update(y_true, y_pred)
     metric.get()
 
-Metrics of labels take a label, or a dict of probabilities of which the most probable counts. No prediction
-(None, or an empty dict) counts as wrong. Metrics of probabilities (`LogLoss`, `Brier`, `ROCAUC`, `PRAUC`)
-take a dict, or a float: the probability of the positive class. There, no prediction counts as the toss of a
-coin. A metric that has been told nothing is 0, and `ROCAUC` is 0.5 until both classes have come.
+Label metrics accept a label, or a dict of probabilities, of which the most probable label counts. A missing
+prediction (None, or an empty dict) counts as wrong. Probability metrics (`LogLoss`, `Brier`, `ROCAUC`, `PRAUC`)
+accept a dict, or a float, which is the probability of the positive class. For them, a missing prediction counts as
+probability 0.5. A metric without outcomes is 0, and `ROCAUC` is 0.5 until both classes have come.
 
-`Precision`, `Recall`, `F1`, `FBeta`, `ROCAUC` and `PRAUC` are about one class, `metric.positive_class`, which
-never depends on the order of outcomes. It is `pos_val` where that is given; True or 1 where the labels are bools,
-0 and 1, or −1 and 1; otherwise the rarer class by the weight of the true labels since the start. Of classes that
-are equally rare it is the last in sort order. Windows and fading do not change it. With more than two classes,
-metrics of labels score the rarest class against all others; `ROCAUC` and `PRAUC` need `pos_val`.
+`Precision`, `Recall`, `F1`, `FBeta`, `ROCAUC` and `PRAUC` score one class, `metric.positive_class`, which does not
+depend on the order of outcomes. It is `pos_val` if that is given; True or 1 if the labels are bools, 0 and 1, or
+−1 and 1; otherwise the rarest class by the weight of the true labels since the start. Of equally rare classes it
+is the last in sort order. Windows and fading do not change it. With more than two classes, label metrics score the
+rarest class against all others; `ROCAUC` and `PRAUC` need `pos_val`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from millstream.metrics.numbers import MAE, MAPE, MSE, R2, RMSE, SMAPE
 from millstream.metrics.probabilities import PRAUC, ROCAUC, Brier, LogLoss
 from millstream.metrics.windows import Fading, Rolling
 
-#: Other names for the same.
+#: Aliases.
 Kappa = CohenKappa
 KappaT = KappaTemporal
 

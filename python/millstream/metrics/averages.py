@@ -1,4 +1,4 @@
-"""Precision, recall and F of several classes: of all together (micro), their mean (macro), or weighted."""
+"""Precision, recall and F-beta of several classes: micro, macro and weighted averages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class MacroF1(Metric):
-    """F1 averaged over the classes that came as truth or prediction, each counting the same.
+    """F1 averaged over the classes that occurred as truth or prediction, with equal weights.
 
     Examples
     --------
@@ -40,12 +40,12 @@ class MacroF1(Metric):
 
 
 class MacroFBeta(Metric):
-    """F-beta averaged over the classes that came as truth or prediction, each counting the same.
+    """F-beta averaged over the classes that occurred as truth or prediction, with equal weights.
 
     Parameters
     ----------
     beta
-        How many times as much recall matters as precision.
+        Weight of recall relative to precision.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class MacroFBeta(Metric):
 
 
 class MacroPrecision(Metric):
-    """Precision averaged over the classes that came as truth or prediction, each counting the same.
+    """Precision averaged over the classes that occurred as truth or prediction, with equal weights.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class MacroPrecision(Metric):
 
 
 class MacroRecall(Metric):
-    """Recall averaged over the classes that came as truth or prediction, each counting the same.
+    """Recall averaged over the classes that occurred as truth or prediction, with equal weights.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class MacroRecall(Metric):
 
 
 class MicroF1(Metric):
-    """F1 of all classes together: sums over classes, then one ratio.
+    """F1 of all classes together: the ratio of sums over classes.
 
     Without missing predictions this is the accuracy.
 
@@ -119,14 +119,14 @@ class MicroF1(Metric):
 
 
 class MicroFBeta(Metric):
-    """F-beta of all classes together: sums over classes, then one ratio.
+    """F-beta of all classes together: the ratio of sums over classes.
 
     Without missing predictions this is the accuracy.
 
     Parameters
     ----------
     beta
-        How many times as much recall matters as precision.
+        Weight of recall relative to precision.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class MicroFBeta(Metric):
 
 
 class MicroPrecision(Metric):
-    """Precision of all classes together: sums over classes, then one ratio.
+    """Precision of all classes together: the ratio of sums over classes.
 
     Without missing predictions this is the accuracy.
 
@@ -164,7 +164,7 @@ class MicroPrecision(Metric):
 
 
 class MicroRecall(Metric):
-    """Recall of all classes together: sums over classes, then one ratio.
+    """Recall of all classes together: the ratio of sums over classes.
 
     Without missing predictions this is the accuracy.
 
@@ -184,7 +184,7 @@ class MicroRecall(Metric):
 
 
 class WeightedF1(Metric):
-    """F1 averaged over the classes, each counting as much as it came as truth.
+    """F1 averaged over the classes, weighted by support.
 
     Examples
     --------
@@ -202,12 +202,12 @@ class WeightedF1(Metric):
 
 
 class WeightedFBeta(Metric):
-    """F-beta averaged over the classes, each counting as much as it came as truth.
+    """F-beta averaged over the classes, weighted by support.
 
     Parameters
     ----------
     beta
-        How many times as much recall matters as precision.
+        Weight of recall relative to precision.
 
     Examples
     --------
@@ -225,7 +225,7 @@ class WeightedFBeta(Metric):
 
 
 class WeightedPrecision(Metric):
-    """Precision averaged over the classes, each counting as much as it came as truth.
+    """Precision averaged over the classes, weighted by support.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class WeightedPrecision(Metric):
 
 
 class WeightedRecall(Metric):
-    """Recall averaged over the classes, each counting as much as it came as truth.
+    """Recall averaged over the classes, weighted by support.
 
     Examples
     --------

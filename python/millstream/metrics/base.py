@@ -1,4 +1,4 @@
-"""What every metric can do."""
+"""Base class of all metrics."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["Metric"]
 
 
 class Metric(_core.Metric, Measure):
-    """A number that says how good predictions are. `update` and `get` are those of the compiled class."""
+    """A score of predictions. `update` and `get` are those of the compiled class."""
 
     role = "metric"
-    #: How the value is shown.
+    #: Format of the value.
     _format = ".2%"
 
     def update_many(
         self, y_true: Any, y_pred: Any, w: Any = None, *, classes: Sequence[Any] | None = None
     ) -> None:
-        """Tell it many outcomes, exactly as `update` would one after the other; a bad one changes nothing.
+        """Score many predictions, with the same result as `update` one by one; an error changes nothing.
 
         `y_pred` is a column of labels, numbers or probabilities, a list of dicts of probabilities, or a
-        matrix of probabilities: a data frame whose columns are named by class, or an array with `classes`.
+        matrix of probabilities: a data frame with a column per class, or an array with `classes`.
         """
         weights = _frames.weights(w)
         y_true = _column("y_true", y_true)
@@ -40,7 +40,7 @@ class Metric(_core.Metric, Measure):
         if classes is not None:
             matrix = np.asarray(y_pred, dtype=np.float64)
             if matrix.ndim != 2:
-                raise InvalidValue(f"{self.name}: classes are for a matrix of probabilities")
+                raise InvalidValue(f"{self.name}: classes need a matrix of probabilities")
             return self._update_many(y_true, matrix, weights, list(classes))
         if not isinstance(y_pred, np.ndarray) and any(isinstance(item, Mapping) for item in y_pred):
             return self._update_dicts(y_true, y_pred, weights)
@@ -61,9 +61,9 @@ class Metric(_core.Metric, Measure):
                 raise
 
     def merge(self, other: Any) -> None:
-        """Fold in the same metric of another part of the stream, where that is exact.
+        """Merge the same metric of another stream, where the result is exact.
 
-        Both must have met their labels in the same order.
+        The labels of both must have come in the same order.
         """
         if type(other) is not type(self):
             raise InvalidType(f"{self.name}: only the same metric can be merged, got {type(other).__name__}")
@@ -91,5 +91,5 @@ class Metric(_core.Metric, Measure):
 
 def _column(what: str, values: Any) -> Any:
     if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise InvalidType(f"{what} is a column of values, got {type(values).__name__}")
+        raise InvalidType(f"{what} must be a column of values, got {type(values).__name__}")
     return _frames.targets(values)

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Accuracy(Metric):
-    """The share of predictions that were right. The first metric to look at when classes are balanced.
+    """Fraction of correct predictions. Suitable for balanced classes.
 
     A prediction of None counts as wrong.
 
@@ -46,7 +46,7 @@ class Accuracy(Metric):
 
 
 class BalancedAccuracy(Metric):
-    """The mean recall of the classes that have come: accuracy in which each class counts the same.
+    """Mean recall of the classes that occurred as truth: accuracy with equal weights of the classes.
 
     Examples
     --------
@@ -68,12 +68,12 @@ class BalancedAccuracy(Metric):
 
 
 class Precision(Metric):
-    """The share of positive predictions that were right. For when a false alarm is costly.
+    """Fraction of positive predictions that are correct. Suitable if false positives are costly.
 
     Parameters
     ----------
     pos_val
-        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer class so far.
+        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarest class.
 
     Examples
     --------
@@ -91,12 +91,12 @@ class Precision(Metric):
 
 
 class Recall(Metric):
-    """The share of positives that were found. For when a miss is costly.
+    """Fraction of positives that are predicted as positive. Suitable if false negatives are costly.
 
     Parameters
     ----------
     pos_val
-        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer class so far.
+        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarest class.
 
     Examples
     --------
@@ -114,14 +114,14 @@ class Recall(Metric):
 
 
 class FBeta(Metric):
-    """The harmonic mean of precision and recall, in which recall counts `beta` times as much.
+    """Weighted harmonic mean of precision and recall, in which recall has `beta` times the importance.
 
     Parameters
     ----------
     beta
-        How many times as much recall matters as precision.
+        Weight of recall relative to precision.
     pos_val
-        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer class so far.
+        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarest class.
 
     Examples
     --------
@@ -143,12 +143,12 @@ class FBeta(Metric):
 
 
 class F1(Metric):
-    """The harmonic mean of precision and recall. For a positive class that is rare.
+    """Harmonic mean of precision and recall. Suitable for a rare positive class.
 
     Parameters
     ----------
     pos_val
-        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer class so far.
+        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarest class.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class F1(Metric):
 
 
 class CohenKappa(Metric):
-    """Accuracy beyond what chance agreement of the same class shares would give; 0 is no better.
+    """Cohen's kappa: accuracy relative to chance agreement with the same class frequencies; 0 is no better.
 
     Also known as `metrics.Kappa`.
 
@@ -190,7 +190,7 @@ class CohenKappa(Metric):
 
 
 class KappaM(Metric):
-    """Accuracy beyond always predicting the class that is most frequent; 0 is no better, below 0 is worse.
+    """Accuracy relative to always predicting the majority class; 0 is no better, below 0 is worse.
 
     Examples
     --------
@@ -212,10 +212,10 @@ class KappaM(Metric):
 
 
 class KappaTemporal(Metric):
-    """Accuracy beyond predicting the last label again; 0 is no better, below 0 is worse.
+    """Accuracy relative to predicting the previous label (persistence); 0 is no better, below 0 is worse.
 
-    The one to look at when labels come in runs: persistence is then hard to beat. At the first label
-    persistence counts as wrong. Also known as `metrics.KappaT`.
+    Suitable if labels come in runs, because persistence is then a strong baseline. Persistence counts as wrong at
+    the first label. Also known as `metrics.KappaT`.
 
     Examples
     --------
@@ -238,9 +238,9 @@ class KappaTemporal(Metric):
 
 
 class ConfusionMatrix(Metric):
-    """How often each class was predicted as each. Its value as a number (`get`) is the accuracy.
+    """Confusion matrix: weight of outcomes by true and predicted class. Its value (`get`) is the accuracy.
 
-    `matrix[truth][prediction]` is a sum of weights; None stands for no prediction.
+    `matrix[truth][prediction]` is a sum of weights; the key None is that of missing predictions.
 
     Examples
     --------
@@ -266,7 +266,7 @@ class ConfusionMatrix(Metric):
 
     @property
     def classes(self) -> list[Label]:
-        """The labels that came as truth or prediction, in the order in which they came."""
+        """The labels that occurred as truth or prediction, in order of appearance."""
         labels, sums = self._sums()
         return [
             label
@@ -304,23 +304,23 @@ class ConfusionMatrix(Metric):
         return float(sums[kind][labels.index(label)]) if label in labels[: len(sums[kind])] else 0.0
 
     def support(self, label: Label) -> float:
-        """The weight of outcomes whose truth was `label`."""
+        """Weight of outcomes with truth `label`."""
         return self._margin("truth", label)
 
     def true_positives(self, label: Label) -> float:
-        """The weight of outcomes that were `label` and predicted so."""
+        """Weight of outcomes with truth and prediction `label`."""
         return self._margin("correct", label)
 
     def false_positives(self, label: Label) -> float:
-        """The weight of outcomes that were predicted as `label` and were not."""
+        """Weight of outcomes with prediction `label` and another truth."""
         return self._margin("predicted", label) - self._margin("correct", label)
 
     def false_negatives(self, label: Label) -> float:
-        """The weight of outcomes that were `label` and not predicted so."""
+        """Weight of outcomes with truth `label` and another prediction."""
         return self._margin("truth", label) - self._margin("correct", label)
 
     def true_negatives(self, label: Label) -> float:
-        """The weight of outcomes that neither were `label` nor predicted so."""
+        """Weight of outcomes with neither truth nor prediction `label`."""
         return self.total_weight - self._margin("truth", label) - self.false_positives(label)
 
     def __repr__(self) -> str:

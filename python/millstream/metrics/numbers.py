@@ -1,4 +1,4 @@
-"""Metrics of numbers."""
+"""Regression metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["MAE", "MAPE", "MSE", "R2", "RMSE", "SMAPE"]
 
 
 class MAE(Metric):
-    """The mean absolute error, in the units of the target; outliers count no more than their size.
+    """Mean absolute error, in the units of the target. Robust to outliers compared to `RMSE`.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class MAE(Metric):
 
 
 class MSE(Metric):
-    """The mean squared error; large errors count most.
+    """Mean squared error, which large errors dominate.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class MSE(Metric):
 
 
 class RMSE(Metric):
-    """The root of the mean squared error, in the units of the target.
+    """Root mean squared error, in the units of the target.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class RMSE(Metric):
 
 
 class MAPE(Metric):
-    """The mean absolute error as a percentage of the truth. A truth of 0 counts as no error, as in River.
+    """Mean absolute percentage error. A truth of 0 counts as no error, as in River.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class MAPE(Metric):
 
 
 class SMAPE(Metric):
-    """The mean absolute error as a percentage of the mean size of truth and prediction; at most 200.
+    """Symmetric mean absolute percentage error, relative to the mean of |truth| and |prediction|; at most 200.
 
     Examples
     --------
@@ -104,9 +104,9 @@ class SMAPE(Metric):
 
 
 class R2(Metric):
-    """The share of the truth's variance that predictions explain: 1 is perfect, 0 is no better than the mean.
+    """Coefficient of determination: 1 is perfect, 0 is no better than predicting the mean.
 
-    0 while the truth has not varied.
+    It is 0 while the truth has not varied.
 
     Examples
     --------

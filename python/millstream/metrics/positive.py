@@ -1,4 +1,4 @@
-"""How the positive class of a metric is shown."""
+"""The positive class of a metric in titles and messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from millstream._echo import plain, quoted
 
 __all__ = ["missing_positive", "positive_class", "with_positive"]
 
-#: The longest label that is shown whole.
+#: Maximum length of a label; longer ones are cut.
 _LONGEST = 40
 
 
@@ -25,7 +25,7 @@ def with_positive(title: str, positive: Any, target: str | None = None) -> str:
 
 
 def missing_positive(title: str, metric: Any) -> str | None:
-    """A line that says that `pos_val` never occurred, if so."""
+    """The message that `pos_val` never occurred; None if it did."""
     lacks = getattr(metric, "_lacks_positive", None)
     return (
         f"{title}: pos_val {quoted(metric.positive_class)} never occurred"

@@ -1,8 +1,8 @@
 """Metrics of class probabilities.
 
-They take a dict of probabilities, or one float: the probability of the positive class. A label that is text
-counts as probability 1. No prediction (None, or an empty dict) counts as the toss of a coin: River scores it
-as probability 0 of the truth, which lets one early blank outweigh a thousand answers.
+They accept a dict of probabilities, or a float, which is the probability of the positive class. A string label
+counts as probability 1. A missing prediction (None, or an empty dict) counts as probability 0.5. River counts it
+as probability 0 of the truth, so that one missing prediction can outweigh a thousand others.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["PRAUC", "ROCAUC", "Brier", "LogLoss"]
 
 
 class LogLoss(Metric):
-    """The mean negative log of the probability that was given to the truth, for any number of classes.
+    """Mean negative logarithm of the predicted probability of the true class, for any number of classes.
 
-    It punishes certainty that is wrong; probabilities are kept 1e-15 away from 0 and 1.
+    It penalises confident errors strongly. Probabilities are clipped to [1e-15, 1 − 1e-15].
 
     Examples
     --------
@@ -37,10 +37,10 @@ class LogLoss(Metric):
 
 
 class Brier(Metric):
-    """Half the squared distance of the probabilities from the truth, in [0, 1]; for two classes (p − y)².
+    """Brier score: half the squared distance of the probabilities from the truth, in [0, 1].
 
-    Milder than `LogLoss` on certainty that is wrong. Equal to scikit-learn's `brier_score_loss` with
-    `scale_by_half=True`.
+    For two classes it is (p − y)². It penalises confident errors less than `LogLoss`. Equal to scikit-learn's
+    `brier_score_loss` with `scale_by_half=True`.
 
     Examples
     --------
@@ -63,17 +63,17 @@ class Brier(Metric):
 
 
 class ROCAUC(Metric):
-    """The area under the ROC curve: how often a positive scores higher than a negative.
+    """Area under the ROC curve: the probability that a positive scores higher than a negative.
 
-    Scores are counted in 2,627 fixed bins that are narrow near 0 and 1 (42 kB, or 84 kB while
-    either class may turn out to be the rarer), so a stream of any length
-    fits. `error` says how far the value may be from the exact one, computed from the pairs that share a bin;
-    it is below 0.001 unless scores crowd into few bins. 0.5 until both classes have come.
+    Scores are counted in 2,627 fixed bins that are narrow near 0 and 1, so memory does not grow with the stream
+    (42 kB, or 84 kB while either class may become the rarer one). `error` is a bound on the difference from the
+    exact value, computed from the pairs that share a bin. It is below 0.001 unless scores are concentrated in few
+    bins. The value is 0.5 until both classes have come.
 
     Parameters
     ----------
     pos_val
-        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer of the two so far.
+        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarer class.
 
     Examples
     --------
@@ -98,20 +98,20 @@ class ROCAUC(Metric):
 
     @property
     def error(self) -> float:
-        """The most by which the value may be off."""
+        """Bound on the error of the value."""
         return self._error() or 0.0
 
 
 class PRAUC(Metric):
-    """The area under the precision-recall curve, as average precision. For a positive class that is rare.
+    """Area under the precision-recall curve, as average precision. Suitable for a rare positive class.
 
-    Scores are counted in the bins of `ROCAUC`; `error` says how far the value may be from scikit-learn's
-    `average_precision_score`, whatever the order of scores within the bins.
+    Scores are counted in the bins of `ROCAUC`; `error` is a bound on the difference from scikit-learn's
+    `average_precision_score`, for any order of scores within the bins.
 
     Parameters
     ----------
     pos_val
-        The positive class. None is True or 1 if the labels are 0 and 1, else the rarer of the two so far.
+        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarer class.
 
     Examples
     --------
@@ -133,5 +133,5 @@ class PRAUC(Metric):
 
     @property
     def error(self) -> float:
-        """The most by which the value may be off."""
+        """Bound on the error of the value."""
         return self._error() or 0.0

@@ -1,4 +1,4 @@
-"""Any metric over a window, or with old outcomes fading."""
+"""Metrics over a sliding window, or with fading weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Wrapper(Metric):
 
     @property
     def error(self) -> float:
-        """The most by which the value may be off; 0 for metrics that are exact."""
+        """Bound on the error of the value; 0 for exact metrics."""
         return self._error() or 0.0
 
     def _title(self) -> str:
@@ -25,21 +25,21 @@ class _Wrapper(Metric):
 
 
 def _plain(metric: Any) -> Any:
-    """River's way of giving the class is understood."""
+    """The metric; a class, as in River, is instantiated."""
     return metric() if isinstance(metric, type) else metric
 
 
 class Rolling(_Wrapper):
     """A metric over the last `window_size` outcomes.
 
-    It takes the memory of the window and the time of about three updates. Outcomes of weight 0 do not enter.
+    It needs the memory of the window and the time of about three updates. Outcomes of weight 0 are ignored.
 
     Parameters
     ----------
     metric
-        The metric; it starts anew.
+        The metric, which restarts.
     window_size
-        How many outcomes are in the window.
+        Number of outcomes in the window.
 
     Examples
     --------
@@ -57,17 +57,16 @@ class Rolling(_Wrapper):
 
 
 class Fading(_Wrapper):
-    """A metric in which outcomes fade: each counts `forgetting` times the one after it.
+    """A metric with exponentially fading weights: an outcome has `forgetting` times the weight of the next one.
 
-    It takes no memory of its own. A window of n outcomes and a fading metric with `forgetting = 1 − 2/n`
-    look back about as far.
+    It needs no additional memory. A window of n outcomes corresponds to about `forgetting = 1 − 2/n`.
 
     Parameters
     ----------
     metric
-        The metric; it starts anew.
+        The metric, which restarts.
     forgetting
-        What an outcome counts, relative to the one after it; 1 forgets nothing. Also known as `alpha`.
+        Weight of an outcome relative to the next one; 1 forgets nothing. Also known as `alpha`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Experiments of papers, repeated with the learners of this package.
+"""Reproductions of published experiments with the learners of this package.
 
 Each paper is a module of its own with a function `reproduce`, whose result prints its figures beside the paper's:
 
@@ -16,5 +16,5 @@ from millstream.papers import irma
 
 __all__ = ["PAPERS", "irma"]
 
-#: What each paper is, by the name of its module.
+#: Citations of the papers, by the name of the module.
 PAPERS = {"irma": irma.CITATION}

@@ -17,12 +17,12 @@ __all__ = ["check_answer", "is_missing", "is_number", "most_probable", "rows_of"
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none."""
+    """Whether a value is missing."""
     return value is None or (isinstance(value, (float, np.floating)) and math.isnan(value))
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number; a truth value is none."""
+    """Whether a value is a number; a bool is not."""
     return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
@@ -38,7 +38,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def check_answer(role: Role, verb: str, answer: Any, complete: bool) -> None:
-    """The prediction of a verb must be well formed and finite; of a complete example no feature may be missing."""
+    """Check that a prediction is well formed and finite, without missing features for a complete example."""
     if verb == "predict_interval_one":
         _check_interval(answer)
     elif verb == "predict_proba_one":
@@ -71,7 +71,7 @@ def _check_features(verb: str, answer: Any, complete: bool) -> None:
     if not isinstance(answer, Mapping):
         broken(f"a dict of features from {verb}", typed(answer))
     for name, value in answer.items():
-        # What is missing may stay missing.
+        # A missing value may stay missing.
         if is_number(value) and not math.isfinite(value) and (complete or not is_missing(value)):
             broken(f"finite features from {verb}", f"{typed(value)} for {name!r}")
 
@@ -85,7 +85,7 @@ def _check_probabilities(answer: Any) -> None:
 
 
 def most_probable(chosen: Any, probabilities: Mapping[Any, float]) -> None:
-    """Probabilities must sum to 1, and the class that is predicted must have the highest one."""
+    """Check that probabilities sum to 1 and that the predicted class has the highest one."""
     total = math.fsum(probabilities.values())
     if abs(total - 1.0) > 1e-6:
         broken("probabilities that sum to 1", f"a sum of {total}")
@@ -96,7 +96,7 @@ def most_probable(chosen: Any, probabilities: Mapping[Any, float]) -> None:
 
 
 def rows_of(table: Any) -> list[list[Any]]:
-    """What a verb for many rows returns, row by row, without missing values and zeros."""
+    """The result of a verb for many rows, row by row, without missing values and zeros."""
     if isinstance(table, np.ndarray):
         rows = table.tolist() if table.ndim > 1 else [[value] for value in table.tolist()]
     elif isinstance(table, list):

@@ -1,4 +1,4 @@
-"""Laws of asking: the verbs, and what they return."""
+"""Laws of verbs and their results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from millstream.testing.answers import most_probable
 from millstream.testing.law import broken, law
 from millstream.testing.subject import Subject
 
-#: Verbs that a class of the role may leave out: probabilities of classes.
+#: Verbs that a class may leave undefined: class probabilities.
 _LEFT_OUT = {"predict_proba_one"}
 
 
@@ -22,7 +22,7 @@ def has_the_verbs_of_its_role(subject: Subject) -> None:
             broken(f"the verb {verb} of {subject.role.phrase}", "none", "")
     x, y = subject.examples[0]
     for verb in sorted(verb for verb in verbs.VERBS if verb.endswith("_one") and hasattr(model, verb)):
-        # What the class leaves out, it inherits from the base class, which raises this error.
+        # The base class defines the missing verbs, which raise this error.
         inherited = any(getattr(type(model), verb, None) is vars(family).get(verb) for family in verbs.FAMILIES)
         try:
             if verb == "learn_one":

@@ -1,4 +1,4 @@
-"""Laws of steps and of many rows: each does what a loop does."""
+"""Laws of steps and batches: both are equivalent to a loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millstream.testing.law import broken, law
 from millstream.testing.subject import Subject
 from millstream.testing.targets import BAD
 
-#: Sizes of chunks: some rows, and all at once.
+#: Sizes of chunks: a few rows, and all at once.
 _CHUNKS = (7, 1000)
 
 
@@ -68,7 +68,7 @@ def _holds_for(subject: Subject, form: str, batch: Callable[[int, int], Any], ro
         subject.learn(one, dict(x), y)
     lessons = list(zip(rows, (y for _, y in subject.examples), strict=True))
     view = _View(subject, lessons)
-    # A frame of one row takes long to make.
+    # Frames of one row are slow to create.
     for size in _CHUNKS if "frame" in form else (1, *_CHUNKS):
         learned, stepped, answers = subject.fresh(), subject.fresh(), []
         for start, stop in _pieces(total, size):
@@ -91,7 +91,7 @@ def _holds_for(subject: Subject, form: str, batch: Callable[[int, int], Any], ro
 
 
 class _View(Subject):
-    """The same model with the rows of another form, whose features have other names."""
+    """The same model, taught rows of another form whose features have other names."""
 
     def __init__(self, subject: Subject, lessons: list[Any]) -> None:
         self.__dict__.update(subject.__dict__)

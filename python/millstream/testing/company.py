@@ -1,4 +1,4 @@
-"""Laws of company: pipelines, evaluation and threads."""
+"""Laws of use in pipelines, evaluation and threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millstream.testing.interleaving import Learner
 from millstream.testing.law import Broken, broken, law
 from millstream.testing.subject import Subject
 
-#: How often a thread predicts while another learns.
+#: Number of predictions of a thread while another learns.
 _ROUNDS = 10
 
 
@@ -58,7 +58,7 @@ def predicts_beside_a_thread_that_learns(subject: Subject) -> None:
     except Exception as error:
         subject.last_call = f"{verb}({quoted(subject.rows[0], 100)})"
         got = f"{type(error).__name__}: {error}"
-        raise Broken("a prediction beside a thread that learns", got, None) from error
+        raise Broken("a prediction while another thread learns", got, None) from error
     finally:
         learner.stop()
     if learner.failures:

@@ -71,7 +71,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _continues(subject: Subject, way: str, make: _Way) -> None:
-    """What was copied goes on as the original does."""
+    """Check that a copy continues as the original does."""
     for learned in (0, 1, len(subject.examples) // 2):
         model = subject.taught(subject.fresh(), subject.examples[:learned])
         subject.last_call = way
@@ -86,7 +86,7 @@ def _continues(subject: Subject, way: str, make: _Way) -> None:
 
 
 def _shares_nothing(subject: Subject, way: str, make: _Way) -> None:
-    """What was copied and the original do not learn from each other's examples."""
+    """Check that a copy and its original do not learn each other's examples."""
     half = len(subject.examples) // 2
     model = subject.taught(subject.fresh(), subject.examples[:half])
     twin = make(model)

@@ -1,4 +1,4 @@
-"""The examples that laws are checked on, and the forms in which many of them can be given."""
+"""The examples for the laws, and the forms of batches."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["FEWEST", "MOST", "Example", "forms", "given", "usual"]
 
 Example: TypeAlias = tuple[dict[Any, Any], Any]
 
-#: How many examples the laws need, and how many they use.
+#: Minimum number of examples, and the number that the laws use.
 FEWEST, MOST = 12, 40
 
 
 def usual(role: Role) -> list[Example]:
-    """Three numbers, of which the target depends linearly."""
+    """Examples with three numbers and a target that depends on them linearly."""
     generator = random.Random(7)
     examples = []
     for _ in range(MOST):
@@ -32,7 +32,7 @@ def usual(role: Role) -> list[Example]:
 
 
 def given(examples: Iterable[Any]) -> list[Example]:
-    """Examples of the user's own."""
+    """Check examples given by the user."""
     found: list[Example] = []
     for example in examples:
         if not (isinstance(example, tuple) and len(example) == 2 and isinstance(example[0], dict)):
@@ -46,7 +46,7 @@ def given(examples: Iterable[Any]) -> list[Example]:
 
 
 def forms(rows: list[dict[Any, Any]]) -> dict[str, tuple[Callable[[int, int], Any], list[dict[Any, Any]]]]:
-    """Ways to give rows at once, by name: a function of the first row and the end, and the rows as dicts."""
+    """Forms of batches by name: a function of start and end, and the rows as dicts."""
     found: dict[str, tuple[Callable[[int, int], Any], list[dict[Any, Any]]]] = {
         "a list of dicts": (lambda start, stop: [dict(row) for row in rows[start:stop]], rows)
     }
@@ -56,7 +56,7 @@ def forms(rows: list[dict[Any, Any]]) -> dict[str, tuple[Callable[[int, int], An
     if all(type(value) is float for row in rows for value in row.values()):
         matrix = np.array([list(row.values()) for row in rows])
         numbered = [dict(enumerate(row.values())) for row in rows]
-        # A learner that looks for names finds none in a matrix.
+        # A matrix has no names, which some learners need.
         if names == ["a", "b", "c"]:
             found["a NumPy matrix"] = (lambda start, stop: matrix[start:stop], numbered)
     if all(isinstance(name, str) for name in names):

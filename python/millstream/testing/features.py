@@ -1,4 +1,4 @@
-"""Laws of features: what a stream may bring is learned, or refused without harm."""
+"""Laws of features: unusual examples are learned, or refused without side effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread that learns in the middle of a prediction, at chosen places and so in the same way each time.
+"""A thread that learns during a prediction, at fixed points, so that runs are reproducible.
 
 Two threads that run freely meet in the middle of a prediction perhaps once a month. Here Python's tracing stops a
 prediction after every few instructions until the other thread has learned an example. Predictions of compiled
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Learner"]
 
-#: Instructions between two examples. A prime, so that loops are not always met at the same instruction.
+#: Instructions between two examples. A prime, so that it does not coincide with the period of loops.
 _EVERY = 7
 #: Seconds that a prediction waits for an example to be learned: a learner with a lock waits for the prediction.
 _PATIENCE = 0.02
@@ -31,7 +31,7 @@ _MOST = 10
 
 
 class Learner(threading.Thread):
-    """Learns an example whenever it is told to."""
+    """A thread that learns an example on request."""
 
     def __init__(self, subject: Subject, model: Any) -> None:
         super().__init__(daemon=True)
@@ -39,7 +39,7 @@ class Learner(threading.Thread):
         self._lessons: queue.SimpleQueue[Example | None] = queue.SimpleQueue()
         self._idle = threading.Event()
         self._idle.set()
-        #: The examples that were learned, and what went wrong.
+        #: The learned examples, and the errors.
         self.learned: list[Example] = []
         self.failures: list[Exception] = []
 
@@ -53,12 +53,12 @@ class Learner(threading.Thread):
             self._idle.set()
 
     def stop(self) -> None:
-        """Finish what was begun."""
+        """Wait for the current example."""
         self._lessons.put(None)
         self.join()
 
     def teach(self) -> None:
-        """Learn one more example now, unless the last is still being learned."""
+        """Learn another example now, unless the previous one is still being learned."""
         if self._idle.is_set():
             self._begin()
             self._idle.wait(_PATIENCE)
@@ -69,7 +69,7 @@ class Learner(threading.Thread):
         self._lessons.put(examples[len(self.learned) % len(examples)])
 
     def interrupt(self, predict: Callable[[Any], Any], x: Any) -> None:
-        """Predict, and learn in the middle of it."""
+        """Predict, and learn during the prediction."""
         instructions = 0
 
         def trace(frame: FrameType, event: str, argument: object) -> Any:

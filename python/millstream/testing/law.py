@@ -1,4 +1,4 @@
-"""A law: its name, one sentence, to which models it applies, and the check."""
+"""A law: its name, its statement, the models it applies to, and the check."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BrokenLaw(AssertionError):
 
 
 class Broken(Exception):
-    """What was expected and what was got; the law that is checked adds the rest."""
+    """The expected and the actual result; the law adds the rest of the message."""
 
     def __init__(self, expected: str, got: str, example: str | None) -> None:
         super().__init__(expected, got)
@@ -39,7 +39,7 @@ class Broken(Exception):
 
 
 def broken(expected: str, got: str, example: str | None = None) -> NoReturn:
-    """Say how a law is broken. The example is by default the last call of the model."""
+    """Report a broken law. The example is by default the last call of the model."""
     raise Broken(expected, got, example)
 
 
@@ -47,11 +47,11 @@ def broken(expected: str, got: str, example: str | None = None) -> NoReturn:
 class Law:
     """One law."""
 
-    #: Its name, which `skip` takes.
+    #: Its name, for `skip`.
     name: str
-    #: What it demands, in one sentence.
+    #: Its statement, in one sentence.
     sentence: str
-    #: Whether a model has what the law speaks of.
+    #: Whether the law applies to a model.
     applies: Callable[[Subject], bool]
     #: Returns if the law holds.
     hold: Callable[[Subject], None]
@@ -71,7 +71,7 @@ class Law:
 def law(
     name: str, applies: Callable[[Subject], bool] = lambda subject: True
 ) -> Callable[[Callable[[Subject], None]], Law]:
-    """Make a law of a function that checks it; its docstring is the sentence."""
+    """Create a law from a function that checks it; the docstring is its statement."""
 
     def made(hold: Callable[[Subject], None]) -> Law:
         return Law(name, " ".join((hold.__doc__ or "").split()), applies, hold)

@@ -1,4 +1,4 @@
-"""Laws of predicting: models taught the same predict the same, and predicting changes nothing."""
+"""Laws of prediction: it is deterministic and changes nothing."""
 
 from __future__ import annotations
 

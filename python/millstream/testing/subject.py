@@ -1,4 +1,4 @@
-"""The model that is checked: how to make a new one, how to teach it, and what it predicts."""
+"""The model under test: how to create, train and query it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from millstream.testing.law import Broken, broken
 
 __all__ = ["REFUSALS", "Subject"]
 
-#: What a model may raise to refuse an example.
+#: Errors by which a model may refuse an example.
 REFUSALS = (ValueError, TypeError)
 
-#: Stands for the answer of an optional verb that has none.
+#: The prediction of an optional verb that refuses.
 REFUSED = "refused"
 
 
 class Subject:
-    """A model under the laws. The object that the user gave is copied once and not touched again."""
+    """A model under test. The object given by the user is copied once and not used again."""
 
     role: Role
 
@@ -40,16 +40,16 @@ class Subject:
         first = self._copy()
         role = role_of(first)
         if role is None:
-            raise InvalidType(f"testing.check_model: takes a model, got {shown_part(given)}")
+            raise InvalidType(f"testing.check_model: expected a model, got {shown_part(given)}")
         if role not in STEPS:
-            raise InvalidType(f"testing.check_model: takes a model of features, got {role.phrase}")
+            raise InvalidType(f"testing.check_model: expected a model of features, got {role.phrase}")
         self.role = role
         self.title = title_of(first)
         self.native = isinstance(first, _core.Model)
         self.examples: list[Example] = (
             examples.usual(role) if own_examples is None else examples.given(own_examples)
         )
-        # A transformer that does not define it learns nothing, whatever the weight.
+        # A transformer without `learn_one` learns nothing, for any weight.
         learns = getattr(type(first), "learn_one", Transformer.learn_one) is not Transformer.learn_one
         self.takes_target, self.takes_weights = (
             arguments_of(cast("Hashable", type(first))) if learns else (False, False)
@@ -58,7 +58,7 @@ class Subject:
 
     @property
     def last_call(self) -> str:
-        """The last call of the model, which a broken law shows."""
+        """The last call of the model, for the message of a broken law."""
         if isinstance(self._last, str):
             return self._last
         verb, arguments, named = self._last
@@ -75,7 +75,7 @@ class Subject:
         return self._make()
 
     def original(self) -> Any:
-        """A copy of the model that was given, or a new one if a class was."""
+        """A copy of the given model, or a new one if a class was given."""
         return self._copy()
 
     def has(self, name: str) -> bool:
@@ -94,10 +94,10 @@ class Subject:
 
     @cached_property
     def asks(self) -> tuple[str, ...]:
-        """The verbs that predict: those of the role and optional ones, without those that the class leaves out."""
+        """The verbs that predict: those of the role and optional ones, if the class defines them."""
         model, found = self.fresh(), []
         with contextlib.suppress(Exception):
-            # If it cannot learn, the first law says so.
+            # If it cannot learn, the first law reports it.
             self.taught(model, self.examples[:5])
         for verb in (*self.role.asks, *verbs.OPTIONAL):
             if verb not in found and callable(getattr(model, verb, None)):
@@ -106,7 +106,7 @@ class Subject:
                 except NotImplementedError:
                     continue
                 except Exception:
-                    # The law that asks for this prediction will say so.
+                    # The law on this verb reports it.
                     pass
                 found.append(verb)
         return tuple(found)
@@ -117,7 +117,7 @@ class Subject:
         return getattr(model, verb)(*arguments, **named)
 
     def learn(self, model: Any, x: Any, y: Any, w: Any = None) -> Any:
-        """`learn_one` with the arguments that the class takes."""
+        """Call `learn_one` with the arguments that the class accepts."""
         if not hasattr(model, "learn_one"):
             return None
         target = (y,) if self.learns_target else ()
@@ -134,11 +134,11 @@ class Subject:
         return {verb: self.answer(model, verb, dict(x)) for verb in self.asks}
 
     def answer(self, model: Any, verb: str, x: Any) -> Any:
-        """What a verb predicts; `REFUSED` if it is optional and refuses."""
+        """The prediction of a verb; `REFUSED` if it is optional and refuses."""
         try:
             return self.call(model, verb, x)
         except REFUSALS:
-            # A score needs a boundary between two classes: not every state has an answer.
+            # A score needs a decision boundary between two classes, which not every state has.
             if verb in self.role.asks:
                 raise
             return REFUSED
@@ -148,7 +148,7 @@ class Subject:
         return [self.ask(model, x) for x in self.rows[:6] + self.rows[-2:]]
 
     def check_answers(self, model: Any, x: Mapping[Any, Any]) -> None:
-        """All predictions of an example must be well formed."""
+        """Check that all predictions of an example are well formed."""
         for verb, answer in self.ask(model, x).items():
             if answer is not REFUSED:
                 check_answer(self.role, verb, answer, self.is_complete(x))
@@ -158,7 +158,7 @@ class Subject:
         return x.keys() == self.rows[0].keys() and not any(map(is_missing, x.values()))
 
     def saved(self, model: Any) -> bytes | None:
-        """All that a model has learned, as bytes; None where a class cannot be pickled."""
+        """The state of a model as bytes; None if the class cannot be pickled."""
         if self.native:
             return bytes(model.to_bytes())
         try:
@@ -167,7 +167,7 @@ class Subject:
             return None
 
     def expect_same(self, one: Any, other: Any, expected: str) -> None:
-        """Two models must predict the same, and if they are compiled, have the same state."""
+        """Check that two models predict the same and, if they are compiled, have the same state."""
         for x in self.rows[:6] + self.rows[-2:]:
             got, wanted = self.ask(one, x), self.ask(other, x)
             for verb in self.asks:
@@ -178,11 +178,11 @@ class Subject:
             broken(expected, "another saved state")
 
     def unchanged(self, model: Any) -> Unchanged:
-        """A context after which the model must be as it was."""
+        """A context that checks that the model does not change."""
         return Unchanged(self, model)
 
     def refuses(self, work: Callable[[], Any], what: str) -> bool:
-        """Whether work is refused; in one line, or the law is broken."""
+        """Whether `work` is refused; the law is broken if the message has several lines."""
         try:
             work()
         except REFUSALS as error:
@@ -198,16 +198,16 @@ class Subject:
 
 
 class Unchanged:
-    """Compares what a model has learned before and after."""
+    """Compares the state of a model before and after."""
 
     def __init__(self, subject: Subject, model: Any) -> None:
         self._subject, self._model = subject, model
         self._saved, self._said = subject.saved(model), subject.ask_all(model)
-        # Predicting may have filled a cache; that is for another law.
+        # Another law checks that predicting, which may fill a cache, changes nothing.
         self._saved = subject.saved(model)
 
     def check(self, after: str) -> None:
-        """The model must be as it was."""
+        """Check that the model is unchanged."""
         call = self._subject.last_call
         saved = self._subject.saved(self._model)
         said = self._subject.ask_all(self._model)
@@ -221,7 +221,7 @@ class Unchanged:
 
 
 def _maker(given: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """How to make a model that has learned nothing, and one like that which was given."""
+    """Functions that create an untrained model and a copy of the given model."""
     if isinstance(given, type) or (callable(given) and role_of(given) is None):
         try:
             given()
@@ -232,7 +232,7 @@ def _maker(given: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
     kept = _copied(given)
 
     def make() -> Any:
-        # A class whose clones are wrong breaks a law of its own; the others go on with a copy.
+        # Another law checks clones; without a working clone, the laws use a copy.
         model = _copied(kept)
         try:
             return model.clone()
@@ -243,7 +243,7 @@ def _maker(given: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 
 def _copied(model: Any) -> Any:
-    """A copy; the model itself where it cannot be copied, which breaks a law of its own."""
+    """A copy of the model, or the model itself if it cannot be copied, which another law reports."""
     try:
         return copy.deepcopy(model)
     except Exception:

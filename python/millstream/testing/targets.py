@@ -1,4 +1,4 @@
-"""Laws of targets, and targets that no model of a role learns."""
+"""Laws of targets, and invalid targets by role."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from millstream.roles import Truth
 from millstream.testing.law import broken, law
 from millstream.testing.subject import Subject
 
-#: Targets that must be refused, by what a role learns from.
+#: Targets that must be refused, by the type of truth.
 BAD: dict[Truth, list[Any]] = {
     Truth.LABEL: [None, math.nan, [True], {"a": 1}],
     Truth.NUMBER: [math.nan, None, math.inf, -math.inf, "text", [1.0], {"a": 1}, 10**400],

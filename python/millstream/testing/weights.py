@@ -1,4 +1,4 @@
-"""Laws of sample weights, for classes whose `learn_one` takes `w`."""
+"""Laws of sample weights, for classes whose `learn_one` accepts `w`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from millstream.papers.irma.result import Cell, Curve, Reproduction, Snapshot
 
 __all__ = ["draw", "models", "reproduce", "target"]
 
-#: Where the error to the truth is measured.
+#: The points at which the error to the truth is measured.
 _TEST = np.linspace(*REGION, 1000)
 _LENGTH = max(EXAMPLES)
 #: The order of the polynomials of Figure 1.
@@ -30,14 +30,14 @@ def target(x: Any) -> Any:
 
 
 def draw(sequences: int, seed: int) -> tuple[Any, Any]:
-    """Inputs and targets, a row for each sequence."""
+    """Inputs and targets, with a row per sequence."""
     random = np.random.default_rng(seed)
     x = random.uniform(*REGION, (sequences, _LENGTH))
     return x, target(x) + random.uniform(-NOISE, NOISE, x.shape)
 
 
 def models(order: int = _ORDER, bounds: tuple[float, float] = REGION) -> dict[str, Any]:
-    """The learners of Figure 1, which learn from x, then rivals that learn from orthonormal polynomials of x."""
+    """The learners of Figure 1, which learn from x, and others that learn from orthonormal polynomials of x."""
     descent = linear_model.LMS(learning_rate=1.0, normalized=True, intercept=False)
     squares = linear_model.RLS(l2=1.0, forgetting=0.9, intercept=False)
     powers = basis.Polynomial(order=order, bounds=REGION)
@@ -59,7 +59,7 @@ def reproduce(
     bounds: tuple[float, float] = REGION,
     progress: bool | None = None,
 ) -> Reproduction:
-    """Repeat Table I and Figures 1 and 2.
+    """Reproduce Table I and Figures 1 and 2.
 
     Parameters
     ----------
@@ -124,13 +124,13 @@ def reproduce(
 
 @contextmanager
 def _counted(progress: bool | None, total: int) -> Iterator[Any]:
-    """Count what is learned, and show it."""
+    """Progress display of the learned examples."""
     with Progress(progress, total * _LENGTH, "") as shown:
         yield lambda: shown.tick(_LENGTH, (None, 0, None, 0))
 
 
 def _incremental(x: Any, y: Any, order: int, bounds: tuple[float, float], count: Any) -> dict[int, Any]:
-    """The mean squared error to the truth of each sequence, after so many examples."""
+    """The mean squared error to the truth of each sequence, after a number of examples."""
     fresh: Any = basis.Polynomial(order=order, bounds=bounds) | linear_model.IRMA()
     said = {n: np.empty((len(x), len(_TEST))) for n in EXAMPLES}
     for place in range(len(x)):
@@ -169,7 +169,7 @@ def _orthonormal(x: Any, order: int) -> Any:
 
 
 def _fitted(x: Any, y: Any, order: int, n: int) -> Any:
-    """What the least squares fit to the first n examples says at the test points, of each sequence.
+    """Predictions of the least squares fit to the first n examples at the test points, for each sequence.
 
     By QR of orthonormal polynomials, which the powers of x of the paper's fit are to rounding. Where parameters
     are left free it is the function of least norm.
@@ -185,7 +185,7 @@ def _fitted(x: Any, y: Any, order: int, n: int) -> Any:
 
 
 def _snapshots(x: Any, y: Any, bounds: tuple[float, float]) -> list[Snapshot]:
-    """What Figure 2 shows, of one sequence."""
+    """The panels of Figure 2, for one sequence."""
     found = []
     for order in ORDERS:
         model: Any = basis.Polynomial(order=order, bounds=bounds) | linear_model.IRMA()

@@ -1,4 +1,4 @@
-"""Figures 1 and 2, with matplotlib."""
+"""Figures 1 and 2 with matplotlib."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["figure_1", "figure_2"]
 
-#: The curves of the paper's figure, of all that were measured.
+#: The curves in the figure of the paper, a subset of the measured ones.
 _SHOWN = ("GD", "RLS", "IRMA")
 
 
@@ -27,7 +27,7 @@ def _figure(size: tuple[float, float]) -> Any:
 
 
 def figure_1(result: Reproduction) -> Any:
-    """The cumulative loss of GD, RLS and IRMA, with a standard deviation to both sides, and the medians.
+    """Cumulative loss of GD, RLS and IRMA: mean plus and minus a standard deviation, and median.
 
     Where the lower side is negative it has no place on the scale, and is not drawn.
     """
@@ -59,7 +59,7 @@ def figure_1(result: Reproduction) -> Any:
 
 
 def figure_2(result: Reproduction) -> Any:
-    """The polynomials of one sequence: a column for each order, a row for each number of examples, batch last."""
+    """The polynomials of one sequence: a column per order, a row per number of examples, batch last."""
     figure = _figure((9.6, 9.4))
     kinds = [*((n, "incremental") for n in EXAMPLES), (max(EXAMPLES), "batch")]
     grid = figure.subplots(len(kinds), len(ORDERS), sharex=True, sharey=True)

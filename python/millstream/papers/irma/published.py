@@ -1,4 +1,4 @@
-"""What the paper says: its setting, and the figures of its Table I."""
+"""The published experiment: its settings, and the values of Table I."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ CITATION = (
     "basics of a novel incremental learning approach. IEEE SMC."
 )
 
-#: Orders of the polynomials, and after how many examples they are looked at.
+#: Orders of the polynomials, and the numbers of examples after which they are evaluated.
 ORDERS = (4, 6, 10)
 EXAMPLES = (10, 80, 150)
-#: The inputs, and how far a target may be from the truth.
+#: The range of the inputs, and the largest distance of a target from the truth.
 REGION = (0.0, 3.0)
 NOISE = 0.05
-#: A region that is wider by a twentieth at both ends: see the first of `CHOICES`.
+#: A region that is 5 % wider at both ends: see the first of `CHOICES`.
 WIDER_REGION = (-0.15, 3.15)
 
-#: Table I: the mean of the squared error to the truth and the figure after ±, by examples, learning and order.
+#: Table I: mean squared error to the truth and the number after ±, by examples, kind of learning and order.
 TABLE: dict[tuple[int, str, int], tuple[float, float]] = {
     (10, "incremental", 4): (3.1e-3, 2.9e-5),
     (10, "incremental", 6): (5.5e-3, 6.0e-5),
@@ -50,7 +50,7 @@ TABLE: dict[tuple[int, str, int], tuple[float, float]] = {
     (150, "batch", 10): (8.4e-5, 8.7e-9),
 }
 
-#: What the paper does not say, and what was chosen.
+#: Choices for settings that the paper leaves open.
 CHOICES = (
     "The region that the change of the function is integrated over: [0, 3], the range of the inputs. With a "
     "region that is wider by a twentieth at both ends, [-0.15, 3.15], all figures of the incremental rows "
@@ -69,7 +69,7 @@ CHOICES = (
     "them.",
 )
 
-#: Where the paper is wrong, as far as these figures show.
+#: Probable errors in the paper, as far as these values show.
 MISTAKES = (
     "The figures after ± in Table I are called standard deviations, and are of the size of variances.",
     "The means of the batch fit to 10 examples have no limit: a few sequences out of 1,000 make them, and "

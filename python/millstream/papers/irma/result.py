@@ -1,4 +1,4 @@
-"""What a reproduction found, beside what the paper says."""
+"""Results of a reproduction, with the published values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Cell", "Curve", "Reproduction", "Snapshot"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of Table I: the squared error to the truth after so many examples, over all sequences."""
+    """One cell of Table I: the squared error to the truth after a number of examples, over all sequences."""
 
     order: int
     examples: int
@@ -32,7 +32,7 @@ class Cell:
     variance: float
     median: float
     paper_mean: float
-    #: What the paper has after ±, and calls a standard deviation.
+    #: The number after ± in the paper, which calls it a standard deviation.
     paper_spread: float
 
     @classmethod
@@ -45,7 +45,7 @@ class Cell:
 
     @property
     def ratio(self) -> float:
-        """Our mean, divided by the paper's."""
+        """Our mean divided by that of the paper."""
         return self.mean / self.paper_mean
 
 
@@ -79,10 +79,10 @@ def _wrapped(text: str, mark: str = "") -> str:
 
 @dataclass
 class Reproduction:
-    """Table I and Figures 1 and 2. Printed, it is the tables, and what had to be chosen."""
+    """Table I and Figures 1 and 2. Its representation contains the tables and the choices made."""
 
     table: list[Cell]
-    #: The incremental cells with a region that is wider by a twentieth at both ends.
+    #: The incremental cells with a region that is 5 % wider at both ends.
     wider: list[Cell]
     curves: list[Curve]
     snapshots: list[Snapshot]
@@ -109,12 +109,12 @@ class Reproduction:
         return [curve.name for curve in self.curves]
 
     def to_frame(self, kind: str | None = None) -> Any:
-        """The table with a row for each cell."""
+        """The table as a frame with a row per cell."""
         rows = [{**asdict(cell), "ratio": cell.ratio} for cell in self.table]
         return frame({name: [row[name] for row in rows] for name in rows[0]}, kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The result as plain data."""
         cells = [[{**asdict(cell), "ratio": cell.ratio} for cell in cells] for cells in (self.table, self.wider)]
         return {
             "paper": CITATION,
@@ -128,7 +128,7 @@ class Reproduction:
         }
 
     def plot(self, figure: int = 1) -> Any:
-        """Figure 1 or 2, as a figure of matplotlib."""
+        """Figure 1 or 2 as a matplotlib figure."""
         from millstream.papers.irma.plots import figure_1, figure_2
 
         if figure not in (1, 2):
@@ -136,7 +136,7 @@ class Reproduction:
         return (figure_1 if figure == 1 else figure_2)(self)
 
     def save_plots(self, directory: str | PathLike[str], suffixes: Sequence[str] = (".png",)) -> list[Path]:
-        """Draw both figures into files of a directory, which is made if it is not there."""
+        """Save both figures in a directory, which is created if necessary."""
         Path(directory).mkdir(parents=True, exist_ok=True)
         written = []
         for number in (1, 2):
@@ -148,7 +148,7 @@ class Reproduction:
         return written
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Each table: what it shows, its head, its rows."""
+        """Each table: title, header and rows."""
         loss = (
             "Cumulative loss, order 6 (Figure 1): mean ± standard deviation of all runs, and the median at the end"
         )
