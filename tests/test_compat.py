@@ -117,7 +117,7 @@ def test_millstream_imports_no_peer():
     "model", [optim.SGD(), 3, linear_model.LogisticRegression, "linear_model.LogisticRegression"]
 )
 def test_what_is_no_model_is_refused(function, model):
-    with pytest.raises(TypeError, match="takes a classifier, a regressor or a transformer of millstream"):
+    with pytest.raises(TypeError, match="model must be a classifier, a regressor or a transformer of millstream"):
         function(model)
 
 
@@ -312,7 +312,7 @@ def test_clone_with_changes_and_what_river_offers_beside():
     assert compat.from_river(union).transform_one({"a": 1, "b": 2, "c": 3}) == {"a": 1, "b": 2}
     assert compat.from_river(union | river.linear_model.LinearRegression()).role == "regressor"
     for other in (river.metrics.Accuracy(), logistic(), 3):
-        with pytest.raises(TypeError, match="takes a classifier, regressor or transformer of River"):
+        with pytest.raises(TypeError, match="model must be a River classifier, regressor or transformer"):
             compat.from_river(other)
 
 

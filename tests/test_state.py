@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import millstream
-from millstream import linear_model, preprocessing
+from millstream import _core, linear_model, preprocessing
 from millstream.errors import InvalidState, MillstreamError, MissingFile
 from streams import CASES, Case, answer, mixed, numbers_in
 
@@ -90,6 +90,20 @@ def test_a_newer_format_and_other_files_are_refused() -> None:
             millstream.from_bytes(what)  # type: ignore[arg-type]
     data = small().to_bytes()
     assert millstream.from_bytes(bytearray(data)).to_bytes() == millstream.from_bytes(memoryview(data)).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("description", "words"),
+    [
+        ({"name": "linear_model.Nope"}, "no stateful component 'linear_model.Nope'"),
+        ({"name": "optim.SGD"}, "no stateful component 'optim.SGD'"),
+        ({"name": "compose.Pipeline", "parameters": {"steps": [{"name": "x.Y"}]}}, "no component named 'x.Y'"),
+        ({"name": "linear_model.LogisticRegression", "parameters": {"l2": -1}}, "l2 must be >= 0, got -1"),
+    ],
+)
+def test_a_forged_description_is_an_invalid_state(description: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidState, match=f"^millstream: the saved description is not valid: .*{words}"):
+        millstream.from_bytes(_core.seal(json.dumps(description), 0, b""))
 
 
 def test_lengths_that_are_not_there_are_refused() -> None:

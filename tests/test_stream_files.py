@@ -597,7 +597,7 @@ def test_files_with_labels_of_their_own_have_the_target_label(tmp_path):
     path = tmp_path / "rows.vw"
     path.write_text("1 |a b\n")
     assert [y for _, y in stream.open(path, target="label")] == [1]
-    with pytest.raises(InvalidType, match=r"stream.read_vw\(\) got .* 'target'; each line has its label"):
+    with pytest.raises(InvalidType, match=r"stream.read_vw\(\) got .* 'target'; the target is the label"):
         stream.open(path, target="click")
 
 

@@ -413,7 +413,7 @@ def test_a_stream_is_learned_by_its_chunks(kind):
 
 def test_a_stream_in_the_wrong_place_says_where_it_belongs():
     model = linear_model.LinearRegression()
-    with pytest.raises(InvalidType, match="got a stream: evaluate.prequential"):
+    with pytest.raises(InvalidType, match="got a stream: pass it to evaluate.prequential"):
         model.learn_many(Rows([3]))
     with pytest.raises(InvalidType, match=r"got a chunk: pass chunk.X and chunk.y"):
         model.learn_many(next(Rows([3]).chunks()))

@@ -106,7 +106,7 @@ def test_rows_must_be_a_positive_whole_number() -> None:
 def test_a_rule_is_asked_for_all_its_features() -> None:
     with pytest.raises(InvalidValue, match=r"synth.SEA: rule\(\) must have the feature 1"):
         synth.SEA().rule({0: 1.0})
-    with pytest.raises(InvalidType, match="no function of the features"):
+    with pytest.raises(InvalidType, match="not a function of the features"):
         synth.RandomRBF(n_features=1).rule({0: 1.0})
 
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from millstream.notation import parse
     from millstream.training import train
 
-#: Loaded when first used, so that `import millstream` is quick.
+#: Imported when first used, so that `import millstream` is fast.
 _MODULES = (
     "anomaly",
     "base",
@@ -84,7 +84,7 @@ _MODULES = (
     "tree",
 )
 
-#: Where functions are that are loaded when first used.
+#: Modules of functions that are imported when first used.
 _FUNCTIONS = {"parse": "notation", "train": "training"}
 
 __all__ = [*_MODULES, "__version__", "build", "find", "from_bytes", "load", "parse", "train"]

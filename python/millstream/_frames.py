@@ -1,7 +1,7 @@
-"""Matrices and frames, taken apart into columns that the core can borrow, and put together again.
+"""Conversion of matrices and frames to columns that the core can borrow, and back.
 
-This runs once per batch. Nothing is imported that the caller has not imported already: a pandas frame can
-only arrive where pandas is loaded.
+This runs once per batch. It imports only libraries that the caller has imported: a pandas frame implies that
+pandas is loaded.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _library(X: Any) -> str:
 
 
 def take_apart(X: Any) -> tuple[Any, ...]:
-    """What `rows.rs` reads: a matrix, columns, a sparse matrix; or the dicts themselves."""
+    """The input of `borrowed_rows.rs`: a matrix, columns, a sparse matrix; or the dicts themselves."""
     if isinstance(X, np.ndarray):
         return _matrix(filled(X))
     library = _library(X)
@@ -89,7 +89,7 @@ def take_apart(X: Any) -> tuple[Any, ...]:
 
 
 def filled(array: Any) -> Any:
-    """What a masked array hides is missing."""
+    """An array in which masked values are missing."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
     if array.dtype.kind in "fiub":
@@ -138,7 +138,7 @@ def _numbers(name: Any, values: Any) -> Any:
 
 
 def _object_column(name: Any, values: Any) -> tuple[Any, Any]:
-    """Python objects in a column: all numbers, or all text, each with missing values."""
+    """Python objects in a column: all numbers or all strings, each with missing values."""
     plain = [_plain(name, value) for value in values]
     if any(isinstance(value, str) for value in plain):
         codes = np.empty(len(plain), dtype=np.int64)
@@ -157,7 +157,7 @@ def _object_column(name: Any, values: Any) -> tuple[Any, Any]:
 
 
 def floats(name: Any, values: Sequence[Any]) -> Any:
-    """Numbers of one feature as an array; an integer that no float holds is an error that names its row."""
+    """Numbers of one feature as an array; the error for an integer too large for a float names its row."""
     try:
         return np.array(values, dtype=np.float64)
     except OverflowError:
@@ -169,7 +169,7 @@ def floats(name: Any, values: Sequence[Any]) -> Any:
 
 
 def _too_large(values: Sequence[Any]) -> int:
-    """The row of the first integer that no float holds."""
+    """The row of the first integer that is too large for a float."""
     for row, value in enumerate(values):
         try:
             float(value)

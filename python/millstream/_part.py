@@ -1,4 +1,4 @@
-"""What every component has, native or written in Python: parameters, a description, a representation, clones."""
+"""The base class of components, native or written in Python: parameters, description, representation, clones."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _forwarding(owner: type, constructor: Any) -> Callable[..., None]:
 
     @functools.wraps(constructor)
     def __init__(self: object, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        # Its body is empty: Python checks the call, and words the error of a wrong one.
+        # Its body is empty: Python checks the call and raises the error of a wrong one.
         constructor(self, *args, **kwargs)
         given = defaults | dict(zip(positional, args, strict=False)) | kwargs
         super(owner, self).__init__(**{name: given[name] for name in names})  # type: ignore[arg-type]
@@ -86,13 +86,13 @@ def _forwarding(owner: type, constructor: Any) -> Callable[..., None]:
 
 
 class Part:
-    """Anything with a name in the registry, or a user's own: parameters, description, representation."""
+    """A component of the registry or of a user: parameters, description, representation."""
 
-    #: The name in the registry; None for a class of the user's own.
+    #: The name in the registry; None for a user's class.
     name: ClassVar[str | None] = None
-    #: Other names that a parameter may be given by, for those who come from River or scikit-learn.
+    #: Aliases of parameters: former names, and those of River and scikit-learn.
     aliases: ClassVar[Mapping[str, str]] = {}
-    #: Parameters of River or scikit-learn that have no equal here, each with a sentence on what to write instead.
+    #: Unsupported parameters of River or scikit-learn, each with a hint what to use instead.
     unsupported: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -101,7 +101,7 @@ class Part:
         if own is None:
             return
         if cls.name and cls.__module__.startswith("millstream."):
-            # What Python says of a wrong call begins with this; a compiled form has a private name.
+            # Python's message for a wrong call starts with this; a compiled class has a private name.
             inspect.unwrap(own).__qualname__ = f"{cls.name}.__init__"
             cls.aliases = {**_core.former_names(cls.name), **cls.aliases}
         aliases, unsupported = cls.aliases, cls.unsupported
@@ -124,21 +124,21 @@ class Part:
         return {name: getattr(self, name) for name in _parameters_of(self) if hasattr(self, name)}
 
     def describe(self) -> dict[str, Any]:
-        """The whole description as plain data; `millstream.build` makes an equal part of it."""
+        """The complete description as plain data, for `millstream.build`."""
         if self.name is None:
             raise InvalidType(
                 f"{type(self).__name__}: a class of your own has no description; "
-                "describe() and save() are for parts of millstream, pickle works for all"
+                "describe() and save() are for components of millstream, pickle works for all"
             )
         return {"name": self.name, "parameters": {k: describe(v) for k, v in self.parameters.items()}}
 
     @classmethod
     def _from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        """Build from described parameters; parts among them are still descriptions, which is fine."""
+        """Build from described parameters; components among them may be descriptions."""
         return cls(**parameters)
 
     def clone(self, **changes: Any) -> Self:
-        """A new part with the same parameters, but for `changes`, that has learned nothing."""
+        """An untrained component with the same parameters, except for `changes`."""
         parameters = {name: clone_value(value) for name, value in self.parameters.items()}
         needed = inspect.signature(type(self).__init__).parameters
         for name in _parameters_of(self):
@@ -160,7 +160,7 @@ class Part:
 
 
 def without_aliases(cls: type[Part], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments by the names of the parameters; both names of one are refused."""
+    """Arguments by parameter name; two names of one parameter are refused."""
     renamed: dict[str, Any] = {}
     for name, value in given.items():
         parameter = cls.aliases.get(name, name)
@@ -178,7 +178,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def clone_value(value: Any) -> Any:
-    """A parameter's value for a clone: models in it have learned nothing."""
+    """The value of a parameter for a clone; models in it are untrained."""
     if isinstance(value, Part) or (role_of(value) is not None and hasattr(value, "clone")):
         return value.clone()
     if type(value) in (list, tuple):
@@ -187,12 +187,12 @@ def clone_value(value: Any) -> Any:
 
 
 def unlearned_copy(part: Any) -> Any:
-    """A part with the same parameters that has learned nothing; what has no `clone` is taken to be one."""
+    """An untrained component with the same parameters; a deep copy if it has no `clone`."""
     return part.clone() if callable(getattr(part, "clone", None)) else copy.deepcopy(part)
 
 
 def shown_part(part: Any) -> str:
-    """What was given in a model's place, and for a class how to make a model of it."""
+    """A given object for a message; for a class, with a hint to instantiate it."""
     if isinstance(part, type):
         return f"the class {part.__name__}; write {part.__name__}()"
     if isinstance(part, (list, tuple)):
@@ -202,7 +202,7 @@ def shown_part(part: Any) -> str:
 
 
 class Config(Part):
-    """A part that lives in a description only: an optimiser, a loss, a schedule."""
+    """A component without a state of its own: an optimiser, a loss, a schedule."""
 
     def __init__(self, **parameters: Any) -> None:
         given = {"name": self.name, "parameters": {k: describe(v) for k, v in parameters.items()}}
@@ -236,7 +236,7 @@ def _parameter(part: Any, name: str) -> Any:
 
 
 def from_description(value: Any) -> Any:
-    """Parts that are described inside a parameter become objects again."""
+    """Build the components described inside a parameter."""
     if isinstance(value, dict) and "name" in value:
         from millstream.registry import build
 
@@ -247,7 +247,7 @@ def from_description(value: Any) -> Any:
 
 
 def to_json(description: Any) -> str:
-    """A description as JSON; what JSON cannot express is refused."""
+    """A description as JSON; other values are refused."""
     for key, value in description["parameters"].items():
         if isinstance(value, int) and abs(value) > 2**1000:
             raise InvalidValue(f"{description['name']}: {key} must fit in 64 bits, got {typed(value)}")
@@ -261,15 +261,15 @@ def to_json(description: Any) -> str:
 
 
 def _unfit(parameters: Mapping[str, Any]) -> str | None:
-    """Which parameter is neither a value nor a part, in words."""
+    """The message for a parameter that is neither a value nor a component."""
     for key, value in parameters.items():
         try:
             json.dumps(value)
         except TypeError:
             if isinstance(value, type):
-                return f"{key} must be a value or a part, got {shown_part(value)}"
+                return f"{key} must be a value or a component, got {shown_part(value)}"
             classes = [item for item in value if isinstance(item, type)] if isinstance(value, list) else []
             if classes:
-                return f"{key} must be values or parts, got {shown_part(classes[0])}"
-            return f"{key} must be a value or a part, got {typed(value)}"
+                return f"{key} must be values or components, got {shown_part(classes[0])}"
+            return f"{key} must be a value or a component, got {typed(value)}"
     return None

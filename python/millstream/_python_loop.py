@@ -1,4 +1,4 @@
-"""How models written in Python learn many rows, and how any model is taught one row."""
+"""Learning of many rows by models written in Python, and of one row by any model."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _ON_ERROR = ("raise", "stop", "skip")
 
 
 def check_on_error(on_error: str) -> None:
-    """Refuse an unknown way to treat rows that cannot be learned."""
+    """Refuse an unknown value of `on_error`."""
     if on_error not in _ON_ERROR:
         raise InvalidValue(f"on_error must be one of {', '.join(_ON_ERROR)}, got {quoted(on_error)}")
 
 
 def no_answer(model: Any) -> Any:
-    """What stands for the prediction of a row that was skipped."""
+    """The placeholder for the prediction of a skipped row."""
     role = role_of(model)
     return math.nan if role is not None and role.predicts_numbers else None
 
 
 def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str) -> tuple[list[Any], int]:
-    """Learn dict by dict, predicting first if asked."""
+    """Learn dict by dict, predicting first if requested."""
     before = copy.deepcopy(model) if on_error == "raise" else None
     answers: list[Any] = []
     skipped = 0
@@ -62,7 +62,7 @@ def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: 
 
 
 def _learn_row(model: Any, x: Any, target: Any, weight: float, predict: str | None) -> Any:
-    """Learn one row, predicting first if asked."""
+    """Learn one row, predicting first if requested."""
     if predict is None or role_of(model) is TRANSFORMER:
         return teach(model, x, target, weight)
     rest = (target,) if weight == 1.0 else (target, weight)
@@ -78,7 +78,7 @@ def arguments_of(kind: Hashable) -> tuple[bool, bool]:
 
 
 def teach(model: Any, x: Features, y: Any, w: float) -> None:
-    """`learn_one` with the arguments that the model's own class takes; a weight of 0 teaches nothing."""
+    """Call `learn_one` with the arguments that the class accepts; a row of weight 0 is not learned."""
     learn_one = getattr(model, "learn_one", None)
     if learn_one is None:
         return
@@ -99,12 +99,12 @@ def teach(model: Any, x: Features, y: Any, w: float) -> None:
 
 
 def title_of(model: Any) -> str:
-    """What messages call a model."""
+    """The name of a model in messages."""
     return str(model._title()) if isinstance(model, _core.Model) else type(model).__name__
 
 
 def restore(model: Any, before: Any) -> None:
-    """Make a model what a copy of it is."""
+    """Restore a model from a copy."""
     if isinstance(model, _core.Model):
         model._copy_from(before)
     elif callable(getattr(model, "_return_to", None)):

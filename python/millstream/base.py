@@ -1,8 +1,8 @@
-"""What to subclass to write your own model in Python.
+"""Base classes of models written in Python.
 
 A class with `learn_one` and `predict_one` (or `transform_one`, or `score_one`) that inherits from `Classifier`,
-`Regressor`, `Transformer` or `AnomalyDetector` works in pipelines, in evaluation and beside native models; it is
-only slower.
+`Regressor`, `Transformer` or `AnomalyDetector` works in pipelines, in evaluation and together with native models;
+it is only slower.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ __all__ = [
 
 
 class Model(Part):
-    """What every model can do, whatever its role: join pipelines, be copied, merged and saved."""
+    """The base class of models of any role: pipelines, copies, merging and saving."""
 
-    #: What it is asked and what it predicts: see `millstream.roles`.
+    #: The role: see `millstream.roles`.
     role: Role
 
     def __or__(self, other: Any) -> Pipeline:
@@ -71,24 +71,24 @@ class Model(Part):
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that the model holds."""
+        """Memory of the model in bytes."""
         from millstream._display import memory_of
 
         return memory_of(self)
 
     def copy(self) -> Self:
-        """An independent copy that has learned the same."""
+        """An independent copy with the same state."""
         return copy.deepcopy(self)
 
     def __copy__(self) -> Self:
-        # A copy that shares its weights with the original would learn along with it.
+        # A copy must not share its weights with the original.
         return copy.deepcopy(self)
 
     def merge(self, other: Any) -> None:
-        """Merge the same model after another part of the stream, where the result is that of the whole stream.
+        """Merge a model with the same parameters that learned another part of the stream.
 
-        The features of `other`, which does not change, are found by name. A learner that cannot be merged exactly
-        raises an error and does not change.
+        The result is that of the whole stream. Features of `other`, which does not change, are matched by name. A
+        learner that cannot be merged exactly raises an error and does not change.
         """
         raise InvalidType(f"{title_of(self)}: cannot be merged: only native models can")
 
@@ -97,8 +97,8 @@ class Model(Part):
         write_whole(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The whole model as one versioned, checksummed value."""
-        raise InvalidType(f"{type(self).__name__}: a model with Python parts cannot be saved as data; use pickle")
+        """The model as versioned, checksummed bytes."""
+        raise InvalidType(f"{type(self).__name__}: cannot be saved as data with Python components; use pickle")
 
     if not TYPE_CHECKING:
 
@@ -112,7 +112,7 @@ class Model(Part):
 
 
 def check_example(model: Model, y: Any = None, w: float = 1.0) -> None:
-    """Refuse a target or a weight that no model of this role learns from, such as NaN. For your own `learn_one`.
+    """Refuse a target or weight that is invalid for the role of a model, such as NaN. For `learn_one` in Python.
 
     Examples
     --------
@@ -144,9 +144,9 @@ class Regressor(Predictor):
 
 
 class AnomalyDetector(Learns, Scores, Model):
-    """A model of what is normal, without targets. A subclass defines `learn_one` and `score_one`.
+    """A model of normal rows, learned without targets. A subclass defines `learn_one` and `score_one`.
 
-    A higher score is more anomalous. A target that is given is not used.
+    A higher score is more anomalous. A given target is ignored.
     """
 
     role = roles.ANOMALY_DETECTOR
@@ -169,12 +169,12 @@ class AnomalyDetector(Learns, Scores, Model):
 class AnomalyFilter(Decides, AnomalyDetector):
     """An anomaly detector that also decides. A subclass defines `learn_one`, `score_one` and `classify`.
 
-    In the middle of a pipeline it passes rows on unchanged, and the later steps do not learn its anomalies.
+    Within a pipeline it passes rows unchanged, and the later steps do not learn its anomalies.
     """
 
 
 class Transformer(Learns, Transforms, Model):
-    """Turns features into features. A subclass defines `transform_one`, and `learn_one` if it learns."""
+    """Converts features to features. A subclass defines `transform_one`, and `learn_one` if it learns."""
 
     role = roles.TRANSFORMER
 
@@ -193,7 +193,7 @@ class Transformer(Learns, Transforms, Model):
         return Union([other, self])
 
 
-#: What a model of each role inherits from.
+#: The base class of each role.
 _BASES: dict[Role, type[Model]] = {
     roles.CLASSIFIER: Classifier,
     roles.REGRESSOR: Regressor,
@@ -204,10 +204,10 @@ _BASES: dict[Role, type[Model]] = {
 
 @cache
 def with_role(wrapper: Any, role: Role, optional: tuple[str, ...]) -> type:
-    """A wrapper's class with the verbs of what it wraps: those of the role, and optional ones.
+    """The class of a wrapper with the verbs of its model: those of the role, and optional ones.
 
     The wrapper defines its verbs under private names (`_predict_one`), because its role is known only when an
-    object is made.
+    object is created.
     """
     bases = (wrapper, *(OPTIONAL[verb] for verb in optional), _BASES[role])
     rare = [name for verb in optional for name in vars(OPTIONAL[verb]) if not name.endswith("_many")]
@@ -218,14 +218,14 @@ def with_role(wrapper: Any, role: Role, optional: tuple[str, ...]) -> type:
 
 
 class Wrapper(Model):
-    """A model in Python that has the role and the verbs of the model it wraps: `_wrap` gives it these."""
+    """A Python model with the role and the verbs of the model it wraps, set by `_wrap`."""
 
     #: The class without verbs, by which pickle finds this one, and the verbs beyond those of the role.
     _wrapper: ClassVar[type]
     _optional: ClassVar[tuple[str, ...]]
 
     def _wrap(self, model: Any) -> None:
-        """Take the role and the verbs of a model."""
+        """Adopt the role and the verbs of a model."""
         role = roles.role_of(model)
         assert role is not None, "the caller has checked that it is a model"
         wrapper: Any = getattr(type(self), "_wrapper", type(self))

@@ -1,4 +1,4 @@
-"""What can go wrong. Each error is also the built-in that users catch, and says all in one line."""
+"""Exceptions. Each is also the corresponding built-in exception, with a message of one line."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = [
 
 
 class MillstreamError(Exception):
-    """Every error that millstream raises on purpose.
+    """The base class of all exceptions of millstream.
 
-    `row` is the number of the bad row where the call had many, else None; `result` is what an evaluation had found
-    when it ended with this error, else None.
+    `row` is the index of the faulty row of a batch, otherwise None; `result` is the partial result of an
+    evaluation that ended with this exception, otherwise None.
     """
 
     result: Any = None
 
     def __init__(self, message: str, row: int | None = None) -> None:
-        # Names and values come from anywhere: a line break in one must not forge a line of a log.
+        # Names and values are untrusted: a line break in one must not forge a line of a log.
         super().__init__(fitting(message))
         self.row = row
 
@@ -46,7 +46,7 @@ class MillstreamError(Exception):
         return self
 
     def at_row(self, row: int) -> None:
-        """Say which row of a batch it was, unless that is known."""
+        """Add the row of the batch, unless it is known."""
         if self.row is None:
             self.args = (f"row {row}: {self}", *self.args[1:])
             self.row = row
@@ -63,15 +63,15 @@ class InvalidValue(MillstreamError, ValueError):
 
 
 class InvalidType(MillstreamError, TypeError):
-    """A value of the wrong type: text where a number is due, a feature that changed its kind."""
+    """A value of the wrong type: a string instead of a number, a feature that changed its kind."""
 
 
 class UnknownName(MillstreamError, KeyError):
-    """A name that is not known."""
+    """An unknown name."""
 
 
 class NumericOverflow(MillstreamError, OverflowError, ValueError):
-    """An update that would have left the finite numbers; the model is as it was."""
+    """An update that would have overflowed; the model is unchanged."""
 
 
 class InvalidState(MillstreamError, ValueError):
@@ -79,7 +79,7 @@ class InvalidState(MillstreamError, ValueError):
 
 
 class InvalidNotation(InvalidValue):
-    """A text that describes no part. Its note, which a traceback shows, points at the place."""
+    """Invalid model notation. A note, shown in tracebacks, points at the error."""
 
     def __init__(self, message: str, text: str, start: int, stop: int, row: int | None = None) -> None:
         super().__init__(f"notation: {message}", row)
@@ -88,8 +88,8 @@ class InvalidNotation(InvalidValue):
 
     @property
     def pointer(self) -> str:
-        """The text around the place, and a line that points at it."""
-        # A long text is shown from a little before the place.
+        """The notation around the error, and a line that points at it."""
+        # A long notation is shown from a little before the error.
         first = 0 if self.start < 72 else self.start - 40
         last = first + 110
         before, inside = self.text[first : self.start], self.text[self.start : min(self.stop, last)]
@@ -108,21 +108,21 @@ def _unpickle_notation(message: str, text: str, start: int, stop: int) -> Invali
 
 
 def _columns(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """The width of a string in a terminal."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
 
 
 class MissingPackage(MillstreamError, ImportError):
-    """A package that something optional needs is not installed; the message says how to get it."""
+    """An optional package is not installed; the message tells how to install it."""
 
 
 class MissingData(MillstreamError, FileNotFoundError):
-    """The files of a data set are not there; the message says how to get them."""
+    """The files of a data set are missing; the message tells how to get them."""
 
 
 class Unreadable(MillstreamError, OSError):
-    """A source that cannot be read, or not to its end: a directory, a file that was cut short."""
+    """A source that cannot be read, or not to its end: a directory, a truncated file."""
 
 
 class MissingFile(Unreadable, FileNotFoundError):
@@ -130,4 +130,4 @@ class MissingFile(Unreadable, FileNotFoundError):
 
 
 class NotPermitted(Unreadable, PermissionError):
-    """A file that may not be read."""
+    """A file without read permission."""

@@ -145,7 +145,7 @@ def from_bytes(data: bytes) -> Any:
     cls: Any = class_of(saved.name) if saved.name in _catalogue() else None
     if not hasattr(cls, "_revive"):
         raise InvalidState(
-            f"millstream: the saved description is not valid: nothing to load in {quoted(saved.name)}"
+            f"millstream: the saved description is not valid: no stateful component {quoted(saved.name)}"
         )
     return cls._revive(saved)
 

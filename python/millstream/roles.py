@@ -1,7 +1,7 @@
-"""Roles: what a model is asked, what it predicts, and how it is evaluated; one record for each.
+"""Roles: what a model learns from, what it predicts, and how it is evaluated; one record per role.
 
 Evaluation, the command line, the notation, conversions, laws, docs and benchmarks read these records, so that a
-new role is described here once. A role is also its word: `model.role == "classifier"`.
+new role is described once, here. A role is also a string: `model.role == "classifier"`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Truth(Enum):
-    """What a model learns from beside the features."""
+    """The target of a model."""
 
     LABEL = "a class label"
     NUMBER = "a number"
@@ -39,35 +39,35 @@ class Truth(Enum):
 
 
 class Answer(Enum):
-    """What a model predicts."""
+    """The prediction of a model."""
 
     CLASS = "class"
     NUMBER = "number"
-    #: A number in [0, 1], higher for rows that are less normal.
+    #: A number in [0, 1], higher for more anomalous rows.
     SCORE = "score"
     FEATURES = "features"
     FORECAST = "forecast"
 
 
 def no_target(number: float) -> None:
-    """The target of a role that learns from features alone."""
+    """The target of a role that learns from features only."""
 
 
 class Role(str):
-    """A role: the word for it, and everything that differs between roles."""
+    """A role: its name, and everything that differs between roles."""
 
     #: What it learns from, and what it predicts.
     truth: Truth
     answer: Answer
-    #: The verbs for one example that every model of this role has. The last one tells it from other roles.
+    #: The verbs for one example that every model of this role has. The last one identifies the role.
     verbs: tuple[str, ...]
     #: Metrics that an evaluation reports if none are given; a role without any is not evaluated.
     metrics: tuple[str, ...]
     #: The function of `evaluate` that scores it.
     evaluated_by: str
-    #: Models that `millstream compare` adds, because a good model must beat them.
+    #: Baselines that `millstream compare` adds.
     baselines: tuple[str, ...]
-    #: The target that a law stream gives to an example whose features add up to a number.
+    #: The target of an example in the streams of the laws, as a function of the sum of its features.
     law_target: Callable[[float], Any]
 
     def __new__(
@@ -93,7 +93,7 @@ class Role(str):
 
     @property
     def phrase(self) -> str:
-        """The word in a sentence: "a classifier"."""
+        """The name with its article: "a classifier"."""
         return phrase_of(self)
 
     @property
@@ -158,11 +158,11 @@ FORECASTER = Role(
     law_target=lambda number: number,
 )
 
-#: All roles, those that are told by a rarer verb first.
+#: All roles, those with a rarer verb first.
 ALL = (FORECASTER, TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR)
-#: Roles that a pipeline is made of.
+#: Roles of pipeline steps.
 STEPS = (TRANSFORMER, CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR)
-#: Roles that learn a target from features: ensembles, one-vs-rest and retraining are made of them.
+#: Roles that learn a target from features: members of ensembles, one-vs-rest and retraining.
 LEARNERS = (CLASSIFIER, REGRESSOR)
 #: Roles whose predictions `evaluate.prequential` scores.
 EVALUATED = tuple(role for role in (CLASSIFIER, REGRESSOR, ANOMALY_DETECTOR) if role.is_evaluated)
@@ -176,21 +176,21 @@ def role_named(word: str) -> Role:
 
 
 def role_of(model: Any) -> Role | None:
-    """The role of a model, of a class that does not say by its verbs; None for what is no model."""
+    """The role of a model, inferred from its verbs if it has no attribute `role`; None for other objects."""
     role = getattr(model, "role", None)
     if isinstance(role, str):
         return _BY_WORD.get(role)
     verbs = [role.verbs[-1] for role in ALL if callable(getattr(model, role.verbs[-1], None))]
     if TRANSFORMER.verbs[-1] not in verbs and not callable(getattr(model, "learn_one", None)):
         return None
-    # What gives probabilities for classes but no classes is not complete.
+    # A class with predict_proba_one but without predict_one is incomplete.
     if CLASSIFIER.verbs[-1] in verbs and REGRESSOR.verbs[-1] not in verbs:
         return None
     return next((role for role in ALL if role.verbs[-1] in verbs), None)
 
 
 def phrase_of(word: str) -> str:
-    """The word of any role, of components too, in a sentence: "an optimizer"."""
+    """The name of any role, including components, with its article: "an optimizer"."""
     words = word.replace("_", " ")
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 

@@ -1,7 +1,7 @@
-"""The verbs of models, a class for each family; a role combines those that it has.
+"""The verbs of models, one class per family; a role combines the families that it has.
 
-So `hasattr(model, "transform_one")` and tab completion tell what a model can do. Here the verbs for many rows are
-defined by those for one row; compiled models bring their own (see `_native.py`).
+`hasattr(model, "transform_one")` and tab completion therefore show what a model can do. Here, verbs for many rows
+call those for one row; compiled models have their own (see `_native.py`).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Learns:
         """Learn rows one after the other, exactly as `learn_one` would.
 
         `X` is a NumPy matrix, a pandas, polars or Arrow frame, a SciPy sparse matrix, or an iterable of dicts.
-        `on_error` says what happens at a row that cannot be learned: with "raise" the call fails and the model is
-        as it was before; with "stop" it fails and keeps the rows before; with "skip" the row is skipped. Returns
-        the number of skipped rows.
+        `on_error` defines what happens at a row that cannot be learned: with "raise" the call fails and the model
+        is unchanged; with "stop" it fails and keeps the rows before; with "skip" the row is skipped. Returns the
+        number of skipped rows.
         """
         check_on_error(on_error)
         _, skipped = run_rows(self, X, y, w, None, on_error)
@@ -64,7 +64,7 @@ class Predicts:
         raise _undefined(self, "predict_one")
 
     def step_one(self, x: Features, y: Any, w: float = 1.0, *, proba: bool = False) -> Any:
-        """Predict one example, then learn it. Returns what was predicted."""
+        """Predict one example, then learn it. Returns the prediction."""
         predicted = self.predict_proba_one(x) if proba else self.predict_one(x)  # type: ignore[attr-defined]
         teach(self, x, y, w)
         return predicted
@@ -74,7 +74,7 @@ class Predicts:
         return _frames.pack_answers(list(each_row(self.predict_one, X)))
 
     def step_many(self, X: Any, y: Any, w: Any = None, *, proba: bool = False, on_error: str = "raise") -> Any:
-        """Predict each row, then learn it. Returns what was predicted before each row was learned."""
+        """Predict each row, then learn it. Returns the predictions, each made before its row was learned."""
         check_on_error(on_error)
         answers, _ = run_rows(self, X, y, w, "proba" if proba else "class", on_error)
         return _frames.pack_probabilities(answers) if proba else _frames.pack_answers(answers)
@@ -111,7 +111,7 @@ class PredictsIntervals:
 
 
 class Scores:
-    """Gives an example a score: the signed distance to a decision boundary, or how anomalous it is."""
+    """Scores an example: the signed distance to a decision boundary, or its anomaly score."""
 
     def score_one(self, x: Features) -> float:
         """The score of one example."""
@@ -134,12 +134,12 @@ class Decides:
         return bool(self.classify(self.score_one(x)))  # type: ignore[attr-defined]
 
     def predict_many(self, X: Any) -> Any:
-        """Which rows are anomalies, exactly as `predict_one` would say."""
+        """Which rows are anomalies, exactly as by `predict_one`."""
         return np.array(list(each_row(self.predict_one, X)), dtype=np.bool_)
 
 
 class Transforms:
-    """Turns features into features."""
+    """Converts features to features."""
 
     def transform_one(self, x: Features) -> dict[Any, Any]:
         """Transform one example."""
@@ -156,7 +156,7 @@ VERBS = frozenset(name for family in FAMILIES for name in vars(family) if not na
 
 
 def missing(model: Any, name: str) -> AttributeError:
-    """The error for an attribute that a model does not have; for a verb it tells why."""
+    """The error for a missing attribute; for a verb it gives the reason."""
     hint = ""
     if name.startswith("predict_interval"):
         hint = "; linear_model.BayesianLinearRegression predicts intervals"
@@ -167,7 +167,7 @@ def missing(model: Any, name: str) -> AttributeError:
     return AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=model)
 
 
-#: Verbs that only some models of a role have, with the class that brings each.
+#: Verbs of only some models of a role, with the class that defines each.
 OPTIONAL: dict[str, type] = {
     "score_one": Scores,
     "predict_interval_one": PredictsIntervals,

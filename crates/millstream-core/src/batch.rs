@@ -118,6 +118,19 @@ impl<'a, T: Task> Batch<'a, T> {
         }
     }
 
+    /// Plain rows with truths and weights, where rows are predicted as they are learned; None for other rows.
+    #[inline]
+    pub fn plain(&self) -> Option<impl Iterator<Item = (&'a [f64], T::Truth, f64)> + use<'a, T>> {
+        match (self.rows, self.asked, self.weights) {
+            (Rows::Plain { values, width }, None, weights) => {
+                let weight = move |row: usize| weights.map_or(1.0, |weights| weights[row]);
+                let rows = values.chunks_exact(width).zip(self.truths).enumerate();
+                Some(rows.map(move |(row, (x, &y))| (x, y, weight(row))))
+            }
+            _ => None,
+        }
+    }
+
     /// A row as it is to be predicted.
     #[inline]
     pub fn asked_at(&self, row: usize) -> Row<'a> {

@@ -1,4 +1,4 @@
-//! The answers to many rows, gathered as columns.
+//! The predictions of many rows, as columns.
 
 use millstream_core::declaration::Role;
 use millstream_core::held::{self, Sink};
@@ -7,7 +7,7 @@ use millstream_core::task::Answer;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
-/// Answers of a batch, as columns.
+/// Predictions of a batch, as columns.
 #[derive(Default)]
 pub struct Answers {
     want: Option<Want>,
@@ -47,7 +47,7 @@ impl Answers {
         Answers { want, numeric: role.predicts_numbers(), ..Answers::default() }
     }
 
-    /// What was gathered of a model that predicts numbers.
+    /// The predictions of a model that predicts numbers.
     pub fn numbers(&self) -> &[f64] {
         &self.numbers
     }

@@ -75,7 +75,7 @@ impl Generator {
         Ok(features)
     }
 
-    /// How many classes there are; 0 where the target is a number.
+    /// Number of classes; 0 if the target is a number.
     #[getter]
     fn classes(&self) -> usize {
         self.schema.classes
@@ -123,7 +123,7 @@ impl Generator {
         Ok((list, y))
     }
 
-    /// The targets that the rule gives to features, without noise.
+    /// The targets of features by the rule, without noise.
     fn rule<'py>(&self, py: Python<'py>, x: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let role = self.role.read(py)?;
         let x = x.as_array();
@@ -137,7 +137,7 @@ impl Generator {
             Some(targets) => Ok(PyArray1::from_vec(py, targets)),
             None => Err(raise(
                 py,
-                &Fault::wrong_type(format!("{}: the target is no function of the features alone", self.name)),
+                &Fault::wrong_type(format!("{}: the target is not a function of the features alone", self.name)),
             )),
         }
     }

@@ -1,5 +1,5 @@
-//! The door between Python and the core: `millstream._core`. It knows roles, not learners, and so does not
-//! grow when learners are added.
+//! The binding between Python and the core: `millstream._core`. It contains code per role, not per learner, so new
+//! learners do not change it.
 
 mod answers;
 mod any_held;
@@ -61,7 +61,7 @@ mod _core {
     #[pymodule_export]
     use crate::values::{DriftDetector, Statistic};
 
-    /// The registry in JSON: names, roles, words, parameters.
+    /// The registry in JSON: names, roles, descriptions, parameters.
     #[pyfunction]
     fn catalogue() -> String {
         millstream_core::registry::catalogue().to_string()
@@ -141,7 +141,7 @@ mod _core {
         Ok(millstream_core::optim::Schedule::described(description).or_raise(py)?.at(t))
     }
 
-    /// The verbs of models. Classes in Python publish those that their role has (`millstream._native`), so here they get
+    /// The verbs of models. Python classes publish those of their role (`millstream._native`), so here they get
     /// private names; errors about their arguments keep the public ones.
     const VERBS: [&str; 7] = [
         "learn_one",
@@ -160,7 +160,7 @@ mod _core {
             model.setattr(format!("_{verb}"), model.getattr(verb)?)?;
             model.delattr(verb)?;
         }
-        // Locks that threads of the parent hold are told from those of this process (see `lock`).
+        // Distinguishes locks held by threads of the parent from those of this process (see `lock`).
         let os = module.py().import("os")?;
         if let Some(register) = os.getattr_opt("register_at_fork")? {
             let arguments = pyo3::types::PyDict::new(module.py());

@@ -86,7 +86,7 @@ impl Guarded {
             .map_err(|error| by(py, error, held.title()))
     }
 
-    /// Read what `plain_dict` made.
+    /// Read the result of `plain_dict`.
     pub fn read_plain<P: Kind>(&self, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<()> {
         match self.read_dict::<P>(dict, draft)? {
             true => Ok(()),
@@ -97,7 +97,7 @@ impl Guarded {
         }
     }
 
-    /// Label objects by code, None for a code that waits for its label.
+    /// Label objects by code, None for a code without a label yet.
     pub fn labels(&self) -> &[Option<Py<PyAny>>] {
         &self.labels
     }
@@ -151,7 +151,7 @@ impl Part {
         Ok(())
     }
 
-    /// Put the name of the component in front of an error.
+    /// Prepend the name of the component to an error.
     #[cold]
     pub fn named(&self, py: Python<'_>, error: PyErr) -> PyErr {
         match self.asked(py, |any| Ok(each_kind!(any, held => held.title().to_string()))) {
@@ -200,17 +200,17 @@ impl Part {
         Ok(self.role(py)?.word())
     }
 
-    /// What messages call it.
+    /// The name in messages.
     fn _title(&self, py: Python<'_>) -> PyResult<String> {
         self.asked(py, |any| Ok(each_kind!(any, held => held.title().to_string())))
     }
 
-    /// What it has learned, in JSON.
+    /// The state in JSON, in readable form.
     fn _inspect(&self, py: Python<'_>) -> PyResult<String> {
         self.asked(py, |any| Ok(each_kind!(any, held => held.inspect().to_string())))
     }
 
-    /// Labels by code, None for a code that waits for its label.
+    /// Labels by code, None for a code without a label yet.
     fn _labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.asked(py, |any| {
             let labels = each_kind!(any, held => held.labels().entries()).iter();
@@ -219,13 +219,13 @@ impl Part {
         })
     }
 
-    /// The whole component as bytes: one versioned, checksummed value.
+    /// The component as versioned, checksummed bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.asked(py, |any| each_kind!(any, held => held.save()).or_raise(py))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Bytes of memory that it holds.
+    /// Memory in bytes.
     #[getter]
     fn memory(&self, py: Python<'_>) -> PyResult<usize> {
         self.asked(py, |any| Ok(each_kind!(any, held => held.memory())))
@@ -249,7 +249,7 @@ pub trait ComponentMethods<P: Kind> {
     fn ask<R>(&self, work: impl FnOnce(&Held<P>) -> PyResult<R>) -> PyResult<R>;
     /// Change the component in one short step, in which it meets no names.
     fn change<R>(&self, work: impl FnOnce(&mut Held<P>) -> PyResult<R>) -> PyResult<R>;
-    /// Change a copy of the component and put it in place; after an error all is as it was. Readers do not wait meanwhile.
+    /// Change a copy of the component and replace it; after an error nothing changes. Readers do not wait meanwhile.
     fn replace<R>(&self, work: impl FnOnce(&mut Held<P>) -> PyResult<R>) -> PyResult<R>;
 }
 

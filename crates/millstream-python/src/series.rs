@@ -30,7 +30,7 @@ impl Forecaster {
         Self::start()
     }
 
-    /// Number of values it has learned; time steps without a value are not among them.
+    /// Number of values it has learned; time steps without a value are not counted.
     #[getter]
     fn learned(slf: &Bound<'_, Self>) -> PyResult<u64> {
         slf.ask(|held| Ok(held.count()))

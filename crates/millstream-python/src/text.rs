@@ -64,9 +64,9 @@ impl TextReader {
 impl TextReader {
     /// `inside` if what will be read does not begin the file; lines are counted from there.
     #[staticmethod]
-    #[pyo3(signature = (bits, constant, set_aside, inside = false))]
-    fn vowpal_wabbit(bits: u32, constant: bool, set_aside: bool, inside: bool) -> Self {
-        let parser = Parser::new(VowpalWabbit::new(bits, constant), set_aside);
+    #[pyo3(signature = (bits, constant, skip, inside = false))]
+    fn vowpal_wabbit(bits: u32, constant: bool, skip: bool, inside: bool) -> Self {
+        let parser = Parser::new(VowpalWabbit::new(bits, constant), skip);
         let parser = if inside { parser.inside() } else { parser };
         let width = parser.format().width();
         Self::of(Format::VowpalWabbit(parser), None, width)
@@ -74,8 +74,8 @@ impl TextReader {
 
     /// `base` is what the first column is called; None to find that out.
     #[staticmethod]
-    fn libsvm(base: Option<u32>, columns: Option<u32>, set_aside: bool) -> Self {
-        let parser = Parser::new(Libsvm::new(base, columns), set_aside);
+    fn libsvm(base: Option<u32>, columns: Option<u32>, skip: bool) -> Self {
+        let parser = Parser::new(Libsvm::new(base, columns), skip);
         Self::of(Format::Libsvm(parser), columns, 0)
     }
 
@@ -142,7 +142,7 @@ impl TextReader {
     }
 }
 
-/// How many lines end in these bytes, at the byte `newline`.
+/// Number of lines that end in these bytes, at the byte `newline`.
 #[pyfunction]
 pub fn count_lines(data: &[u8], newline: u8) -> usize {
     millstream_core::text::count_lines(data, newline)

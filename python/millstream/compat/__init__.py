@@ -1,6 +1,6 @@
-"""Our models for River and scikit-learn, and theirs for us.
+"""Conversion of models from and to River and scikit-learn.
 
-River and scikit-learn are needed only by those who call a function of this module.
+River or scikit-learn is needed only to call the functions of this module.
 
 Examples
 --------
@@ -29,16 +29,15 @@ __all__ = ["from_river", "from_sklearn", "to_river", "to_sklearn"]
 
 
 def to_river(model: Model) -> Any:
-    """One of our models as a River estimator, for River's pipelines, ensembles and evaluation.
+    """Convert a millstream model to a River estimator, for River's pipelines, ensembles and evaluation.
 
-    The estimator learns in the model that is given; `estimator.model` is that model. Its mini-batch methods
-    give exactly what the methods for one example give, row by row. Parameters of the model go by their names in
-    River's `clone` and `expand_param_grid`: `estimator.clone({"l2": 0.1})`, and for a pipeline
-    `estimator.clone({"LogisticRegression": {"l2": 0.1}})`.
+    The estimator trains the given model, which is `estimator.model`. Its mini-batch methods are exactly equivalent
+    to the methods for one example, row by row. Parameters of the model have their own names in River's `clone` and
+    `expand_param_grid`: `estimator.clone({"l2": 0.1})`, and for a pipeline `estimator.clone({"LogisticRegression":
+    {"l2": 0.1}})`.
 
-    A learner of two classes answers `predict_proba_one` for both from the beginning, with 0.5 each where it knows
-    nothing, as River's do; `predict_one` is None until something was learned, and River's evaluation passes over
-    that.
+    A binary classifier returns probabilities for both classes from the beginning, 0.5 each before it has learned,
+    as in River; `predict_one` returns None until then, and River's evaluation skips such predictions.
 
     Examples
     --------
@@ -56,10 +55,10 @@ def to_river(model: Model) -> Any:
 
 
 def from_river(model: Any) -> Model:
-    """A River classifier, regressor, transformer or pipeline as one of our models.
+    """Convert a River classifier, regressor, transformer or pipeline to a millstream model.
 
-    It composes with ours by `|`, and works in `*_many`, in evaluation, in copy and in pickle; it runs at River's
-    speed. Sample weights are for those River models that take them.
+    It can be combined with other models by `|`, and supports the `*_many` methods, evaluation, copies and pickle;
+    it runs at River's speed. Sample weights are supported if the River model takes them.
 
     Examples
     --------
@@ -76,15 +75,16 @@ def from_river(model: Any) -> Model:
 
 
 def to_sklearn(model: Model) -> Any:
-    """One of our models as a scikit-learn estimator: fit, partial_fit, predict, predict_proba, score, transform.
+    """Convert a millstream model to a scikit-learn estimator: fit, partial_fit, predict, predict_proba, score,
+    transform.
 
-    `fit` starts afresh and learns the rows once, in their order; `partial_fit` goes on. The model that is given
-    stays as it is: what was learned is in `estimator.model_`. Frames may hold nominal columns and missing values.
-    Parameters are set by paths, for a pipeline through the names of its steps in lower case:
-    `GridSearchCV(to_sklearn(scaler | logistic), {"model__logisticregression__l2": [0.0, 0.1]})`.
+    `fit` restarts and learns the rows once, in their order; `partial_fit` continues. The given model does not
+    change: the trained one is `estimator.model_`. Frames may have nominal columns and missing values. Parameters
+    are set by paths, for a pipeline through the names of its steps in lower case: `GridSearchCV(to_sklearn(scaler
+    | logistic), {"model__logisticregression__l2": [0.0, 0.1]})`.
 
-    A learner of two classes becomes `multiclass.OneVsRest` where there are more. In `partial_fit`, `classes` may
-    be left out; the classes then grow as they come.
+    A binary classifier is wrapped in `multiclass.OneVsRest` if there are more classes. In `partial_fit`, `classes`
+    is optional; without it, classes are added as they occur.
 
     Sample weights are given by keyword, `fit(X, y, sample_weight=w)`. For scikit-learn a weight of 2 means the
     row twice, wherever it stands, which no learner that takes rows in their order can keep; therefore the weights
@@ -111,22 +111,22 @@ def from_sklearn(
     features: Sequence[Any] | None = None,
     batch_size: int = 1,
 ) -> Model:
-    """A scikit-learn classifier, regressor or transformer with `partial_fit` as one of our models.
+    """Convert a scikit-learn classifier, regressor or transformer with `partial_fit` to a millstream model.
 
-    The estimator that is given stays as it is, and may be fitted already; a copy of it goes on learning.
+    The given estimator, which may be fitted already, does not change; a copy of it continues to learn.
 
     Parameters
     ----------
     estimator
         The estimator.
     classes
-        All classes that will ever come: scikit-learn must know them before a classifier learns.
+        All classes: scikit-learn requires them before a classifier learns.
     features
-        The names of the columns. By default those of the first example that is learned, in its order. Later
-        examples must have the same features: scikit-learn's models do not grow.
+        Column names; by default those of the first learned example, in its order. Later examples must have the
+        same features, because scikit-learn models do not grow.
     batch_size
-        How many rows are collected for one call of `partial_fit`, for estimators that need several. Rows that wait
-        are not part of predictions. With 1, each row is learned at once.
+        Number of rows collected for one call of `partial_fit`, for estimators that need several. Waiting rows do
+        not affect predictions. With 1, each row is learned immediately.
 
     Examples
     --------
@@ -153,4 +153,4 @@ def _need(library: str, function: str) -> None:
 
 def _check_ours(model: Any, function: str) -> None:
     if not isinstance(model, Model) or getattr(model, "role", None) not in _ROLES:
-        raise InvalidType(f"compat.{function}: takes {one_of(_ROLES)} of millstream, got {quoted(model)}")
+        raise InvalidType(f"compat.{function}: model must be {one_of(_ROLES)} of millstream, got {quoted(model)}")

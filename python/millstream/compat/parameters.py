@@ -1,7 +1,7 @@
 """Parameters of nested models by path, for the libraries that set them from outside.
 
-A path goes through parameters that are parts (`optimizer`, `learning_rate`) and through the steps of a pipeline or
-the parts of a union, which go by their names there.
+A path leads through parameters that are components (`optimizer`, `learning_rate`) and through the named steps of a
+pipeline or components of a union.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["changed", "flat"]
 
 
 def _children(part: Part) -> dict[str, tuple[str, int | None, Part]]:
-    """The parts inside, each by its name with the parameter that holds it and its place there."""
+    """The components inside, by name, with the parameter that holds each and its index there."""
     children: dict[str, tuple[str, int | None, Part]] = {}
     for parameter, value in part.parameters.items():
         if isinstance(value, Part):
@@ -49,10 +49,10 @@ def flat(part: Part, lower: bool) -> dict[str, Any]:
 
 
 def changed(part: Part, changes: Mapping[str, Any]) -> Any:
-    """A new part with some parameters changed, that has learned nothing.
+    """An untrained component with some parameters changed.
 
-    Changes inside a part that is itself a parameter or a step are given by paths, `{"a__b": value}`, or by
-    mappings, `{"a": {"b": value}}`. Where the part is changed as well, that comes first.
+    Changes inside a component that is a parameter or a step are given by paths, `{"a__b": value}`, or by
+    mappings, `{"a": {"b": value}}`. If the component itself is changed too, that comes first.
     """
     whole: dict[str, Any] = {}
     inside: dict[str, dict[str, Any]] = {}

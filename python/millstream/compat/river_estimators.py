@@ -1,4 +1,4 @@
-"""Our models as River estimators. Imported by `compat.to_river` only: River stays optional."""
+"""millstream models as River estimators. Imported by `compat.to_river` only: River stays optional."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def wrap(model: Model) -> Any:
 
 
 class _Wrapper:
-    """What the three kinds share. It goes before River's class, whose parameters it answers for."""
+    """The base class of the wrappers. It precedes River's class, whose parameters it provides."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
     def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Any:
-        """A fresh estimator, with other parameters if they are given by the names of the model's own."""
+        """An untrained estimator, with other parameters of the model if given."""
         changes = dict(new_params or {})
         model = changes.pop("model", self.model)
         if changes:
@@ -41,7 +41,7 @@ class _Wrapper:
         return type(self)(model.copy() if include_attributes else model.clone())
 
     def mutate(self, new_attrs: Mapping[str, Any]) -> None:
-        """Our parameters are fixed for a model's life."""
+        """Refused: the parameters of a model are fixed."""
         for name in new_attrs:
             raise ValueError(
                 f"{quoted(name)} is not a mutable attribute of {self}; clone with new parameters instead"
@@ -159,7 +159,7 @@ def _max_classes(model: Any) -> int | None:
 
 
 def _both(probabilities: dict[Any, float]) -> dict[Any, float]:
-    """Both classes of a learner of two that has met one or none, called True and False until it knows better."""
+    """Both classes of a binary classifier that has seen one or none, True and False until they are known."""
     if not probabilities:
         return {False: 0.5, True: 0.5}
     if set(probabilities) <= {False, True}:
@@ -172,7 +172,7 @@ def _library(X: Any) -> str:
 
 
 def _column(answers: Any, like: Any) -> Any:
-    """Answers as a column of the kind in which the rows came."""
+    """Predictions as a column of the library of the rows."""
     library = _library(like)
     if library == "pandas":
         import pandas

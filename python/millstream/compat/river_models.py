@@ -1,4 +1,4 @@
-"""River's estimators as our models. Imported by `compat.from_river` only."""
+"""River estimators as millstream models. Imported by `compat.from_river` only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Self = TypeVar("Self", bound="_Wrapper")
 def wrap(estimator: Any) -> Model:
     """The model for a River estimator or pipeline."""
     if isinstance(estimator, (river.MultiLabelClassifier, river.MultiTargetRegressor)):
-        raise InvalidType(f"compat.from_river: takes models of one target, got {type(estimator).__name__}")
+        raise InvalidType(f"compat.from_river: model must have one target, got {type(estimator).__name__}")
     if isinstance(estimator, river.Classifier):
         return RiverClassifier(estimator)
     if isinstance(estimator, river.Regressor):
@@ -28,12 +28,13 @@ def wrap(estimator: Any) -> Model:
     if isinstance(estimator, (river.Transformer, river.SupervisedTransformer, river_compose.TransformerUnion)):
         return RiverTransformer(estimator)
     raise InvalidType(
-        f"compat.from_river: takes a classifier, regressor or transformer of River, got {type(estimator).__name__}"
+        f"compat.from_river: model must be a River classifier, regressor or transformer, "
+        f"got {type(estimator).__name__}"
     )
 
 
 class _Wrapper(Model):
-    """What the three kinds share."""
+    """The base class of the wrappers."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -44,7 +45,7 @@ class _Wrapper(Model):
         return type(self)(estimator.clone(changes))
 
     def copy(self: Self) -> Self:
-        """An independent copy that has learned the same."""
+        """An independent copy with the same state."""
         import copy
 
         return copy.deepcopy(self)
@@ -63,7 +64,7 @@ class _Wrapper(Model):
         elif _takes_weights(self.estimator):
             self.estimator.learn_one(*arguments, w=w)
         else:
-            raise InvalidValue(f"{self}: this model of River takes no sample weights, got {w}")
+            raise InvalidValue(f"{self}: this River model takes no sample weights, got {w}")
 
     def __repr__(self) -> str:
         return f"from_river({' '.join(repr(self.estimator).split())})"

@@ -1,7 +1,7 @@
-"""What scikit-learn wants of every estimator: parameters by path, tags, checks of rows and weights.
+"""The base class of scikit-learn estimators: parameters by path, tags, checks of rows and weights.
 
-Rows go to the model as they come: a matrix by position, a frame by its column names, so that nominal columns and
-missing values reach it.
+Rows are passed to the model unchanged: a matrix by position, a frame by its column names, so that nominal columns
+and missing values reach it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Estimator"]
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """What the three kinds share: parameters, tags, rows."""
+    """The base class of the estimators: parameters, tags, rows."""
 
     #: Weights can be routed to `fit`, though its signature does not announce them.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
@@ -39,7 +39,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return parameters
 
     def set_params(self, **params: Any) -> Any:
-        """Change parameters, `model__l2=0.1`. They hold from the next `fit` on."""
+        """Change parameters, `model__l2=0.1`. They take effect at the next `fit`."""
         if "model" in params:
             self.model = params["model"]
         inside = {}
@@ -70,7 +70,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self.model.clone()
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        """Rows after scikit-learn's checks, in a form that the model takes."""
+        """Rows after scikit-learn's checks, in a form that the model accepts."""
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) == 0:
@@ -105,7 +105,7 @@ def is_frame(X: Any) -> bool:
 
 
 def _named(X: Any, names: Any) -> Any:
-    """A matrix as a frame, for a model that knows its features by name."""
+    """A matrix as a frame, for a model whose features have names."""
     import pyarrow
 
     return pyarrow.table({str(name): X[:, place] for place, name in enumerate(names)})

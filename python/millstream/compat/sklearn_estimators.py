@@ -1,4 +1,4 @@
-"""Our models as scikit-learn estimators. Imported by `compat.to_sklearn` only: scikit-learn stays optional."""
+"""millstream models as scikit-learn estimators. Imported only by `compat.to_sklearn`: scikit-learn is optional."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MillstreamClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     Attributes
     ----------
     model_
-        The model that has learned.
+        The trained model.
     classes_
         The classes, sorted.
     """
@@ -60,7 +60,7 @@ class MillstreamClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return self._learn(rows, labels, fit_params)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, **fit_params: Any) -> MillstreamClassifier:
-        """Go on learning. `classes`, if given at the first call, are all that will come."""
+        """Continue to learn. `classes`, if given at the first call, are all classes."""
         first = not hasattr(self, "model_")
         rows, labels = self._examples(X, y, reset=first)
         if first:
@@ -98,12 +98,12 @@ class MillstreamClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of each row; of equals the first, as scikit-learn has it."""
+        """The most probable class of each row; the first among equals, as in scikit-learn."""
         check_is_fitted(self)
         if _has_probabilities(self.model):
             return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         labels = self.model_.predict_many(self._rows(X, reset=False)).tolist()
-        # A model that has learned nothing yet predicts None: the first class stands in.
+        # An untrained model predicts None, which is replaced by the first class.
         place = {None: 0, **self._places()}
         return self.classes_[[place[label] for label in labels]]
 
@@ -165,7 +165,7 @@ def _probabilities(model: Any, rows: Any) -> tuple[list[Any], Any]:
 
 
 def _for_classes(model: Any, n_classes: int) -> Any:
-    """A learner of two classes becomes one of many where there are more."""
+    """Wrap a binary classifier if there are more classes."""
     most = _max_classes(model)
     if most is None or n_classes <= most:
         return model
@@ -184,7 +184,7 @@ class MillstreamRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
     Attributes
     ----------
     model_
-        The model that has learned.
+        The trained model.
     """
 
     def __sklearn_tags__(self) -> Any:
@@ -200,7 +200,7 @@ class MillstreamRegressor(RegressorMixin, Estimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any, **fit_params: Any) -> MillstreamRegressor:
-        """Go on learning."""
+        """Continue to learn."""
         first = not hasattr(self, "model_")
         rows, targets = self._examples(X, y, reset=first)
         if first:
@@ -234,7 +234,7 @@ class MillstreamTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
     Attributes
     ----------
     model_
-        The model that has learned.
+        The trained model.
     """
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> MillstreamTransformer:
@@ -244,7 +244,7 @@ class MillstreamTransformer(TransformerMixin, Estimator):  # type: ignore[misc]
         return self._learn(rows, fit_params)
 
     def partial_fit(self, X: Any, y: Any = None, **fit_params: Any) -> MillstreamTransformer:
-        """Go on learning."""
+        """Continue to learn."""
         first = not hasattr(self, "model_")
         rows = self._rows(X, reset=first)
         if first:

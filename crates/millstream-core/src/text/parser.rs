@@ -47,7 +47,7 @@ pub struct Refusal {
 pub struct Parser<F> {
     format: F,
     /// Whether lines that cannot be read are counted, or the first one stops.
-    set_aside: bool,
+    skip: bool,
     /// Whether what is read is a part of a file that does not begin it.
     inside: bool,
     /// The beginning of a line whose end has not come.
@@ -60,10 +60,10 @@ pub struct Parser<F> {
 }
 
 impl<F: Format> Parser<F> {
-    pub fn new(format: F, set_aside: bool) -> Self {
+    pub fn new(format: F, skip: bool) -> Self {
         Parser {
             format,
-            set_aside,
+            skip,
             inside: false,
             tail: Vec::new(),
             line: 0,
@@ -176,7 +176,7 @@ impl<F: Format> Parser<F> {
         if self.refusals.len() < MOST_DESCRIBED {
             self.refusals.push(Refusal { line: self.line, column: place + 1, message });
         }
-        self.stopped |= !self.set_aside;
+        self.stopped |= !self.skip;
     }
 }
 
