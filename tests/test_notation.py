@@ -167,7 +167,7 @@ def test_names_that_several_parts_have_are_told_apart():
         ("AdaGrad(1e999)", "must be finite numbers", "AdaGrad(1e999)"),
         ("AdaGrad(--1)", "expected a number", "-"),
         ("AdaGrad(" + "9" * 5000 + ")", "not a number that can be read", "9" * 5000),
-        ("{[1]: 2}", "a key is a text or a number", "[1]"),
+        ("{[1]: 2}", "a key must be a string or a number", "[1]"),
         ("StandardScaler().take(3)", "no method 'take'", "take"),
         ("__import__('os')", "no component named '__import__'", "__import__"),
         ("StandardScaler.__class__", "no component named", "StandardScaler.__class__"),

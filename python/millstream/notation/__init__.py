@@ -1,9 +1,9 @@
-"""Models as text: `StandardScaler | LogisticRegression(l2=0.001, optimizer=AdaGrad(0.1))`.
+"""Models in notation: `StandardScaler | LogisticRegression(l2=0.001, optimizer=AdaGrad(0.1))`.
 
-`parse` makes the part that a text names, and `text` writes the text that makes a part. What may stand in a text
-is what the registry knows, by its short or its full name, with numbers, texts in quotes, True, False, None, lists
-and dicts as arguments, `|` for pipelines and `+` for unions. A text is read, never run:
-it may come from a stranger.
+`parse` builds the component that a notation describes, and `text` writes the notation of a component. A notation
+consists of components of the registry, by their short or full names, with numbers, quoted strings, True, False,
+None, lists and dicts as arguments, `|` for pipelines and `+` for unions. It is parsed, never executed, so it may
+come from an untrusted source.
 
     chain     = union { "|" union }
     union     = value { "+" value }

@@ -1,4 +1,4 @@
-"""From tree to parts: names are looked up, arguments fitted to parameters, parts built."""
+"""From tree to components: look up names, match arguments with parameters, build components."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from millstream.roles import STEPS, one_of, phrase_of
 
 __all__ = ["Vocabulary", "parameters_of", "parse"]
 
-#: How messages name the parameter that was refused.
+#: The refused parameter in a message.
 _MUST_BE = re.compile(r": (\w+) must ")
 
 
 def parse(text: str, role: str | Collection[str] | None = None, vocabulary: Vocabulary | None = None) -> Any:
-    """The part that a text describes: a model, a metric, an optimiser, anything that the registry knows.
+    """Build the component that a notation describes: a model, a metric, an optimiser, anything in the registry.
 
-    A text is read, never run, and only names from the registry mean something in it. With `role`, the part must be
-    of that role, or of one of those. Errors point at the place and suggest the nearest name.
+    The notation is parsed, never executed, and only names of the registry are valid in it. With `role`, the
+    component must have that role, or one of those. Errors point at their position and suggest the most similar
+    name.
 
     >>> import millstream
     >>> model = millstream.parse("StandardScaler | LogisticRegression(l2=0.001, optimizer=AdaGrad(0.1))")
@@ -33,13 +34,13 @@ def parse(text: str, role: str | Collection[str] | None = None, vocabulary: Voca
     StandardScaler() | LogisticRegression(optimizer=AdaGrad(), l2=0.001)
     >>> millstream.parse("StandardScaler | LogisticRegresion")
     Traceback (most recent call last):
-    millstream.errors.InvalidNotation: notation: no part named 'LogisticRegresion', did you mean \
+    millstream.errors.InvalidNotation: notation: no component named 'LogisticRegresion', did you mean \
 'linear_model.LogisticRegression'?
       StandardScaler | LogisticRegresion
                        ^^^^^^^^^^^^^^^^^
     """
     if not isinstance(text, str):
-        raise InvalidType(f"notation: a model is described by a text, got {type(text).__name__}")
+        raise InvalidType(f"notation: a model must be described by a string, got {type(text).__name__}")
     tree = read(text)
     roles = (role,) if isinstance(role, str) else tuple(role or ())
     builder = _Builder(text, vocabulary or Vocabulary())
@@ -51,7 +52,7 @@ def parse(text: str, role: str | Collection[str] | None = None, vocabulary: Voca
 
 
 def role_of(part: Any) -> str | None:
-    """The role of a part; None for what is no part."""
+    """The role of a component; None for other objects."""
     role = getattr(part, "role", None)
     if isinstance(role, str):
         return role
@@ -60,20 +61,20 @@ def role_of(part: Any) -> str | None:
 
 
 def _what(built: Any) -> str:
-    """What a thing is, for messages."""
+    """An object in words, for messages."""
     role = role_of(built)
     return f"{type(built).__name__}, {phrase_of(role)}" if role else f"the value {quoted(built, 40)}"
 
 
 class Vocabulary:
-    """What may be named: all parts of the registry, and perhaps more.
+    """The valid names: all components of the registry, and perhaps more.
 
     Parameters
     ----------
     more
         Full names with the modules that have them, such as `{"synth.SEA": "millstream.synth"}`.
     methods
-        Methods that may be called on what has been built, such as `take`.
+        Methods that may be called on a built object, such as `take`.
     """
 
     def __init__(self, more: Mapping[str, str] | None = None, methods: Collection[str] = ()) -> None:
@@ -96,7 +97,7 @@ class Vocabulary:
         return found or self._other_name(name)
 
     def _other_name(self, name: str) -> list[str]:
-        """Names that a module gives a part besides its own, such as `Discard` for `Drop`."""
+        """Aliases of a component in its module, such as `Discard` for `Drop`."""
         given, _, short = name.rpartition(".")
         for module in dict.fromkeys(full.rpartition(".")[0] for full in registry.find()):
             if given in ("", module):
@@ -107,18 +108,18 @@ class Vocabulary:
         return []
 
     def role(self, name: str) -> str:
-        """What a full name's part is for."""
+        """The role of the component of a full name."""
         return "source" if name in self.more else registry.entry(name)["role"]
 
     def class_of(self, name: str) -> Callable[..., Any]:
-        """What builds the part of a full name."""
+        """The class of a full name."""
         if name in self.more:
             made: Callable[..., Any] = getattr(importlib.import_module(self.more[name]), name.rpartition(".")[2])
             return made
         return registry.class_of(name)
 
     def expects(self, name: str, parameter: str) -> str:
-        """The words for what a parameter must be."""
+        """The requirement on a parameter, in words."""
         if name in self.more:
             return ""
         declared = registry.entry(name)["parameters"]
@@ -133,7 +134,7 @@ class _Builder:
         return InvalidNotation(message, self.text, start, stop)
 
     def build(self, node: Node, roles: Collection[str], family: str, argument: bool = False) -> Any:
-        """What a node stands for; `roles` and `family` tell names apart that several parts have."""
+        """Build a node; `roles` and `family` resolve names that several components share."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, Call):
@@ -151,7 +152,7 @@ class _Builder:
     def key(self, node: Node) -> Any:
         value = node.value if isinstance(node, Literal) else None
         if not isinstance(value, (str, int, float)):
-            raise self.wrong("a key is a text or a number", node.start, node.stop)
+            raise self.wrong("a key must be a string or a number", node.start, node.stop)
         return value
 
     def chain(self, node: Chain) -> Any:
@@ -170,7 +171,7 @@ class _Builder:
         return self.attempt(lambda: kind(*members), node, [])
 
     def other(self, built: Any, roles: Collection[str]) -> str:
-        """A hint at the part of the right role that is named like one of a wrong role."""
+        """A hint at a component of the right role with the same short name."""
         names = [full for full in self.vocabulary.names if self.vocabulary.role(full) in roles]
         return registry.nearest(type(built).__name__, names)
 
@@ -205,22 +206,22 @@ class _Builder:
         return self.attempt(lambda: kind(*rest, **values), node, node.arguments, positions)
 
     def argument(self, name: str, parameter: str, given: Argument) -> Any:
-        """The value for a parameter; a name that several parts have is told by what the parameter must be."""
+        """The value of a parameter; its kind resolves names that several components share."""
         expected = self.vocabulary.expects(name, parameter)
         every = {self.vocabulary.role(full) for full in self.vocabulary.names}
         roles = [role for role in every if role.replace("_", " ") in expected]
         return self.build(given.value, roles, name.rpartition(".")[0], argument=True)
 
     def one_name(self, node: Call, roles: Collection[str], family: str, argument: bool) -> str:
-        """The full name that is meant."""
+        """The full name."""
         found = self.vocabulary.named(node.name)
         stop = node.at + len(node.name)
         if not found:
             hint = registry.nearest(node.name, self.vocabulary.names)
             if argument and not roles:
-                # The parameter takes no part at all.
+                # The parameter takes no component.
                 hint = "; a text stands in quotes"
-            raise self.wrong(f"no part named {quoted(node.name)}{hint}", node.at, stop)
+            raise self.wrong(f"no component named {quoted(node.name)}{hint}", node.at, stop)
         for rule in (
             lambda full: self.vocabulary.role(full) in roles,
             lambda full: full.rpartition(".")[0] == family,
@@ -268,7 +269,7 @@ class _Builder:
     def attempt(
         self, make: Callable[[], Any], node: Node, arguments: list[Argument], positions: Iterable[str] = ()
     ) -> Any:
-        """Build a part; what it refuses is said at the argument that the message names."""
+        """Build a component; an error points at the argument that the message names."""
         try:
             return make()
         except InvalidNotation:
@@ -289,7 +290,7 @@ def parameters_of(built: Any) -> list[inspect.Parameter]:
     """The parameters of a class's constructor or of a function."""
     made = built
     if isinstance(built, type):
-        # A class that chooses what to make has a `__new__` and no `__init__`.
+        # A class that chooses its subclass has a `__new__` and no `__init__`.
         made = next(
             (kind.__dict__["__init__"] for kind in built.__mro__[:-1] if "__init__" in kind.__dict__), None
         )

@@ -1,4 +1,4 @@
-"""From text to tree. Nothing is run and nothing looked up here."""
+"""From string to tree. Nothing is executed or looked up here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.notation.tree import Argument, Call, Chain, Items, Literal, Node
 
 __all__ = ["read"]
 
-#: How deep parts may lie in each other: more is no model, but an attempt at the interpreter's stack.
+#: Largest nesting depth: more is not a model, but an attack on the interpreter's stack.
 DEEPEST = 50
 
 _SPACE = re.compile(r"\s*")
@@ -25,7 +25,7 @@ _WIDTHS = {"x": 2, "u": 4, "U": 8}
 
 
 def read(text: str) -> Node:
-    """The tree of a whole text."""
+    """The tree of a complete notation."""
     reader = _Reader(text)
     if reader.peek() == "":
         raise reader.wrong("there is nothing to read", 0)
@@ -49,7 +49,7 @@ class _Reader:
         return self.wrong(f"expected {due}, {got}", self.at)
 
     def peek(self) -> str:
-        """The next character that is no space; empty at the end."""
+        """The next non-space character; empty at the end."""
         self.at = _match(_SPACE, self.text, self.at).end()
         return self.text[self.at : self.at + 1]
 
@@ -65,7 +65,7 @@ class _Reader:
 
     def chain(self, depth: int) -> Node:
         if depth > DEEPEST:
-            raise self.wrong(f"parts lie more than {DEEPEST} deep in each other", self.at)
+            raise self.wrong(f"components are nested more than {DEEPEST} deep", self.at)
         return self._joined("|", lambda: self._joined("+", lambda: self.value(depth)))
 
     def _joined(self, sign: str, member: Any) -> Node:
@@ -95,10 +95,10 @@ class _Reader:
             return self.call(found[0], start, depth)
         if sign and sign in "+-.0123456789":
             return self.number()
-        raise self.unexpected("a part, a number, a text in quotes, True, False, None, a list or a dict")
+        raise self.unexpected("a component, a number, a quoted string, True, False, None, a list or a dict")
 
     def _seen(self, items: Items) -> Items:
-        """The same with the stop where reading stands."""
+        """The same, with the stop at the present position."""
         return Items(items.start, self.at, items.items, items.is_tuple)
 
     def items(self, end: str, depth: int) -> tuple[list[Node], bool]:
@@ -207,7 +207,7 @@ class _Reader:
         return Literal(start, at, "".join(letters))
 
     def escape(self, at: int) -> tuple[str, int]:
-        """The character that stands behind a backslash, and where it ends."""
+        """The character after a backslash, and its end."""
         kind = self.text[at : at + 1]
         if kind in _WIDTHS:
             digits = self.text[at + 1 : at + 1 + _WIDTHS[kind]]
