@@ -78,7 +78,7 @@ pub static CLASSIFIER: Declaration = Declaration {
     parameters: &CLASS_PARAMETERS,
     build: |arguments| {
         let loss = loss(arguments, true)?;
-        Ok(Built::Classifier(Box::new(KernelSgd { loss, machine: Expansion::new(CLASSES, arguments, true)? })))
+        Ok(Built::Classifier(Box::new(KernelSgd { loss, expansion: Expansion::new(CLASSES, arguments, true)? })))
     },
 };
 
@@ -89,8 +89,8 @@ pub static REGRESSOR: Declaration = Declaration {
     parameters: &NUMBER_PARAMETERS,
     build: |arguments| {
         let loss = loss(arguments, false)?;
-        let machine = Expansion::new(NUMBERS, arguments, false)?;
-        Ok(Built::Regressor(Box::new(KernelSgdRegressor(KernelSgd { loss, machine }))))
+        let expansion = Expansion::new(NUMBERS, arguments, false)?;
+        Ok(Built::Regressor(Box::new(KernelSgdRegressor(KernelSgd { loss, expansion }))))
     },
 };
 
@@ -110,7 +110,7 @@ fn loss(arguments: &Arguments<'_>, for_classes: bool) -> Result<Loss> {
 #[derive(Clone)]
 struct KernelSgd {
     loss: Loss,
-    machine: Expansion,
+    expansion: Expansion,
 }
 
 #[derive(Clone)]
@@ -141,7 +141,7 @@ impl KernelSgd {
 
     /// Number of classes that the outputs distinguish.
     fn classes(&self) -> usize {
-        match self.machine.state.coefficients.len() {
+        match self.expansion.state.coefficients.len() {
             1 => 2,
             outputs => outputs,
         }
@@ -149,7 +149,7 @@ impl KernelSgd {
 
     /// Add an output for a new class.
     fn admit(&mut self, y: usize) {
-        let state = &mut self.machine.state;
+        let state = &mut self.expansion.state;
         if y > 1 && state.coefficients.len() == 1 {
             let half = |sign: f64| state.coefficients[0].iter().map(|c| 0.5 * sign * c).collect();
             state.coefficients = vec![half(-1.0), half(1.0)];
@@ -160,7 +160,7 @@ impl KernelSgd {
 
     /// The slopes of the loss by output, into `work.step`.
     fn descend(&mut self, y: usize, w: f64) {
-        let work = &mut self.machine.work;
+        let work = &mut self.expansion.work;
         work.step.clear();
         if let [score] = work.scores[..] {
             let sign = if y == 1 { 1.0 } else { -1.0 };
@@ -181,21 +181,21 @@ impl KernelSgd {
 
     fn take(&mut self, x: Row<'_>, y: usize, w: f64, answer: Option<(Want, &mut ClassPrediction)>) -> Result<()> {
         // A new class is rare: the previous coefficients are copied, in case the example is rejected.
-        let state = &self.machine.state;
+        let state = &self.expansion.state;
         let before = (y >= self.classes()).then(|| (state.coefficients.clone(), state.intercepts.clone()));
         if before.is_some() {
             self.admit(y);
         }
-        let learned = self.machine.meet(x).and_then(|width| {
+        let learned = self.expansion.meet(x).and_then(|width| {
             if let Some((want, out)) = answer {
-                self.write(&self.machine.work.scores, want, out);
+                self.write(&self.expansion.work.scores, want, out);
             }
             self.descend(y, w);
-            self.machine.follow().inspect_err(|_| self.machine.part(width))
+            self.expansion.follow().inspect_err(|_| self.expansion.part(width))
         });
         learned.inspect_err(|_| {
             if let Some(before) = before {
-                (self.machine.state.coefficients, self.machine.state.intercepts) = before;
+                (self.expansion.state.coefficients, self.expansion.state.intercepts) = before;
             }
         })
     }
@@ -203,14 +203,14 @@ impl KernelSgd {
 
 impl Part for KernelSgd {
     fn save(&self) -> Result<Vec<u8>> {
-        self.machine.save()
+        self.expansion.save()
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let before = self.machine.state.clone();
-        self.machine.load(bytes)?;
-        if self.machine.state.coefficients.len() == 2 {
-            self.machine.state = before;
+        let before = self.expansion.state.clone();
+        self.expansion.load(bytes)?;
+        if self.expansion.state.coefficients.len() == 2 {
+            self.expansion.state = before;
             return Err(Fault::state(format!(
                 "{CLASSES}: the saved state is not valid: two outputs where one suffices"
             )));
@@ -219,7 +219,7 @@ impl Part for KernelSgd {
     }
 
     fn memory(&self) -> usize {
-        self.machine.memory()
+        self.expansion.memory()
     }
 
     fn abilities(&self) -> Abilities {
@@ -227,14 +227,14 @@ impl Part for KernelSgd {
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
-        self.machine.inspect(schema)
+        self.expansion.inspect(schema)
     }
 }
 
 impl Learner<Classes> for KernelSgd {
     fn predict(&self, x: Row<'_>, want: Want, out: &mut ClassPrediction, scratch: &mut Scratch) {
         let mut scores = scratch.take_numbers();
-        self.machine.predict(x, &mut scores, scratch);
+        self.expansion.predict(x, &mut scores, scratch);
         self.write(&scores, want, out);
         scratch.give_numbers(scores);
     }
@@ -252,7 +252,7 @@ impl Learner<Classes> for KernelSgd {
         out: &mut ClassPrediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if y as usize >= self.classes() || !self.machine.state.dictionary.knows(x) {
+        if y as usize >= self.classes() || !self.expansion.state.dictionary.knows(x) {
             // Prediction must not use a feature or class before it is learned.
             self.predict(x, want, out, scratch);
             return self.take(x, y as usize, w, None);
@@ -272,7 +272,7 @@ impl Learner<Classes> for KernelSgd {
 impl DecisionFunction for KernelSgd {
     fn score(&self, x: Row<'_>, scratch: &mut Scratch) -> Option<f64> {
         let mut scores = scratch.take_numbers();
-        self.machine.predict(x, &mut scores, scratch);
+        self.expansion.predict(x, &mut scores, scratch);
         let score = match scores[..] {
             [] => Some(0.0),
             [score] => Some(score),
@@ -290,25 +290,25 @@ impl KernelSgdRegressor {
 
     /// Learn, and return the score before.
     fn take(&mut self, x: Row<'_>, y: f64, w: f64) -> Result<f64> {
-        let KernelSgd { loss, machine } = &mut self.0;
+        let KernelSgd { loss, expansion } = &mut self.0;
         if loss.for_counts() && y < 0.0 {
             return Err(Fault::value(format!(
                 "{NUMBERS}: the target of losses.Poisson must not be negative, got {}",
                 Shown(y)
             )));
         }
-        let fresh = machine.state.coefficients.is_empty();
-        machine.state.outputs(1);
-        let learned = machine.meet(x).and_then(|width| {
-            let score = machine.work.scores[0];
-            machine.work.step.clear();
-            machine.work.step.push(w * loss.slope(y, score));
-            machine.follow().inspect_err(|_| machine.part(width))?;
+        let fresh = expansion.state.coefficients.is_empty();
+        expansion.state.outputs(1);
+        let learned = expansion.meet(x).and_then(|width| {
+            let score = expansion.work.scores[0];
+            expansion.work.step.clear();
+            expansion.work.step.push(w * loss.slope(y, score));
+            expansion.follow().inspect_err(|_| expansion.part(width))?;
             Ok(score)
         });
         learned.inspect_err(|_| {
             if fresh {
-                machine.state.outputs(0);
+                expansion.state.outputs(0);
             }
         })
     }
@@ -316,21 +316,21 @@ impl KernelSgdRegressor {
 
 impl Part for KernelSgdRegressor {
     fn save(&self) -> Result<Vec<u8>> {
-        self.0.machine.save()
+        self.0.expansion.save()
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<()> {
-        let before = self.0.machine.state.clone();
-        self.0.machine.load(bytes)?;
-        if self.0.machine.state.coefficients.len() > 1 {
-            self.0.machine.state = before;
+        let before = self.0.expansion.state.clone();
+        self.0.expansion.load(bytes)?;
+        if self.0.expansion.state.coefficients.len() > 1 {
+            self.0.expansion.state = before;
             return Err(Fault::state(format!("{NUMBERS}: the saved state is not valid: several outputs")));
         }
         Ok(())
     }
 
     fn memory(&self) -> usize {
-        self.0.machine.memory()
+        self.0.expansion.memory()
     }
 
     fn abilities(&self) -> Abilities {
@@ -338,14 +338,14 @@ impl Part for KernelSgdRegressor {
     }
 
     fn inspect(&self, schema: &Schema) -> serde_json::Value {
-        self.0.machine.inspect(schema)
+        self.0.expansion.inspect(schema)
     }
 }
 
 impl KernelSgdRegressor {
     fn predicted(&self, x: Row<'_>, scratch: &mut Scratch) -> f64 {
         let mut scores = scratch.take_numbers();
-        self.0.machine.predict(x, &mut scores, scratch);
+        self.0.expansion.predict(x, &mut scores, scratch);
         let predicted = self.mean(scores.first().copied().unwrap_or(0.0));
         scratch.give_numbers(scores);
         predicted
@@ -370,7 +370,7 @@ impl Learner<Numbers> for KernelSgdRegressor {
         out: &mut f64,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if !self.0.machine.state.dictionary.knows(x) {
+        if !self.0.expansion.state.dictionary.knows(x) {
             // Prediction must not use a feature before it is learned.
             *out = self.predicted(x, scratch);
             return self.take(x, y, w).map(drop);

@@ -69,12 +69,12 @@ impl HyperplaneSettings {
     pub fn new(arguments: &Arguments<'_>) -> Result<Self> {
         let optimizer = match arguments.part("optimizer")? {
             Built::Optimizer(optimizer) => optimizer,
-            Built::FullVectorOptimizer(whole) => {
+            Built::FullVectorOptimizer(optimizer) => {
                 return Err(Fault::value(format!(
                     "{}: {} updates one score at a time: use it with linear_model.LinearRegression or \
                      linear_model.LogisticRegression, and multiclass.OneVsRest for several classes",
                     arguments.who,
-                    whole.name()
+                    optimizer.name()
                 )))
             }
             _ => return Err(arguments.absent("optimizer")),

@@ -1,7 +1,7 @@
 //! Many weights, each next to its memory, in large pages.
 //!
-//! A step of a model of millions of weights reads some here and there. For most of them the processor has to find out
-//! first where their page lies, unless pages are large; Linux gives large ones to those who ask.
+//! A step of a model with millions of weights reads a few scattered ones. With small pages most of these reads need an
+//! address translation first; Linux provides large pages on request.
 
 use std::alloc::{handle_alloc_error, Layout};
 use std::ops::{Deref, DerefMut, Range};
@@ -16,11 +16,11 @@ use super::paired::Pair;
 const SMALL: usize = 1 << 12;
 const LARGE: usize = 1 << 21;
 
-/// A large page that takes longer was put together first, or fetched from afar: 512 small ones take less. One alone may
-/// have waited for another program; two in a row are a reason to ask for no more.
+/// A large page that takes longer had to be compacted or came from a remote node: 512 small ones are faster. A single one
+/// may have waited for another program; after two in a row no more are requested.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// Bytes of small pages that are fetched by two threads. They take one some 4 ms; to begin another is a matter of
+/// Bytes of small pages from which on two threads fetch them. One thread takes about 4 ms; starting another takes
 /// microseconds.
 const SHARED: usize = 1 << 23;
 
@@ -33,7 +33,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// How many fit in the memory there is.
+    /// Number of pairs that fit in the allocated memory.
     pub fn capacity(&self) -> usize {
         self.memory.as_ref().map_or(0, |memory| memory.len() / size_of::<Pair>())
     }
