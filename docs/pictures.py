@@ -124,7 +124,7 @@ def drifts(rows: int) -> Any:
         "incremental": synth.Drift(before, after, position=half, width=quarter, incremental=True),
         "recurring": synth.Drift(before, after, position=quarter, width=0, period=quarter),
     }
-    detector = drift.PageHinkley(threshold=50.0, delta=0.03, mode="up")
+    detector = drift.PageHinkley(threshold=50.0, allowance=0.03, mode="up")
     figure, axes = pyplot.subplots(2, 2, figsize=(8, 5), sharex=True, sharey=True)
     for ax, (kind, stream) in zip(axes.flat, kinds.items(), strict=True):
         models = {"logistic, fixed rate": logistic(), "Gaussian naive Bayes": naive_bayes.GaussianNB()}

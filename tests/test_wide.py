@@ -82,7 +82,7 @@ WRAPPERS: dict[str, Callable[[], Any]] = {
     "stacking": lambda: ensemble.Stacking([_line(), linear_model.PAClassifier()], n_threads=1),
     "retrain": lambda: drift.Retrain(_line(), drift.DDM()),
     "retrain with a warning detector": lambda: drift.Retrain(
-        _scaled(), drift.ADWIN(), warning_detector=drift.ADWIN(delta=0.5)
+        _scaled(), drift.ADWIN(), warning_detector=drift.ADWIN(significance=0.5)
     ),
     "bagging of one against the rest": lambda: ensemble.Bagging(
         multiclass.OneVsRest(_line()), n_models=2, n_threads=1

@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:
 
 def watched() -> drift.Monitor:
     """A monitor after 1,600 rows: feature a shifts at row 800, the errors increase at row 850."""
-    detectors = {"errors": drift.PageHinkley(min_instances=20, threshold=10.0), "rows": drift.KSTest()}
+    detectors = {"errors": drift.PageHinkley(grace_period=20, threshold=10.0), "rows": drift.KSTest()}
     monitor = drift.Monitor(detectors, together=100)
     draw = random.Random(7)
     for row in range(1600):
