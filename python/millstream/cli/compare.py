@@ -149,7 +149,7 @@ COMMAND = Command(
         ),
         (
             "a report with all curves",
-            'compare "SEA(seed=1)" --limit 100000 -m GaussianNB -m NoChange --report page.html',
+            'compare "SEA(seed=1)" --limit 100000 -m GaussianNB -m NoChange --report report.html',
         ),
     ),
     main,

@@ -59,8 +59,9 @@ def _sources() -> list[dict[str, Any]]:
 COMMAND = Command(
     "list",
     "list all components, or those of a role or module",
-    "Roles are classifier, regressor, transformer, metric, optimizer, loss, schedule, drift_detector,\n"
-    "feature_drift_detector, statistic, forecaster; source lists data sets, generators and readers.\n"
+    "Roles are classifier, regressor, anomaly_detector, forecaster, transformer, metric, statistic,\n"
+    "drift_detector, feature_drift_detector, optimizer, loss, schedule, kernel; source lists data sets,\n"
+    "generators and readers.\n"
     "The name of a module, such as tree, lists its components.",
     (
         Option(("which",), "role or module", value="ROLE", optional=True, complete="role"),

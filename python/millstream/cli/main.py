@@ -68,8 +68,8 @@ def explained(error: Exception) -> tuple[int, list[str]]:
         name = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str | os.PathLike) else ""
         return DATA_ERROR, [f"{name}{error.strerror[0].lower()}{error.strerror[1:]}"]
     if isinstance(error, ImportError | MemoryError):
-        return DATA_ERROR, [str(error) or "there is not enough memory"]
-    hint = "this is a bug in millstream, or in a part of your own; --debug shows where"
+        return DATA_ERROR, [str(error) or "not enough memory"]
+    hint = "this is a bug in millstream or in a custom component; --debug shows the traceback"
     return DATA_ERROR, [f"{type(error).__name__}: {error}", hint]
 
 

@@ -202,7 +202,7 @@ COMMAND = Command(
         ("choose a model by the target", "run flights.csv --target late"),
         (
             "define a model, write a report and save the model",
-            'run flights.csv -t late -m "StandardScaler | LogisticRegression(l2=0.001)" --report page.html '
+            'run flights.csv -t late -m "StandardScaler | LogisticRegression(l2=0.001)" --report report.html '
             "--save late.ms",
         ),
         ("continue with it on new data", "run tomorrow.csv -t late --resume late.ms --save late.ms"),
