@@ -38,11 +38,11 @@ class OddNumber(base.Regressor):
 
 #: What `Odd` may answer, and what is said of it.
 NO_PROBABILITIES: list[tuple[Any, str]] = [
-    (None, "must give a dict of probabilities by class, got None"),
-    ([0.5, 0.5], r"must give a dict of probabilities by class, got list \[0.5, 0.5\]"),
-    ({0: math.nan}, "must give finite probabilities that are not negative, got float nan for class 0"),
+    (None, "must return a dict of probabilities by class, got None"),
+    ([0.5, 0.5], r"must return a dict of probabilities by class, got list \[0.5, 0.5\]"),
+    ({0: math.nan}, "must return finite probabilities that are not negative, got float nan for class 0"),
     ({0: 0.5, 1: math.inf}, "got float inf for class 1"),
-    ({0: 0.5, 1: 10**400}, "must give numbers, got int .* for class 1"),
+    ({0: 0.5, 1: 10**400}, "must return numbers, got int .* for class 1"),
     ({"a": -0.1}, "got float -0.1 for class 'a'"),
-    ({0: "much"}, "must give numbers, got str 'much' for class 0"),
+    ({0: "much"}, "must return numbers, got str 'much' for class 0"),
 ]

@@ -7,7 +7,7 @@ use millstream_core::held::{state, Model};
 use millstream_core::labels::{Label, Labels};
 use millstream_core::registry::DECLARATIONS;
 use millstream_core::row::{Row, RowBuffer, Scratch, Want};
-use millstream_core::schema::{Kind, Name, Schema};
+use millstream_core::schema::{FeatureKind, Name, Schema};
 use millstream_core::task::{Answer, Target};
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -22,7 +22,7 @@ fn quick(cases: u32) -> ProptestConfig {
 #[derive(Clone, Debug)]
 enum Change {
     Intern(Name),
-    Kind(usize, Kind),
+    Kind(usize, FeatureKind),
     Value(usize, String),
     Widen(usize),
 }
@@ -32,7 +32,7 @@ fn name() -> impl Strategy<Value = Name> {
 }
 
 fn change() -> impl Strategy<Value = Change> {
-    let kind = prop_oneof![Just(Kind::Unknown), Just(Kind::Number), Just(Kind::Nominal)];
+    let kind = prop_oneof![Just(FeatureKind::Unknown), Just(FeatureKind::Number), Just(FeatureKind::Nominal)];
     prop_oneof![
         name().prop_map(Change::Intern),
         (0usize..8, kind).prop_map(|(slot, kind)| Change::Kind(slot, kind)),
@@ -46,7 +46,7 @@ fn apply(schema: &mut Schema, change: &Change) {
     match change {
         Change::Intern(name) => drop(schema.intern(name)),
         Change::Kind(slot, kind) if *slot < schema.len() => schema.set_kind(*slot as u32, *kind),
-        Change::Value(slot, text) if schema.kinds().get(*slot) == Some(&Kind::Nominal) => {
+        Change::Value(slot, text) if schema.kinds().get(*slot) == Some(&FeatureKind::Nominal) => {
             schema.intern_value(*slot as u32, text);
         }
         Change::Widen(width) if schema.only_numbered() => schema.widen(*width),
