@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 import millstream
+from millstream import roles
 
 #: Arguments for parts that have no default for all of them, and budgets that are full within the streams here.
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "anomaly.HalfSpaceTrees": {"n_trees": 3, "height": 4, "window_size": 25, "limits": [-8.0, 8.0]},
     "anomaly.QuantileFilter": {"model": {"name": "anomaly.GaussianScorer"}, "q": 0.9},
     "anomaly.ThresholdFilter": {"model": {"name": "anomaly.GaussianScorer"}, "threshold": 0.9},
     "basis.BSpline": {"bounds": [-8.0, 8.0], "intervals": 3, "degree": 2, "outside": "clamp"},
@@ -81,7 +83,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "synth.Missing": {"stream": {"name": "synth.Agrawal"}},
 }
 
-ROLES = ("classifier", "regressor", "transformer")
+ROLES = (roles.CLASSIFIER, roles.REGRESSOR, roles.TRANSFORMER, roles.ANOMALY_DETECTOR)
 
 _SCALER = {"name": "preprocessing.StandardScaler"}
 
@@ -90,6 +92,7 @@ COMPOSED: dict[str, dict[str, list[dict[str, Any]]]] = {
     "classifier": {"StandardScaler | LogisticRegression": [_SCALER, {"name": "linear_model.LogisticRegression"}]},
     "regressor": {"StandardScaler | LinearRegression": [_SCALER, {"name": "linear_model.LinearRegression"}]},
     "transformer": {"StandardScaler | StandardScaler": [_SCALER, _SCALER]},
+    "anomaly_detector": {"StandardScaler | GaussianScorer": [_SCALER, {"name": "anomaly.GaussianScorer"}]},
 }
 
 
@@ -125,7 +128,7 @@ class Case:
     """One learner under the laws."""
 
     def __init__(self, role: str, name: str, description: dict[str, Any]) -> None:
-        self.role = role
+        self.role = roles.role_named(role)
         self.name = name
         self.description = description
 
@@ -150,10 +153,19 @@ class Case:
         """A target of the right kind for this role, and for the loss: a Poisson mean is not negative."""
         if self.description["parameters"].get("loss") == "losses.Poisson":
             number = abs(number)
-        return {"classifier": number > 0, "regressor": number, "transformer": None}[self.role]
+        return {"classifier": number > 0, "regressor": number}.get(self.role)
+
+    @property
+    def has_target(self) -> bool:
+        """Whether it learns from targets."""
+        return self.role.truth is not roles.Truth.NONE
+
+    def ask_many(self, model: Any) -> Any:
+        """The verb that predicts, scores or transforms many rows."""
+        return getattr(model, self.role.asks[0].replace("_one", "_many"))
 
     def targets(self, numbers: Any) -> Any:
-        if self.role == "transformer":
+        if not self.has_target:
             return None
         numbers = np.array(numbers, dtype=float)
         if self.description["parameters"].get("loss") == "losses.Poisson":
@@ -181,17 +193,17 @@ def fit(case: Case, x: Any) -> Any:
 
 def learn_one(case: Case, model: Any, x: Any, number: float, w: float = 1.0) -> None:
     x = fit(case, x)
-    if case.role == "transformer":
-        model.learn_one(x, w=w)
-    else:
+    if case.has_target:
         model.learn_one(x, case.target(number), w)
+    else:
+        model.learn_one(x, w=w)
 
 
 def answer(case: Case, model: Any, x: dict[Any, Any]) -> Any:
     x = fit(case, x)
     if case.role == "classifier":
         return model.predict_one(x), model.predict_proba_one(x)
-    return model.predict_one(x) if case.role == "regressor" else model.transform_one(x)
+    return getattr(model, case.role.asks[0])(x)
 
 
 def numbers_in(said: Any) -> list[float]:

@@ -105,8 +105,8 @@ def test_leaves_that_rest_wake_where_there_is_more_to_win() -> None:
         ({"delta": 0.0}, "delta must be in (0, 1), got 0"),
         ({"delta": 2}, "delta must be in (0, 1), got 2"),
         ({"tau": -0.1}, "tau must be >= 0, got -0.1"),
-        ({"grace_period": 0}, "grace_period must be a whole number"),
-        ({"max_bytes": 100}, "max_bytes must be a whole number in [4096"),
+        ({"grace_period": 0}, "grace_period must be an integer"),
+        ({"max_bytes": 100}, "max_bytes must be an integer in [4096"),
         ({"split_criterion": "chi"}, "split_criterion must be one of info_gain, gini, hellinger"),
     ],
 )

@@ -17,6 +17,7 @@ from millstream.errors import InvalidType
 from streams import CASES, Case, fit, mixed, numeric
 
 LEARNERS = ("classifier", "regressor")
+STEPS = (*LEARNERS, "transformer", "anomaly_detector")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def _same(x: Any) -> Any:
 
 
 def _never() -> drift.PageHinkley:
-    return drift.PageHinkley(threshold=1e300, min_instances=10**9)
+    return drift.PageHinkley(threshold=1e300, grace_period=10**9)
 
 
 _ENSEMBLE = {
@@ -78,19 +79,19 @@ _IN_PYTHON = {
 }
 
 WRAPPERS = [
-    Wrapper("Pipeline", (*LEARNERS, "transformer"), lambda model: compose.Pipeline([model])),
-    Wrapper("Select |", (*LEARNERS, "transformer"), lambda model: compose.Select(pattern="*") | model),
+    Wrapper("Pipeline", STEPS, lambda model: compose.Pipeline([model])),
+    Wrapper("Select |", STEPS, lambda model: compose.Select(pattern="*") | model),
     Wrapper("| Select", ("transformer",), lambda model: model | compose.Select(pattern="*")),
     Wrapper("Union", ("transformer",), lambda model: compose.Union([model])),
     Wrapper(
         "Union(Select) |",
-        (*LEARNERS, "transformer"),
+        STEPS,
         lambda model: compose.Union(compose.Select(pattern="*")) | model,
         rounded=_DENSE,
     ),
     Wrapper(
         "StandardScaler |",
-        LEARNERS,
+        (*LEARNERS, "anomaly_detector"),
         lambda model: preprocessing.StandardScaler(with_mean=False, with_std=False) | model,
         {"merge": "a scaler learns, so each half was scaled by its own moments"},
         rounded=_DENSE,
@@ -118,7 +119,7 @@ WRAPPERS = [
         without=("predict_interval_one", "predict_interval_many"),
     ),
     Wrapper(
-        "Func |", (*LEARNERS, "transformer"), lambda model: compose.Func(_same) | model, _IN_PYTHON, in_python=True
+        "Func |", STEPS, lambda model: compose.Func(_same) | model, _IN_PYTHON, in_python=True
     ),
     Wrapper(
         "Retrain, detector in Python",
@@ -239,7 +240,7 @@ class Speaker:
         if self.case.role == "transformer":
             self.ask("learn_one", x, w=w)
             return
-        self.ask("predict_one", x)
+        self.ask(self.case.role.asks[0], x)
         self.ask("step_one", x, self.case.target(number), w, proba=self.case.role == "classifier")
 
     def answer_one(self, x: Any) -> None:
@@ -252,11 +253,13 @@ ONE = {
     "classifier": ("predict_one", "predict_proba_one"),
     "regressor": ("predict_one",),
     "transformer": ("transform_one",),
+    "anomaly_detector": ("score_one",),
 }
 MANY = {
     "classifier": ("predict_many", "predict_proba_many"),
     "regressor": ("predict_many",),
     "transformer": ("transform_many",),
+    "anomaly_detector": ("score_many",),
 }
 
 
@@ -343,7 +346,7 @@ def merge(speaker: Speaker) -> None:
 
 def train(speaker: Speaker, batch_size: int | None = None) -> None:
     """The risk after each pass."""
-    if speaker.case.role == "transformer":
+    if not speaker.case.has_target:
         return
     X, numbers = numeric(30)
     data = X, speaker.case.targets(numbers)

@@ -89,15 +89,17 @@ impl Held<Box<dyn Forecaster>> {
     }
 
     /// Learn several values, up to one that is refused. With `skip` its time step is passed instead, so that later values
-    /// keep their season. Returns the skipped rows with their faults, and the fault that ended the call.
+    /// keep their season. `from` is the row of the first value. Returns the number of skipped rows, and the fault that
+    /// ended the call.
     pub fn learn_many(
         &mut self,
         ys: &[f64],
+        from: usize,
         skip: bool,
         scratch: &mut Scratch,
-    ) -> (Vec<(usize, Fault)>, Option<Fault>) {
-        let mut skipped = Vec::new();
-        for (row, &y) in ys.iter().enumerate() {
+    ) -> (usize, Option<Fault>) {
+        let mut skipped = 0;
+        for (row, &y) in ys.iter().enumerate().map(|(index, y)| (from + index, y)) {
             let Err(fault) = self.learn(Some(y), scratch) else { continue };
             if !skip {
                 return (skipped, Some(fault.at_row(row)));
@@ -105,7 +107,7 @@ impl Held<Box<dyn Forecaster>> {
             if let Err(fault) = self.skip(scratch) {
                 return (skipped, Some(fault.at_row(row)));
             }
-            skipped.push((row, fault.at_row(row)));
+            skipped += 1;
         }
         (skipped, None)
     }

@@ -14,6 +14,9 @@ use crate::part::{Component, ComponentMethods, Part};
 use crate::targets::no_number;
 use crate::thread_buffers::thread_buffers;
 
+/// Values between checks for Ctrl-C: a few milliseconds.
+const BETWEEN_SIGNALS: usize = 1 << 16;
+
 #[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
 #[derive(Default)]
 pub struct Forecaster;
@@ -64,11 +67,19 @@ impl Forecaster {
             raise(py, &bad.unwrap_or(fault))
         };
         let (skipped, stopped) = slf.replace(|held| {
-            let learn = || held.learn_many(&ys, on_error == "skip", &mut thread_buffers().scratch);
-            match py.detach(learn) {
-                (_, Some(fault)) if on_error == "raise" => Err(explain(fault)),
-                (skipped, stopped) => Ok((skipped.len(), stopped)),
+            let mut skipped = 0;
+            for (block, ys) in ys.chunks(BETWEEN_SIGNALS).enumerate() {
+                let from = block * BETWEEN_SIGNALS;
+                let learn = || held.learn_many(ys, from, on_error == "skip", &mut thread_buffers().scratch);
+                let (more, stopped) = py.detach(learn);
+                skipped += more;
+                match stopped {
+                    Some(fault) if on_error == "raise" => return Err(explain(fault)),
+                    Some(fault) => return Ok((skipped, Some(fault))),
+                    None => py.check_signals()?,
+                }
             }
+            Ok((skipped, None))
         })?;
         match stopped {
             Some(fault) => Err(explain(fault)),

@@ -52,6 +52,22 @@ struct Free;
 
 impl Coupling<OneClass> for Free {}
 
+impl OneClass {
+    /// Learn rows that need no votes; gives the first refused one.
+    fn learn_rows(
+        &mut self,
+        batch: &Batch<'_, Classes>,
+        from: usize,
+        scratch: &mut Scratch,
+    ) -> Option<(usize, Fault)> {
+        (from..batch.len()).filter(|&row| batch.weight(row) > 0.0).find_map(|row| {
+            let y = u32::from(batch.truths[row] == self.code);
+            let learned = self.learner.learn(batch.rows.at(row), y, batch.weight(row), scratch);
+            learned.err().map(|fault| (row, fault))
+        })
+    }
+}
+
 impl Member for OneClass {
     type Task = Classes;
 
@@ -63,6 +79,9 @@ impl Member for OneClass {
         output: &mut MemberOutput,
         scratch: &mut Scratch,
     ) -> Option<(usize, Fault)> {
+        if output.stride == 0 {
+            return self.learn_rows(batch, from, scratch);
+        }
         let (mut truths, mut halves) = (scratch.take_indices(), scratch.take_numbers());
         let mut asked_halves = scratch.take_numbers();
         truths.extend(batch.truths[from..].iter().map(|&code| u32::from(code == self.code)));
@@ -177,7 +196,8 @@ impl OneVsRest {
         // A new class does not take part in the prediction.
         let known = self.codes();
         let admitted = self.admit(y);
-        if let (_, Some(fault)) = self.members.process(&batch, 1, &Free, scratch) {
+        let votes = usize::from(out.is_some());
+        if let (_, Some(fault)) = self.members.process(&batch, votes, &Free, scratch) {
             if let Some(index) = admitted {
                 self.members.remove(index);
             }
