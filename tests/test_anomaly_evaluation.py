@@ -11,9 +11,10 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import millstream
-from millstream import anomaly, base, evaluate, linear_model, metrics, preprocessing, testing
+from millstream import anomaly, base, evaluate, linear_model, metrics, preprocessing, stream, testing
 from millstream.cli import main
 from millstream.errors import InvalidType, InvalidValue
+from millstream.evaluate import python_loop
 
 DETECTORS: dict[str, Any] = {
     "HalfSpaceTrees": lambda: anomaly.HalfSpaceTrees(window_size=50, seed=3),
@@ -47,6 +48,35 @@ def test_an_evaluation_scores_before_it_learns(name: str) -> None:
     assert result["PRAUC"] == pytest.approx(average_precision_score(y, scores), abs=0.05)
     assert result.model.to_bytes() == model.to_bytes()
     assert result.rows == result.scored == len(y)
+
+
+@pytest.mark.parametrize("name", ["HalfSpaceTrees", "GaussianScorer", "StandardScaler | GaussianScorer"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [bool, int])
+def test_a_chunk_in_one_call_is_scored_as_row_by_row(
+    name: str, weighted: bool, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = planted()
+    w = np.linspace(0.5, 2.0, len(X)) if weighted else None
+    data = stream.from_numpy(X, y.astype(dtype), w)
+    names = ["ROCAUC", "PRAUC", "Accuracy", "LogLoss"]
+    together, apart = DETECTORS[name](), DETECTORS[name]()
+    found = evaluate.prequential(together, data, metrics=names, every=100)
+    monkeypatch.setattr(python_loop.AnomalyRun, "_feed_at_once", lambda self, chunk: False)
+    expected = evaluate.prequential(apart, data, metrics=names, every=100)
+    assert together.to_bytes() == apart.to_bytes()
+    for metric in names:
+        assert found[metric] == expected[metric]
+        assert found.to_frame()[f"rolling_{metric}"].equals(expected.to_frame()[f"rolling_{metric}"])
+
+
+def test_a_bad_row_of_a_chunk_is_skipped_alone() -> None:
+    X, y = planted(300)
+    X[120, 1] = np.inf
+    model = anomaly.GaussianScorer()
+    result = evaluate.prequential(model, (X, y), on_error="skip")
+    assert result.skipped == 1
+    assert model.learned == 299
 
 
 def test_the_default_metrics_are_the_areas() -> None:

@@ -272,9 +272,7 @@ def test_small_sets_are_what_scikit_learn_ships(name):
 def test_small_sets_have_targets_with_words():
     assert {y for _, y in datasets.Iris()} == {"setosa", "versicolor", "virginica"}
     assert sum(y for _, y in datasets.BreastCancer()) == 212
-    with pytest.raises(
-        errors.InvalidValue, match=r"datasets\.Iris: seed must be None or an integer, .*, got -1"
-    ):
+    with pytest.raises(errors.InvalidValue, match=r"datasets\.Iris: seed must be None or an integer, .*, got -1"):
         datasets.Iris(seed=-1)
 
 

@@ -118,9 +118,7 @@ WRAPPERS = [
         _ENSEMBLE,
         without=("predict_interval_one", "predict_interval_many"),
     ),
-    Wrapper(
-        "Func |", STEPS, lambda model: compose.Func(_same) | model, _IN_PYTHON, in_python=True
-    ),
+    Wrapper("Func |", STEPS, lambda model: compose.Func(_same) | model, _IN_PYTHON, in_python=True),
     Wrapper(
         "Retrain, detector in Python",
         LEARNERS,

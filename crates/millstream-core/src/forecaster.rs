@@ -182,12 +182,12 @@ mod tests {
         let mut scratch = Scratch::default();
         let ys = [1.0, 2.0, f64::NAN, 4.0];
         let mut stopped = naive();
-        let (skipped, fault) = stopped.learn_many(&ys, false, &mut scratch);
-        assert_eq!((skipped.len(), fault.and_then(|fault| fault.row()), stopped.count()), (0, Some(2), 2));
+        let (skipped, fault) = stopped.learn_many(&ys, 10, false, &mut scratch);
+        assert_eq!((skipped, fault.and_then(|fault| fault.row()), stopped.count()), (0, Some(12), 2));
         assert_eq!(stopped.forecast(2, None, &mut scratch).unwrap(), [1.0, 2.0]);
         let mut skipping = naive();
-        let (skipped, fault) = skipping.learn_many(&ys, true, &mut scratch);
-        assert_eq!((skipped.len(), skipped[0].0, fault.is_none(), skipping.count()), (1, 2, true, 3));
+        let (skipped, fault) = skipping.learn_many(&ys, 0, true, &mut scratch);
+        assert_eq!((skipped, fault.is_none(), skipping.count()), (1, true, 3));
         assert_eq!(skipping.forecast(3, None, &mut scratch).unwrap(), [1.0, 4.0, 1.0]);
     }
 
