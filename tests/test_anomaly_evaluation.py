@@ -70,6 +70,19 @@ def test_a_chunk_in_one_call_is_scored_as_row_by_row(
         assert found.to_frame()[f"rolling_{metric}"].equals(expected.to_frame()[f"rolling_{metric}"])
 
 
+def test_a_table_is_processed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    at_once = python_loop.AnomalyRun._feed_at_once
+    monkeypatch.setattr(
+        python_loop.AnomalyRun,
+        "_feed_at_once",
+        lambda self, block: sizes.append(block.size) or at_once(self, block),
+    )
+    evaluate.prequential(anomaly.GaussianScorer(), planted(2500))
+    # Ctrl-C is answered between blocks, and the curve has the seconds and the memory of each.
+    assert sizes == [1024, 1024, 452]
+
+
 def test_a_bad_row_of_a_chunk_is_skipped_alone() -> None:
     X, y = planted(300)
     X[120, 1] = np.inf

@@ -21,9 +21,9 @@ from millstream.stream.base import Stream
 from millstream.stream.chunk import as_list
 from millstream.stream.prefetch import read_ahead
 
-__all__ = ["EvaluationChunk", "Group", "chunks", "length", "target_name"]
+__all__ = ["EvaluationChunk", "Group", "TableChunk", "chunks", "length", "target_name"]
 
-#: Number of single examples that are collected for a native model.
+#: Number of single examples that are collected for a native model, and of rows in a block of a table.
 GATHERED = 1024
 
 #: Marks the end of a stream; None would be a faulty example.
@@ -51,6 +51,10 @@ class EvaluationChunk:
     def dicts(self) -> Iterable[Any]:
         raise NotImplementedError
 
+    def blocks(self) -> Iterator[EvaluationChunk]:
+        """The chunk in blocks, between which a run may be interrupted."""
+        yield self
+
     def groups(self) -> Iterator[Group]:
         """Groups of rows that the core can read, and the unreadable rows between them."""
         raise NotImplementedError
@@ -65,6 +69,18 @@ class TableChunk(EvaluationChunk):
 
     def dicts(self) -> Iterable[Any]:
         return _frames.rows_of(self.parts)
+
+    def blocks(self) -> Iterator[EvaluationChunk]:
+        if self.size <= GATHERED:
+            yield self
+            return
+        parts = _frames.with_arrays(self.parts)
+        for start in range(0, self.size, GATHERED):
+            stop = min(start + GATHERED, self.size)
+            columns = (
+                column if column is None else column[start:stop] for column in (self.y, self.w, self.now, self.due)
+            )
+            yield TableChunk(cut(parts, start, stop), stop - start, *columns)
 
     def groups(self) -> Iterator[Group]:
         yield 0, self.size, self.parts, None

@@ -215,9 +215,12 @@ class AnomalyRun(PythonRun):
     """The run of an anomaly detector, which learns without labels; its scores are compared with them."""
 
     def feed(self, chunk: EvaluationChunk, interrupts: Interrupts | None = None) -> None:
-        """Process the next examples, a whole chunk in one call where that gives the same result."""
-        if not self._feed_at_once(chunk):
-            super().feed(chunk, interrupts)
+        """Process the next examples, a block of rows in one call where that gives the same result."""
+        for block in chunk.blocks():
+            if interrupts is not None and interrupts.asked:
+                raise KeyboardInterrupt
+            if not self._feed_at_once(block):
+                super().feed(block, interrupts)
 
     def _feed_at_once(self, chunk: EvaluationChunk) -> bool:
         """Score and learn a table in one call; False if rows must be processed one by one."""
