@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import millstream
-from millstream import _core, drift
+from millstream import _core, drift, linear_model
 from millstream.compat.parameters import changed
 from millstream.errors import InvalidType, MillstreamError
 from millstream.registry import class_of, entry
@@ -95,3 +95,17 @@ def test_a_path_to_a_nested_parameter_may_end_in_a_former_name() -> None:
 def test_a_positional_value_and_a_former_name_are_refused_together() -> None:
     with pytest.raises((MillstreamError, TypeError), match="significance"):
         drift.ADWIN(0.1, delta=0.1)
+
+
+def test_a_former_name_cannot_be_assigned_to_a_native_model() -> None:
+    model = linear_model.CW()
+    with pytest.raises(AttributeError, match="eta is fixed when the model is created"):
+        model.eta = 0.6  # type: ignore[attr-defined]
+
+
+def test_a_subclass_may_have_a_parameter_with_a_former_name() -> None:
+    class Strict(drift.ADWIN):
+        def __init__(self, delta: float = 0.001) -> None:
+            super().__init__(significance=delta / 2)
+
+    assert Strict(delta=0.01).significance == Strict(0.01).significance == 0.005

@@ -167,7 +167,8 @@ class Native(_core.Model):
         except InvalidValue:
             parameters = {}
         # The compiled model would not change.
-        if name in parameters and describe(value) != parameters[name]:
+        parameter = getattr(type(self), "aliases", {}).get(name, name)
+        if parameter in parameters and describe(value) != parameters[parameter]:
             raise AttributeError(
                 f"{type(self).__name__}: {name} is fixed when the model is created; use clone({name}=…)"
             )

@@ -104,6 +104,10 @@ class Part:
             # Python's message for a wrong call starts with this; a compiled class has a private name.
             inspect.unwrap(own).__qualname__ = f"{cls.name}.__init__"
             cls.aliases = {**_core.former_names(cls.name), **cls.aliases}
+        else:
+            # A parameter of a user's subclass may have the name of an inherited alias.
+            names = inspect.signature(own).parameters
+            cls.aliases = {alias: name for alias, name in cls.aliases.items() if alias not in names}
         aliases, unsupported = cls.aliases, cls.unsupported
         if not (aliases or unsupported):
             return
@@ -166,7 +170,8 @@ def without_aliases(cls: type[Part], given: Mapping[str, Any]) -> dict[str, Any]
         parameter = cls.aliases.get(name, name)
         if parameter in renamed:
             other = next(other for other in given if cls.aliases.get(other, other) == parameter)
-            raise InvalidType(f"{cls.name}: {other} and {name} are the same parameter; pass one of them")
+            who = cls.name or cls.__name__
+            raise InvalidType(f"{who}: {other} and {name} are the same parameter; pass one of them")
         renamed[parameter] = value
     return renamed
 

@@ -1,4 +1,4 @@
-//! ADWIN (Bifet and Gavaldà, 2007): adaptive windowing. The window itself is in `window.rs`.
+//! ADWIN (Bifet and Gavaldà, 2007): adaptive windowing. The window itself is in `adaptive_window.rs`.
 //!
 //! With `restart`, drift clears the window and the next number starts a new one, as in River: numbers between the change
 //! and its detection are lost too. Without it, as in the paper, the window keeps the newer side of the cut. The estimated
