@@ -6,7 +6,7 @@
 //!
 //! A learner that minimises the change of a function over Ω (IRMA) needs A⁻¹. In a basis ψ = Cφ of the same space that
 //! is orthonormal on Ω, A is the identity, so such a learner asks the basis in front of it for ψ
-//! (`Transformer::become_orthonormal`). Monomials of order 10 on [0, 3] have an A of condition 10¹⁸, and cannot be
+//! (`BasisFunctions::set_orthonormal`). Monomials of order 10 on [0, 3] have an A of condition 10¹⁸, and cannot be
 //! orthonormalised by way of A in double precision; by the recurrence of Legendre's polynomials ψ is exact to rounding.
 
 mod axis;
