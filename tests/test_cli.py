@@ -187,8 +187,8 @@ def test_examples_of_the_help_can_be_parsed(command):
         ),
         (["run", "x.csv", "y.csv"], "millstream run: unexpected argument 'y.csv'"),
         (["run"], "millstream run: the following arguments are required: SOURCE"),
-        (["run", "x.csv", "--limit", "many"], "--limit: must be a whole number >= 0, got 'many'"),
-        (["run", "x.csv", "--window", "0"], "--window: must be a whole number >= 1, got 0"),
+        (["run", "x.csv", "--limit", "many"], "--limit: must be an integer >= 0, got 'many'"),
+        (["run", "x.csv", "--window", "0"], "--window: must be an integer >= 1, got 0"),
         (
             ["run", "x.csv", "--delay", "soon"],
             "--delay: must be rows (500) or a time (30min, 1.5h, 2d), got 'soon'",

@@ -157,7 +157,7 @@ def test_the_best_sequence_beside_all_sequences(seed, rounds, switches):
 
 
 def test_bad_numbers_of_switches_are_refused():
-    with pytest.raises(ValueError, match="switches must be a whole number of at least 0, got -1"):
+    with pytest.raises(ValueError, match="switches must be an integer >= 0, got -1"):
         oco.best_sequence([[1.0]], -1)
     with pytest.raises(ValueError, match="switches require linear losses on the simplex"):
         oco.play(oco.FTRL(oco.Ball(1.0)), np.ones((3, 2)), switches=1)

@@ -149,7 +149,7 @@ def test_sets_are_copied_by_pickle(name):
         (lambda: oco.Ball(1.0, centre=[[1.0]]), r"oco.Ball: centre must have shape \(d,\), got \(1, 1\)"),
         (lambda: oco.L1Ball(-0.5), r"oco.L1Ball: radius must be at least 0, got -0.5"),
         (lambda: oco.Simplex(0), r"dimension must be at least 1, got 0"),
-        (lambda: oco.Simplex(2.5), r"dimension must be a whole number, got 2.5"),
+        (lambda: oco.Simplex(2.5), r"dimension must be an integer, got 2.5"),
         (lambda: oco.WholeSpace(-1), r"dimension must be at least 1, got -1"),
         (lambda: oco.Set(project=3), r"oco.Set: project must be a function, got 3"),
         (lambda: oco.Set(project=abs, diameter=-1.0), r"oco.Set: diameter must be at least 0, got -1"),

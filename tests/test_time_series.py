@@ -289,10 +289,10 @@ def test_missing_values_are_refused_or_skipped() -> None:
 @pytest.mark.parametrize(
     ("bad", "kind", "words"),
     [
-        ({"horizon": 0}, ValueError, "horizon must be a whole number >= 1, got 0"),
-        ({"horizon": 2.5}, TypeError, "horizon must be a whole number >= 1, got 2.5"),
-        ({"grace_period": -1}, ValueError, "grace_period must be a whole number >= 0, got -1"),
-        ({"step": 0}, ValueError, "step must be a whole number >= 1, got 0"),
+        ({"horizon": 0}, ValueError, "horizon must be an integer >= 1, got 0"),
+        ({"horizon": 2.5}, TypeError, "horizon must be an integer >= 1, got 2.5"),
+        ({"grace_period": -1}, ValueError, "grace_period must be an integer >= 0, got -1"),
+        ({"step": 0}, ValueError, "step must be an integer >= 1, got 0"),
         ({"missing": "drop"}, ValueError, "missing must be one of raise, skip, got 'drop'"),
         ({"metrics": "Accuracy"}, TypeError, "a metric must be a regression metric, got Accuracy"),
         ({"metrics": []}, ValueError, "evaluate.forecast: pass at least one metric"),

@@ -356,15 +356,15 @@ def test_progress_says_how_it_stands(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"passes": 0}, "passes must be a whole number, at least 1, got 0"),
-        ({"passes": 1.5}, "passes must be a whole number"),
+        ({"passes": 0}, "passes must be an integer >= 1, got 0"),
+        ({"passes": 1.5}, "passes must be an integer"),
         ({"order": "sorted"}, "order must be one of cyclic, shuffle, random, got 'sorted'"),
-        ({"seed": -1}, "seed must be a whole number, at least 0"),
-        ({"batch_size": 0}, "batch_size must be a whole number, at least 1"),
+        ({"seed": -1}, "seed must be an integer >= 0"),
+        ({"batch_size": 0}, "batch_size must be an integer >= 1"),
         ({"tolerance": -1.0}, "tolerance must be a number, at least 0"),
         ({"tolerance": math.nan}, "tolerance must be a number"),
-        ({"patience": 0}, "patience must be a whole number"),
-        ({"buffer": 0}, "buffer must be a whole number"),
+        ({"patience": 0}, "patience must be an integer"),
+        ({"buffer": 0}, "buffer must be an integer"),
         ({"on_interrupt": "stop"}, "on_interrupt must be 'raise' or 'return'"),
     ],
 )

@@ -323,8 +323,8 @@ def test_many_branches_are_folded():
     ("given", "error", "words"),
     [
         ({"max_depth": -1}, InvalidValue, "max_depth must be at least 0, got -1"),
-        ({"max_depth": 1.5}, InvalidType, "max_depth must be a whole number"),
-        ({"max_depth": True}, InvalidType, "max_depth must be a whole number"),
+        ({"max_depth": 1.5}, InvalidType, "max_depth must be an integer"),
+        ({"max_depth": True}, InvalidType, "max_depth must be an integer"),
         ({"max_branches": 1}, InvalidValue, "max_branches must be at least 2"),
     ],
 )

@@ -90,14 +90,14 @@ _TOO_MANY = 2.0**63
 
 
 def count(text: str) -> int:
-    """A whole number, which may be written as 100_000, 100,000 or 1e5."""
+    """An integer, which may be written as 100_000, 100,000 or 1e5."""
     plain = text.replace(",", "").replace("_", "")
     try:
         number = float(plain)
     except ValueError:
         number = -1.0
     if not number.is_integer() or number < 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 0, got {quoted(text)}")
+        raise argparse.ArgumentTypeError(f"must be an integer >= 0, got {quoted(text)}")
     if number >= _TOO_MANY:
         raise argparse.ArgumentTypeError(f"must be below 2**63, got {quoted(text)}")
     # A float does not have all digits of a large number.
@@ -105,10 +105,10 @@ def count(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number, at least 1."""
+    """An integer >= 1."""
     number = count(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("must be a whole number >= 1, got 0")
+        raise argparse.ArgumentTypeError("must be an integer >= 1, got 0")
     return number
 
 

@@ -84,7 +84,7 @@ class Monitor:
 
     def __init__(self, detectors: Any, *, together: int = 500, loss: Any = None) -> None:
         if isinstance(together, bool) or not isinstance(together, int) or together < 0:
-            raise InvalidValue(f"drift.Monitor: together must be a whole number >= 0, got {quoted(together)}")
+            raise InvalidValue(f"drift.Monitor: together must be an integer >= 0, got {quoted(together)}")
         if loss is not None and not callable(loss):
             raise InvalidType(
                 f"drift.Monitor: loss must be a function of truth and prediction, got {quoted(loss)}"
@@ -192,7 +192,7 @@ class Monitor:
         if row is None:
             return self.rows if has_row else self._places.next
         if isinstance(row, bool) or not isinstance(row, numbers.Integral):
-            raise InvalidType(f"drift.Monitor: row must be a whole number, got {quoted(row)}")
+            raise InvalidType(f"drift.Monitor: row must be an integer, got {quoted(row)}")
         index, seen = int(row), self.rows + has_row
         if index < 0 or (seen and index >= seen):
             which = f"a row that was seen, from 0 to {seen - 1}" if seen else "counted from 0"

@@ -57,7 +57,7 @@ class Calibration:
         """Create it from sums of narrow bins: rows, weight, weight times probability, weight of the class."""
         narrow = len(sums)
         if not isinstance(bins, int) or bins < 1 or narrow % bins:
-            raise InvalidValue(f"bins must be a whole number that divides {narrow}, got {quoted(bins)}")
+            raise InvalidValue(f"bins must be an integer that divides {narrow}, got {quoted(bins)}")
         rows, weights, predicted, observed = sums.reshape(bins, -1, 4).sum(axis=1).T
         with np.errstate(invalid="ignore", divide="ignore"):
             return cls(

@@ -278,9 +278,9 @@ def _whole(name: str, value: Any, low: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise InvalidType(f"{_WHO}: {name} must be a whole number >= {low}, got {quoted(value)}") from None
+        raise InvalidType(f"{_WHO}: {name} must be an integer >= {low}, got {quoted(value)}") from None
     if number < low or isinstance(value, bool):
-        raise InvalidValue(f"{_WHO}: {name} must be a whole number >= {low}, got {quoted(value)}")
+        raise InvalidValue(f"{_WHO}: {name} must be an integer >= {low}, got {quoted(value)}")
     return number
 
 

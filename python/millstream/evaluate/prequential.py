@@ -169,7 +169,7 @@ def prequential(
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise InvalidValue(f"{what} must be a whole number >= {least}, got {quoted(value)}")
+            raise InvalidValue(f"{what} must be an integer >= {least}, got {quoted(value)}")
         if value >= 2**63:
             raise InvalidValue(f"{what} must be below 2**63, got {quoted(value)}")
     if on_error not in ("raise", "skip"):

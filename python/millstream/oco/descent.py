@@ -205,7 +205,7 @@ class ExponentiatedGradient(Learner):
     Parameters
     ----------
     decisions
-        a simplex or an L1 ball; a whole number stands for the simplex of that dimension
+        a simplex or an L1 ball; an integer stands for the simplex of that dimension
     learning_rate
         η: a number, a function of the round (from 1), or None to adapt to the gradients so far; Helmbold et al.
         recommend 0.05 for portfolios

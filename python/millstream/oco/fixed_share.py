@@ -153,7 +153,7 @@ class FixedShare(Learner):
         if self.share is not None and not 0 <= self.share < 1:
             raise InvalidValue(f"{self.name}: share must be in [0, 1), got {share}")
         if isinstance(switches, bool) or int(switches) != switches or switches < 0:
-            raise InvalidValue(f"{self.name}: switches must be a whole number of at least 0, got {switches!r}")
+            raise InvalidValue(f"{self.name}: switches must be an integer >= 0, got {switches!r}")
         self.switches = int(switches)
         super().__init__(Simplex(self.experts))
 

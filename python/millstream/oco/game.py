@@ -112,7 +112,7 @@ class Game:
         if self._adversary is not None and rounds is None:
             raise InvalidValue("oco.Game: an adversary has no last round: pass a number of rounds")
         if rounds is not None and (isinstance(rounds, bool) or int(rounds) != rounds or rounds < 0):
-            raise InvalidValue(f"oco.Game: rounds must be a whole number of at least 0, got {rounds!r}")
+            raise InvalidValue(f"oco.Game: rounds must be an integer >= 0, got {rounds!r}")
         last = None if rounds is None else self._rounds + int(rounds)
         while last is None or self._rounds < last:
             if self._batch is not None and self._batch.kind is Linear:

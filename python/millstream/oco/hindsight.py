@@ -76,7 +76,7 @@ def best_sequence(losses: Any, switches: int) -> tuple[Any, Array]:
     """
     table = matrix("oco.best_sequence", "losses", losses)
     if isinstance(switches, bool) or int(switches) != switches or switches < 0:
-        raise InvalidValue(f"oco.best_sequence: switches must be a whole number of at least 0, got {switches!r}")
+        raise InvalidValue(f"oco.best_sequence: switches must be an integer >= 0, got {switches!r}")
     rounds, experts = table.shape
     switches = min(int(switches), max(rounds - 1, 0))
     #: cost[k, i]: the least cost so far of a sequence that ends with expert i after at most k switches.

@@ -225,7 +225,7 @@ class WholeSpace(Set):
 
 
 def as_set(who: str, decisions: Any) -> Set:
-    """A set, or a whole number for the whole space of that dimension."""
+    """A set, or an integer for the whole space of that dimension."""
     if isinstance(decisions, Set):
         return decisions
     if isinstance(decisions, (int, np.integer)) and not isinstance(decisions, bool):

@@ -73,9 +73,9 @@ def positive(who: str, what: str, value: Any) -> float:
 
 
 def length(who: str, what: str, value: Any) -> int:
-    """A whole number of at least 1."""
+    """An integer >= 1."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise InvalidType(f"{who}: {what} must be a whole number, got {shown(value)}")
+        raise InvalidType(f"{who}: {what} must be an integer, got {shown(value)}")
     if value < 1:
         raise InvalidValue(f"{who}: {what} must be at least 1, got {value}")
     return int(value)

@@ -245,7 +245,7 @@ def _check(
         if not missing and (
             isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) < least
         ):
-            raise InvalidValue(f"train: {what} must be a whole number, at least {least}, got {quoted(value)}")
+            raise InvalidValue(f"train: {what} must be an integer >= {least}, got {quoted(value)}")
     if order not in ORDERS:
         raise InvalidValue(f"train: order must be one of {', '.join(ORDERS)}, got {quoted(order)}")
     if on_interrupt not in ("raise", "return"):

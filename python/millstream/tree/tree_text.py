@@ -85,7 +85,7 @@ class Cut:
 def count(name: str, value: object, least: int) -> int:
     """Check an integer argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InvalidType(f"draw: {name} must be a whole number, got {quoted(value)}")
+        raise InvalidType(f"draw: {name} must be an integer, got {quoted(value)}")
     number = int(value)
     if number < least:
         raise InvalidValue(f"draw: {name} must be at least {least}, got {number}")

@@ -97,7 +97,7 @@ def drift(
         if value is not None and (
             isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1
         ):
-            raise InvalidValue(f"evaluate.drift: {what} must be a whole number, at least 1, got {quoted(value)}")
+            raise InvalidValue(f"evaluate.drift: {what} must be an integer >= 1, got {quoted(value)}")
     if not chosen:
         raise InvalidValue("evaluate.drift: seeds must contain at least one seed, got none")
     found = []

@@ -75,12 +75,10 @@ class ErrorStream:
         if not shares or not all(0.0 <= share <= 1.0 for share in shares):
             raise InvalidValue(f"evaluate.ErrorStream: shares must be in [0, 1], got {quoted(self.shares)}")
         if isinstance(self.length, bool) or not isinstance(self.length, int) or self.length < 1:
-            raise InvalidValue(
-                f"evaluate.ErrorStream: length must be a whole number, at least 1, got {quoted(self.length)}"
-            )
+            raise InvalidValue(f"evaluate.ErrorStream: length must be an integer >= 1, got {quoted(self.length)}")
         if isinstance(self.width, bool) or not isinstance(self.width, int) or not 0 <= self.width <= self.length:
             raise InvalidValue(
-                f"evaluate.ErrorStream: width must be a whole number in [0, length], got {quoted(self.width)}"
+                f"evaluate.ErrorStream: width must be an integer in [0, length], got {quoted(self.width)}"
             )
         object.__setattr__(self, "shares", shares)
 
