@@ -1,11 +1,11 @@
-"""Files that are written atomically: whoever looks sees the old content or the new, and never a part.
+"""Atomic writes of files: a reader sees the old content or the new, never a part.
 
 On Linux the new content has no name until it is complete (`O_TMPFILE`), so a process that is killed while it
-writes leaves nothing behind. Elsewhere, and on file systems without that, it is written to a file beside the
-target. Either way the new file has a name of its own for a moment, always one of the same few, and its writer
+writes leaves nothing behind. On other systems, and on file systems without it, the content is written to a file
+beside the target. In both cases the new file briefly has a temporary name from a small fixed set, and its writer
 holds a lock on it, which the system releases when the writer dies. The next writer of the same target removes the
-file if it can get the lock, and takes another name if it cannot. So what a killed process left is removed, and
-what a live one writes is not touched.
+file if it gets the lock, and uses another name if it does not. Leftovers of killed processes are thus removed, and
+files of live ones are not touched.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ try:
 except ImportError:
     _locks = None
 
-#: Opens a file that has no name yet; None where there is no such thing.
+#: Opens a file without a name; None if the system has no such flag.
 _NAMELESS: int | None = getattr(os, "O_TMPFILE", None)
 
-#: How many writers of one target have names of their own that are used again.
+#: Number of fixed temporary names per target.
 _NAMES = 8
 
-#: A name that is longer has no room for what is added to it.
+#: Longer names leave no room for the suffix.
 _LONGEST_NAME = 200
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically. An error leaves the old file as it was, and names the file as the caller does."""
-    # A link stays a link, to the new file.
+    """Write a file atomically. An error leaves the old file unchanged, and contains the path of the caller."""
+    # A symbolic link stays a link, to the new file.
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
-        # A pipe or a device is written to; a rename would put a file in its place.
+        # A pipe or a device is written to directly; a rename would replace it.
         with target.open("wb", buffering=0) as file:
             rest = memoryview(data)
             while rest:
@@ -62,26 +62,26 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_figure(path: str | os.PathLike[str], figure: Any, dpi: int, format: str | None = None) -> None:  # noqa: A002
-    """Write a figure of matplotlib atomically, in the format that the name ends with unless one is given."""
+    """Write a matplotlib figure atomically, by default in the format of the suffix."""
     picture = io.BytesIO()
     figure.savefig(picture, dpi=dpi, format=format or Path(path).suffix.removeprefix(".").lower())
     write_whole(path, picture.getvalue())
 
 
 def _write_nameless(target: Path, data: bytes) -> bool:
-    """Write a file without a name, then name it; False if the system or the file system cannot do that."""
+    """Write a file without a name, then link it; False if the system does not support that."""
     if _NAMELESS is None:
         return False
     try:
         descriptor = os.open(target.parent, _NAMELESS | os.O_WRONLY, 0o666)
     except OSError as error:
-        # Where the flag is not known it means to write to a directory.
+        # A system that does not know the flag tries to write to the directory.
         if error.errno in (errno.EISDIR, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT):
             return False
         raise
     with os.fdopen(descriptor, "wb") as file:
         _fill(file, data)
-        # Before it has a name, so that nobody takes it for a leftover.
+        # Before it has a name, so that no other writer treats it as a leftover.
         _lock(file)
         own = f"/proc/self/fd/{descriptor}"
         for name in _names(target):
@@ -108,7 +108,7 @@ def _write_beside(target: Path, data: bytes) -> None:
             try:
                 _fill(file, data)
                 if os.name == "nt":
-                    # An open file cannot be renamed there.
+                    # Windows cannot rename an open file.
                     file.close()
             except BaseException:
                 _remove(file, name)
@@ -122,7 +122,7 @@ def _created(name: Path) -> IO[bytes]:
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     file = os.fdopen(descriptor, "wb")
     if _lock(file) is False or not _is_at(file, name):
-        # Another writer took it for a leftover before it was locked.
+        # Another writer treated it as a leftover before it was locked.
         file.close()
         raise FileExistsError(errno.EEXIST, "taken by another writer", str(name))
     return file
@@ -143,7 +143,7 @@ def _rename(file: IO[bytes], name: Path, target: Path) -> None:
 
 
 def _remove(file: IO[bytes], name: Path) -> None:
-    """Remove the name of our own file, which may be that of another writer's file by now."""
+    """Remove the name of our file, unless it belongs to another writer's file by now."""
     if file.closed or _is_at(file, name):
         if os.name == "nt":
             file.close()
@@ -151,9 +151,9 @@ def _remove(file: IO[bytes], name: Path) -> None:
 
 
 def _names(target: Path) -> Iterator[Path]:
-    """Names for the new file that are free: always the same few first, so that leftovers are found."""
+    """Free names for the new file: the fixed ones first, so that leftovers are found."""
     for name in _fixed_names(target):
-        # A name may be lost to another writer after it was found to be free, and is then passed over.
+        # Another writer may take a free name first; then it is skipped.
         if _remove_leftover(name):
             yield name
     for _ in range(100):
@@ -171,7 +171,7 @@ def _stem(target: Path) -> str:
 
 
 def _remove_leftover(name: Path) -> bool:
-    """Remove the file of a writer that has died. Whether the name is free, as far as can be known."""
+    """Remove the file of a dead writer; returns whether the name is free, as far as can be known."""
     try:
         descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
@@ -179,7 +179,7 @@ def _remove_leftover(name: Path) -> bool:
     except OSError:
         return False
     with os.fdopen(descriptor, "rb") as file:
-        # Without locks nobody can tell whether its writer is alive.
+        # Without locks it is unknown whether the writer is alive.
         if _lock(file) is not True:
             return False
         if _is_at(file, name):
@@ -189,7 +189,7 @@ def _remove_leftover(name: Path) -> bool:
 
 
 def _lock(file: IO[bytes]) -> bool | None:
-    """Whether this process now holds the lock of a file, until that is closed; None where there are no locks."""
+    """Lock a file until it is closed; False if another process holds the lock, None without locks."""
     if _locks is None:
         return None
     try:
@@ -200,7 +200,7 @@ def _lock(file: IO[bytes]) -> bool | None:
 
 
 def _is_at(file: IO[bytes], name: Path) -> bool:
-    """Whether a name is that of an open file."""
+    """Whether a path refers to an open file."""
     here = os.fstat(file.fileno())
     try:
         there = name.lstat()

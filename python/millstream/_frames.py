@@ -386,6 +386,10 @@ def rows_of(rows: tuple[Any, ...]) -> Iterator[Any]:
                 columns.append((name, values.tolist()))
             else:
                 columns.append((name, [None if code < 0 else categories[code] for code in values.tolist()]))
+        names = [name for name, _ in columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InvalidValue(f"duplicate column {quoted(twice)}")
         for row in range(rows[2]):
             yield {name: values[row] for name, values in columns}
     else:

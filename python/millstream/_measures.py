@@ -33,7 +33,8 @@ class Measure(_core.Part, Part):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         # Properties, because a `__getattr__` would slow every `update` and `get`.
-        for name in inspect.signature(cls.__init__).parameters if "__init__" in cls.__dict__ else ():
+        declared = "__init__" in cls.__dict__ and cls.__module__.startswith("millstream.")
+        for name in inspect.signature(cls.__init__).parameters if declared else ():
             if name != "self" and not hasattr(cls, name):
                 setattr(cls, name, property(partial(_parameter, name), doc=_words(cls.__doc__ or "", name)))
         for alias, name in cls.aliases.items():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from millstream import _core, _frames, verbs
-from millstream._part import describe, from_description, to_json, without_aliases
+from millstream._part import clone_by_constructor, describe, from_description, to_json, without_aliases
 from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
@@ -108,8 +108,8 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "transform_many": _transform_many,
 }
 for _name, _verb in ((name, verb) for family in verbs.FAMILIES for name, verb in vars(family).items()):
-    # `help(model)` shows the docstring of the verb for a compiled model too.
-    if _name in _VERBS and _name.endswith("_many"):
+    # `help(model)` shows the docstring of the verb for a compiled model too; the first family describes it.
+    if _name in _VERBS and _name.endswith("_many") and _VERBS[_name].__doc__ is None:
         _VERBS[_name].__name__, _VERBS[_name].__qualname__ = _name, f"Native.{_name}"
         _VERBS[_name].__doc__ = _verb.__doc__
 
@@ -161,6 +161,12 @@ class Native(_core.Model):
                 return from_description(parameters[parameter])
         raise verbs.missing(self, name)
 
+    def __dir__(self) -> list[str]:
+        try:
+            return [*super().__dir__(), *self._description_dict["parameters"]]
+        except InvalidValue:
+            return list(super().__dir__())
+
     def __setattr__(self, name: str, value: Any) -> None:
         try:
             parameters = self._description_dict["parameters"]
@@ -196,6 +202,9 @@ class Native(_core.Model):
     def clone(self, **changes: Any) -> Self:
         """An untrained model with the same parameters, except for `changes`."""
         kind: Any = type(self)
+        if not kind.__init__.__module__.startswith("millstream."):
+            # The constructor of a user's subclass has parameters of its own.
+            return cast("Self", clone_by_constructor(cast("Any", self), changes))
         return cast(
             "Self",
             kind._from_parameters({**self._description_dict["parameters"], **without_aliases(kind, changes)}),

@@ -19,6 +19,7 @@ from millstream.roles import role_of
 __all__ = [
     "Config",
     "Part",
+    "clone_by_constructor",
     "clone_value",
     "describe",
     "forwarded",
@@ -49,6 +50,7 @@ def describe(value: Any) -> Any:
 
 
 _Constructor = TypeVar("_Constructor", bound=Callable[..., None])
+_Part = TypeVar("_Part", bound="Part")
 
 if TYPE_CHECKING:
 
@@ -108,18 +110,22 @@ class Part:
             # A parameter of a user's subclass may have the name of an inherited alias.
             names = inspect.signature(own).parameters
             cls.aliases = {alias: name for alias, name in cls.aliases.items() if alias not in names}
+            cls.unsupported = {name: hint for name, hint in cls.unsupported.items() if name not in names}
+        if "__new__" in cls.__dict__:
+            # Python shows the signature of `__new__`, which only selects the class.
+            signature = inspect.signature(own)
+            cls.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore[attr-defined]
         aliases, unsupported = cls.aliases, cls.unsupported
         if not (aliases or unsupported):
             return
 
+        @functools.wraps(own)
         def __init__(self: Part, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             for name in kwargs:
                 if name in unsupported:
                     raise InvalidType(f"{cls.name}: there is no {name}: {unsupported[name]}")
             own(self, *args, **without_aliases(cls, kwargs))
 
-        __init__.__wrapped__ = own  # type: ignore[attr-defined]
-        __init__.__doc__ = own.__doc__
         cls.__init__ = __init__  # type: ignore[assignment, method-assign]
 
     @property
@@ -143,15 +149,7 @@ class Part:
 
     def clone(self, **changes: Any) -> Self:
         """An untrained component with the same parameters, except for `changes`."""
-        parameters = {name: clone_value(value) for name, value in self.parameters.items()}
-        needed = inspect.signature(type(self).__init__).parameters
-        for name in _parameters_of(self):
-            if name not in parameters and name not in changes and needed[name].default is inspect.Parameter.empty:
-                raise InvalidType(
-                    f"{type(self).__name__}: clone() needs the argument {quoted(name)} of __init__, "
-                    f"which should be kept as an attribute: self.{name} = {name}"
-                )
-        return type(self)(**{**parameters, **without_aliases(type(self), changes)})
+        return clone_by_constructor(self, changes)
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
@@ -161,6 +159,19 @@ class Part:
             if not (name in defaults and _same(value, defaults[name].default))
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def clone_by_constructor(part: _Part, changes: Mapping[str, Any]) -> _Part:
+    """Call the constructor with the attributes that have the names of its arguments."""
+    signature = inspect.signature(type(part).__init__).parameters
+    parameters = {name: clone_value(getattr(part, name)) for name in _parameters_of(part) if hasattr(part, name)}
+    for name in _parameters_of(part):
+        if name not in parameters and name not in changes and signature[name].default is inspect.Parameter.empty:
+            raise InvalidType(
+                f"{type(part).__name__}: clone() needs the argument {quoted(name)} of __init__; "
+                f"keep it as an attribute: self.{name} = {name}"
+            )
+    return type(part)(**{**parameters, **without_aliases(type(part), changes)})
 
 
 def without_aliases(cls: type[Part], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,6 +233,14 @@ class Config(Part):
 
     def __getattr__(self, name: str) -> Any:
         return _parameter(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A change here would be shown by the attribute and ignored by the model.
+        if type(self).aliases.get(name, name) in self.__dict__.get("_description", {}).get("parameters", {}):
+            raise AttributeError(
+                f"{type(self).__name__}: {name} is fixed when the component is created; use clone({name}=…)"
+            )
+        super().__setattr__(name, value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and self._description == other._description

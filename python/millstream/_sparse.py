@@ -1,4 +1,4 @@
-"""Sparse rows of our own, so that readers need no SciPy."""
+"""Sparse rows, so that readers do not need SciPy."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ARRAYS = ("starts", "indices", "values")
 
 @dataclass(frozen=True)
 class Sparse:
-    """Rows that name only what is not zero, as SciPy's `csr_matrix` lays them out.
+    """Sparse rows in the layout of SciPy's `csr_matrix`.
 
-    Row i has `values[starts[i]:starts[i + 1]]` in the columns `indices[starts[i]:starts[i + 1]]`. Like any arrays,
-    these are not to be written to while another thread learns them.
+    Row i has `values[starts[i]:starts[i + 1]]` in the columns `indices[starts[i]:starts[i + 1]]`. Do not write to
+    the arrays while another thread learns them.
     """
 
     starts: Any
@@ -29,7 +29,7 @@ class Sparse:
     width: int
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is not there is asked for here. Another thread may just be making it, or have made it.
+        # Called only for missing attributes. Another thread may be creating the arrays at the same time.
         rows = unseen(self)
         if rows is not None and name in _ARRAYS:
             for key, array in zip(_ARRAYS, rows.arrays(), strict=True):
@@ -52,18 +52,18 @@ class Sparse:
         starts = self.starts[start : stop + 1] - self.starts[start]
         return Sparse(starts, self.indices[begin:end], self.values[begin:end], self.width)
 
-    def take(self, places: Any) -> Sparse:
-        """The rows at `places`, in that order."""
-        lengths = np.diff(self.starts)[places]
+    def take(self, indices: Any) -> Sparse:
+        """The rows at `indices`, in that order."""
+        lengths = np.diff(self.starts)[indices]
         starts = np.concatenate(([0], np.cumsum(lengths))).astype(self.starts.dtype)
-        # Each entry lies as far from the begin of its old row as from that of its new one.
-        shift = np.repeat(self.starts[:-1][places] - starts[:-1], lengths)
+        # Each entry has the same offset in its old and in its new row.
+        shift = np.repeat(self.starts[:-1][indices] - starts[:-1], lengths)
         entries = np.arange(starts[-1]) + shift
         return Sparse(starts, self.indices[entries], self.values[entries], self.width)
 
 
 def parsed(rows: ParsedRows, width: int) -> Sparse:
-    """Rows as a reader left them, whose arrays come to be when they are asked for."""
+    """Rows of a reader, whose arrays are created on first access."""
     made = object.__new__(Sparse)
     object.__setattr__(made, "width", width)
     object.__setattr__(made, "unseen", rows)
@@ -71,6 +71,6 @@ def parsed(rows: ParsedRows, width: int) -> Sparse:
 
 
 def unseen(X: Sparse) -> ParsedRows | None:
-    """The rows of a reader whose arrays nobody has asked for: a model need not look through them."""
+    """The rows of a reader whose arrays were never accessed, so that a model need not check them."""
     found: ParsedRows | None = X.__dict__.get("unseen")
     return found

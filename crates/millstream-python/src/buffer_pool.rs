@@ -1,10 +1,10 @@
-//! `millstream._core.BufferPool`: memory that blocks of rows reuse. `millstream._core.ParsedRows`: rows as a parser left them.
+//! `millstream._core.BufferPool`: memory that blocks of rows reuse. `millstream._core.ParsedRows`: the rows of a parser.
 //!
-//! A block of rows takes megabytes. Freed by the one who learned it they go back to the system, and who parses the next
-//! block is given them again page by page.
+//! A block of rows takes megabytes. If the learning thread frees them, they return to the system, and the parsing
+//! thread gets them again page by page.
 //!
-//! A parser has checked each line. So rows that nobody could write to since need not be looked through again; those of
-//! which Python was given arrays, must.
+//! A parser has checked each line. Rows that have not been exposed to Python since need no second check; rows whose
+//! arrays Python can write to do.
 
 use std::mem::take;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,30 +16,30 @@ use numpy::ndarray::ArrayView1;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-/// As many blocks are read ahead; more are not kept.
+/// The number of blocks that are read ahead; more are not kept.
 const MOST: usize = 6;
 
 /// The columns and the values of a block.
 type Entries = (Vec<u32>, Vec<f64>);
 
-/// Memory of blocks that Python is done with, for those to come, as long as a file is read.
+/// Memory of processed blocks, reused for the next blocks of a file.
 #[pyclass(frozen, module = "millstream._core")]
 #[derive(Clone, Default)]
 pub struct BufferPool(Arc<Mutex<Vec<Entries>>>);
 
-/// Sparse rows whose columns ascend and whose values are finite, as long as they were not shown.
+/// Sparse rows with ascending columns and finite values, as long as they are not exposed.
 #[pyclass(frozen, module = "millstream._core")]
 pub struct ParsedRows {
     starts: Vec<usize>,
     entries: Entries,
     /// One more than the highest column.
     width: usize,
-    /// Whether there are arrays through which they can be written to.
+    /// Whether there are arrays through which Python can write to the rows.
     shown: AtomicBool,
     pool: BufferPool,
 }
 
-/// Rows as arrays: where they begin, their columns, their values.
+/// Rows as arrays: starts, columns and values.
 type Arrays<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
 #[pymethods]
@@ -51,7 +51,7 @@ impl BufferPool {
 }
 
 impl BufferPool {
-    /// Memory for so many entries, none of which is there yet.
+    /// Empty memory for this many entries.
     pub fn entries(&self, count: usize) -> Entries {
         let kept = self.0.lock().ok().and_then(|mut kept| kept.pop());
         let (mut columns, mut values) = kept.unwrap_or_default();
@@ -60,7 +60,7 @@ impl BufferPool {
         (columns, values)
     }
 
-    /// The rows of a block. When they are gone, the memory of columns and values is here again.
+    /// The rows of a block. When they are dropped, the memory of columns and values returns to the pool.
     pub fn lend(&self, block: Block) -> ParsedRows {
         ParsedRows {
             starts: block.starts.iter().map(|&start| start as usize).collect(),
@@ -73,13 +73,13 @@ impl BufferPool {
 }
 
 impl ParsedRows {
-    /// As a table of so many columns.
+    /// A table with this many columns.
     pub fn table(&self, width: usize) -> SparseTable<'_> {
         let (indices, values) = (&self.entries.0, &self.entries.1);
         SparseTable { starts: &self.starts, indices, values, width, finite: !self.is_shown() }
     }
 
-    /// Whether that is a sound table without a look through it.
+    /// Whether the table is valid without a check.
     pub fn is_known(&self, width: usize) -> bool {
         self.width <= width && !self.is_shown()
     }
@@ -95,15 +95,15 @@ impl ParsedRows {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Arrays that show the rows, from now on to be looked through.
+    /// Arrays of the rows, which must be checked from now on.
     #[allow(unsafe_code)]
     fn arrays<'py>(this: &Bound<'py, Self>) -> Arrays<'py> {
         let rows = this.get();
         rows.shown.store(true, Ordering::Relaxed);
         let starts = PyArray1::from_iter(this.py(), rows.starts.iter().map(|&start| start as i64));
         let (columns, values) = &rows.entries;
-        // SAFETY: the vectors lie in a frozen object, so that nothing moves or frees them before it is dropped, and each
-        // array holds that object as its base. What was shown is never read here again but as arrays are.
+        // SAFETY: the vectors belong to a frozen object, so nothing moves or frees them before it is dropped, and each
+        // array holds that object as its base. Exposed rows are read here only as arrays are.
         unsafe {
             (
                 starts,

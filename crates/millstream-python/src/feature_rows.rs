@@ -15,7 +15,7 @@ use crate::errors::{raise, OrRaise};
 use crate::part::{Component, ComponentMethods, Part};
 use crate::thread_buffers::thread_buffers;
 
-/// How many rows are done between looks for Ctrl-C.
+/// Rows between checks for Ctrl-C.
 const STRIDE: usize = 1 << 16;
 
 #[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
@@ -28,7 +28,7 @@ impl Component for FeatureDriftDetector {
     type Kind = Kind;
 }
 
-/// Read one row and hand it to `receive`.
+/// Read one row and pass it to `receive`.
 fn one(
     slf: &Bound<'_, FeatureDriftDetector>,
     x: &Bound<'_, PyAny>,
@@ -61,7 +61,7 @@ fn one(
     }
 }
 
-/// Read rows and hand them to `receive`, some at a time; after an error all is as it was.
+/// Read rows and pass them to `receive`, some at a time; after an error nothing changes.
 fn many(
     slf: &Bound<'_, FeatureDriftDetector>,
     rows: &Bound<'_, PyAny>,
@@ -84,7 +84,7 @@ fn many(
     })
 }
 
-/// A row as a dict whose values need no Python code to be read, and whether it is an array, whose columns are numbered.
+/// A row as a dict that is read without Python code, and whether it was an array, whose columns are numbered.
 #[cold]
 fn plain_row<'py>(x: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyDict>, bool)> {
     if x.cast::<PyUntypedArray>().is_ok_and(|array| array.ndim() == 1) {
@@ -109,44 +109,44 @@ impl FeatureDriftDetector {
         Self::start()
     }
 
-    /// How many rows it has received.
+    /// Number of received rows.
     #[getter]
     fn updates(slf: &Bound<'_, Self>) -> PyResult<u64> {
         slf.ask(|held| Ok(held.count()))
     }
 
-    /// The names of the features it has met, in the order in which they came.
+    /// The names of the features, in order of appearance.
     #[getter]
     fn features<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         slf.ask(|held| names(slf.py(), held.schema(), usize::MAX))
     }
 
-    /// Whether the last row brought a change to light.
+    /// Whether drift was detected at the last row.
     #[getter]
     fn drift_detected(slf: &Bound<'_, Self>) -> PyResult<bool> {
         slf.ask(|held| Ok(held.detector().verdict().drift))
     }
 
-    /// Whether the last comparison made a change likely.
+    /// Whether the last comparison gave a warning.
     #[getter]
     fn warning_detected(slf: &Bound<'_, Self>) -> PyResult<bool> {
         slf.ask(|held| Ok(held.detector().verdict().warning))
     }
 
-    /// With which row the change is believed to have begun, counted from 0 since the detector was made or reset; None
-    /// where there is neither a change nor a warning.
+    /// The row of the estimated change point, counted from 0 since the detector was created or reset; None without
+    /// drift or warning.
     #[getter]
     fn change_point(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
         slf.ask(|held| Ok(held.change_point()))
     }
 
-    /// How far the newest rows are from the reference, as the last comparison found it.
+    /// The distance between the newest rows and the reference in the last comparison.
     #[getter]
     fn estimation(slf: &Bound<'_, Self>) -> PyResult<f64> {
         slf.ask(|held| Ok(held.detector().estimation()))
     }
 
-    /// Start again.
+    /// Reset the detector.
     fn reset(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.replace(|held| held.reset().or_raise(slf.py()))
     }
@@ -156,25 +156,25 @@ impl FeatureDriftDetector {
         one(slf, x, |held, draft| held.update(draft))
     }
 
-    /// Add a row to the reference, which then is no longer the first rows that it receives.
+    /// Add a row to the reference, which by default is the first rows received.
     fn learn_one(slf: &Bound<'_, Self>, x: &Bound<'_, PyAny>) -> PyResult<()> {
         one(slf, x, |held, draft| held.learn(draft))
     }
 
-    /// Receive many rows; returns the indices at which it found a change. A bad one changes nothing.
+    /// Receive many rows; returns the indices at which drift was detected. If a row is rejected, nothing changes.
     fn _update_many(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let mut found = Vec::new();
         many(slf, rows, |held, table, from, to| held.update_table(table, from, to, &mut found))?;
         Ok(found)
     }
 
-    /// Add many rows to the reference. A bad one changes nothing.
+    /// Add many rows to the reference. If a row is rejected, nothing changes.
     fn _learn_many(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         many(slf, rows, |held, table, from, to| held.learn_table(table, from, to))
     }
 
-    /// What the last comparison found, or the last that found a change: (feature, statistic, p-value, adjusted p-value,
-    /// moved), None for what was not tested; those that moved most first.
+    /// The findings of the last comparison, or of the last one that found drift: (feature, statistic, p-value, adjusted
+    /// p-value, moved), with None for features that were not tested; the largest changes first.
     fn _report<'py>(slf: &Bound<'py, Self>, drifted: bool) -> PyResult<Bound<'py, PyList>> {
         let report = slf.ask(|held| Ok(held.report(drifted)))?;
         let list = PyList::empty(slf.py());

@@ -1,12 +1,12 @@
 //! `millstream._core.are_objects`: whether bytes look like JSON lines, before another parser is trusted with them.
 //!
 //! Arrow's JSON reader is fast, but it is not safe with every input: a `null` outside of an object makes it read memory
-//! that is not its own, and brackets nested some ten thousand deep overflow its stack. One scan excludes both. It
-//! looks at brackets, quotes and line ends alone; whether the rest is JSON is for the parser to find out.
+//! out of bounds, and brackets nested about ten thousand deep overflow its stack. One scan excludes both. It checks
+//! only brackets, quotes and line ends; the parser checks the rest.
 
 use pyo3::prelude::*;
 
-/// Whether each line is blank or one object, without anything beside it, at most `depth` brackets deep, in UTF-8.
+/// Whether each line is blank or exactly one object, at most `depth` brackets deep, in UTF-8.
 #[pyfunction]
 pub fn are_objects(py: Python<'_>, data: &[u8], depth: usize) -> bool {
     py.detach(|| std::str::from_utf8(data).is_ok() && lines_are_objects(data, depth))
@@ -45,7 +45,7 @@ fn lines_are_objects(data: &[u8], most: usize) -> bool {
     depth == 0
 }
 
-/// The place behind the quote that closes a string; none if the line ends before.
+/// The index after the closing quote of a string; none if the line ends before it.
 fn string_end(data: &[u8], start: usize) -> Option<usize> {
     let mut place = start;
     loop {

@@ -17,7 +17,7 @@ use crate::part::{Guarded, Part};
 use crate::targets::{OneTarget, Weight};
 use crate::thread_buffers::{thread_buffers, ThreadBuffers};
 
-/// Read `x` into a draft under the lock for reading, and go on with it.
+/// Read `x` into a draft under the read lock, and continue with it.
 fn with_read<R>(
     part: &Part,
     x: &Bound<'_, PyAny>,
@@ -38,7 +38,7 @@ fn with_read<R>(
     work(&guarded, guarded.held(py)?, &mut buffers)
 }
 
-/// Read `x` into a draft under the lock for writing, learn from it, and make objects of what is new.
+/// Read `x` into a draft under the write lock, learn it, and create the objects of new names and labels.
 fn with_write<R>(
     part: &Part,
     x: &Bound<'_, PyAny>,
@@ -109,14 +109,13 @@ pub fn predict_proba<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<
     })
 }
 
-/// How unusual an example is, for anomaly detectors; else the signed distance to the decision boundary, where there is
-/// one.
+/// The score of an anomaly detector, or the signed distance to the decision boundary, if there is one.
 pub fn score(part: &Part, x: &Bound<'_, PyAny>) -> PyResult<f64> {
     let py = x.py();
     with_read(part, x, |_, model, buffers| model.score(&mut buffers.draft, &mut buffers.scratch).or_raise(py))
 }
 
-/// Two numbers between which the target lies with probability `coverage`, for learners that say how sure they are.
+/// Two numbers between which the target lies with probability `coverage`, for learners that predict intervals.
 pub fn predict_interval(part: &Part, x: &Bound<'_, PyAny>, coverage: f64) -> PyResult<(f64, f64)> {
     let py = x.py();
     with_read(part, x, |_, model, buffers| {
@@ -128,7 +127,7 @@ pub fn predict_interval(part: &Part, x: &Bound<'_, PyAny>, coverage: f64) -> PyR
 pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = x.py();
     with_read(part, x, |_, model, buffers| {
-        // What was never learned still has to come out: a copy of the model gets to know it.
+        // Features that were never learned are transformed too: a copy of the model learns their names.
         let copy =
             buffers.draft.is_news().then(|| model.acquainted(&mut buffers.draft)).transpose().or_raise(py)?;
         let model = copy.as_ref().unwrap_or(model);
@@ -138,7 +137,7 @@ pub fn transform<'py>(part: &Part, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     })
 }
 
-/// Predict one example, then learn it. Returns what was predicted.
+/// Predict one example, then learn it. Returns the prediction.
 pub fn step(
     part: &Part,
     x: &Bound<'_, PyAny>,
@@ -173,7 +172,7 @@ fn answer(py: Python<'_>, guarded: &Guarded, model: &held::Model, answer: &Answe
     }
 }
 
-/// Probabilities by label, but for a code that was `waiting` for its label when they were given.
+/// Probabilities by label, except for a code that was `waiting` for its label at the prediction.
 fn probabilities<'py>(
     py: Python<'py>,
     guarded: &Guarded,
@@ -189,7 +188,7 @@ fn probabilities<'py>(
     Ok(dict)
 }
 
-/// A transformed row as a dict; what is missing is left out, the zeros of a sparse row are written out.
+/// A transformed row as a dict, without missing values and with the zeros of a sparse row.
 fn transformed<'py>(py: Python<'py>, schema: &Schema, row: Row<'_>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let mut failed = None;

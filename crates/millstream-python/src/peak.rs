@@ -1,12 +1,12 @@
-//! How fast this processor does a bare kernel: what benchmarks/ measure learners of a matrix against.
+//! The speed of a bare kernel on this processor, with which benchmarks/ compares learners of a matrix.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use pyo3::prelude::*;
 
-/// Floating-point operations a second of a rank-one update of a dense triangle, S ← S + factor · v vᵀ, in numbers of 64
-/// bits and in the cache; the best of some runs. It is compiled as the learners are.
+/// Floating-point operations per second of a rank-one update of a dense triangle, S ← S + factor · v vᵀ, in 64-bit
+/// numbers and in the cache; the best of several runs. It is compiled like the learners.
 #[pyfunction]
 pub fn rank_one_rate(py: Python<'_>, width: usize, runs: usize) -> f64 {
     py.detach(|| {

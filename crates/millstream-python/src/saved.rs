@@ -1,4 +1,4 @@
-//! `millstream._core.SavedFile`: a saved object that was opened and checked, on its way to the class that it belongs to.
+//! `millstream._core.SavedFile`: a saved object that is opened and checked, for the class it belongs to.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use crate::errors::{raise, OrRaise};
 
 #[pyclass(frozen, module = "millstream._core")]
 pub struct SavedFile {
-    /// The name of what was saved.
+    /// The name of the saved component.
     #[pyo3(get)]
     name: String,
     saved: Mutex<Option<Saved>>,
@@ -27,21 +27,21 @@ impl SavedFile {
         Ok(SavedFile { name, saved: Mutex::new(Some(saved)) })
     }
 
-    /// The state and the count of a component that is written in Python; the file is empty then.
+    /// The state and the count of a component written in Python; the file is empty afterwards.
     fn take_state<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyBytes>, u64)> {
         let saved = opened(slf.as_any())?;
         Ok((PyBytes::new(slf.py(), &saved.state), saved.learned))
     }
 }
 
-/// The bytes of a saved component that is written in Python: its description in JSON, a count and its state.
+/// The bytes of a saved component written in Python: its description in JSON, a count and its state.
 #[pyfunction]
 pub fn seal<'py>(py: Python<'py>, description: String, count: u64, state: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let saved = Saved::new(description, count, state.to_vec());
     Ok(PyBytes::new(py, &state::seal(&saved).or_raise(py)?))
 }
 
-/// What `_load` takes: the bytes of a saved object, or a file that is open.
+/// The argument of `_load`: the bytes of a saved object, or an open file.
 pub fn opened(source: &Bound<'_, PyAny>) -> PyResult<Saved> {
     let py = source.py();
     if let Ok(file) = source.cast::<SavedFile>() {

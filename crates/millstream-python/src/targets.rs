@@ -13,7 +13,7 @@ use crate::borrowed_rows::{read_integers, read_numbers};
 use crate::errors::{raise, shown, OrRaise};
 use crate::labels::{float_label, label_of, ManyLabels};
 
-/// The target of one example, as far as its type tells.
+/// The target of one example, by its type.
 pub enum OneTarget {
     None,
     Label(Label),
@@ -39,7 +39,7 @@ impl OneTarget {
     }
 }
 
-/// The number that a Python object stands for as a target.
+/// A Python object as a numeric target.
 fn number_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<f64> {
     if let Ok(float) = value.cast::<PyFloat>() {
         return Ok(float.value());
@@ -50,10 +50,10 @@ fn number_of(value: &Bound<'_, PyAny>) -> millstream_core::Result<f64> {
     value.extract::<f64>().map_err(|_| no_number(value, "the target"))
 }
 
-/// A number that is no target.
+/// A number other than a target.
 #[inline]
 pub fn read_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
-    // What most values are.
+    // The most frequent type.
     if let Ok(number) = value.cast_exact::<PyFloat>() {
         return Ok(number.value());
     }
@@ -69,7 +69,7 @@ fn read_other_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
     Err(raise(value.py(), &no_number(value, what)))
 }
 
-/// Why an object is no number: an integer may be too large to be a float.
+/// The fault for an object that is not a number; an integer may be too large for a float.
 pub fn no_number(value: &Bound<'_, PyAny>, what: &str) -> Fault {
     match value.is_instance_of::<PyInt>() {
         true => Fault::value(format!("{what} must fit in a float, got {}", shown(value))),
@@ -77,7 +77,7 @@ pub fn no_number(value: &Bound<'_, PyAny>, what: &str) -> Fault {
     }
 }
 
-/// A sample weight, or why it is none: the name of the learner is not known yet where the weight is read.
+/// A sample weight, or its fault: the name of the learner is not known yet when the weight is read.
 pub struct Weight(pub millstream_core::Result<f64>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
@@ -97,7 +97,7 @@ impl Weight {
 /// The targets of a batch.
 pub enum ManyTargets {
     None,
-    /// With what is wrong with some of them; those are NaN.
+    /// With the faults of invalid ones, which are NaN.
     Numbers(Vec<f64>, FxHashMap<usize, Fault>),
     Labels(ManyLabels),
 }
@@ -158,7 +158,7 @@ impl ManyTargets {
         }
     }
 
-    /// A fault at a row whose target could not be read, in the words of what was wrong with it.
+    /// The fault of a row whose target could not be read, with the reason.
     pub fn explain(&self, fault: Fault, row: usize, who: &str) -> Fault {
         let bad = match self {
             ManyTargets::None => None,

@@ -1,4 +1,4 @@
-//! Buffers that calls of one thread share, so that nothing is allocated per example.
+//! Buffers shared by the calls of one thread, so that nothing is allocated per example.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ thread_local! {
     static BUFFERS: Cell<Option<Box<ThreadBuffers>>> = const { Cell::new(None) };
 }
 
-/// The buffers of this thread, given back when dropped.
+/// The buffers of this thread, returned when dropped.
 pub struct ThreadBuffersGuard(Option<Box<ThreadBuffers>>);
 
 #[inline]

@@ -231,9 +231,11 @@ class AnomalyRun(PythonRun):
         if not native or late or recorded or not isinstance(chunk, TableChunk):
             return False
         try:
-            labels, indices = np.unique(np.asarray(chunk.y), return_inverse=True)
-            if not np.isin(labels, (0, 1)).all():
+            y = np.asarray(chunk.y)
+            # Other labels are refused row by row.
+            if y.ndim != 1 or y.dtype.kind not in "bif" or not np.isin(y, (0, 1)).all():
                 return False
+            labels, indices = np.unique(y, return_inverse=True)
             scores, _ = self.model._run_many(chunk.parts, None, chunk.w, "class", "raise")
         except (MillstreamError, TypeError, ValueError):
             # The model is unchanged. Row by row, the faulty one is named or skipped.

@@ -1,4 +1,4 @@
-"""What a text says, as a tree in which everything knows its place."""
+"""The syntax tree of a string; each node has its position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Argument", "Call", "Chain", "Items", "Literal", "Node", "Pairs"]
 
 @dataclass(frozen=True)
 class Node:
-    """A stretch of the text, from `start` to `stop`."""
+    """A span of the string, from `start` to `stop`."""
 
     start: int
     stop: int
@@ -18,27 +18,27 @@ class Node:
 
 @dataclass(frozen=True)
 class Literal(Node):
-    """A number, a text, True, False or None."""
+    """A number, a string, True, False or None."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Argument:
-    """What a part is given: by position if it has no name."""
+    """An argument of a component: positional if it has no name."""
 
     name: str | None
-    #: Where the name stands.
+    #: Position of the name.
     start: int
     value: Node
 
 
 @dataclass(frozen=True)
 class Call(Node):
-    """A part by its name, with its arguments; of a method, also what it is a method of."""
+    """A component by name, with its arguments; for a method, also its object."""
 
     name: str
-    #: Where the name stands, which for a method is not where the stretch begins.
+    #: Position of the name, which for a method is not the start of the span.
     at: int
     arguments: list[Argument] = field(default_factory=list)
     of: Node | None = None
@@ -46,7 +46,7 @@ class Call(Node):
 
 @dataclass(frozen=True)
 class Chain(Node):
-    """Parts joined by "|" or "+"."""
+    """Components joined by "|" or "+"."""
 
     sign: str
     members: list[Node]

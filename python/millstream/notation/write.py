@@ -1,4 +1,4 @@
-"""From parts to text: `parse(text(part))` makes an equal part."""
+"""From components to strings: `parse(text(part))` builds an equal component."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["text"]
 
 
 def text(part: Any) -> str:
-    """The text that makes a part, or the part of a description: short names, and no parameter at its default.
+    """The string for a component or description: short names, without parameters at their defaults.
 
     >>> import millstream
     >>> from millstream import notation
@@ -21,7 +21,7 @@ def text(part: Any) -> str:
     """
     description = part if isinstance(part, dict) else part.describe() if hasattr(part, "describe") else None
     if not isinstance(description, dict) or "name" not in description:
-        raise InvalidType(f"notation: there is no text for {quoted(part)}, only for parts of millstream")
+        raise InvalidType(f"notation: only components of millstream have a string form, got {quoted(part)}")
     return _part(description)
 
 
@@ -43,13 +43,13 @@ def _joined(name: str, parameters: dict[str, Any], key: str, sign: str) -> str:
         return f"{_called(name)}({', '.join(f'({own!r}, {_value(member)})' for own, member in pairs)})"
     if len(members) == 1:
         return f"{_called(name)}({_value(members[0])})"
-    # A union binds closer than a pipeline, but one inside one would otherwise be dissolved in it.
+    # A union binds more tightly than a pipeline, but a nested one would otherwise be merged into the outer one.
     inner = ("compose.Pipeline", "compose.Union")
     return sign.join(f"({_value(each)})" if each["name"] in inner else _value(each) for each in members)
 
 
 def _called(name: str) -> str:
-    """The short name, where no other part has it too."""
+    """The short name, if it is unique."""
     short = name.rpartition(".")[2]
     return short if sum(other.endswith(f".{short}") for other in registry.find()) == 1 else name
 

@@ -1,7 +1,7 @@
 """Check your own learner: the laws that every model obeys.
 
 `check_model` runs all laws on a model, native or written in Python, and raises an `AssertionError` that names the
-first law that is broken, with an example. `checks` gives them one by one, for pytest.
+first broken law, with an example. `checks` returns them one by one, for pytest.
 
 Examples
 --------
@@ -31,7 +31,7 @@ from millstream.testing.subject import Subject
 
 __all__ = ["LAWS", "BrokenLaw", "Check", "check_model", "checks"]
 
-#: Laws are checked in this order: those that others rely on come first.
+#: In the order of checking: laws that others rely on come first.
 _MODULES = (asking, predicting, copying, targets, batches, weights, features, company)
 _EVERY = {law.name: law for module in _MODULES for law in vars(module).values() if isinstance(law, Law)}
 
@@ -44,7 +44,7 @@ class Check:
 
     def __init__(self, law: Law, subject: Subject) -> None:
         self._law, self._subject = law, subject
-        #: The name of the law, by which pytest calls a test.
+        #: The name of the law, which pytest shows.
         self.__name__ = law.name
         self.__doc__ = law.sentence
 
@@ -61,19 +61,19 @@ def check_model(
 ) -> None:
     """Check that a model obeys every law that applies to it.
 
-    A law applies if the role and the class have what it speaks of: the laws of weights need a `learn_one` that
-    takes `w`, those of probabilities a `predict_proba_one`. Checks take about a second. They learn in clones and
-    copies, so that the model that is given stays as it is.
+    A law applies if the model has the verbs and arguments it is about: the laws of weights need a `learn_one` with
+    `w`, those of probabilities a `predict_proba_one`. All checks take about a second. They use clones and copies,
+    so the given model does not change.
 
     Parameters
     ----------
     model
-        A model, a class that needs no arguments, or a function that makes a model.
+        A model, a class that needs no arguments, or a function that returns a model.
     skip
-        Names of laws that the model breaks on purpose, best as a dict with the reasons. `LAWS` has all names.
+        Names of laws that the model breaks on purpose, preferably a dict with the reasons. `LAWS` has all names.
     examples
-        Pairs of a dict and a target that the model can learn, at least 12, for a learner that needs features or
-        targets of its own. By default the features are three numbers `a`, `b` and `c`.
+        At least 12 pairs of a dict and a target, for a learner that needs particular features or targets. By
+        default the features are three numbers `a`, `b` and `c`.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-//! Anomaly detectors: they learn what is normal, without targets, and score how unusual a row is.
+//! Anomaly detectors, which learn from rows without targets and score how unusual a row is.
 //!
-//! A higher score is more anomalous. Filters put a threshold on the score of a detector.
+//! A higher score is more anomalous. Filters apply a threshold to the score of a detector.
 
 mod filter;
 pub mod gaussian_scorer;

@@ -1,6 +1,6 @@
-//! Gauss and Legendre's quadrature: exact for polynomials up to order 2n − 1.
+//! Gauss–Legendre quadrature: exact for polynomials up to order 2n − 1.
 
-/// The nodes in [−1, 1] and their weights, by Newton's steps from the roots of Chebyshev's polynomials.
+/// The nodes in [−1, 1] and their weights, by Newton's method from the roots of Chebyshev polynomials.
 pub fn gauss_legendre(count: usize) -> Vec<(f64, f64)> {
     let n = count as f64;
     (0..count)
