@@ -1,18 +1,18 @@
-//! Where the words of a text end, 64 bytes at a time.
+//! Finds the ends of words, 64 bytes at a time.
 //!
-//! All ends are found before any word is looked at: where a word begins does not wait for the one before it, so that
-//! the processor hashes several at once. Words in a text differ in length as they like, so that nothing here branches
-//! on it; a branch that is mispredicted costs as much as a word.
+//! All ends are found before any word is hashed: the start of a word then does not depend on the previous one, and the
+//! processor hashes several words at once. Word lengths are unpredictable, so nothing here branches on them; a
+//! mispredicted branch costs as much as a word.
 
-/// How many bytes are looked at together: one bit each makes a number.
+/// Bytes per step: one bit each fits in a `u64`.
 const SPAN: usize = 64;
-/// So many ends are written for a span without a look at how many there are.
+/// Number of ends that are written for a span without counting them first.
 const USUAL: usize = 12;
 
-/// The blanks of a span, one bit each, the first lowest.
+/// The blanks of a span, one bit per byte, the first byte in the lowest bit.
 #[inline(always)]
 fn blanks(span: &[u8; SPAN]) -> u64 {
-    // All x86-64 processors have it; on others this is nothing.
+    // All x86-64 processors have SSE2.
     #[cfg(target_arch = "x86_64")]
     if let Some(sse2) = pulp::core_arch::x86::Sse2::try_new() {
         let mut bits = 0;
@@ -31,7 +31,7 @@ fn blanks(span: &[u8; SPAN]) -> u64 {
     bits
 }
 
-/// Where the words of the first `length` bytes end: at each blank, and at the end.
+/// The ends of the words in the first `length` bytes: each blank, and the end.
 #[inline(always)]
 pub fn word_ends<'e>(bytes: &[u8], length: usize, ends: &'e mut Vec<u32>) -> &'e [u32] {
     if ends.len() < length + SPAN {
@@ -90,7 +90,7 @@ mod tests {
             let words = bytes[from..to].split(|&byte| byte == b' ');
             let mut end = 0;
             let wanted: Vec<u32> = words.map(|word| { end += word.len() as u32 + 1; end - 1 }).collect();
-            // What an earlier text left there does no harm.
+            // Remains of an earlier text are ignored.
             let mut ends = vec![7; cuts.0];
             prop_assert_eq!(word_ends(&bytes[from..], to - from, &mut ends), &wanted[..]);
         }

@@ -1,35 +1,35 @@
-//! Rows that were read, as one sparse matrix.
+//! Parsed rows as one sparse matrix.
 
 use super::sorter::{Sorter, MOST as HELD};
 
-/// A compressed sparse row matrix with what stands beside it. Columns ascend within a row, each once.
+/// A compressed sparse row matrix with labels, weights and tags. Columns ascend strictly within a row.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     /// Row i has the entries from `starts[i]` to `starts[i + 1]`.
     pub starts: Vec<u64>,
     pub indices: Vec<u32>,
     pub values: Vec<f64>,
-    /// NaN where a row has none.
+    /// NaN for a row without one.
     pub labels: Vec<f64>,
     pub weights: Vec<f64>,
-    /// The tags one after the other; tag i ends at `tag_ends[i]`.
+    /// The concatenated tags; tag i ends at `tag_ends[i]`.
     pub tags: Vec<u8>,
     pub tag_ends: Vec<u64>,
-    /// One more than the highest column that occurs.
+    /// One more than the highest column.
     pub width: usize,
-    /// Entries of the open row that all count `same` and are held back. Words of a text do: their columns are sorted
-    /// and counted by themselves, which takes a quarter of the time.
+    /// Entries of the open row that all have the value `same`, such as the words of a text. They are held back and
+    /// their columns are sorted and counted separately, which takes a quarter of the time.
     held: Vec<u32>,
     held_count: usize,
     same: f64,
     sorter: Sorter,
     pairs: Vec<(u32, f64)>,
-    /// A column of the open row whose values were too large to be added up.
+    /// A column of the open row whose sum overflowed.
     overflowed: Option<u32>,
 }
 
 impl Block {
-    /// An empty block with room for so many rows and entries, and some more.
+    /// An empty block with room for at least this many rows and entries.
     pub fn with_room(rows: usize, entries: usize) -> Self {
         let room = |count: usize| count + count / 16 + 1;
         let mut block = Block {
@@ -45,7 +45,7 @@ impl Block {
         block
     }
 
-    /// How many rows are complete.
+    /// Number of complete rows.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
@@ -63,7 +63,7 @@ impl Block {
         self.values.push(value);
     }
 
-    /// What entries count that are pushed by `push_same`.
+    /// Set the value of entries pushed by `push_same`.
     pub fn set_same(&mut self, value: f64) {
         if value != self.same {
             self.release();
@@ -71,7 +71,7 @@ impl Block {
         }
     }
 
-    /// Push an entry that counts what `set_same` said.
+    /// Push an entry with the value of `set_same`.
     #[inline(always)]
     pub fn push_same(&mut self, index: u32) {
         if self.held_count >= self.held.len() {
@@ -81,7 +81,7 @@ impl Block {
         self.held_count += 1;
     }
 
-    /// Room for up to so many entries that count what `set_same` said; how many were written is told to `keep`.
+    /// Room for up to `count` entries with the value of `set_same`; call `keep` with the number of written entries.
     #[inline(always)]
     pub fn room(&mut self, count: usize) -> &mut [u32] {
         if self.held.len() - self.held_count < count {
@@ -90,13 +90,13 @@ impl Block {
         &mut self.held[self.held_count..][..count]
     }
 
-    /// So many entries were written into the room there is.
+    /// Keep the first `count` entries written to `room`.
     #[inline(always)]
     pub fn keep(&mut self, count: usize) {
         self.held_count += count;
     }
 
-    /// Put what is held back behind the other entries of the row.
+    /// Append the held-back entries to the other entries of the row.
     #[cold]
     fn release(&mut self) {
         self.indices.extend_from_slice(&self.held[..self.held_count]);
@@ -105,15 +105,15 @@ impl Block {
         self.held.resize(HELD, 0);
     }
 
-    /// Where the open row begins.
+    /// The start of the open row.
     fn open(&self) -> usize {
         self.starts.last().map_or(0, |&start| start as usize)
     }
 
-    /// The values of the open row, once its columns ascend and those that were pushed more than once are added up.
+    /// Sort the columns of the open row and add up duplicates; returns its values.
     pub fn settle(&mut self) -> &mut [f64] {
         let open = self.open();
-        // Ones add up exactly, in any order.
+        // Sums of ones are exact in any order.
         if self.held_count > 0 && self.indices.len() == open && self.same == 1.0 {
             self.count_held();
         } else {
@@ -127,8 +127,8 @@ impl Block {
         &mut self.values[open..]
     }
 
-    /// Close the row that was pushed. Columns that were pushed more than once are added up, in their order. One whose
-    /// sum is more than a number can hold is the error, and the row stays open, to be abandoned.
+    /// Close the open row. The values of duplicate columns are added in order. If a sum overflows, its column is the
+    /// error and the row stays open, to be abandoned.
     pub fn close(&mut self, label: f64, weight: f64, tag: &[u8]) -> Result<(), u32> {
         if self.starts.is_empty() {
             self.starts.push(0);
@@ -148,7 +148,7 @@ impl Block {
         Ok(())
     }
 
-    /// Forget what was pushed since the last row was closed.
+    /// Discard the open row.
     pub fn abandon(&mut self) {
         let open = self.open();
         self.indices.truncate(open);
@@ -157,7 +157,7 @@ impl Block {
         self.overflowed = None;
     }
 
-    /// Write the columns that are held back in ascending order, each with how often it was pushed.
+    /// Append the held-back columns in ascending order, with their counts.
     fn count_held(&mut self) {
         let counted = self.sorter.count(&self.held[..self.held_count]);
         self.indices.extend_from_slice(counted.0);
@@ -168,7 +168,7 @@ impl Block {
     fn sort_pairs(&mut self, open: usize) {
         self.pairs.clear();
         self.pairs.extend(self.indices[open..].iter().copied().zip(self.values[open..].iter().copied()));
-        // Stable: what shares a column is added up in the order it came.
+        // A stable sort: the values of a column are added in their order.
         self.pairs.sort_by_key(|&(index, _)| index);
         let mut end = open;
         for &(index, value) in &self.pairs {
@@ -190,7 +190,7 @@ impl Block {
 
 #[cfg(test)]
 impl Block {
-    /// What learners are promised of rows that they do not look through.
+    /// The guarantees for rows that learners do not check.
     pub fn assert_sound(&self, width: usize) {
         assert!(self.starts.iter().zip(self.starts.iter().skip(1)).all(|(start, end)| start <= end));
         assert_eq!(self.indices.len(), self.values.len());

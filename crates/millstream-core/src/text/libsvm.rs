@@ -1,19 +1,19 @@
 //! The text format of SVMlight and libsvm: `label [qid:number] index:value … [# comment]`.
 //!
-//! Queries are read and dropped. Indices may come in any order; one that comes twice is added up.
+//! Query ids are ignored. Indices may be in any order; the values of a duplicate index are added.
 
 use super::block::Block;
 use super::number::number;
 use super::parser::{shown, Format, Problem};
 
-/// The highest index, as the engine's rows have it.
+/// The highest index in rows of the core.
 const HIGHEST: u64 = (1 << 28) - 1;
 
 #[derive(Clone, Debug)]
 pub struct Libsvm {
-    /// What the first column is called: 0 or 1, or None while that is to be found out.
+    /// The index of the first column: 0 or 1, or None until it is detected.
     base: Option<u32>,
-    /// How many columns there may be, if that is known.
+    /// The maximum number of columns, if known.
     columns: Option<u32>,
 }
 
@@ -22,12 +22,12 @@ impl Libsvm {
         Libsvm { base, columns }
     }
 
-    /// What the first column is called, as far as it is known.
+    /// The index of the first column, if known.
     pub fn base(&self) -> Option<u32> {
         self.base
     }
 
-    /// Find out from the first bytes of a file what the first column is called: 0 if that occurs, else 1.
+    /// Detect the index of the first column from the first bytes of a file: 0 if it occurs, otherwise 1.
     pub fn look(&mut self, bytes: &[u8]) {
         if self.base.is_some() {
             return;

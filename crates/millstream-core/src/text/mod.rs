@@ -1,8 +1,8 @@
-//! Text to sparse rows: the formats that no columnar library reads, at the speed of a learner.
+//! Parsers for text formats with sparse rows, which columnar libraries do not read, as fast as a learner.
 //!
-//! `Parser` cuts bytes into lines and keeps the end of one block for the next; a `Format` makes one row of one
-//! line; a `Block` gathers rows as a compressed sparse matrix with labels and weights beside it. Bytes come from
-//! anywhere: whatever they are, a line becomes a row or a `Refusal` with its line and column.
+//! `Parser` splits bytes into lines and keeps the last, incomplete line for the next block; a `Format` parses a line to
+//! a row; a `Block` collects rows as a compressed sparse matrix with labels and weights. The bytes are untrusted: each
+//! line becomes a row or a `Refusal` with its line and column.
 
 mod blanks;
 mod block;

@@ -1,4 +1,4 @@
-//! MurmurHash3, 32 bits (Austin Appleby, 2011, in the public domain): what Vowpal Wabbit and scikit-learn hash with.
+//! MurmurHash3, 32 bits (Austin Appleby, 2011, in the public domain): the hash of Vowpal Wabbit and scikit-learn.
 
 #[inline(always)]
 fn scrambled(word: u32) -> u32 {
@@ -30,16 +30,14 @@ pub fn murmur3(bytes: &[u8], seed: u32) -> u32 {
     finished(hash, bytes.len() as u32)
 }
 
-/// The longest name that `murmur3_short` takes: one whose third piece is not whole, so that it is never turned.
+/// The longest name for `murmur3_short`: its third piece is incomplete, so that it is never rotated.
 pub const SHORT: u32 = 11;
 
-/// The hash of a name of up to `SHORT` bytes, from the twelve bytes from where it begins on, in three pieces. Choices
-/// instead of branches: the lengths of words in a text cannot be predicted, and a loop over many runs in vector
-/// registers.
+/// The hash of a name of up to `SHORT` bytes, from the twelve bytes at its start in three pieces. It selects instead of
+/// branching: word lengths are unpredictable, and a loop over many words then runs in vector registers.
 #[inline(always)]
 pub fn murmur3_short(pieces: [u32; 3], length: u32, seed: u32) -> u32 {
-    // What is beyond the end does not count. Nothing but zeros scrambles to 0, so that a piece beyond it leaves the
-    // hash as it is.
+    // Bytes beyond the end are masked. Only zeros scramble to 0, so a piece beyond the end leaves the hash unchanged.
     let piece = |place: u32| {
         let beyond = (32 + 32 * place).saturating_sub(8 * length);
         scrambled(pieces[place as usize] & if beyond < 32 { u32::MAX >> beyond } else { 0 })
@@ -54,7 +52,7 @@ pub fn murmur3_short(pieces: [u32; 3], length: u32, seed: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// The values that the reference implementation's own tests and Wikipedia's table give.
+    /// The values of the reference implementation's tests and of Wikipedia's table.
     #[test]
     fn published_values() {
         for (text, seed, hash) in [

@@ -1,4 +1,4 @@
-//! Features that are names with blanks between them: most of what a text has, and all that is quick to hash.
+//! A fast path for features that are only names separated by blanks, as in most texts.
 
 use std::ops::Range;
 
@@ -10,32 +10,31 @@ use super::murmur::{murmur3_short, SHORT};
 use super::sorter::MOST;
 use super::vowpal_wabbit::hash_name;
 
-/// Names of more bytes are not hashed here: the list of their ends would be long, too.
+/// Longer inputs are not hashed here, because the list of word ends would be long too.
 const LONGEST: usize = 1 << 20;
 
-/// Whether these features are names with blanks between them: there is no colon, and no control byte, some of which
-/// divide, too.
+/// Whether these features are names separated by blanks: no colon, and no control byte, some of which separate too.
 #[inline(always)]
 fn are_names(features: &[u8]) -> bool {
-    // To the end in any case: a loop that may stop does not run in vector registers.
+    // Without an early exit, which would keep the loop out of vector registers.
     let other = features.iter().fold(false, |other, &byte| other | (byte < b' ') | (byte == b':'));
     !other && features.len() <= LONGEST
 }
 
-/// So many bytes are read of a name, however short it is.
+/// Bytes that are read of a name, however short it is.
 const READ: usize = 12;
 
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// What the processor has beyond what all have. Nothing here but whole numbers, which are the same on any.
+    /// The instruction set of the processor. Only integers are computed, so results are the same on all.
     arch: Arch,
     ends: Vec<u32>,
     words: Box<Words>,
-    /// The last line of a text, with room after it.
+    /// The last line of a text, padded.
     last: Vec<u8>,
 }
 
-/// Of some words: their lengths, and their first bytes, in three pieces.
+/// The lengths, the first bytes (in three pieces) and the columns of some words.
 #[derive(Clone, Debug)]
 struct Words {
     lengths: [u32; ROOM],
@@ -44,7 +43,7 @@ struct Words {
 }
 
 const ROOM: usize = MOST.next_multiple_of(TOGETHER);
-/// Words are hashed in groups of so many, which vector registers hold.
+/// Words are hashed in groups of this size, which fit in vector registers.
 const TOGETHER: usize = 32;
 
 impl Default for Words {
@@ -54,12 +53,12 @@ impl Default for Words {
 }
 
 impl Names {
-    /// Push the columns of the names in a range of the bytes, each to count the same; false if there is more than names.
+    /// Push the columns of the names in a range of bytes, all with the same value; false if there are not only names.
     pub fn hash(&mut self, bytes: &[u8], range: Range<usize>, seed: u64, mask: u32, out: &mut Block) -> bool {
-        // The blank after the name of the namespace, and often one at the end, are not between two names.
+        // The blank after the namespace, and often one at the end, separate no names.
         let from = range.start + usize::from(bytes[range.clone()].starts_with(b" "));
         let to = range.end - usize::from(bytes[from..range.end].ends_with(b" "));
-        // The bytes after the range may be read, but do not count.
+        // The bytes after the range may be read, but are ignored.
         let length = to - from;
         let mut text = &bytes[from..];
         if text.len() < length + READ {
@@ -73,7 +72,7 @@ impl Names {
     }
 }
 
-/// A text whose names are hashed.
+/// A text and the parameters of its hash.
 struct Hashing<'a> {
     text: &'a [u8],
     length: usize,
@@ -85,7 +84,7 @@ struct Hashing<'a> {
 }
 
 impl WithSimd for Hashing<'_> {
-    /// Whether there was nothing but names.
+    /// Whether the text has only names.
     type Output = bool;
 
     #[inline(always)]
@@ -109,7 +108,7 @@ impl WithSimd for Hashing<'_> {
 }
 
 impl Words {
-    /// Read the words that end there; gives where the next one begins.
+    /// Read the words with these ends; returns the start of the next one.
     #[inline(always)]
     fn read(&mut self, text: &[u8], start: usize, ends: &[u32]) -> usize {
         let count = ends.len().min(MOST);
@@ -128,12 +127,12 @@ impl Words {
         start
     }
 
-    /// Find the columns of the first so many. Gives whether there are some that are not to be found in this way.
+    /// Compute the columns of the first `count` words; returns whether some words need `hash_rare`.
     #[inline(always)]
     fn hash(&mut self, count: usize, seed: u32, mask: u32) -> bool {
         let [first, second, third] = &mut self.pieces;
         let whole = count.next_multiple_of(TOGETHER).min(ROOM);
-        // The rest of the last group are common words.
+        // The rest of the last group is filled with a common word.
         self.lengths[count..whole].fill(1);
         first[count..whole].fill(u32::from(b'a'));
         let mut rare = 0;
@@ -147,13 +146,13 @@ impl Words {
     }
 }
 
-/// Whether a word is no name, is a long one, or begins with a digit and so may be a number.
+/// Whether a word is empty, is long, or starts with a digit and thus may be a number.
 #[inline(always)]
 fn is_rare(length: u32, first: u8) -> bool {
     (length.wrapping_sub(1) >= SHORT) | first.is_ascii_digit()
 }
 
-/// Hash the words that are, and close the columns up. Gives how many words were none.
+/// Hash the words that are not empty into adjacent columns; returns the number of empty ones.
 #[cold]
 #[inline(never)]
 fn hash_rare(text: &[u8], start: usize, ends: &[u32], seed: u64, mask: u32, columns: &mut [u32]) -> usize {

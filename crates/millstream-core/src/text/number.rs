@@ -1,15 +1,15 @@
-//! Decimal text to the nearest f64.
+//! Parses decimal numbers to the nearest f64.
 
-/// Powers of ten that are exact.
+/// The exact powers of ten.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
     1e20, 1e21, 1e22,
 ];
 
-/// The number that `text` writes, rounded correctly; infinities and NaN too, for the caller to refuse.
+/// Parse a number, correctly rounded; infinities and NaN are left for the caller to reject.
 ///
 /// Most numbers in files are short: while the digits fit in 53 bits and the power of ten is exact, one
-/// multiplication or division rounds once and so correctly (Clinger, 1990). The rest goes to the standard library.
+/// multiplication or division rounds once, thus correctly (Clinger, 1990). Others go to the standard library.
 #[inline]
 pub fn number(text: &[u8]) -> Option<f64> {
     let (negative, digits) = match text {

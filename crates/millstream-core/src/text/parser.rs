@@ -1,13 +1,13 @@
-//! Bytes to lines to rows.
+//! Splits bytes into lines and parses them to rows.
 
 use super::block::Block;
 
-/// A line longer than this is taken for a file that has no lines.
+/// A longer line indicates a file without lines.
 const LONGEST: usize = 1 << 26;
-/// How many refused lines are described; the rest is counted.
+/// Number of refused lines that are described; the others are only counted.
 const MOST_DESCRIBED: usize = 20;
 
-/// What is wrong with a line, and where: the place is counted in bytes from 0.
+/// A problem of a line and its position, in bytes from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub place: usize,
@@ -20,17 +20,17 @@ impl Problem {
         Err(Box::new(Problem { place, message: message.into() }))
     }
 
-    /// What is wrong with a line whose row cannot be closed.
+    /// The problem of a line whose row cannot be closed.
     #[cold]
     pub fn overflow<T>(place: usize, column: u32) -> Result<T, Box<Problem>> {
         Problem::new(place, format!("the values of column {column} must add up to a finite number"))
     }
 }
 
-/// How a line becomes a row.
+/// A line format.
 pub trait Format {
-    /// Read the line `bytes[start..end]` into the block and close its row; the bytes after `end` are the lines that
-    /// follow, which may be looked at but are not part of it. What is pushed before a problem is taken back.
+    /// Parse the line `bytes[start..end]` into the block and close its row. The bytes after `end` are the following
+    /// lines, which may be read but do not belong to it. After a problem the caller abandons the row.
     fn line(&mut self, bytes: &[u8], start: usize, end: usize, out: &mut Block) -> Result<(), Box<Problem>>;
 }
 
@@ -42,15 +42,15 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Reads a file in pieces of any size; how it is cut changes nothing.
+/// Parses a file in pieces of any size; the result does not depend on them.
 #[derive(Debug)]
 pub struct Parser<F> {
     format: F,
-    /// Whether lines that cannot be read are counted, or the first one stops.
+    /// Whether unreadable lines are counted; otherwise the first one stops.
     skip: bool,
-    /// Whether what is read is a part of a file that does not begin it.
+    /// Whether the bytes start within a file.
     inside: bool,
-    /// The beginning of a line whose end has not come.
+    /// The start of an incomplete line.
     tail: Vec<u8>,
     /// Lines so far.
     line: u64,
@@ -73,28 +73,28 @@ impl<F: Format> Parser<F> {
         }
     }
 
-    /// What will be read is a part of a file that does not begin it. Lines are counted from there.
+    /// Start within a file; lines are counted from there.
     pub fn inside(mut self) -> Self {
         self.inside = true;
         self
     }
 
-    /// How many lines were read.
+    /// Number of lines so far.
     pub fn lines(&self) -> u64 {
         self.line
     }
 
-    /// Lines that were refused, the first of them described.
+    /// The refused lines, of which the first are described.
     pub fn refused(&self) -> (u64, &[Refusal]) {
         (self.refused, &self.refusals)
     }
 
-    /// The same, to be counted from now on anew.
+    /// Take the refused lines and restart their count.
     pub fn take_refused(&mut self) -> (u64, Vec<Refusal>) {
         (std::mem::take(&mut self.refused), std::mem::take(&mut self.refusals))
     }
 
-    /// Whether a line was refused and the rest of the file is not read.
+    /// Whether a refused line has stopped the parser.
     pub fn stopped(&self) -> bool {
         self.stopped
     }
@@ -107,7 +107,7 @@ impl<F: Format> Parser<F> {
         &mut self.format
     }
 
-    /// Go on with the next bytes of the file; `last` if no more will come.
+    /// Parse the next bytes of the file; `last` for the final ones.
     pub fn parse(&mut self, bytes: &[u8], last: bool, out: &mut Block) {
         if self.stopped {
             return;
@@ -180,12 +180,12 @@ impl<F: Format> Parser<F> {
     }
 }
 
-/// How many lines end in these bytes, at `newline`.
+/// The number of line ends (`newline`) in these bytes.
 pub fn count_lines(bytes: &[u8], newline: u8) -> usize {
     memchr::memchr_iter(newline, bytes).count()
 }
 
-/// A piece of a line for a message.
+/// An excerpt of a line for a message.
 pub fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut short: String = text.chars().take(40).collect();

@@ -1,9 +1,9 @@
-//! Finding the end of a name eight bytes at a time.
+//! Finds the end of a name, eight bytes at a time.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = ONES << 7;
 
-/// The eight bytes from `at` on, the first lowest; line ends stand in for what is beyond the end.
+/// The eight bytes from `at` on, the first lowest, padded with line ends.
 #[inline(always)]
 fn word_at(bytes: &[u8], at: usize) -> u64 {
     match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -21,10 +21,10 @@ fn last_word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Where the first colon, bar, blank or control byte of a word is; 8 if it has none.
+/// The index of the first colon, bar, blank or control byte of a word; 8 if it has none.
 ///
 /// Each term marks the high bit of a byte that is below 0x21, or equal to a sign (Warren, Hacker's Delight,
-/// section 6-1). A borrow can mark a byte falsely, but only above one that is marked rightly, and the lowest counts.
+/// section 6-1). A borrow can mark a wrong byte, but only above a right one, and only the lowest counts.
 #[inline(always)]
 fn first_mark(word: u64) -> usize {
     let below = word.wrapping_sub(ONES * 0x21) & !word;
@@ -36,7 +36,7 @@ fn first_mark(word: u64) -> usize {
     (marks.trailing_zeros() / 8) as usize
 }
 
-/// Where the name that begins at `at` ends: at a colon, bar, blank or tab before `end`, or at `end`.
+/// The end of the name that starts at `at`: a colon, bar, blank or tab before `end`, or `end`.
 #[inline(always)]
 pub fn name_end(bytes: &[u8], at: usize, end: usize) -> usize {
     let mut at = at;

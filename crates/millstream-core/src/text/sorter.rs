@@ -1,12 +1,12 @@
-//! The words of a row, in ascending order and counted.
+//! Sorts and counts the columns of the words of a row.
 
-/// How many columns are sorted at once; counts of them fit in a byte.
+/// Maximum number of columns; counts fit in a byte.
 pub const MOST: usize = 255;
-/// How many parts columns are dealt into before they are sorted. Hashed columns lie evenly, so that of a row of a
-/// hundred words most are then alone in their part.
+/// Number of buckets before sorting. Hashed columns are evenly distributed, so most words of a row of a hundred are
+/// alone in their bucket.
 const PARTS: usize = 256;
 
-/// Lists that places of one byte reach all of, so that no place needs a check.
+/// Lists of 256 entries, so that an index of one byte needs no check.
 #[derive(Clone, Debug)]
 pub struct Sorter {
     dealt: [u32; 256],
@@ -21,7 +21,7 @@ impl Default for Sorter {
 }
 
 impl Sorter {
-    /// The columns that occur among up to `MOST`, ascending, and how often each does.
+    /// The distinct columns among up to `MOST`, ascending, and their counts.
     pub fn count(&mut self, columns: &[u32]) -> (&[u32], &[u8]) {
         let columns = &columns[..columns.len().min(MOST)];
         if columns.is_empty() {
@@ -29,11 +29,11 @@ impl Sorter {
         }
         deal(columns, &mut self.dealt);
         self.counts = [0; 256];
-        // One more than the columns, which the last one waits for.
+        // A sentinel after the last column.
         self.dealt[columns.len()] = u32::MAX;
         let dealt = &self.dealt[..=columns.len()];
-        // What was dealt lies close to its place: most that are not in order are two that share a part. Of two that
-        // follow each other the larger waits, which puts those right without a branch that cannot be predicted.
+        // Columns are nearly sorted after dealing: most inversions are two columns of one bucket. Of two neighbours the
+        // larger waits, which sorts them without an unpredictable branch.
         let mut waiting = dealt[0];
         let mut last = dealt[0].min(dealt[1]);
         let mut end = 0u8;
@@ -44,7 +44,7 @@ impl Sorter {
                 end = insert(&mut self.columns, &mut self.counts, next, end);
                 continue;
             }
-            // A sum, not a branch: whether a word comes again cannot be predicted.
+            // A sum instead of a branch: repeated words are unpredictable.
             end += u8::from(next != last);
             last = next;
             self.columns[end as usize] = next;
@@ -54,7 +54,7 @@ impl Sorter {
     }
 }
 
-/// Put a column to its place before the end; gives where the end is then.
+/// Insert a column before the end; returns the new end.
 #[cold]
 fn insert(columns: &mut [u32; 256], counts: &mut [u8; 256], column: u32, end: u8) -> u8 {
     let mut place = end as usize;
@@ -71,7 +71,7 @@ fn insert(columns: &mut [u32; 256], counts: &mut [u8; 256], column: u32, end: u8
     end + 1
 }
 
-/// Deal columns into parts by their highest bits.
+/// Deal columns into buckets by their highest bits.
 #[inline(always)]
 fn deal(columns: &[u32], out: &mut [u32; 256]) {
     let every_bit = columns.iter().fold(0, |bits, &column| bits | column);
@@ -81,7 +81,7 @@ fn deal(columns: &[u32], out: &mut [u32; 256]) {
     for &column in columns {
         places[part(column)] += 1;
     }
-    // Where each part begins, eight parts at a time: the product has in each byte the sum of those below it.
+    // The start of each bucket, eight at a time: each byte of the product is the sum of the bytes below it.
     let mut sum = 0u8;
     for eight in places.as_chunks_mut::<8>().0 {
         let counts = u64::from_le_bytes(*eight);

@@ -2,12 +2,12 @@
 //!
 //! `[label [importance [base]]] ['tag]|[namespace[:scale]] feature[:value] … |…`
 //!
-//! A feature's column is the hash of its name with the hash of its namespace as seed, cut to `bits`, exactly as VW
-//! has it by default (`--hash strings`): murmur3, but a name that is an integer is that number added to the seed.
-//! Also VW's: a value that is no number is hashed with the name as seed and counts 1, whatever the scale; a feature without a name takes
-//! the columns from the namespace's own on; a word that touches the first bar is the tag; what stands before a tab
-//! in front of the bar is dropped. What VW only warns about (a label that is no number, a value NaN, a colon too
-//! many) is refused here, with its place.
+//! The column of a feature is the hash of its name with the hash of its namespace as seed, cut to `bits`, exactly as
+//! VW's default (`--hash strings`): murmur3, or for an integer name that number added to the seed.
+//! As in VW, a value that is not a number is hashed with the name as seed and counts 1, whatever the scale; features
+//! without a name get consecutive columns, starting with the namespace's own; a word that touches the first bar is the
+//! tag; text before a tab in front of the bar is dropped. Where VW only warns (a label that is not a number, a NaN value,
+//! an extra colon), the line is refused, with the position.
 
 use super::block::Block;
 use super::murmur::murmur3;
@@ -16,10 +16,10 @@ use super::number::number;
 use super::parser::{shown, Format, Problem};
 use super::scan::name_end;
 
-/// The column of the constant feature, before it is cut to size.
+/// The column of the constant feature, before it is cut to `bits`.
 const CONSTANT: u32 = 11_650_396;
 
-/// The hash of a name under a seed, as VW's `--hash strings`.
+/// The hash of a name with a seed, as with VW's `--hash strings`.
 pub fn hash_name(name: &[u8], seed: u64) -> u64 {
     if name.iter().all(u8::is_ascii_digit) {
         let value =
@@ -42,12 +42,12 @@ impl VowpalWabbit {
         VowpalWabbit { mask: (1 << bits.clamp(1, 28)) - 1, constant, names: Names::default() }
     }
 
-    /// How many columns there are.
+    /// Number of columns.
     pub fn width(&self) -> usize {
         self.mask as usize + 1
     }
 
-    /// Label, weight and tag: what stands before the first bar.
+    /// Label, weight and tag: the text before the first bar.
     fn head<'a>(&self, bytes: &'a [u8], start: usize, bar: usize) -> Result<Head<'a>, Box<Problem>> {
         let head = &bytes[start..bar];
         let from = memchr::memrchr(b'\t', head).map_or(0, |tab| tab + 1);
@@ -95,7 +95,7 @@ impl VowpalWabbit {
         Ok(Head { label, weight, tag })
     }
 
-    /// The name of a namespace and its scale, from just after a bar. Gives where they end.
+    /// The name and scale of a namespace, which follow a bar, and their end.
     fn namespace(&self, bytes: &[u8], at: usize, end: usize) -> Result<(u64, f64, usize), Box<Problem>> {
         let name = name_end(bytes, at, end);
         if name == at {
@@ -119,7 +119,7 @@ impl VowpalWabbit {
         }
     }
 
-    /// The features of a namespace, whatever they are.
+    /// The features of a namespace, in the general form.
     fn features(
         &self,
         bytes: &[u8],
@@ -160,7 +160,7 @@ impl VowpalWabbit {
         Ok(())
     }
 
-    /// A feature with a value, from its colon on: column, value, and where it ends.
+    /// A feature with a value, from its colon on: column, value and end.
     #[inline]
     fn valued(
         &self,
@@ -234,7 +234,7 @@ mod tests {
         (block, parser)
     }
 
-    /// The numbers are those that VW 9.11 gives for the same lines.
+    /// The numbers are those of VW 9.11 for the same lines.
     #[test]
     fn columns_are_those_of_vowpal_wabbit() {
         let (block, parser) =

@@ -1,27 +1,27 @@
-//! Raw text to hashed counts of its words.
+//! Hashed word counts of raw text.
 //!
 //! Words, columns and signs are those of scikit-learn's `HashingVectorizer`: words of two or more letters, digits
 //! or underscores; a column is |h| mod n, h the signed murmur3 of a word; a negative h counts −1, so that words that
-//! share a column cancel in the mean (Weinberger et al., 2009, section 3). Nothing is remembered between texts.
+//! share a column cancel in the mean (Weinberger et al., 2009, section 3). There is no state between texts.
 
 use super::block::Block;
 use super::murmur::murmur3;
 
-/// What a row is divided by.
+/// The norm by which a row is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Norm {
-    /// Nothing.
+    /// No norm.
     None,
-    /// The sum of its sizes.
+    /// The sum of absolute values.
     L1,
-    /// The root of the sum of its squares.
+    /// The root of the sum of squares.
     L2,
 }
 
 #[derive(Clone, Debug)]
 pub struct Words {
     pub n_features: u32,
-    /// The fewest and the most words that make one feature.
+    /// The minimum and maximum number of words of a feature.
     pub ngrams: (usize, usize),
     pub lowercase: bool,
     pub binary: bool,
@@ -88,7 +88,7 @@ impl Words {
         debug_assert!(closed.is_ok(), "counts are finite");
     }
 
-    /// Where words of two or more characters begin and end.
+    /// The starts and ends of words of two or more characters.
     fn find(&mut self, text: &str) {
         self.places.clear();
         let mut begin: Option<(usize, usize)> = None;
@@ -118,7 +118,7 @@ fn lower<'a>(text: &str, out: &'a mut String) -> &'a str {
         out.push_str(text);
         out.make_ascii_lowercase();
     } else {
-        // Whole, not letter by letter: a Greek sigma at the end of a word has a form of its own.
+        // By word, not by letter: a Greek sigma has a special form at the end of a word.
         *out = text.to_lowercase();
     }
     out
