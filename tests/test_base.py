@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import html.parser
+import inspect
 import pickle
 import random
+import typing
 from collections import Counter
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 import millstream
-from millstream import anomaly, base, linear_model, multiclass, optim, preprocessing, verbs
+from millstream import anomaly, base, drift, linear_model, multiclass, optim, preprocessing, verbs
 from millstream.errors import InvalidType
 
 
@@ -258,3 +260,33 @@ def test_every_model_can_be_shown(name: str) -> None:
     if needed or name in ("compose.Select", "compose.Drop"):
         pytest.skip("needs arguments")
     assert name.rpartition(".")[2] in shown(millstream.build({"name": name}))
+
+
+def test_the_constructor_of_a_subclass_may_use_former_names_and_add_parameters() -> None:
+    class Renamed(drift.ADWIN):
+        def __init__(self, delta: float = 0.5, tag: str = "a") -> None:
+            super().__init__(significance=delta)
+            self.tag = tag
+
+    class Tagged(linear_model.PAClassifier):
+        def __init__(self, C: float = 0.5, tag: str = "a") -> None:
+            super().__init__(C=C)
+            self.tag = tag
+
+    detector = Renamed(delta=0.2, tag="b")
+    assert (detector.significance, detector.tag, detector.clone().tag) == (0.2, "b", "b")
+    model = Tagged(0.3, tag="b")
+    assert (model.clone().C, model.clone().tag, model.clone(C=0.7).C) == (0.3, "b", 0.7)
+
+
+def test_signatures_and_completion_show_the_parameters() -> None:
+    assert list(inspect.signature(drift.Retrain).parameters) == ["model", "detector", "warm", "warning_detector"]
+    assert typing.get_type_hints(drift.ADWIN.__init__)["significance"] is float
+    assert {"C", "mode", "intercept"} <= set(dir(linear_model.PAClassifier()))
+    assert "anomalies" not in str(linear_model.PAClassifier.predict_many.__doc__)
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "lr"])
+def test_parameters_of_an_optimiser_cannot_be_assigned(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"SGD: {name} is fixed when the component is created; use clone"):
+        setattr(optim.SGD(), name, 0.3)

@@ -14,7 +14,14 @@ def test_the_demo_says_what_a_user_wants_to_know(tmp_path, capsys):
     # Neither is a terminal: a log has no use for progress.
     assert "rows/s" not in err
     out = " ".join(out.split())
-    for words in ("20,000 departures", "ROCAUC", "baseline", "naive Bayes", "8,255 cancelled", "Had each label"):
+    for words in (
+        "20,000 departures",
+        "ROCAUC",
+        "baseline",
+        "naive Bayes",
+        "8,255 cancelled",
+        "With immediate labels",
+    ):
         assert words in out
     page = (tmp_path / "new" / "flights.html").read_text()
     assert "logistic regression" in page

@@ -341,7 +341,11 @@ def test_random_bytes_are_refused(noise: bytes) -> None:
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_every_changed_byte_of_a_payload_is_refused_or_works(case: Case) -> None:
     payload = bytearray(payload_of(case.learn(case.build(), mixed(12)).to_bytes()))
-    for place in range(len(payload)):
+    places = range(len(payload))
+    if len(places) > 1200:
+        # Of the many like members of an ensemble some bytes are enough.
+        places = random.Random(5).sample(places, 1200)
+    for place in places:
         before = payload[place]
         for byte in {0, before ^ 1, before ^ 0x80, 0xC0, 0xDD, 0xFF} - {before}:
             payload[place] = byte

@@ -261,6 +261,6 @@ def test_accuracy_beside_river(name: str) -> None:
     differences = []
     for seed in (1, 2):
         for stream in (sea, agrawal, rbf, hyperplane):
-            ours = accuracy(getattr(tree, name)(), stream(seed, 8000))
-            differences.append(ours - right(getattr(theirs, name)(), stream(seed, 8000)))
+            ours = accuracy(getattr(tree, name)(), stream(seed, 4000))
+            differences.append(ours - right(getattr(theirs, name)(), stream(seed, 4000)))
     assert np.mean(differences) > -0.003, differences

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from millstream import _core, _frames, verbs
-from millstream._part import clone_by_constructor, describe, from_description, to_json, without_aliases
+from millstream._part import (
+    clone_by_constructor,
+    describe,
+    from_description,
+    has_own_constructor,
+    to_json,
+    without_aliases,
+)
 from millstream._python_loop import check_on_error, run_rows
 from millstream.base import with_role
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
@@ -202,9 +209,8 @@ class Native(_core.Model):
     def clone(self, **changes: Any) -> Self:
         """An untrained model with the same parameters, except for `changes`."""
         kind: Any = type(self)
-        if not kind.__init__.__module__.startswith("millstream."):
-            # The constructor of a user's subclass has parameters of its own.
-            return cast("Self", clone_by_constructor(cast("Any", self), changes))
+        if has_own_constructor(self):
+            return cast("Self", clone_by_constructor(cast("Any", self), None, changes))
         return cast(
             "Self",
             kind._from_parameters({**self._description_dict["parameters"], **without_aliases(kind, changes)}),

@@ -24,6 +24,7 @@ __all__ = [
     "describe",
     "forwarded",
     "from_description",
+    "has_own_constructor",
     "shown_part",
     "to_json",
     "unlearned_copy",
@@ -149,7 +150,7 @@ class Part:
 
     def clone(self, **changes: Any) -> Self:
         """An untrained component with the same parameters, except for `changes`."""
-        return clone_by_constructor(self, changes)
+        return clone_by_constructor(self, None if has_own_constructor(self) else self.parameters, changes)
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
@@ -161,10 +162,18 @@ class Part:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def clone_by_constructor(part: _Part, changes: Mapping[str, Any]) -> _Part:
-    """Call the constructor with the attributes that have the names of its arguments."""
+def has_own_constructor(part: object) -> bool:
+    """Whether its class is a user's, with a constructor that may have other parameters than the description."""
+    module = getattr(type(part).__init__, "__module__", "millstream.")
+    return not module.startswith("millstream.")
+
+
+def clone_by_constructor(part: _Part, values: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> _Part:
+    """Call the constructor with `values`, by default the attributes that have the names of its parameters."""
     signature = inspect.signature(type(part).__init__).parameters
-    parameters = {name: clone_value(getattr(part, name)) for name in _parameters_of(part) if hasattr(part, name)}
+    if values is None:
+        values = {name: getattr(part, name) for name in _parameters_of(part) if hasattr(part, name)}
+    parameters = {name: clone_value(value) for name, value in values.items()}
     for name in _parameters_of(part):
         if name not in parameters and name not in changes and signature[name].default is inspect.Parameter.empty:
             raise InvalidType(
@@ -278,10 +287,20 @@ def to_json(description: Any) -> str:
     try:
         return json.dumps(description, allow_nan=False)
     except ValueError:
-        got = f"got {description['parameters']}"
-        raise InvalidValue(f"{description['name']}: parameters must be finite numbers, {got}") from None
+        raise InvalidValue(f"{description['name']}: {_not_finite(description['parameters'])}") from None
     except TypeError as error:
         raise InvalidType(f"{description['name']}: {_unfit(description['parameters']) or error}") from None
+
+
+def _not_finite(parameters: Mapping[str, Any]) -> str:
+    """The message for a parameter that is or contains NaN or infinity."""
+    for key, value in parameters.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            must = "be a finite number" if isinstance(value, float) else "contain only finite numbers"
+            return f"{key} must {must}, got {quoted(value)}"
+    return f"parameters must be finite numbers, got {parameters}"
 
 
 def _unfit(parameters: Mapping[str, Any]) -> str | None:

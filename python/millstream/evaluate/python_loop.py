@@ -252,10 +252,7 @@ class AnomalyRun(PythonRun):
 
     def learn(self, row: int, x: Any, y: Any, w: float) -> None:
         """Learn one example; its label must be True or False, and is passed on only if the detector accepts it."""
-        try:
-            known = bool(y == 0) or bool(y == 1)
-        except (TypeError, ValueError):
-            known = False
+        known = isinstance(y, (bool, int, float, np.bool_, np.number)) and y in (0, 1)
         if not known:
             must = "the labels for an anomaly detector must be True and False, or 1 and 0"
             raise InvalidValue(f"{title_of(self.model)}: {must}, got {typed(y)}")

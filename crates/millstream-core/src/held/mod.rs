@@ -7,7 +7,7 @@
 use serde_json::Value as Json;
 
 use crate::declaration::{Built, Role};
-use crate::fault::{Fault, Result};
+use crate::fault::{Fault, FaultKind, Result};
 use crate::labels::Labels;
 use crate::part::Part;
 use crate::registry;
@@ -223,7 +223,12 @@ impl<P: Holdable> Held<P> {
     }
 
     pub fn from_saved(saved: Saved) -> Result<Self> {
-        let mut held = Self::new(&state::description(&saved)?).map_err(state::invalid_description)?;
+        let description = registry::resolve(&state::description(&saved)?).map_err(state::invalid_description)?;
+        let mut held = Self::resolved(description).map_err(|fault| match fault.kind() {
+            // A component of another kind, whose description may be valid.
+            FaultKind::Type => fault,
+            _ => state::invalid_description(fault),
+        })?;
         held.adopt(saved)?;
         Ok(held)
     }
