@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +85,20 @@ def test_the_notation_accepts_a_former_name(name: str, former: str, present: str
     assert written[0] == written[1]
     with pytest.raises(MillstreamError, match=present):
         millstream.parse(f"{name}({former}={value!r}, {present}={value!r})", role=role)
+
+
+def test_the_guide_lists_accepted_names_of_river() -> None:
+    guide = (Path(__file__).parents[1] / "docs" / "coming_from_river.md").read_text(encoding="utf-8")
+    _, _, table = guide.partition(
+        "| component | parameters in River | parameters in millstream |\n|---|---|---|\n"
+    )
+    lines = table.partition("\n\n")[0].splitlines()
+    assert len(lines) > 10
+    for line in lines:
+        components, theirs, ours = (re.findall(r"`([\w.]+)`", cell) for cell in line.strip("|").split("|"))
+        for name in components:
+            aliases = class_of(name).aliases
+            assert [aliases[each] for each in theirs] == ours, name
 
 
 def test_a_path_to_a_nested_parameter_may_end_in_a_former_name() -> None:

@@ -133,8 +133,8 @@ class KSWIN(DriftDetector):
 
     It detects any change of the distribution, such as a wider spread around the same mean. It tests at every
     value, so `significance` must be small. The bound on the distance is that of the paper, √(−ln(significance) /
-    stat_size), for which the significance level of each test is about twice the value of this parameter. River has
-    the same parameters, and compares a p-value with its `alpha`. A warning is given at ten times `significance`.
+    stat_size), for which the significance level of each test is about twice the value of this parameter. River
+    calls it `alpha` and compares a p-value with it. A warning is given at ten times `significance`.
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ class LinearRegression(SingleVector, Regressor):
     """Linear regression by stochastic gradient descent.
 
     The default loss estimates the mean of the target; `losses.Quantile` estimates a quantile, `losses.Huber` is
-    robust to outliers, and `losses.Poisson` is for counts, with predictions `exp(score)`. Parameters and defaults
-    are those of River, and so are the results, as long as no feature is exactly 0 (see `optim`) and `l1` is not
-    used: here it is a proximal step, in River a cumulative penalty.
+    robust to outliers, and `losses.Poisson` is for counts, with predictions `exp(score)`. Defaults are those of
+    River, and so are the results, as long as no feature is exactly 0 (see `optim`) and `l1` is not used: here it
+    is a proximal step, in River a cumulative penalty.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class LogisticRegression(SingleVector, Scores, Classifier):
 
     Another loss gives another classifier: `losses.Hinge` a linear support vector machine, `losses.Hinge(margin=0)`
     a perceptron. For more than two classes use `SoftmaxRegression`, or wrap it in `multiclass.OneVsRest`.
-    Parameters and defaults are those of River, and so are the results, as long as no feature is exactly 0 (see
-    `optim`) and `l1` is not used: here it is a proximal step, in River a cumulative penalty.
+    Defaults are those of River, and so are the results, as long as no feature is exactly 0 (see `optim`) and `l1`
+    is not used: here it is a proximal step, in River a cumulative penalty.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class PAClassifier(MarginClassifier):
     """Passive-aggressive classification: the smallest change that gives each example a margin of 1.
 
     Choose it for drifting streams with little noise: its steps do not shrink with time. `C` bounds the influence
-    of a single, possibly mislabelled, example. A sample weight multiplies `C`. Parameters are those of River.
+    of a single, possibly mislabelled, example. A sample weight multiplies `C`. Defaults are those of River.
 
     Parameters
     ----------
