@@ -85,7 +85,9 @@ def _parameters(declared: Entry) -> Iterator[str]:
             default = default["name"]
         plain = f"{default:g}" if isinstance(default, float) and abs(default) >= 1e6 else json.dumps(default)
         shown = "required" if parameter["required"] else f"`{plain}`"
-        cells = (f"`{parameter['name']}`", parameter["must_be"], shown, parameter["words"])
+        former = " or ".join(f"`{name}`" for name in parameter["formerly"])
+        words = f"{parameter['words']}; formerly {former}" if former else parameter["words"]
+        cells = (f"`{parameter['name']}`", parameter["must_be"], shown, words)
         yield "| " + " | ".join(map(_cell, cells)) + " |"
 
 

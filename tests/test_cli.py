@@ -113,6 +113,9 @@ def test_describe_shows_words_and_parameters(capsys, name):
     assert out.startswith(f"{name} ({declared['role']})")
     for parameter in declared["parameters"]:
         assert f"\n{parameter['name']}: {parameter['must_be']}, " in out
+        for former in parameter["formerly"]:
+            assert re.search(rf"^{parameter['name']}: .*, formerly .*\b{former}\b", out, re.MULTILINE)
+    assert ("formerly" in out) == any(parameter["formerly"] for parameter in declared["parameters"])
 
 
 def test_describe_by_short_name_and_of_a_source(capsys):

@@ -38,7 +38,8 @@ def main(given: Namespace) -> int:
         say("\nDeclared\n--------")
     for parameter in declared["parameters"]:
         default = "required" if parameter["required"] else f"default {json.dumps(parameter['default'])}"
-        say(f"{parameter['name']}: {parameter['must_be']}, {default}")
+        former = f", formerly {' or '.join(parameter['formerly'])}" if parameter["formerly"] else ""
+        say(f"{parameter['name']}: {parameter['must_be']}, {default}{former}")
     return OK
 
 
