@@ -18,6 +18,7 @@ from millstream import (
     linear_model,
     multiclass,
     naive_bayes,
+    optim,
     preprocessing,
     tree,
 )
@@ -118,6 +119,16 @@ def test_change_points_that_are_none() -> None:
     assert "got nan" in told(lambda: evaluate.drift("ADWIN", (errors, [np.nan])), MillstreamError)
     assert "got 'a'" in told(lambda: evaluate.drift("ADWIN", (errors, ["a"])), MillstreamError)
     evaluate.drift("ADWIN", (errors, np.array([2000])))
+
+
+def test_a_parameter_that_is_not_finite_is_named_alone() -> None:
+    words = told(lambda: drift.ADWIN(significance=np.nan), MillstreamError)
+    assert words == "drift.ADWIN: significance must be a finite number, got nan"
+    words = told(lambda: optim.SGD(lr=np.float64("-inf")), MillstreamError)
+    assert words == "optim.SGD: learning_rate must be a finite number, got -inf"
+    models = [naive_bayes.GaussianNB(), naive_bayes.GaussianNB()]
+    words = told(lambda: ensemble.Voting(models, weights=[1.0, np.inf]), MillstreamError)
+    assert words == "ensemble.Voting: weights must contain only finite numbers, got [1.0, inf]"
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

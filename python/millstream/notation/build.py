@@ -195,9 +195,14 @@ class _Builder:
                 else:
                     values[parameter] = value
             else:
+                advice = getattr(kind, "unsupported", {}).get(given.name)
+                if advice is not None:
+                    message = f"{name}: there is no {given.name}: {advice}"
+                    raise self.wrong(message, given.start, given.start + len(given.name))
                 parameter = self.known(name, aliases.get(given.name, given.name), given, parameters, aliases)
                 if parameter in values:
-                    raise self.wrong(f"{name}: {parameter} is given twice", given.start, given.value.stop)
+                    message = _twice(parameter, given.name, node.arguments[:place], aliases)
+                    raise self.wrong(f"{name}: {message}", given.start, given.value.stop)
                 values[parameter] = self.argument(name, parameter, given)
         for each in parameters:
             needed = each.default is each.empty and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
@@ -284,6 +289,16 @@ class _Builder:
                 value = arguments[names.index(named[1])].value
                 start, stop = value.start, value.stop
             raise self.wrong(str(error), start, stop) from None
+
+
+def _twice(parameter: str, given: str, before: Iterable[Argument], aliases: Mapping[str, str]) -> str:
+    """The message for a parameter that is given twice, perhaps under two names."""
+    if given != parameter:
+        return f"{given} is another name of {parameter}, which is already given"
+    other = next((each.name for each in before if each.name and aliases.get(each.name) == parameter), None)
+    if other is not None:
+        return f"{parameter} is already given as {other}, another name of it"
+    return f"{parameter} is given twice"
 
 
 def parameters_of(built: Any) -> list[inspect.Parameter]:
