@@ -98,6 +98,12 @@ def test_wrong_use_has_its_code(capsys, words, options, message):
     assert message in err
 
 
+@pytest.mark.parametrize("option", ["-m", "--model"])
+def test_predict_has_another_option_for_the_model(capsys, people, option):
+    code, _, err = run(capsys, "predict", people, option, "late.ms")
+    assert (code, f"unknown option {option}; use --load FILE.ms" in err) == (USAGE, True)
+
+
 def test_wrong_types_and_commands(capsys, people):
     code, _, err = run(capsys, "run", people, "-t", "late", "--types", "age=float")
     assert (code, err) == (

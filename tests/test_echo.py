@@ -51,6 +51,7 @@ def test_values_are_shortened_in_the_middle() -> None:
     assert quoted([10**5000]) == "<list object>"
     assert quoted(b"x" * 1000).startswith("b'xxx")
     assert typed(1.5) == "float 1.5"
+    assert typed(None) == "None"
     assert typed(10**5000) == "an int of about 5001 digits"
     assert quoted(np.zeros((2, 2))) == "array([[0., 0.], [0., 0.]])"
     assert plain("a\x1b[31m\u202eb\nc", 40) == "a\\x1b[31m\\u202eb\\nc"

@@ -24,15 +24,15 @@ def probabilities_of(model: Any, x: Any) -> dict[Any, float]:
         return dict(answer)
     must = f"{type(model).__name__}: predict_proba_one must return"
     if not callable(getattr(answer, "items", None)):
-        raise InvalidType(f"{must} a dict of probabilities by class, got {_shown(answer)}")
+        raise InvalidType(f"{must} a dict of probabilities by class, got {typed(answer)}")
     found = dict(answer.items())
     for label, probability in found.items():
         try:
             good = bool(probability >= 0.0) and math.isfinite(probability)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidType(f"{must} numbers, got {_shown(probability)} for class {quoted(label)}") from None
+            raise InvalidType(f"{must} numbers, got {typed(probability)} for class {quoted(label)}") from None
         if not good:
-            got = f"got {_shown(probability)} for class {quoted(label)}"
+            got = f"got {typed(probability)} for class {quoted(label)}"
             raise InvalidValue(f"{must} finite probabilities that are not negative, {got}")
     return found
 
@@ -54,9 +54,9 @@ def checked_number(given: Any, must: str, low: float = -math.inf, high: float = 
     try:
         number = float(given)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidType(f"{must}, got {_shown(given)}") from None
+        raise InvalidType(f"{must}, got {typed(given)}") from None
     if not (math.isfinite(number) and low <= number <= high):
-        raise InvalidValue(f"{must}, got {_shown(given)}")
+        raise InvalidValue(f"{must}, got {typed(given)}")
     return number
 
 
@@ -71,7 +71,3 @@ def each_row(work: Callable[[Any], Any], X: Any) -> Iterator[Any]:
         except Exception as error:
             error.add_note(f"at row {row}")
             raise
-
-
-def _shown(answer: Any) -> str:
-    return "None" if answer is None else typed(answer)

@@ -50,9 +50,9 @@ def quoted(value: Any, longest: int = LONGEST) -> str:
 
 
 def typed(value: Any) -> str:
-    """The type of a value and the value, for messages on types."""
+    """The type of a value and the value, for messages on types; None is only `None`."""
     echoed = quoted(value)
-    return echoed if echoed.startswith("an int of ") else f"{type(value).__name__} {echoed}"
+    return echoed if value is None or echoed.startswith("an int of ") else f"{type(value).__name__} {echoed}"
 
 
 def plain(text: Any, longest: int = 200) -> str:

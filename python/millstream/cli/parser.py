@@ -70,6 +70,8 @@ class _Parser(argparse.ArgumentParser):
             if unknown[0].startswith("-"):
                 name = unknown[0].partition("=")[0]
                 elsewhere = _OPTIONS_ELSEWHERE.get(name)
+                if name in ("-m", "--model") and "--load" in known:
+                    elsewhere = "use --load FILE.ms"
                 hint = f"; {elsewhere}" if elsewhere else nearest(name, known)
                 one.error(f"unknown option {name}{hint}")
             one.error(f"unexpected argument {quoted(unknown[0])}")

@@ -197,7 +197,7 @@ class Result:
         return fragment({self.name: self})
 
     def __repr__(self) -> str:
-        lines = [f"{self.name}: {self.scored:,} rows scored"]
+        lines = [f"{self.name}: {self.scored:,} {'row' if self.scored == 1 else 'rows'} scored"]
         notes = [("warm-up", self.warmup), ("unanswered", self.unanswered), ("skipped", self.skipped)]
         notes.append(("could not be read", self.unread))
         lines[0] += "".join(f", {count:,} {what}" for what, count in notes if count)
