@@ -215,7 +215,7 @@ def test_functions_beyond_the_bounds_go_on() -> None:
         (lambda: basis.GaussianRBF(bounds=[(0, 1), (0, 1)], centres=[0.2]), "as many as there are bounds"),
         (lambda: basis.BSpline(bounds=(0, 1), intervals=0), "intervals must be"),
         (lambda: basis.Legendre(order=99, bounds=[(0, 1)] * 3), "3 inputs would make 1000000 functions"),
-        (lambda: basis.Legendre(order=99, bounds=[(0, 1)] * 99), "countless functions"),
+        (lambda: basis.Legendre(order=99, bounds=[(0, 1)] * 99), "too many functions"),
         (lambda: linear_model.IRMA(gram=[[1.0, 1.0], [1.0, 1.0]]), "positive definite: row 1"),
         (lambda: linear_model.IRMA(gram=[[1.0, 0.0], [0.0, -1.0]]), "positive definite: row 1"),
         (lambda: linear_model.IRMA(gram=[[1.0, 0.5], [0.0, 1.0]]), "symmetric"),

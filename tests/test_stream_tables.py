@@ -776,7 +776,7 @@ def test_what_can_be_read_once_says_so():
     assert examples.schema == {"a": "number"}
     assert examples.schema == {"a": "number"}
     assert [y for _, y in examples] == list(range(5))
-    with pytest.raises(InvalidValue, match="give the function that makes it"):
+    with pytest.raises(InvalidValue, match="pass the generator function without calling it"):
         list(examples)
     assert "can be read once" in stream.from_examples(iter([]))._repr_html_()
     with pytest.raises(InvalidValue, match="can be read only once"):

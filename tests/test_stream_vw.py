@@ -359,15 +359,15 @@ def _dense(sparse: Any, width: int) -> np.ndarray:
 
 def test_libsvm_bad_lines() -> None:
     for line, words in [
-        ("1,2 1:1", "one label for each row, got several: '1,2'"),
+        ("1,2 1:1", "a row must have one label, got several: '1,2'"),
         ("1 0:1 2:x", "a value must be a finite number, got 'x'"),
-        ("1 b:1", "an index is an integer"),
+        ("1 b:1", "an index must be an integer"),
         ("spam 1:1", "the label must be a number"),
-        ("1 1e3:1", "an index is an integer"),
+        ("1 1e3:1", "an index must be an integer"),
     ]:
         with pytest.raises(errors.InvalidValue, match=f"StringIO, line 2, column .*{words}"):
             list(stream.read_libsvm(io.StringIO(f"1 0:1\n{line}\n")))
-    with pytest.raises(errors.InvalidValue, match="say zero_based=True"):
+    with pytest.raises(errors.InvalidValue, match="pass zero_based=True"):
         list(stream.read_libsvm(io.StringIO("1 0:1\n"), zero_based=False))
     with pytest.raises(errors.InvalidValue, match="beyond the 3 columns of n_features"):
         list(stream.read_libsvm(io.StringIO("1 4:1\n"), n_features=3))

@@ -4,6 +4,7 @@ use crate::detector::{DriftDetector, FeatureDriftDetector};
 use crate::fault::Result;
 use crate::forecaster::Forecaster;
 use crate::generator::Generator;
+use crate::held::Estimator;
 use crate::kernel::Kernel;
 use crate::learner::Learner;
 use crate::losses::Loss;
@@ -104,6 +105,29 @@ pub enum Built {
     Schedule(Schedule),
     Kernel(Kernel),
     Generator(Box<dyn Generator>),
+}
+
+impl Built {
+    /// The root of a model; None for roles with verbs of their own, and for components without a state.
+    pub fn estimator(self) -> Option<Estimator> {
+        match self {
+            Built::Classifier(part) => Some(Estimator::Classifier(part)),
+            Built::Regressor(part) => Some(Estimator::Regressor(part)),
+            Built::AnomalyDetector(part) => Some(Estimator::AnomalyDetector(part)),
+            Built::Transformer(part) => Some(Estimator::Transformer(part)),
+            Built::Forecaster(_)
+            | Built::Metric(_)
+            | Built::Statistic(_)
+            | Built::DriftDetector(_)
+            | Built::FeatureDriftDetector(_)
+            | Built::Optimizer(_)
+            | Built::FullVectorOptimizer(_)
+            | Built::Loss(_)
+            | Built::Schedule(_)
+            | Built::Kernel(_)
+            | Built::Generator(_) => None,
+        }
+    }
 }
 
 pub struct Declaration {

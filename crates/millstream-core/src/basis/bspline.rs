@@ -85,8 +85,8 @@ impl Structure for BSpline {
     }
 
     fn write(&self, x: f64, out: &mut [f64]) {
-        let index = (x - self.low) / (self.high - self.low) * self.intervals() as f64;
-        let interval = (index.max(0.0) as usize).min(self.intervals() - 1);
+        let position = (x - self.low) / (self.high - self.low) * self.intervals() as f64;
+        let interval = (position.max(0.0) as usize).min(self.intervals() - 1);
         let mut local = [0.0; MOST_DEGREE + 1];
         self.local(interval, x, &mut local);
         out.fill(0.0);

@@ -57,7 +57,7 @@ impl Structure for Chebyshev {
     }
 
     fn write(&self, x: f64, out: &mut [f64]) {
-        let t = self.orthonormal.index(x);
+        let t = self.orthonormal.scaled(x);
         let (mut before, mut last) = (t, 1.0);
         for out in out {
             *out = last;

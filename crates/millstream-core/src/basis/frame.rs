@@ -114,7 +114,7 @@ impl Basis {
         Err(Fault::value(format!(
             "{}: {inputs} inputs would make {} functions, more than {MOST_FUNCTIONS}; {remedy}",
             self.who,
-            if size == usize::MAX { "countless".into() } else { size.to_string() },
+            if size == usize::MAX { "too many".into() } else { size.to_string() },
         )))
     }
 
@@ -184,7 +184,7 @@ impl Basis {
 
     /// The position of an input, after `outside`.
     #[inline]
-    fn index(&self, input: usize, value: f64) -> f64 {
+    fn clamped(&self, input: usize, value: f64) -> f64 {
         if self.outside == Outside::Extrapolate {
             return value;
         }
@@ -195,12 +195,12 @@ impl Basis {
 
     fn write(&self, values: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         let alone = match values {
-            [value] => self.functions.write_one(self.index(0, *value), self.orthonormal, out),
+            [value] => self.functions.write_one(self.clamped(0, *value), self.orthonormal, out),
             _ => false,
         };
         if !alone {
             let (mut x, mut one) = (scratch.take_numbers(), scratch.take_numbers());
-            x.extend(values.iter().enumerate().map(|(input, &value)| self.index(input, value)));
+            x.extend(values.iter().enumerate().map(|(input, &value)| self.clamped(input, value)));
             self.functions.write(&x, self.orthonormal, out, &mut one);
             scratch.give_numbers(x);
             scratch.give_numbers(one);

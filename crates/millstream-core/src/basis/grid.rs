@@ -52,9 +52,9 @@ impl Structure for Grid {
     }
 
     fn write(&self, x: f64, out: &mut [f64]) {
-        let index = (x - self.low) / (self.high - self.low) * (self.count - 1) as f64;
-        let cell = (index.max(0.0) as usize).min(self.count - 2);
-        let fraction = index - cell as f64;
+        let position = (x - self.low) / (self.high - self.low) * (self.count - 1) as f64;
+        let cell = (position.max(0.0) as usize).min(self.count - 2);
+        let fraction = position - cell as f64;
         out.fill(0.0);
         (out[cell], out[cell + 1]) = (1.0 - fraction, fraction);
     }

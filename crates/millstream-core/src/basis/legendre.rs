@@ -25,13 +25,13 @@ impl Orthonormal {
 
     /// x on the scale where the interval is [−1, 1].
     #[inline]
-    pub fn index(&self, x: f64) -> f64 {
+    pub fn scaled(&self, x: f64) -> f64 {
         (x - self.middle) * self.scale
     }
 
     #[inline]
     pub fn write(&self, x: f64, out: &mut [f64]) {
-        let t = self.index(x);
+        let t = self.scaled(x);
         let (mut before, mut last) = (0.0, self.first);
         let Some((first, rest)) = out.split_first_mut() else { return };
         *first = last;

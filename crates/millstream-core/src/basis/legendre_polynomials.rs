@@ -47,7 +47,7 @@ impl Structure for Legendre {
     }
 
     fn write(&self, x: f64, out: &mut [f64]) {
-        let t = self.orthonormal.index(x);
+        let t = self.orthonormal.scaled(x);
         let (mut before, mut last) = (0.0, 1.0);
         for (k, out) in out.iter_mut().enumerate() {
             *out = last;

@@ -30,7 +30,7 @@ mod tables;
 
 pub use metric::{GivenPrediction, LabelledMetric};
 pub use mini_batches::Risk;
-pub use root::Root;
+pub use root::{Estimator, Root};
 pub use run::{Job, NoSink, Sink, Tally};
 pub use savepoint::Before;
 pub use source::{Source, TableRow};

@@ -148,14 +148,7 @@ impl Estimator {
 impl Root {
     /// The root of a model; none for components that are not models.
     pub fn new(built: Built) -> Option<Self> {
-        let estimator = match built {
-            Built::Classifier(part) => Estimator::Classifier(part),
-            Built::Regressor(part) => Estimator::Regressor(part),
-            Built::AnomalyDetector(part) => Estimator::AnomalyDetector(part),
-            Built::Transformer(part) => Estimator::Transformer(part),
-            // Roles with verbs of their own, and components without a state.
-            _ => return None,
-        };
+        let estimator = built.estimator()?;
         let mut root = Root { estimator, abilities: Abilities::default(), infallible: false };
         root.abilities = root.part().abilities();
         Some(root)

@@ -38,7 +38,7 @@ impl Pair {
     }
 
     /// The h in [0, 1] at which least is lost, by golden section; an end where that is as good.
-    fn index(&self, kernel: f64) -> f64 {
+    fn best_position(&self, kernel: f64) -> f64 {
         let logarithm = kernel.max(1e-300).ln();
         let at = |h: f64| self.square((logarithm * (1.0 - h) * (1.0 - h)).exp(), (logarithm * h * h).exp());
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
@@ -107,7 +107,7 @@ impl Expansion {
         };
         let second = |output: usize| partner.map_or(work.step[output], |index| state.coefficients[output][index]);
         let both = work.numbers.iter().enumerate().map(|(output, a)| a * second(output)).sum();
-        let h = Pair { a: own, b, both }.index(between);
+        let h = Pair { a: own, b, both }.best_position(between);
         let logarithm = between.max(1e-300).ln();
         let (p, q) = ((logarithm * (1.0 - h) * (1.0 - h)).exp(), (logarithm * h * h).exp());
         for output in 0..work.numbers.len() {
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn two_equal_points_by_hand() {
         let pair = Pair { a: 1.0, b: 1.0, both: 1.0 };
-        assert!((pair.index(0.5) - 0.5).abs() < 1e-6);
+        assert!((pair.best_position(0.5) - 0.5).abs() < 1e-6);
         assert!((pair.loss(0.5) - (3.0 - 8f64.sqrt())).abs() < 1e-14);
     }
 
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn opposite_points_by_hand() {
         let pair = Pair { a: 1.0, b: 4.0, both: -2.0 };
-        assert_eq!(pair.index(0.5), 0.0);
+        assert_eq!(pair.best_position(0.5), 0.0);
         assert!((pair.loss(0.5) - 0.75).abs() < 1e-15);
     }
 }

@@ -87,8 +87,8 @@ impl Random {
         loop {
             let bits = self.bits();
             let layer = (bits & 0xff) as usize;
-            let index = (bits >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0;
-            let x = index * self.ziggurat.edges[layer];
+            let position = (bits >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0;
+            let x = position * self.ziggurat.edges[layer];
             if x.abs() < self.ziggurat.edges[layer + 1] {
                 return x;
             }

@@ -31,5 +31,5 @@ fn overflow(who: &str) -> Fault {
 }
 
 fn never_told(who: &str) -> Fault {
-    Fault::value(format!("{who}: cannot take back a number that it was not told"))
+    Fault::value(format!("{who}: cannot remove a number that was never added"))
 }

@@ -42,7 +42,7 @@ impl Libsvm {
     fn entry(&self, bytes: &[u8], at: usize, stop: usize) -> Result<Option<(u32, f64)>, Box<Problem>> {
         let text = &bytes[at..stop];
         let Some(colon) = text.iter().position(|&byte| byte == b':') else {
-            return Problem::new(at, format!("a feature is index:value, got {}", shown(text)));
+            return Problem::new(at, format!("a feature must be index:value, got {}", shown(text)));
         };
         let (name, value) = (&text[..colon], &text[colon + 1..]);
         if name == b"qid" {
@@ -53,11 +53,11 @@ impl Libsvm {
             .iter()
             .fold(0u64, |index, &digit| index * 10 * u64::from(digits) + u64::from(digit.wrapping_sub(b'0')));
         if !digits || index > HIGHEST {
-            return Problem::new(at, format!("an index is an integer up to {HIGHEST}, got {}", shown(name)));
+            return Problem::new(at, format!("an index must be an integer up to {HIGHEST}, got {}", shown(name)));
         }
         let base = self.base.unwrap_or(0);
         let Some(column) = (index as u32).checked_sub(base) else {
-            return Problem::new(at, "index 0 where the first column is 1: say zero_based=True");
+            return Problem::new(at, "index 0 where the first column is 1: pass zero_based=True");
         };
         if let Some(columns) = self.columns.filter(|&columns| column >= columns) {
             return Problem::new(at, format!("index {index} is beyond the {columns} columns of n_features"));
@@ -98,7 +98,7 @@ impl Format for Libsvm {
         let label = match number(text).filter(|label| label.is_finite()) {
             Some(label) => label,
             None if text.contains(&b',') => {
-                return Problem::new(at, format!("one label for each row, got several: {}", shown(text)))
+                return Problem::new(at, format!("a row must have one label, got several: {}", shown(text)))
             }
             None => return Problem::new(at, format!("the label must be a number, got {}", shown(text))),
         };
@@ -150,10 +150,10 @@ mod tests {
         for (line, column, message) in [
             ("1,2 1:1", 1, "one label for each row"),
             ("x 1:1", 1, "the label must be a number"),
-            ("1 1", 3, "a feature is index:value"),
-            ("1 a:1", 3, "an index is an integer"),
-            ("1 -1:1", 3, "an index is an integer"),
-            ("1 99999999999:1", 3, "an index is an integer"),
+            ("1 1", 3, "a feature must be index:value"),
+            ("1 a:1", 3, "an index must be an integer"),
+            ("1 -1:1", 3, "an index must be an integer"),
+            ("1 99999999999:1", 3, "an index must be an integer"),
             ("1 1:x", 5, "a value must be a finite number"),
             ("1 1:inf", 5, "a value must be a finite number"),
             ("1 0:1", 3, "index 0 where"),
