@@ -116,7 +116,7 @@ impl Model {
     }
 
     /// Learn one example.
-    #[pyo3(signature = (x, y=None, w=Weight(Ok(1.0))), text_signature = "($self, x, y=None, w=1.0)")]
+    #[pyo3(signature = (x, y=None, w=Weight::ONE), text_signature = "($self, x, y=None, w=1.0)")]
     fn learn_one(
         slf: &Bound<'_, Self>,
         x: &Bound<'_, PyAny>,
@@ -169,7 +169,7 @@ impl Model {
 
     /// Predict one example, then learn it. Returns the prediction.
     #[pyo3(
-        signature = (x, y=None, w=Weight(Ok(1.0)), *, proba=false),
+        signature = (x, y=None, w=Weight::ONE, *, proba=false),
         text_signature = "($self, x, y=None, w=1.0, *, proba=False)"
     )]
     fn step_one(

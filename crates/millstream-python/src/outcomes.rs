@@ -119,7 +119,7 @@ impl Metric {
     }
 
     /// Score a prediction: a label, a number, or a dict of probabilities.
-    #[pyo3(signature = (y_true, y_pred, w=Weight(Ok(1.0))), text_signature = "($self, y_true, y_pred, w=1.0)")]
+    #[pyo3(signature = (y_true, y_pred, w=Weight::ONE), text_signature = "($self, y_true, y_pred, w=1.0)")]
     fn update(
         slf: &Bound<'_, Self>,
         y_true: &Bound<'_, PyAny>,

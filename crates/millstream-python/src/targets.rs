@@ -77,20 +77,40 @@ pub fn no_number(value: &Bound<'_, PyAny>, what: &str) -> Fault {
     }
 }
 
-/// A sample weight, or its fault: the name of the learner is not known yet when the weight is read.
-pub struct Weight(pub millstream_core::Result<f64>);
+/// A sample weight, or its fault: the name of the learner is not known yet when the weight is read. Two fields and not a
+/// `Result`, which would pass through memory on every call.
+pub struct Weight {
+    number: f64,
+    fault: Option<Box<Fault>>,
+}
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Weight {
     type Error = std::convert::Infallible;
 
+    #[inline]
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
-        Ok(Weight(value.extract::<f64>().map_err(|_| no_number(&value, "the weight"))))
+        let number = match value.cast_exact::<PyFloat>() {
+            Ok(number) => number.value(),
+            Err(_) => match value.extract::<f64>() {
+                Ok(number) => number,
+                Err(_) => {
+                    return Ok(Weight { number: 1.0, fault: Some(Box::new(no_number(&value, "the weight"))) })
+                }
+            },
+        };
+        Ok(Weight { number, fault: None })
     }
 }
 
 impl Weight {
+    pub const ONE: Weight = Weight { number: 1.0, fault: None };
+
+    #[inline(always)]
     pub fn number(self) -> millstream_core::Result<f64> {
-        self.0
+        match self.fault {
+            None => Ok(self.number),
+            Some(fault) => Err(*fault),
+        }
     }
 }
 

@@ -570,6 +570,40 @@ impl Chain {
     }
 }
 
+/// A pipeline of one transformer and a learner, with buffers for a row as it is predicted and as it is learned.
+struct Pair<'a, T: Task> {
+    first: &'a mut dyn Transformer,
+    last: &'a mut dyn Learner<T>,
+    /// Whether both rows are the same.
+    frozen: bool,
+    before: &'a mut RowBuffer,
+    after: &'a mut RowBuffer,
+}
+
+impl<T: Task> Pair<'_, T> {
+    #[inline]
+    fn step(
+        &mut self,
+        x: Row<'_>,
+        y: T::Truth,
+        w: f64,
+        want: Want,
+        out: &mut T::Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Pair { first, last, before, after, .. } = self;
+        let learned = if self.frozen {
+            first.learn_and_transform(x, T::truth(y), w, after, scratch)?;
+            last.step(after.row(), y, w, want, out, scratch)
+        } else {
+            first.step(x, T::truth(y), w, before, after, scratch)?;
+            last.predict(before.row(), want, out, scratch);
+            last.learn(after.row(), y, w, scratch)
+        };
+        learned.inspect_err(|_| first.undo())
+    }
+}
+
 impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
     /// Row by row.
     fn step_each(
@@ -581,6 +615,23 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
     ) -> usize {
         let mut prediction = T::take(scratch);
         let mut done = 0;
+        let frozen = self.chain.is_frozen();
+        if let (false, Some(rows), Some(first)) = (self.abilities.checks_rows, batch.plain(), self.chain.alone()) {
+            // The common pipeline: what is the same for all rows is prepared once.
+            let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
+            let mut pair = Pair { first, last: &mut *self.last, frozen, before: &mut before, after: &mut after };
+            for (x, y, w) in rows {
+                if pair.step(Row::Plain(x), y, w, want, &mut prediction, scratch).is_err() {
+                    break;
+                }
+                T::push(&mut prediction, want, out);
+                done += 1;
+            }
+            scratch.give_row(before);
+            scratch.give_row(after);
+            T::give(prediction, scratch);
+            return done;
+        }
         for (row, &y) in batch.truths.iter().enumerate() {
             let (x, w) = (batch.rows.at(row), batch.weight(row));
             if self.abilities.checks_rows && check_through(&self.chain.steps, x, scratch).is_err() {
@@ -694,16 +745,8 @@ impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
             return self.learn(x, y, w, scratch);
         };
         let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
-        let last = &mut self.last;
-        let stepped = match frozen {
-            true => first
-                .learn_and_transform(x, T::truth(y), w, &mut after, scratch)
-                .and_then(|()| last.step(after.row(), y, w, want, out, scratch).inspect_err(|_| first.undo())),
-            false => first.step(x, T::truth(y), w, &mut before, &mut after, scratch).and_then(|()| {
-                last.predict(before.row(), want, out, scratch);
-                last.learn(after.row(), y, w, scratch).inspect_err(|_| first.undo())
-            }),
-        };
+        let mut pair = Pair { first, last: &mut *self.last, frozen, before: &mut before, after: &mut after };
+        let stepped = pair.step(x, y, w, want, out, scratch);
         scratch.give_row(before);
         scratch.give_row(after);
         stepped

@@ -47,13 +47,14 @@ impl ClassPredictions {
 }
 
 /// Restrict a prediction to classes with a label: a learner may have room for one without.
-#[inline]
+#[inline(always)]
 pub fn keep_known(prediction: &mut ClassPrediction, known: KnownClasses, want: Want) {
     if !known.are_complete(prediction.probabilities.len(), want) {
         restrict(prediction, known, want);
     }
 }
 
+#[cold]
 fn restrict(prediction: &mut ClassPrediction, known: KnownClasses, want: Want) {
     if want == Want::Probabilities && prediction.class.is_some() {
         let probabilities = &mut prediction.probabilities;
@@ -79,6 +80,22 @@ fn restrict(prediction: &mut ClassPrediction, known: KnownClasses, want: Want) {
         } else {
             (0..known.codes as u32).find(|&code| known.has(code))
         };
+    }
+}
+
+/// Codes of rows, up to the first whose label is not known. `codes` keeps those of distinct labels, so that each is looked
+/// up once.
+fn look_up(distinct: &[Label], indices: &[u32], labels: &Labels, codes: &mut Vec<u32>, classes: &mut Vec<u32>) {
+    codes.resize(distinct.len(), u32::MAX);
+    for &index in indices {
+        let Some(code) = codes.get_mut(index as usize) else { return };
+        if *code == u32::MAX {
+            match labels.code(&distinct[index as usize]) {
+                Some(found) => *code = found,
+                None => return,
+            }
+        }
+        classes.push(*code);
     }
 }
 
@@ -126,25 +143,11 @@ impl Task for Classes {
         labels: &Labels,
         truths: &'a mut Truths,
     ) -> &'a [u32] {
-        let Truths { codes, classes, .. } = truths;
-        let Targets::Classes { distinct, indices } = targets else { return &[] };
-        let indices = &indices[from..to];
-        codes.resize(distinct.len(), u32::MAX);
-        classes.clear();
-        // All rows at once, in a loop without branches; a label that is met for the first time fills the rest again.
-        loop {
-            let known = classes.len();
-            let code = |&index: &u32| codes.get(index as usize).copied().unwrap_or(u32::MAX);
-            classes.extend(indices[known..].iter().map(code));
-            let Some(unknown) = classes[known..].iter().position(|&code| code == u32::MAX) else { break };
-            classes.truncate(known + unknown);
-            let index = indices[known + unknown] as usize;
-            match distinct.get(index).and_then(|label| labels.code(label)) {
-                Some(found) => codes[index] = found,
-                None => break,
-            }
+        truths.classes.clear();
+        if let Targets::Classes { distinct, indices } = targets {
+            look_up(distinct, &indices[from..to], labels, &mut truths.codes, &mut truths.classes);
         }
-        classes
+        &truths.classes
     }
 
     fn truth(truth: u32) -> Truth {
@@ -176,7 +179,7 @@ impl Task for Classes {
         predictions.known = known;
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(prediction: &mut ClassPrediction, want: Want, predictions: &mut ClassPredictions) {
         keep_known(prediction, predictions.known, want);
         predictions.classes.push(prediction.class);
