@@ -34,6 +34,10 @@ impl GrowingCholesky {
         self.indices.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     fn row(&self, row: usize) -> &[f64] {
         &self.rows[start(row)..start(row) + row + 1]
     }
