@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn refusals_name_the_place() {
         for (line, column, message) in [
-            ("1,2 1:1", 1, "one label for each row"),
+            ("1,2 1:1", 1, "a row must have one label"),
             ("x 1:1", 1, "the label must be a number"),
             ("1 1", 3, "a feature must be index:value"),
             ("1 a:1", 3, "an index must be an integer"),
