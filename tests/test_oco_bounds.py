@@ -79,7 +79,9 @@ def under(report):
 @settings(max_examples=3, deadline=None)
 def test_linear_losses_on_bounded_sets(name, place, kind, seed):
     learner = EUCLIDEAN[name](BOUNDED[place])
-    under(oco.play(learner, linear_losses(kind, seed, 80), rounds=80))
+    # Losses that are multiples of each other make each projection in a full metric slow.
+    rounds = 30 if "full" in name else 80
+    under(oco.play(learner, linear_losses(kind, seed, rounds), rounds=rounds))
 
 
 @pytest.mark.parametrize("name", list(WEIGHTS))
@@ -342,6 +344,7 @@ def test_regret_is_never_above_the_printed_bound_not_even_by_rounding(name):
     for seed in range(4 if "full" in name else 10):
         learner = make()
         losses = game_of(kind, learner.dimension or D, np.random.default_rng(seed))
+        losses = losses[:12] if "full" in name else losses
         report = oco.play(learner, losses)
         assert report.holds in (None, True), seed
         kept = ~np.isnan(report.curve["bound"])
