@@ -12,6 +12,9 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # PyO3 uses this interpreter, whichever tool calls Cargo.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
+# Python keeps what it compiles, even if the environment says otherwise: each test process would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Folder of downloaded data sets.
 export MILLSTREAM_DATA ?= $(CURDIR)/.venv/data
 
