@@ -534,17 +534,20 @@ def test_states_from_before_improvements_were_kept_apart() -> None:
 
 @pytest.mark.parametrize("own", [False, True])
 def test_an_evaluation_does_not_mark_falling_errors(own: bool) -> None:
+    errors = Improving().errors
+
     class Half(base.Classifier):
         """Wrong in half of the first 1,800 rows, and later hardly ever."""
 
         def __init__(self) -> None:
-            self.errors, self.place = Improving().errors, 0
+            # The errors are no attribute, because a copy is kept of all attributes at each row.
+            self.place = 0
 
         def learn_one(self, x: Any, y: Any = None, w: float = 1.0) -> None:
             self.place += 1
 
         def predict_proba_one(self, x: Any) -> Any:
-            return {int(self.errors[self.place]): 1.0}
+            return {int(errors[self.place]): 1.0}
 
     class Wrapped:
         """A detector of the user's own."""
