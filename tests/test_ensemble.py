@@ -67,13 +67,13 @@ def made(title: str, **others: Any) -> Any:
     return millstream.build({"name": name, "parameters": parameters})
 
 
-def drifting(height: int = 3000, classes: int = 2, seed: int = 5) -> tuple[Any, Any]:
-    """A matrix and labels whose rule is turned round every thousand rows."""
+def drifting(height: int = 3000, classes: int = 2, seed: int = 5, period: int = 1000) -> tuple[Any, Any]:
+    """A matrix and labels whose rule is turned round at the end of each period."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(height, 5))
     score = X[:, 0] + 0.5 * X[:, 1]
     y = np.digitize(score, np.linspace(-0.7, 0.7, classes - 1)) if classes > 2 else (score > 0).astype(int)
-    turned = (np.arange(height) // 1000) % 2 == 1
+    turned = (np.arange(height) // period) % 2 == 1
     return X, np.where(turned, classes - 1 - y, y)
 
 
@@ -601,13 +601,16 @@ def test_as_accurate_as_rivers(name: str) -> None:
     river = pytest.importorskip("river")
     from river import ensemble as peers
 
-    X, y = drifting(600 if name == "AdaBoost" else 2000, classes=3)
+    X, y = drifting(600, classes=3) if name == "AdaBoost" else drifting(1000, classes=3, period=500)
     rows = [dict(enumerate(x)) for x in X.tolist()]
     peer = getattr(peers, name if name == "SRPClassifier" else f"{name}Classifier")
     scores: tuple[list[float], list[float]] = ([], [])
     for seed in (1, 2, 3):
         model = getattr(ensemble, name)(naive_bayes.GaussianNB(), n_models=4, seed=seed, n_threads=2)
         scores[0].append(float(np.mean(model.step_many(X, y) == y)))
+        if name in ("LeveragingBagging", "SRPClassifier"):
+            counted = "replaced" if name == "LeveragingBagging" else "drifts"
+            assert sum(member[counted] for member in model.inspect()["members"]) > 0
         theirs = peer(river.naive_bayes.GaussianNB(), n_models=4, seed=seed)
         right = 0
         for x, label in zip(rows, y.tolist(), strict=True):
