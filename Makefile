@@ -18,13 +18,14 @@ unexport PYTHONDONTWRITEBYTECODE
 # Folder of downloaded data sets.
 export MILLSTREAM_DATA ?= $(CURDIR)/.venv/data
 
-# Each worker gets a contiguous part of the tests, so that the fixtures of most modules are set up once.
-PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
+# Each worker gets a contiguous part of the tests, so that the fixtures of most modules are set up once. There are as
+# many workers as cores, so that further threads of OpenBLAS would only wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 
 # The last digits of NumPy's linear algebra depend on the processor. OPENBLAS_CORETYPE selects the OpenBLAS kernels of
 # another processor (unknown names are ignored, for example on ARM), and NPY_DISABLE_CPU_FEATURES disables vector
 # instructions of NumPy.
-PYTEST_LINEAR_ALGEBRA := OPENBLAS_NUM_THREADS=1 $(PYTEST) -m 'linear_algebra and not slow'
+PYTEST_LINEAR_ALGEBRA := $(PYTEST) -m 'linear_algebra and not slow'
 
 .PHONY: help demo quick test bench baseline lint docs build wheel lock clean
 
