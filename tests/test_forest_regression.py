@@ -205,9 +205,10 @@ def test_as_good_as_river(drift_type: str | None) -> None:
     ours: list[float] = []
     theirs: list[float] = []
     for seed in (1, 2):
-        X, y = friedman(
-            2000, seed, drift_type=drift_type, **({} if drift_type is None else {"position": (900, 1500)})
-        )
+        if drift_type is None:
+            X, y = friedman(1000, seed)
+        else:
+            X, y = friedman(2000, seed, drift_type=drift_type, position=(900, 1500))
         model, peer = forest.ARFRegressor(seed=seed), river_forest.ARFRegressor(seed=seed)
         ours.append(float(np.mean([abs(model.step_one(x, t) - t) for x, t in zip(X, y, strict=True)])))
         errors = []
