@@ -147,11 +147,11 @@ def test_zeros_are_left_alone_where_river_pulls() -> None:
 )
 def test_classifiers_as_in_scikit_learn(loss: Any, name: str, penalty: str | None) -> None:
     X, y = scaled(datasets.load_breast_cancer, 250)
-    peer = SGDClassifier(loss=name, penalty=penalty, alpha=0.05, learning_rate="constant", eta0=0.01)
+    rates = {"learning_rate": "constant", "eta0": 0.01, "shuffle": False}
+    peer = SGDClassifier(loss=name, penalty=penalty, alpha=0.05, **rates).partial_fit(X, y, classes=[0, 1])
     l2 = 0.05 if penalty else 0.0
     model = linear_model.LogisticRegression(optim.SGD(0.01), loss=loss, l2=l2)
     for row, label in zip(X, y, strict=True):
-        peer.partial_fit(row[None], [label], classes=[0, 1])
         model.learn_many(row[None], [label])
     np.testing.assert_allclose(list(model.weights.values()), peer.coef_[0], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.bias, peer.intercept_[0], rtol=1e-9)
@@ -173,12 +173,12 @@ def test_regressors_as_in_scikit_learn(loss: Any, name: str, half: float, penalt
     X, y = scaled(datasets.load_diabetes, 250)
     y = y / 100
     rate = 0.01
-    peer = SGDRegressor(loss=name, penalty=penalty, alpha=0.05, epsilon=0.3, learning_rate="constant", eta0=rate)
+    rates = {"learning_rate": "constant", "eta0": rate, "shuffle": False}
+    peer = SGDRegressor(loss=name, penalty=penalty, alpha=0.05, epsilon=0.3, **rates).partial_fit(X, y)
     model = linear_model.LinearRegression(
         optim.SGD(rate * half), loss, l2=0.05 / half if penalty else 0.0, intercept_learning_rate=rate * half
     )
     for row, target in zip(X, y, strict=True):
-        peer.partial_fit(row[None], [target])
         model.learn_many(row[None], [target])
     np.testing.assert_allclose(list(model.weights.values()), peer.coef_, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.predict_many(X), peer.predict(X), rtol=1e-9)
