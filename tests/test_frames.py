@@ -585,3 +585,29 @@ def test_a_sparse_matrix_that_is_broken_is_refused_before_scipy_goes_through_it(
         with pytest.raises(MillstreamError, match="indptr does not fit its rows and entries"):
             work(X, [0, 1, 0, 1])
     assert learner.to_bytes() == before
+
+
+def test_which_objects_the_keys_of_a_dict_are_does_not_matter() -> None:
+    names = ["price", "size", "age"]
+    shared = ["".join(name) for name in names]  # strings that Python has not interned
+
+    def fresh(row: int) -> list[str]:
+        return ["".join(name) for name in names]
+
+    def sometimes(row: int) -> list[str]:
+        # The first row determines the order of the features.
+        return list(reversed(fresh(row))) if row % 3 == 2 else shared
+
+    numbers = np.random.default_rng(3).normal(size=(60, 3))
+    trained = []
+    for keys in (lambda row: names, lambda row: shared, fresh, sometimes):
+        model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+        for row, values in enumerate(numbers):
+            if row == 30:
+                model = millstream.from_bytes(model.to_bytes())
+            found = dict(zip(names, values.tolist(), strict=True))
+            x = {key: found[key] for key in keys(row)}
+            model.predict_one(x)
+            model.learn_one(x, bool(values[0] > 0))
+        trained.append(model.to_bytes())
+    assert len(set(trained)) == 1

@@ -12,7 +12,17 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from millstream import baseline, drift, evaluate, linear_model, multiclass, naive_bayes, preprocessing, synth
+from millstream import (
+    baseline,
+    drift,
+    evaluate,
+    forest,
+    linear_model,
+    multiclass,
+    naive_bayes,
+    preprocessing,
+    synth,
+)
 from millstream.base import Classifier
 from millstream.errors import InvalidValue
 from millstream.evaluate.progress import Progress
@@ -341,11 +351,13 @@ def test_axes():
 
 def test_lines_away_from_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr("millstream.evaluate.progress._FIRST_LINE", 0.0)
-    X, y = stream(300_000)
-    evaluate.prequential(scaled(), (X, y), delay=100, detector=drift.PageHinkley(threshold=100), progress=True)
+    # Slow enough that a status is due before the end.
+    X, y = stream(50_000)
+    model = forest.ARFClassifier(n_models=10, n_threads=1, seed=1)
+    evaluate.prequential(model, (X, y), delay=100, detector=drift.PageHinkley(threshold=100), progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines
-    assert re.match(r"[\d,]+ of 300,000 rows · Accuracy [01]\.\d{4} · ", lines[0])
+    assert re.match(r"[\d,]+ of 50,000 rows · Accuracy [01]\.\d{4} · ", lines[0])
     assert "100 labels to come" in lines[0] or "99 labels to come" in lines[0]
     assert "rows/s" in lines[0]
     evaluate.prequential(scaled(), ((X[:5000], y[:5000]) for _ in range(40)), progress=False)

@@ -57,11 +57,13 @@ pub struct Draft {
 
 impl Draft {
     /// Start a row in which everything is missing; with `missing_is_zero`, missing is equivalent to 0.
+    #[inline]
     pub fn begin(&mut self, schema: &Schema, missing_is_zero: bool) {
         if missing_is_zero && schema.len() >= WIDE && schema.all_numbers() {
             self.row.sparse(schema.len());
         } else {
-            self.row.mixed(schema.len());
+            // The kinds are those of the schema.
+            self.row.plain(schema.len()).fill(f64::NAN);
         }
         self.present = 0;
         self.news.clear();
@@ -180,6 +182,7 @@ impl Draft {
     }
 
     /// The row without anything that has not been admitted.
+    #[inline]
     pub fn row<'a>(&'a self, schema: &'a Schema) -> Row<'a> {
         let values = match self.row.row() {
             Row::Plain(values) | Row::Mixed(values, _) => values,

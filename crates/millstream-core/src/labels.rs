@@ -22,6 +22,20 @@ pub enum Label {
 }
 
 impl Label {
+    /// Whether both are the same label, as `True` and `1` are.
+    #[inline]
+    fn is(&self, other: &Label) -> bool {
+        match (self, other) {
+            (Label::Bool(one), Label::Bool(other)) => one == other,
+            (Label::Int(one), Label::Int(other)) => one == other,
+            (Label::Text(one), Label::Text(other)) => one == other,
+            (Label::Bool(flag), Label::Int(number)) | (Label::Int(number), Label::Bool(flag)) => {
+                i64::from(*flag) == *number
+            }
+            _ => false,
+        }
+    }
+
     /// `True` and `1` are the same key.
     fn key(&self) -> Label {
         match self {
@@ -41,6 +55,9 @@ impl fmt::Display for Label {
         }
     }
 }
+
+/// Up to this many labels, comparing with each is faster than hashing.
+const FEW: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
@@ -108,8 +125,13 @@ impl Labels {
         &self.entries
     }
 
+    #[inline]
     pub fn code(&self, label: &Label) -> Option<u32> {
-        self.codes.get(&label.key()).copied()
+        if self.entries.len() > FEW {
+            return self.codes.get(&label.key()).copied();
+        }
+        let same = |entry: &Option<Label>| entry.as_ref().is_some_and(|entry| entry.is(label));
+        self.entries.iter().position(same).map(|code| code as u32)
     }
 
     pub fn intern(&mut self, label: &Label) -> u32 {

@@ -26,6 +26,22 @@ pub trait Learner<T: Task>: Part {
         self.learn(x, y, w, scratch)
     }
 
+    /// Predict one row, then learn another: the same example, as features were computed before and after it was learned.
+    #[allow(clippy::too_many_arguments)]
+    fn step_apart(
+        &mut self,
+        asked: Row<'_>,
+        x: Row<'_>,
+        y: T::Truth,
+        w: f64,
+        want: Want,
+        out: &mut T::Prediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.predict(asked, want, out, scratch);
+        self.learn(x, y, w, scratch)
+    }
+
     /// `step` through the rows of a batch; returns the number of rows before a refused one. The calls of the
     /// learner are direct here, which together with the shared set-up makes a batch faster.
     fn step_batch(
@@ -106,10 +122,9 @@ pub fn step_each<T: Task, L: Learner<T> + ?Sized>(
 ) -> usize {
     let mut prediction = T::take(scratch);
     let mut done = 0;
-    if let (Rows::Plain { values, width }, None) = (batch.rows, batch.asked) {
+    if let Some(rows) = batch.plain() {
         // The common case, without a match on each row.
-        for (row, x) in values.chunks_exact(width).enumerate() {
-            let (y, w) = (batch.truths[row], batch.weight(row));
+        for (x, y, w) in rows {
             if learner.step(Row::Plain(x), y, w, want, &mut prediction, scratch).is_err() {
                 break;
             }
@@ -121,10 +136,7 @@ pub fn step_each<T: Task, L: Learner<T> + ?Sized>(
             let (x, y, w) = (batch.rows.at(row), batch.truths[row], batch.weight(row));
             let stepped = match batch.asked {
                 None => learner.step(x, y, w, want, &mut prediction, scratch),
-                Some(asked) => {
-                    learner.predict(asked.at(row), want, &mut prediction, scratch);
-                    learner.learn(x, y, w, scratch)
-                }
+                Some(asked) => learner.step_apart(asked.at(row), x, y, w, want, &mut prediction, scratch),
             };
             if stepped.is_err() {
                 break;

@@ -9,21 +9,39 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::{quoted, raise, read_text, shown, OrRaise};
 
+/// How many dicts a component takes key objects from. Dicts parsed from JSON have new ones each time: then names are
+/// compared as text.
+const ADOPTIONS: u8 = 8;
+
 /// The key objects of a model's features by slot. A dict that is built by the same code has the same key
 /// objects in the same order, and comparing pointers finds their slots without hashing.
 #[derive(Default)]
-pub struct Keys(Vec<Py<PyAny>>);
+pub struct Keys {
+    by_slot: Vec<Py<PyAny>>,
+    adoptions: u8,
+}
+
+/// How a dict was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// All its keys were the known objects.
+    ByKey,
+    /// Some names were compared as text.
+    ByText,
+    /// It holds something whose reading would run Python code.
+    NotPlain,
+}
 
 impl Keys {
     /// Take up the names of features that are new in the schema.
     pub fn sync_names(&mut self, py: Python<'_>, schema: &Schema) -> PyResult<()> {
-        self.0.truncate(schema.len());
+        self.by_slot.truncate(schema.len());
         // Numbered columns are looked up by value; a wide matrix must not cost an object each.
         if schema.only_numbered() {
             return Ok(());
         }
-        for slot in self.0.len()..schema.len() {
-            self.0.push(match schema.name(slot) {
+        for slot in self.by_slot.len()..schema.len() {
+            self.by_slot.push(match schema.name(slot) {
                 Name::Text(text) => PyString::intern(py, &text).unbind().into_any(),
                 Name::Number(number) => number.into_pyobject(py)?.unbind().into_any(),
             });
@@ -31,14 +49,33 @@ impl Keys {
         Ok(())
     }
 
+    /// Whether key objects should be taken from a dict that was read by text.
+    #[inline]
+    pub fn may_adopt(&self) -> bool {
+        self.adoptions < ADOPTIONS
+    }
+
+    /// Take the key objects of a learned dict, whose like will probably come again.
+    #[cold]
+    pub fn adopt(&mut self, dict: &Bound<'_, PyDict>, schema: &Schema) {
+        self.adoptions += 1;
+        for (key, _) in dict {
+            let text = key.cast_exact::<PyString>().ok().and_then(|key| read_text(key).ok());
+            let slot = text.and_then(|text| schema.slot_of_text(text));
+            if let Some(known) = slot.and_then(|slot| self.by_slot.get_mut(slot as usize)) {
+                *known = key.unbind();
+            }
+        }
+    }
+
     #[inline]
     fn is_at(&self, slot: usize, key: *mut ffi::PyObject) -> bool {
-        self.0.get(slot).is_some_and(|known| known.as_ptr() == key)
+        self.by_slot.get(slot).is_some_and(|known| known.as_ptr() == key)
     }
 }
 
-/// Read a dict against a schema. False if it holds something whose reading would run Python code, which must
-/// not happen under a model's lock: the caller lets go of the lock and makes a plain dict of it first.
+/// Read a dict against a schema. Python code must not run under a model's lock: if it is not plain, the caller lets go
+/// of the lock and makes a plain dict of it first.
 ///
 /// Through the C interface, with borrowed keys and values: in the stable ABI every count of a reference is a
 /// call, four for each item. Features mostly come in the order of their slots, so the next one is expected:
@@ -51,11 +88,12 @@ pub fn read_dict(
     keys: &Keys,
     missing_is_zero: bool,
     draft: &mut Draft,
-) -> PyResult<bool> {
+) -> PyResult<Reading> {
     let py = dict.py();
     draft.begin(schema, missing_is_zero);
     let kinds = schema.kinds();
     let mut expected = 0;
+    let mut reading = Reading::ByKey;
     let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: `dict` is a dict and the GIL is held, so `PyDict_Next` may be called; no Python code runs in this
     // loop (`read_item` reads only exact ints, floats, strings, bools and None), so the dict does not change
@@ -63,26 +101,29 @@ pub fn read_dict(
     // on a float, where it cannot fail.
     unsafe {
         while ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0 {
-            if ffi::PyFloat_CheckExact(value) != 0
-                && kinds.get(expected) == Some(&FeatureKind::Number)
-                && (keys.is_at(expected, key) || is_text(key, schema.text(expected)))
-            {
-                let number = ffi::PyFloat_AsDouble(value);
-                if number.is_finite() {
-                    draft.set_number(expected as u32, number);
-                    expected += 1;
-                    continue;
+            if ffi::PyFloat_CheckExact(value) != 0 && kinds.get(expected) == Some(&FeatureKind::Number) {
+                let known = keys.is_at(expected, key);
+                if known || is_text(key, schema.text(expected)) {
+                    let number = ffi::PyFloat_AsDouble(value);
+                    if number.is_finite() {
+                        draft.set_number(expected as u32, number);
+                        expected += 1;
+                        if !known {
+                            reading = Reading::ByText;
+                        }
+                        continue;
+                    }
                 }
             }
             let (key, value) = (Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value));
             match read_item(&key, &value, expected, schema, keys, draft)? {
                 Some(next) => expected = next,
-                None => return Ok(false),
+                None => return Ok(Reading::NotPlain),
             }
         }
     }
     draft.finish(schema);
-    Ok(true)
+    Ok(reading)
 }
 
 /// Whether a Python object is this text.

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::borrowed_rows::BorrowedRows;
-use crate::dicts::{names, plain_dict};
+use crate::dicts::{names, plain_dict, Reading};
 use crate::errors::{raise, OrRaise};
 use crate::part::{Component, ComponentMethods, Part};
 use crate::thread_buffers::thread_buffers;
@@ -37,11 +37,12 @@ fn one(
     let (py, part) = (x.py(), slf.part());
     let mut buffers = thread_buffers();
     let mut guarded = part.write(py)?;
-    let read = match x.cast_exact::<PyDict>() {
-        Ok(dict) => guarded.read_dict::<Kind>(dict, &mut buffers.draft)?,
-        Err(_) => false,
+    let dict = x.cast_exact::<PyDict>().ok();
+    let reading = match dict {
+        Some(dict) => guarded.read_dict::<Kind>(dict, &mut buffers.draft)?,
+        None => Reading::NotPlain,
     };
-    if !read {
+    if reading == Reading::NotPlain {
         // Reading may run Python code, which may use this detector: not under the lock.
         drop(guarded);
         let (dict, numbered) = plain_row(x).map_err(|error| part.named(py, error))?;
@@ -55,10 +56,13 @@ fn one(
     let held = guarded.held_mut::<Kind>(py)?;
     let features = held.schema().len();
     receive(held, &mut buffers.draft).or_raise(py)?;
-    match held.schema().len() == features {
-        true => Ok(()),
-        false => guarded.sync_names(py),
+    if held.schema().len() != features {
+        guarded.sync_names(py)?;
     }
+    if let (Reading::ByText, Some(dict)) = (reading, dict) {
+        guarded.adopt_keys::<Kind>(dict);
+    }
+    Ok(())
 }
 
 /// Read rows and pass them to `receive`, some at a time; after an error nothing changes.

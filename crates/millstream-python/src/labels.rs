@@ -103,6 +103,22 @@ impl ManyLabels {
         }
     }
 
+    /// Flags, by a table.
+    pub fn from_flags(flags: impl Iterator<Item = bool>) -> Self {
+        let mut labels = ManyLabels::default();
+        let mut known = [MISSING; 2];
+        for flag in flags {
+            let place = &mut known[usize::from(flag)];
+            if *place == MISSING {
+                *place = labels.distinct.len() as u32;
+                labels.distinct.push(Label::Bool(flag));
+                labels.known.insert(Label::Bool(flag), *place);
+            }
+            labels.places.push(*place);
+        }
+        labels
+    }
+
     /// Whole numbers, by a table where their range is small.
     pub fn from_integers(integers: impl Iterator<Item = i64>) -> Self {
         let mut labels = ManyLabels::default();

@@ -11,7 +11,7 @@ use millstream_core::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat};
 
-use crate::dicts::plain_dict;
+use crate::dicts::{plain_dict, Reading};
 use crate::errors::{raise, OrRaise};
 use crate::part::{Guarded, Part};
 use crate::targets::{OneTarget, Weight};
@@ -27,7 +27,7 @@ fn with_read<R>(
     let mut buffers = thread_buffers();
     if let Ok(dict) = x.cast_exact::<PyDict>() {
         let guarded = part.read(py)?;
-        if guarded.read_dict::<Root>(dict, &mut buffers.draft)? {
+        if guarded.read_dict::<Root>(dict, &mut buffers.draft)? != Reading::NotPlain {
             return work(&guarded, guarded.held(py)?, &mut buffers);
         }
     }
@@ -48,11 +48,12 @@ fn with_write<R>(
     let py = x.py();
     let mut buffers = thread_buffers();
     let mut guarded = part.write(py)?;
-    let read = match x.cast_exact::<PyDict>() {
-        Ok(dict) => guarded.read_dict::<Root>(dict, &mut buffers.draft)?,
-        Err(_) => false,
+    let dict = x.cast_exact::<PyDict>().ok();
+    let reading = match dict {
+        Some(dict) => guarded.read_dict::<Root>(dict, &mut buffers.draft)?,
+        None => Reading::NotPlain,
     };
-    if !read {
+    if reading == Reading::NotPlain {
         drop(guarded);
         let dict = plain_dict(x).map_err(|error| part.named(py, error))?;
         guarded = part.write(py)?;
@@ -63,6 +64,9 @@ fn with_write<R>(
     learn(model, &mut buffers)?;
     if model.schema().len() != features || model.labels().known() != classes {
         guarded.sync_names(py)?;
+    }
+    if let (Reading::ByText, Some(dict)) = (reading, dict) {
+        guarded.adopt_keys::<Root>(dict);
     }
     then(&guarded, guarded.held(py)?, &mut buffers)
 }

@@ -16,7 +16,7 @@ use pyo3::PyClass;
 use serde_json::Value as Json;
 
 use crate::any_held::{each_kind, AnyHeld, Factory, Kind};
-use crate::dicts::{read_dict, Keys};
+use crate::dicts::{read_dict, Keys, Reading};
 use crate::errors::{by, raise, shown, OrRaise};
 use crate::labels::show_label;
 use crate::lock::{Lock, Session, WriteGuard};
@@ -77,20 +77,27 @@ impl Guarded {
         Some(result)
     }
 
-    /// Read a dict; false if Python code would have to run for it.
     #[inline]
-    pub fn read_dict<P: Kind>(&self, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<bool> {
+    pub fn read_dict<P: Kind>(&self, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<Reading> {
         let py = dict.py();
         let held = self.held::<P>(py)?;
         read_dict(dict, held.schema(), &self.keys, held.missing_is_zero(), draft)
             .map_err(|error| by(py, error, held.title()))
     }
 
+    /// After learning a dict whose names were compared as text: take its key objects.
+    #[inline]
+    pub fn adopt_keys<P: Kind>(&mut self, dict: &Bound<'_, PyDict>) {
+        if let (true, Some(held)) = (self.keys.may_adopt(), self.any.as_ref().and_then(P::of)) {
+            self.keys.adopt(dict, held.schema());
+        }
+    }
+
     /// Read the result of `plain_dict`.
     pub fn read_plain<P: Kind>(&self, dict: &Bound<'_, PyDict>, draft: &mut Draft) -> PyResult<()> {
         match self.read_dict::<P>(dict, draft)? {
-            true => Ok(()),
-            false => {
+            Reading::ByKey | Reading::ByText => Ok(()),
+            Reading::NotPlain => {
                 let message = format!("an example cannot be read: {}", shown(dict.as_any()));
                 Err(raise(dict.py(), &Fault::wrong_type(message)))
             }

@@ -144,11 +144,11 @@ impl ManyTargets {
                 if let Some(integers) = read_integers(y) {
                     return Ok(ManyTargets::Labels(ManyLabels::from_integers(integers.into_iter())));
                 }
-                let mut labels = ManyLabels::default();
                 if let Ok(flags) = y.cast::<PyArray1<bool>>() {
-                    flags.readonly().as_array().iter().for_each(|&flag| labels.push(Label::Bool(flag)));
-                    return Ok(ManyTargets::Labels(labels));
+                    let flags = flags.readonly();
+                    return Ok(ManyTargets::Labels(ManyLabels::from_flags(flags.as_array().iter().copied())));
                 }
+                let mut labels = ManyLabels::default();
                 if let Ok(numbers) = read_numbers(y) {
                     for number in numbers {
                         labels.push_result(float_label(number));

@@ -571,7 +571,7 @@ impl Chain {
 }
 
 /// A pipeline of one transformer and a learner, with buffers for a row as it is predicted and as it is learned.
-struct Pair<'a, T: Task> {
+struct TransformedLearner<'a, T: Task> {
     first: &'a mut dyn Transformer,
     last: &'a mut dyn Learner<T>,
     /// Whether both rows are the same.
@@ -580,7 +580,7 @@ struct Pair<'a, T: Task> {
     after: &'a mut RowBuffer,
 }
 
-impl<T: Task> Pair<'_, T> {
+impl<T: Task> TransformedLearner<'_, T> {
     #[inline]
     fn step(
         &mut self,
@@ -591,14 +591,13 @@ impl<T: Task> Pair<'_, T> {
         out: &mut T::Prediction,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Pair { first, last, before, after, .. } = self;
+        let TransformedLearner { first, last, before, after, .. } = self;
         let learned = if self.frozen {
             first.learn_and_transform(x, T::truth(y), w, after, scratch)?;
             last.step(after.row(), y, w, want, out, scratch)
         } else {
             first.step(x, T::truth(y), w, before, after, scratch)?;
-            last.predict(before.row(), want, out, scratch);
-            last.learn(after.row(), y, w, scratch)
+            last.step_apart(before.row(), after.row(), y, w, want, out, scratch)
         };
         learned.inspect_err(|_| first.undo())
     }
@@ -619,9 +618,15 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
         if let (false, Some(rows), Some(first)) = (self.abilities.checks_rows, batch.plain(), self.chain.alone()) {
             // The common pipeline: what is the same for all rows is prepared once.
             let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
-            let mut pair = Pair { first, last: &mut *self.last, frozen, before: &mut before, after: &mut after };
+            let mut both = TransformedLearner {
+                first,
+                last: &mut *self.last,
+                frozen,
+                before: &mut before,
+                after: &mut after,
+            };
             for (x, y, w) in rows {
-                if pair.step(Row::Plain(x), y, w, want, &mut prediction, scratch).is_err() {
+                if both.step(Row::Plain(x), y, w, want, &mut prediction, scratch).is_err() {
                     break;
                 }
                 T::push(&mut prediction, want, out);
@@ -639,10 +644,7 @@ impl<T: Task> Pipeline<Box<dyn Learner<T>>> {
             }
             let stepped = match batch.asked {
                 None => self.step(x, y, w, want, &mut prediction, scratch),
-                Some(asked) => {
-                    self.predict(asked.at(row), want, &mut prediction, scratch);
-                    self.learn(x, y, w, scratch)
-                }
+                Some(asked) => self.step_apart(asked.at(row), x, y, w, want, &mut prediction, scratch),
             };
             if stepped.is_err() {
                 break;
@@ -745,8 +747,9 @@ impl<T: Task> Learner<T> for Pipeline<Box<dyn Learner<T>>> {
             return self.learn(x, y, w, scratch);
         };
         let (mut before, mut after) = (scratch.take_row(), scratch.take_row());
-        let mut pair = Pair { first, last: &mut *self.last, frozen, before: &mut before, after: &mut after };
-        let stepped = pair.step(x, y, w, want, out, scratch);
+        let mut both =
+            TransformedLearner { first, last: &mut *self.last, frozen, before: &mut before, after: &mut after };
+        let stepped = both.step(x, y, w, want, out, scratch);
         scratch.give_row(before);
         scratch.give_row(after);
         stepped

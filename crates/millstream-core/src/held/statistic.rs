@@ -17,23 +17,29 @@ impl Held<Box<dyn Statistic>> {
     }
 
     /// Statistics of one variable ignore `y`.
+    #[inline]
     pub fn update(&mut self, x: f64, y: f64, w: f64) -> Result<()> {
-        if !(w.is_finite() && w >= 0.0) {
-            return Err(Fault::value(format!(
-                "{}: the weight must be finite and not negative, got {w}",
-                self.title
-            )));
-        }
-        for (what, number) in [("x", x), ("y", y)] {
-            if !number.is_finite() {
-                return Err(Fault::value(format!("{}: {what} must be finite, got {number}", self.title)));
-            }
+        if !(x.is_finite() && y.is_finite() && (0.0..f64::INFINITY).contains(&w)) {
+            return Err(self.refusal(x, y, w));
         }
         if w > 0.0 {
             self.part.update(x, y, w)?;
             self.count = self.count.saturating_add(1);
         }
         Ok(())
+    }
+
+    /// The fault of an update with invalid numbers.
+    #[cold]
+    fn refusal(&self, x: f64, y: f64, w: f64) -> Fault {
+        let title = &self.title;
+        Fault::value(if !(0.0..f64::INFINITY).contains(&w) {
+            format!("{title}: the weight must be finite and not negative, got {w}")
+        } else if !x.is_finite() {
+            format!("{title}: x must be finite, got {x}")
+        } else {
+            format!("{title}: y must be finite, got {y}")
+        })
     }
 
     /// Merge a statistic of the same description that has summarised another stream.

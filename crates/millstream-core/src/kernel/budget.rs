@@ -150,7 +150,7 @@ impl Expansion {
         kernel.row(&state.dictionary.points, &work.point, &mut work.other_row);
         let mut product = 0.0;
         for (of, step) in state.coefficients.iter().zip(&work.step) {
-            let f = crate::optim::dot(of, crate::optim::Features::Dense(&work.other_row));
+            let f = crate::numeric::dot(of, &work.other_row);
             product += of[oldest] * (f + step * work.row[oldest]);
         }
         let halves = if state.coefficients.len() > 1 { 2.0 } else { 1.0 };

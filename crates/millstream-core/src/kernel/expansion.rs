@@ -17,7 +17,8 @@ use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::optim::{dot, Features, Schedule};
+use crate::numeric::dot;
+use crate::optim::Schedule;
 use crate::parameter::Arguments;
 use crate::row::{all_finite, finite, Row, Scratch};
 use crate::schema::Schema;
@@ -218,8 +219,7 @@ impl State {
     /// The outputs at kernel values.
     pub fn scores(&self, row: &[f64], out: &mut Vec<f64>) {
         out.clear();
-        let of =
-            |(coefficients, intercept): (&Vec<f64>, &f64)| dot(coefficients, Features::Dense(row)) + intercept;
+        let of = |(coefficients, intercept): (&Vec<f64>, &f64)| dot(coefficients, row) + intercept;
         out.extend(self.coefficients.iter().zip(&self.intercepts).map(of));
     }
 

@@ -19,7 +19,7 @@ use crate::declaration::{Built, Declaration, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
 use crate::learner::Learner;
-use crate::optim::{dot, Features};
+use crate::numeric::dot;
 use crate::parameter::{Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::part::{Abilities, Part};
 use crate::row::{all_finite, finite, Row, Scratch, Want};
@@ -195,7 +195,7 @@ impl KernelRls {
             return Err(Fault::overflow(NAME));
         }
         let distance = state.factor.forward(&work.row, itself, &mut work.u);
-        let predicted = dot(&state.squares.theta, Features::Dense(&work.u));
+        let predicted = dot(&state.squares.theta, &work.u);
         let joins =
             distance > self.tolerance.max(LEAST_FRACTION) * itself.abs() && state.dictionary.len() < self.budget;
         work.next.copy_from(&state.squares);
@@ -270,7 +270,7 @@ impl KernelRls {
         let located = Located::new(dictionary, &self.kernel, x, scratch);
         let mut u = scratch.take_numbers();
         factor.forward(&located.row, 0.0, &mut u);
-        let predicted = finite(dot(&squares.theta, Features::Dense(&u)));
+        let predicted = finite(dot(&squares.theta, &u));
         scratch.give_numbers(u);
         located.release(scratch);
         predicted

@@ -1,6 +1,6 @@
 //! The Cholesky factor of a matrix that is used once: computed in place, then used to solve.
 
-use crate::optim::{dot as product, Features};
+use crate::numeric::dot;
 
 /// Replace the lower triangle of A + raise · I by its Cholesky factor; false if it is not positive definite.
 pub fn factorise(lower: &mut [f64], size: usize, raise: f64) -> bool {
@@ -34,10 +34,6 @@ pub fn solve(factor: &[f64], b: &mut [f64]) {
         b[p] = x;
         b[..p].iter_mut().zip(row).for_each(|(b, l)| *b -= x * l);
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    product(a, Features::Dense(b))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
 use crate::held::state::require;
-use crate::optim::{dot, Features};
+use crate::numeric::dot;
 use crate::row::all_finite;
 
 /// A point nearer to the span than this fraction of its length is in the span, up to rounding.
@@ -47,10 +47,10 @@ impl GrowingCholesky {
         u.clear();
         for (row, &index) in self.indices.iter().enumerate() {
             let factors = self.row(row);
-            let rest = kernel[index as usize] - dot(&factors[..row], Features::Dense(u));
+            let rest = kernel[index as usize] - dot(&factors[..row], u);
             u.push(rest / factors[row]);
         }
-        itself - dot(u, Features::Dense(u))
+        itself - dot(u, u)
     }
 
     /// u becomes L⁻ᵀu, by row.

@@ -64,6 +64,12 @@ impl Coordinates {
         !self.mapped() && values.len() >= self.width()
     }
 
+    /// Whether a plain row has exactly the known coordinates.
+    #[inline(always)]
+    pub fn is_all_of(&self, values: &[f64]) -> bool {
+        values.len() == self.width() && !self.mapped()
+    }
+
     /// The coordinate of a number or a nominal value, if it has one.
     pub fn of(&self, slot: usize, value: Value) -> Option<u32> {
         let coordinate = match value {
@@ -97,7 +103,7 @@ impl Coordinates {
     #[inline]
     pub fn lying<'a>(&self, x: Row<'a>) -> Option<Features<'a>> {
         match x {
-            Row::Plain(values) if values.len() == self.width() && !self.mapped() => Some(Features::Dense(values)),
+            Row::Plain(values) if self.is_all_of(values) => Some(Features::Dense(values)),
             Row::Sparse(sparse) if sparse.width <= self.width() && !self.mapped() => {
                 Some(Features::Sparse(sparse.indices, sparse.values))
             }

@@ -20,6 +20,12 @@ pub trait Engine: Clone + Send + Sync + 'static {
     fn learn(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<()>;
     /// The score to predict with, then one step.
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64>;
+    /// The score of `asked` to predict with, then one step on the loss at (x, y).
+    fn step_apart(&mut self, asked: Row<'_>, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        let score = self.score(asked, scratch);
+        self.learn(x, y, w, scratch)?;
+        Ok(score)
+    }
     /// Whether mini-batch steps are supported.
     fn takes_batches(&self) -> bool;
     /// Add the gradient at (x, y) and the current weights to the mini-batch.

@@ -6,6 +6,7 @@ use serde_json::{json, Value as Json};
 use crate::declaration::{Built, Role};
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
+use crate::numeric::dot;
 use crate::optim::{CoordinateRule, Features, Optimizer, Penalty, Schedule, Step, Weights};
 use crate::parameter::{Arguments, Bounds, Default as DefaultValue, Kind, Parameter};
 use crate::row::{all_finite, finite, Value};
@@ -63,6 +64,8 @@ pub struct HyperplaneSettings {
     pub intercept_rate: Option<Schedule>,
     clip: f64,
     pub averaging: bool,
+    /// Whether a step is one of plain gradient descent: without memory, penalty and averaging.
+    pub plain: bool,
 }
 
 impl HyperplaneSettings {
@@ -88,13 +91,15 @@ impl HyperplaneSettings {
             )));
         }
         let intercept_rate = arguments.rate("intercept_learning_rate")?;
+        let averaging = arguments.boolean("averaging")?;
         Ok(HyperplaneSettings {
+            plain: optimizer.rule == CoordinateRule::Sgd && penalty.none() && !averaging,
             who: arguments.who.into(),
             optimizer,
             penalty,
             intercept_rate: arguments.boolean("intercept")?.then_some(intercept_rate),
             clip: arguments.float("clip_gradient")?,
-            averaging: arguments.boolean("averaging")?,
+            averaging,
         })
     }
 
@@ -143,6 +148,34 @@ impl Hyperplane {
     #[inline]
     pub fn score(&self, features: Features<'_>) -> f64 {
         finite(self.weights.dot(features, self.t) + self.bias())
+    }
+
+    /// The score of a row with as many numbers as there are weights, where settings are `plain`; may overflow.
+    #[inline(always)]
+    pub fn plain_score(&self, x: &[f64]) -> f64 {
+        dot(self.weights.values(), x) + self.intercept
+    }
+
+    /// A step down `slope` where settings are `plain`; false, and no change, if it would overflow. `spare` is a buffer.
+    #[inline(always)]
+    pub fn step_plain(
+        &mut self,
+        settings: &HyperplaneSettings,
+        x: &[f64],
+        slope: f64,
+        spare: &mut Hyperplane,
+    ) -> bool {
+        let t = self.t + 1.0;
+        let intercept = match settings.intercept_rate {
+            Some(rate) => self.intercept - rate.at(t) * slope,
+            None => self.intercept,
+        };
+        let rate = settings.optimizer.rate.at(t);
+        let sound = intercept.is_finite() && self.weights.step_plain(rate, slope, x, &mut spare.weights);
+        if sound {
+            (self.t, self.intercept) = (t, intercept);
+        }
+        sound
     }
 
     /// The score at the point where the gradient is taken; may overflow.

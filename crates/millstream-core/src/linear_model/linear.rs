@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, unpack};
-use crate::losses::Loss;
+use crate::losses::{logistic_slope, Loss};
 use crate::optim::Features;
 use crate::parameter::Arguments;
 use crate::row::{finite, Row, Scratch, Sparse};
@@ -62,6 +62,32 @@ impl Linear {
         let score = self.descend::<PREDICT>(located.features(), y, w).inspect_err(|_| self.shrink(before));
         located.release(scratch);
         score
+    }
+
+    /// Whether a row has exactly the known coordinates, and a step on it is one of plain gradient descent on all weights:
+    /// the most common case.
+    #[inline(always)]
+    fn is_plain(&self, x: &[f64]) -> bool {
+        let State { coordinates, hyperplane } = &self.state;
+        self.settings.plain && coordinates.is_all_of(x) && hyperplane.weights.steps_plainly(x.len())
+    }
+
+    /// The score of `asked`, by default `x`, then one step on the loss at (x, y), without the branches of `descend`. The
+    /// caller has checked that both rows are plain.
+    #[inline(always)]
+    fn step_plain(&mut self, asked: Option<&[f64]>, x: &[f64], y: f64, w: f64) -> Result<f64> {
+        let hyperplane = &mut self.state.hyperplane;
+        let score = hyperplane.plain_score(x);
+        let predicted = finite(asked.map_or(score, |asked| hyperplane.plain_score(asked)));
+        let slope = match self.loss {
+            // The most common loss, without a call.
+            Loss::Logistic => logistic_slope(y, score),
+            loss => loss.slope(y, score),
+        };
+        match hyperplane.step_plain(&self.settings, x, self.settings.clipped(slope * w), &mut self.spare) {
+            true => Ok(predicted),
+            false => Err(Fault::overflow(&self.settings.who)),
+        }
     }
 
     /// Make room for new coordinates, in the layout that a step of `x` needs.
@@ -133,6 +159,11 @@ impl Engine for Linear {
 
     #[inline]
     fn step(&mut self, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        if let Row::Plain(x) = x {
+            if self.is_plain(x) {
+                return self.step_plain(None, x, y, w);
+            }
+        }
         // A dense sum over more coordinates is added in another order: predict before they are added.
         if matches!(x, Row::Plain(values) if values.len() > self.state.coordinates.width()) {
             let score = self.score(x, scratch);
@@ -140,6 +171,18 @@ impl Engine for Linear {
             return Ok(score);
         }
         self.take::<true>(x, y, w, scratch)
+    }
+
+    #[inline]
+    fn step_apart(&mut self, asked: Row<'_>, x: Row<'_>, y: f64, w: f64, scratch: &mut Scratch) -> Result<f64> {
+        if let (Row::Plain(asked), Row::Plain(x)) = (asked, x) {
+            if self.is_plain(asked) && self.is_plain(x) {
+                return self.step_plain(Some(asked), x, y, w);
+            }
+        }
+        let score = self.score(asked, scratch);
+        self.learn(x, y, w, scratch)?;
+        Ok(score)
     }
 
     fn takes_batches(&self) -> bool {

@@ -137,6 +137,22 @@ impl<E: Engine> Learner<Numbers> for LinearRegression<E> {
         Ok(())
     }
 
+    fn step_apart(
+        &mut self,
+        asked: Row<'_>,
+        x: Row<'_>,
+        y: f64,
+        w: f64,
+        _want: Want,
+        out: &mut f64,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.check(y)?;
+        let score = self.engine.step_apart(asked, x, y, w, scratch)?;
+        *out = self.predict_score(score);
+        Ok(())
+    }
+
     fn loss(&self, x: Row<'_>, y: f64, scratch: &mut Scratch) -> Option<f64> {
         Some(self.engine.loss().value(y, self.engine.score(x, scratch)))
     }

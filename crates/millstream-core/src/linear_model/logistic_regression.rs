@@ -154,6 +154,22 @@ impl<E: Engine> Learner<Classes> for LogisticRegression<E> {
         Ok(())
     }
 
+    fn step_apart(
+        &mut self,
+        asked: Row<'_>,
+        x: Row<'_>,
+        y: u32,
+        w: f64,
+        want: Want,
+        out: &mut ClassPrediction,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let score = self.engine.step_apart(asked, x, sign(y), w, scratch)?;
+        self.predict_score(score, want, out);
+        self.started = true;
+        Ok(())
+    }
+
     fn decision_function(&self) -> Option<&dyn DecisionFunction> {
         Some(self)
     }

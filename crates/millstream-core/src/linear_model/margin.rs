@@ -14,7 +14,7 @@ use crate::batch::{Batch, Rows};
 use crate::declaration::Built;
 use crate::fault::{Fault, Result};
 use crate::held::state::{pack, require, unpack};
-use crate::learner::{DecisionFunction, Learner};
+use crate::learner::{step_each, DecisionFunction, Learner};
 use crate::optim::Features;
 use crate::parameter::{Arguments, Kind, Parameter};
 use crate::part::{Abilities, Part};
@@ -505,35 +505,16 @@ impl<R: UpdateRule> Learner<Classes> for MarginClassifier<R> {
             _ => usize::MAX,
         };
         let settled = width == coordinates.width() && !coordinates.mapped() && vectors.len() == 1;
+        let (true, Some(rows)) = (settled, batch.plain()) else {
+            return step_each(self, batch, want, out, scratch);
+        };
         let mut prediction = scratch.take_prediction();
         let mut done = 0;
-        if let (true, Some(rows)) = (settled, batch.plain()) {
-            for (x, y, w) in rows {
-                let answer = Some((want, &mut prediction));
-                let learned = match y < 2 {
-                    true => self.step_features(Features::Dense(x), y as usize, w, answer, scratch),
-                    false => self.take(Row::Plain(x), y as usize, w, answer, scratch),
-                };
-                if learned.is_err() {
-                    break;
-                }
-                Classes::push(&mut prediction, want, out);
-                done += 1;
-            }
-            scratch.give_prediction(prediction);
-            return done;
-        }
-        for (row, &y) in batch.truths.iter().enumerate() {
-            let (x, w) = (batch.rows.at(row), batch.weight(row));
-            if let Some(asked) = batch.asked {
-                self.predict(asked.at(row), want, &mut prediction, scratch);
-            }
-            let answer = batch.asked.is_none().then_some((want, &mut prediction));
-            let learned = match x {
-                Row::Plain(values) if settled && y < 2 => {
-                    self.step_features(Features::Dense(values), y as usize, w, answer, scratch)
-                }
-                x => self.take(x, y as usize, w, answer, scratch),
+        for (x, y, w) in rows {
+            let answer = Some((want, &mut prediction));
+            let learned = match y < 2 {
+                true => self.step_features(Features::Dense(x), y as usize, w, answer, scratch),
+                false => self.take(Row::Plain(x), y as usize, w, answer, scratch),
             };
             if learned.is_err() {
                 break;

@@ -1,7 +1,8 @@
 //! Weights by coordinate, each with its variance if the learner has variances: their layout, how a step fetches and
 //! writes them, and their savepoint.
 
-use crate::optim::{dot, Features};
+use crate::numeric::dot;
+use crate::optim::Features;
 use crate::row::all_finite;
 
 /// From this many coordinates on, weights that are updated sparsely are stored next to their variances.
@@ -119,7 +120,7 @@ impl WeightCells {
     #[inline]
     pub fn dot(&self, features: Features<'_>) -> f64 {
         match features {
-            Features::Dense(_) if self.pairs.is_empty() => dot(&self.weights, features),
+            Features::Dense(x) if self.pairs.is_empty() => dot(&self.weights, x),
             Features::Dense(x) => strands(x, |index| self.pairs.get(index).map_or(0.0, |pair| pair[0])),
             Features::Sparse(indices, x) if self.pairs.is_empty() => {
                 strands(x, |index| self.weights.get(indices[index] as usize).copied().unwrap_or(0.0))
@@ -294,7 +295,7 @@ impl WeightCells {
     }
 }
 
-/// Σ `weight(index)` · x, added in the order of `optim::dot` for dense rows: a row gives the same score wherever its
+/// Σ `weight(index)` · x, added in the order of `numeric::dot` for dense rows: a row gives the same score wherever its
 /// weights come from.
 #[inline]
 fn strands(x: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
@@ -346,8 +347,8 @@ mod tests {
         let sums = [
             apart.dot(Features::Sparse(&indices, &x)),
             together.dot(Features::Sparse(&indices, &x)),
-            dot(&one.weights, Features::Dense(&x)),
-            dot(&two.weights, Features::Dense(&x)),
+            dot(&one.weights, &x),
+            dot(&two.weights, &x),
         ];
         assert!(sums.iter().all(|sum| sum.to_bits() == sums[0].to_bits()));
         let ones = vec![1.0; width];

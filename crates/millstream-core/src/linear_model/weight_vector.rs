@@ -12,7 +12,8 @@ use serde_json::{json, Value as Json};
 
 use crate::fault::{Fault, Result};
 use crate::held::state::require;
-use crate::optim::{dot, Features};
+use crate::numeric::dot;
+use crate::optim::Features;
 use crate::row::{all_finite, Value};
 use crate::schema::Schema;
 
@@ -230,7 +231,7 @@ impl WeightVector {
     pub fn fetched_score(&self, features: Features<'_>, proposal: &Proposal) -> f64 {
         let sum = match features {
             Features::Dense(_) => self.cells.dot(features),
-            Features::Sparse(_, x) => dot(&proposal.now.weights, Features::Dense(x)),
+            Features::Sparse(_, x) => dot(&proposal.now.weights, x),
         };
         self.scale * (sum + self.constant)
     }
@@ -248,7 +249,7 @@ impl WeightVector {
         match spread {
             Spread::None => {
                 let (Features::Dense(x) | Features::Sparse(_, x)) = features;
-                dot(x, Features::Dense(x)) + constant
+                dot(x, x) + constant
             }
             Spread::Diagonal(_) => {
                 let sum = match features {

@@ -80,7 +80,7 @@ impl Loss {
     #[inline]
     pub fn slope(&self, y: f64, z: f64) -> f64 {
         match *self {
-            Loss::Logistic => -y / (1.0 + (y * z).exp()),
+            Loss::Logistic => logistic_slope(y, z),
             Loss::Squared => 2.0 * (z - y),
             Loss::Absolute => sign(z > y),
             Loss::Huber { epsilon } => (z - y).clamp(-epsilon, epsilon),
@@ -146,6 +146,12 @@ fn sign(positive: bool) -> f64 {
     } else {
         -1.0
     }
+}
+
+/// The slope of the logistic loss.
+#[inline(always)]
+pub fn logistic_slope(y: f64, z: f64) -> f64 {
+    -y / (1.0 + (y * z).exp())
 }
 
 /// 1 / (1 + e^−x); a large exponent becomes infinite and the result 0.

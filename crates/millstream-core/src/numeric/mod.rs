@@ -1,15 +1,19 @@
-//! Scalar functions and random numbers that give the same bits on every platform.
+//! Scalar functions, scalar products and random numbers that give the same bits on every platform.
 //!
 //! | topic | module |
 //! |---|---|
+//! | the scalar product of dense vectors | `dot` |
 //! | exponential, logarithm, sine, tanh | `elementary` |
 //! | the error function, the normal distribution | `error_function` |
 //! | the tail of the chi-square distribution | `incomplete_gamma` |
 //! | quantiles of the normal and of Student's t distribution | `quantiles` |
 //! | randomness from a seed | `random` |
 
+mod dot;
 pub mod elementary;
 pub mod error_function;
 pub mod incomplete_gamma;
 pub mod quantiles;
 pub mod random;
+
+pub use dot::dot;

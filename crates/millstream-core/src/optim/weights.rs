@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Result;
 use crate::held::state::require;
+use crate::numeric;
 use crate::row::all_finite;
 
 use super::paired::{self, Pair};
@@ -14,7 +15,7 @@ use super::pairs::Pairs;
 use super::rules::{
     one, AdaDelta, AdaGrad, Adam, Cell, FtrlProximal, Momentum, Nesterov, RmsProp, Sgd, Step, Update,
 };
-use super::{CoordinateRule, Optimizer};
+use super::{CoordinateRule, Optimizer, Penalty};
 
 /// The features of one example by coordinate.
 #[derive(Clone, Copy, Debug)]
@@ -273,6 +274,24 @@ impl Weights {
         }
     }
 
+    /// Whether `step_plain` may step weights of this width: they lie apart, and nothing records what it overwrites.
+    #[inline(always)]
+    pub fn steps_plainly(&self, width: usize) -> bool {
+        self.values.len() == width && !matches!(self.undo, Undo::Cells { .. })
+    }
+
+    /// A dense step of plain gradient descent; false, and no change, if it would overflow. `spare` is a buffer.
+    #[inline(always)]
+    pub fn step_plain(&mut self, rate: f64, slope: f64, x: &[f64], spare: &mut Weights) -> bool {
+        fit(&mut spare.values, self.values.len());
+        let step = Step { t: 0.0, slope, penalty: Penalty::default(), fetched: false };
+        let sound = step_dense::<Sgd, false>(Sgd { rate }, rate, step, &self.values, x, &mut spare.values[..]);
+        if sound {
+            std::mem::swap(&mut self.values, &mut spare.values);
+        }
+        sound
+    }
+
     /// From now on, record overwritten values.
     pub fn savepoint(&mut self) {
         self.undo = Undo::Cells { width: self.len(), cells: Vec::new() };
@@ -527,10 +546,23 @@ fn fit(numbers: &mut Vec<f64>, n: usize) {
     }
 }
 
-/// The dense step of a rule without memory; false if it overflows. A function of its own: its arguments tell
-/// the compiler that they do not overlap. In pairs, so that the check for overflow rides along.
+/// `step_dense` as a function of its own, for the many callers that are seldom called.
 #[inline(never)]
 fn step_without_memory<U: Update, const PENALISED: bool>(
+    update: U,
+    rate: f64,
+    step: Step,
+    w: &[f64],
+    x: &[f64],
+    out: &mut [f64],
+) -> bool {
+    step_dense::<U, PENALISED>(update, rate, step, w, x, out)
+}
+
+/// The dense step of a rule without memory; false if it overflows. In pairs, which is what a vector register holds, so
+/// that the check for overflow rides along.
+#[inline(always)]
+fn step_dense<U: Update, const PENALISED: bool>(
     update: U,
     rate: f64,
     step: Step,
@@ -546,10 +578,10 @@ fn step_without_memory<U: Update, const PENALISED: bool>(
     let xs = &x[..n].as_chunks::<2>().0[..count];
     let mut check = [0.0; 2];
     for j in 0..count {
-        for k in 0..2 {
-            pairs[j][k] = stepped(ws[j][k], xs[j][k]);
-            check[k] += pairs[j][k] * 0.0;
-        }
+        // Both are computed before either is written: the compiler need not know that the slices do not overlap.
+        let pair = [stepped(ws[j][0], xs[j][0]), stepped(ws[j][1], xs[j][1])];
+        pairs[j] = pair;
+        check = [check[0] + pair[0] * 0.0, check[1] + pair[1] * 0.0];
     }
     if let [last] = last {
         *last = stepped(w[n - 1], x[n - 1]);
@@ -575,25 +607,11 @@ fn dot_pairs(pairs: &[Pair], which: usize, features: Features<'_>) -> f64 {
     }
 }
 
-/// Σ wᵢ xᵢ over the coordinates both have. Four sums side by side: the dense path is bound by latency.
+/// Σ wᵢ xᵢ over the coordinates both have.
 #[inline]
 pub fn dot(w: &[f64], features: Features<'_>) -> f64 {
     match features {
-        Features::Dense(x) => {
-            let n = w.len().min(x.len());
-            let (w_fours, w_rest) = w[..n].as_chunks::<4>();
-            let (x_fours, x_rest) = x[..n].as_chunks::<4>();
-            let mut sums = [0.0f64; 4];
-            for (w, x) in w_fours.iter().zip(x_fours) {
-                for k in 0..4 {
-                    sums[k] += w[k] * x[k];
-                }
-            }
-            for (k, (w, x)) in w_rest.iter().zip(x_rest).enumerate() {
-                sums[k] += w * x;
-            }
-            (sums[0] + sums[1]) + (sums[2] + sums[3])
-        }
+        Features::Dense(x) => numeric::dot(w, x),
         Features::Sparse(indices, x) => {
             indices.iter().zip(x).map(|(&index, x)| w.get(index as usize).map_or(0.0, |w| w * x)).sum()
         }

@@ -8,6 +8,7 @@
 //! the previous update, so each square root is computed once. `learn` writes to spare moments and swaps, so `undo`
 //! swaps back.
 
+use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -46,6 +47,7 @@ pub static DECLARATION: Declaration = Declaration {
             spare: Moments::default(),
             kept: Moments::default(),
             savepoint: Savepoint::None,
+            arch: Arch::new(),
         })))
     },
 };
@@ -60,6 +62,8 @@ struct StandardScaler {
     /// The moments at the last savepoint; without one, a buffer for them.
     kept: Moments,
     savepoint: Savepoint,
+    /// The instruction set of the processor.
+    arch: Arch,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -171,65 +175,93 @@ impl Moments {
     }
 }
 
-/// West's update of all features, and the features as they are scaled before and after; false if it
-/// overflows. A function of its own: its arguments tell the compiler that they do not overlap, which a loop over fields
-/// would have to find out for each row. In pairs, which is what a vector register holds: so the check for
-/// overflow rides along, and an even row has no rest to go through one by one.
-#[inline(never)]
-#[allow(clippy::too_many_arguments)]
-fn welford(
-    x: &[f64],
+/// West's update of all features, and the features as they are scaled before and after; false if it overflows. Compiled
+/// for several instruction sets; every operation rounds as IEEE 754 says, so the results are the same with all of them.
+struct Welford<'a> {
+    x: &'a [f64],
     w: f64,
+    old: &'a Moments,
+    /// With the new count.
+    new: &'a mut Moments,
+    before: &'a mut [f64],
+    after: &'a mut [f64],
+}
+
+impl WithSimd for Welford<'_> {
+    type Output = bool;
+
+    /// By fours, then by twos: the widths of vector registers.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> bool {
+        let Welford { x, w, old, new, before, after } = self;
+        let n = new.shared_count;
+        let factors = Factors { n, share: w / n, factor: w * (old.shared_count / n) };
+        let old = [&old.means[..], &old.squares[..], &old.inverse_deviations[..]];
+        let Moments { means, squares, inverse_deviations: inverses, .. } = new;
+        let (fours, pairs) = (x.len() / 4 * 4, x.len() / 2 * 2);
+        let mut check = factors.update::<4>(x, old, [means, squares, inverses, before, after], 0, fours);
+        check += factors.update::<2>(x, old, [means, squares, inverses, before, after], fours, pairs);
+        check += factors.update::<1>(x, old, [means, squares, inverses, before, after], pairs, x.len());
+        check == 0.0
+    }
+}
+
+/// What is the same for all features.
+#[derive(Clone, Copy)]
+struct Factors {
     n: f64,
-    old: &Moments,
-    means: &mut [f64],
-    squares: &mut [f64],
-    inverse_deviations: &mut [f64],
-    before: &mut [f64],
-    after: &mut [f64],
-) -> bool {
-    let width = x.len();
-    let share = w / n;
-    let factor = w * (old.shared_count / n);
-    let one = |x: f64, mean: f64, square: f64, inverse: f64| {
-        let delta = x - mean;
-        let before = bounded(bounded(delta) * inverse);
-        let mean = mean + delta * share;
-        let square = square + delta * factor * delta;
-        let inverse = inverse_deviation(square, n);
-        (mean, square, inverse, before, (x - mean) * inverse)
-    };
-    let (pairs, last) = x.as_chunks::<2>();
-    let count = pairs.len();
-    let old_means = &old.means[..width].as_chunks::<2>().0[..count];
-    let old_squares = &old.squares[..width].as_chunks::<2>().0[..count];
-    let new_means = &mut means[..width].as_chunks_mut::<2>().0[..count];
-    let new_squares = &mut squares[..width].as_chunks_mut::<2>().0[..count];
-    let inverses = &mut inverse_deviations[..width].as_chunks_mut::<2>().0[..count];
-    let old_inverses = &old.inverse_deviations[..width].as_chunks::<2>().0[..count];
-    let befores = &mut before[..width].as_chunks_mut::<2>().0[..count];
-    let afters = &mut after[..width].as_chunks_mut::<2>().0[..count];
-    // A difference that overflows makes its square infinite, so the squares tell of all.
-    let mut check = [0.0; 2];
-    for j in 0..count {
-        for k in 0..2 {
-            let (mean, square, inverse, before, after) =
-                one(pairs[j][k], old_means[j][k], old_squares[j][k], old_inverses[j][k]);
-            new_means[j][k] = mean;
-            new_squares[j][k] = square;
-            inverses[j][k] = inverse;
-            befores[j][k] = before;
-            afters[j][k] = after;
-            check[k] += square * 0.0;
+    share: f64,
+    factor: f64,
+}
+
+impl Factors {
+    /// Update the slots from `from` to `to`, `N` at a time. Not 0 if a number overflows.
+    #[inline(always)]
+    fn update<const N: usize>(
+        self,
+        x: &[f64],
+        old: [&[f64]; 3],
+        new: [&mut [f64]; 5],
+        from: usize,
+        to: usize,
+    ) -> f64 {
+        let [means, squares, inverses, before, after] = new;
+        let count = (to - from) / N;
+        let x = &x[from..to].as_chunks::<N>().0[..count];
+        let [old_means, old_squares, old_inverses] = old;
+        let old_means = &old_means[from..to].as_chunks::<N>().0[..count];
+        let old_squares = &old_squares[from..to].as_chunks::<N>().0[..count];
+        let old_inverses = &old_inverses[from..to].as_chunks::<N>().0[..count];
+        let means = &mut means[from..to].as_chunks_mut::<N>().0[..count];
+        let squares = &mut squares[from..to].as_chunks_mut::<N>().0[..count];
+        let inverses = &mut inverses[from..to].as_chunks_mut::<N>().0[..count];
+        let before = &mut before[from..to].as_chunks_mut::<N>().0[..count];
+        let after = &mut after[from..to].as_chunks_mut::<N>().0[..count];
+        // A difference that overflows makes its square infinite, so the squares tell of all.
+        let mut check = [0.0; N];
+        for j in 0..count {
+            // Read everything before anything is written: the compiler does not know that the slices do not overlap.
+            let (x, old_means, old_squares, old_inverses) = (x[j], old_means[j], old_squares[j], old_inverses[j]);
+            let (mut mean, mut square, mut inverse) = ([0.0; N], [0.0; N], [0.0; N]);
+            let (mut earlier, mut later) = ([0.0; N], [0.0; N]);
+            for k in 0..N {
+                let delta = x[k] - old_means[k];
+                mean[k] = old_means[k] + delta * self.share;
+                square[k] = old_squares[k] + delta * self.factor * delta;
+                inverse[k] = inverse_deviation(square[k], self.n);
+                earlier[k] = bounded(bounded(delta) * old_inverses[k]);
+                later[k] = (x[k] - mean[k]) * inverse[k];
+                check[k] += square[k] * 0.0;
+            }
+            (means[j], squares[j], inverses[j]) = (mean, square, inverse);
+            (before[j], after[j]) = (earlier, later);
         }
+        let mut sum = 0.0;
+        for number in check {
+            sum += number;
+        }
+        sum
     }
-    if let [x] = last {
-        let j = width - 1;
-        (means[j], squares[j], inverse_deviations[j], before[j], after[j]) =
-            one(*x, old.means[j], old.squares[j], old.inverse_deviations[j]);
-        check[0] += squares[j] * 0.0;
-    }
-    check[0] + check[1] == 0.0
 }
 
 #[inline(never)]
@@ -263,14 +295,13 @@ impl StandardScaler {
     }
 
     /// Every number is there: one count for all, and loops that run in vector registers.
-    #[inline(always)]
+    #[inline]
     fn learn_plain(&mut self, x: &[f64], w: f64, before: &mut [f64], after: &mut [f64]) -> bool {
-        let StandardScaler { moments, spare, .. } = self;
+        let StandardScaler { moments, spare, arch, .. } = self;
         let n = moments.shared_count + w;
         spare.fit(x.len());
-        let Moments { means, squares, inverse_deviations, .. } = spare;
         spare.shared_count = n;
-        n.is_finite() && welford(x, w, n, moments, means, squares, inverse_deviations, before, after)
+        n.is_finite() && arch.dispatch(Welford { x, w, old: moments, new: spare, before, after })
     }
 
     /// Whether a row has all that came with every row so far, and nothing new.
