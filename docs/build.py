@@ -172,6 +172,8 @@ def _methods(kind: type, owners: list[type]) -> Iterator[str]:
     fields = _fields(kind)
     rows = [f"| `{name}` | {_cell(words)} |" for name, words in fields.items() if words]
     for name in sorted({name for owner in owners for name in vars(owner) if not name.startswith("_")}):
+        if not hasattr(kind, name):
+            continue  # a verb that the class lacks, or a parameter, which has a section of its own
         thing = inspect.getattr_static(kind, name)
         called = getattr(kind, name)
         words = inspect.getdoc(called) or ""

@@ -282,7 +282,9 @@ def test_the_constructor_of_a_subclass_may_use_former_names_and_add_parameters()
 def test_signatures_and_completion_show_the_parameters() -> None:
     assert list(inspect.signature(drift.Retrain).parameters) == ["model", "detector", "warm", "warning_detector"]
     assert typing.get_type_hints(drift.ADWIN.__init__)["significance"] is float
-    assert {"C", "mode", "intercept"} <= set(dir(linear_model.PAClassifier()))
+    shown = dir(linear_model.PAClassifier())
+    assert {"C", "mode", "intercept", "predict_one"} <= set(shown)
+    assert not {"transform_one", *linear_model.PAClassifier.aliases} & set(shown)
     assert "anomalies" not in str(linear_model.PAClassifier.predict_many.__doc__)
 
 

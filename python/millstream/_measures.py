@@ -37,9 +37,6 @@ class Measure(_core.Part, Part):
         for name in inspect.signature(cls.__init__).parameters if declared else ():
             if name != "self" and not hasattr(cls, name):
                 setattr(cls, name, property(partial(_parameter, name), doc=_words(cls.__doc__ or "", name)))
-        for alias, name in cls.aliases.items():
-            if not hasattr(cls, alias):
-                setattr(cls, alias, property(partial(_parameter, name), doc=f"Another name of `{name}`."))
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__()

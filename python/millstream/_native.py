@@ -19,6 +19,7 @@ from millstream._part import (
     describe,
     from_description,
     has_own_constructor,
+    parameters_of,
     to_json,
     without_aliases,
 )
@@ -121,6 +122,24 @@ for _name, _verb in ((name, verb) for family in verbs.FAMILIES for name, verb in
         _VERBS[_name].__doc__ = _verb.__doc__
 
 
+class _Parameter:
+    """A parameter as an attribute.
+
+    A `__getattr__` would slow every call of a verb. A property would hide an attribute that a subclass assigns.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Native | None, cls: type) -> Any:
+        if model is None:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {self._name!r}")
+        try:
+            return from_description(model._description_dict["parameters"][self._name])
+        except InvalidValue as unbuilt:
+            raise AttributeError(str(unbuilt)) from None
+
+
 class Native(_core.Model):
     """A model implemented in Rust."""
 
@@ -134,6 +153,10 @@ class Native(_core.Model):
             # Overrides in a subclass of a native class are kept.
             if hasattr(cls, name) and not any(name in vars(each) for each in before):
                 setattr(cls, name, verb)
+        if cls.__module__.startswith("millstream."):
+            for name in parameters_of(cls):
+                if not any(name in vars(each) for each in order):
+                    setattr(cls, name, _Parameter(name))
 
     def __init__(self, **parameters: Any) -> None:
         _core.Model.__init__(self)
@@ -157,22 +180,9 @@ class Native(_core.Model):
         """The parameters, defaults included."""
         return {name: from_description(value) for name, value in self._description_dict["parameters"].items()}
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            try:
-                parameters = self._description_dict["parameters"]
-            except InvalidValue as unbuilt:
-                raise AttributeError(str(unbuilt)) from None
-            parameter = getattr(type(self), "aliases", {}).get(name, name)
-            if parameter in parameters:
-                return from_description(parameters[parameter])
-        raise verbs.missing(self, name)
-
-    def __dir__(self) -> list[str]:
-        try:
-            return [*super().__dir__(), *self._description_dict["parameters"]]
-        except InvalidValue:
-            return list(super().__dir__())
+    if TYPE_CHECKING:
+        # Parameters: see `_Parameter`.
+        def __getattr__(self, name: str) -> Any: ...
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:

@@ -25,6 +25,7 @@ __all__ = [
     "forwarded",
     "from_description",
     "has_own_constructor",
+    "parameters_of",
     "shown_part",
     "to_json",
     "unlearned_copy",
@@ -32,9 +33,9 @@ __all__ = [
 ]
 
 
-def _parameters_of(part: object) -> list[str]:
+def parameters_of(cls: type) -> list[str]:
     """The names of the constructor's parameters."""
-    signature = inspect.signature(type(part).__init__)
+    signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return [name for name, parameter in signature.parameters.items() if name != "self" and parameter.kind in kinds]
 
@@ -88,6 +89,17 @@ def _forwarding(owner: type, constructor: Any) -> Callable[..., None]:
     return __init__
 
 
+class Alias:
+    """Another name of a parameter, as an attribute. Not a property: a subclass may assign this name."""
+
+    def __init__(self, parameter: str) -> None:
+        self._parameter = parameter
+        self.__doc__ = f"Another name of `{parameter}`."
+
+    def __get__(self, part: object, cls: type) -> Any:
+        return self if part is None else getattr(part, self._parameter)
+
+
 class Part:
     """A component of the registry or of a user: parameters, description, representation."""
 
@@ -107,6 +119,9 @@ class Part:
             # Python's message for a wrong call starts with this; a compiled class has a private name.
             inspect.unwrap(own).__qualname__ = f"{cls.name}.__init__"
             cls.aliases = {**_core.former_names(cls.name), **cls.aliases}
+            for alias, name in cls.aliases.items():
+                if not hasattr(cls, alias):
+                    setattr(cls, alias, Alias(name))
         else:
             # A parameter of a user's subclass may have the name of an inherited alias.
             names = inspect.signature(own).parameters
@@ -132,7 +147,7 @@ class Part:
     @property
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {name: getattr(self, name) for name in _parameters_of(self) if hasattr(self, name)}
+        return {name: getattr(self, name) for name in parameters_of(type(self)) if hasattr(self, name)}
 
     def describe(self) -> dict[str, Any]:
         """The complete description as plain data, for `millstream.build`."""
@@ -151,6 +166,9 @@ class Part:
     def clone(self, **changes: Any) -> Self:
         """An untrained component with the same parameters, except for `changes`."""
         return clone_by_constructor(self, None if has_own_constructor(self) else self.parameters, changes)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in self.aliases]
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
@@ -172,9 +190,9 @@ def clone_by_constructor(part: _Part, values: Mapping[str, Any] | None, changes:
     """Call the constructor with `values`, by default the attributes that have the names of its parameters."""
     signature = inspect.signature(type(part).__init__).parameters
     if values is None:
-        values = {name: getattr(part, name) for name in _parameters_of(part) if hasattr(part, name)}
+        values = {name: getattr(part, name) for name in parameters_of(type(part)) if hasattr(part, name)}
     parameters = {name: clone_value(value) for name, value in values.items()}
-    for name in _parameters_of(part):
+    for name in parameters_of(type(part)):
         if name not in parameters and name not in changes and signature[name].default is inspect.Parameter.empty:
             raise InvalidType(
                 f"{type(part).__name__}: clone() needs the argument {quoted(name)} of __init__; "
@@ -262,7 +280,6 @@ def _parameter(part: Any, name: str) -> Any:
     """A parameter as an attribute."""
     if not name.startswith("_"):
         parameters = part.__dict__.get("_description", {}).get("parameters", {})
-        name = part.aliases.get(name, name)
         if name in parameters:
             return from_description(parameters[name])
     raise AttributeError(f"{type(part).__name__!r} object has no attribute {name!r}")

@@ -22,14 +22,15 @@ from millstream.errors import InvalidType
 from millstream.roles import Role
 from millstream.verbs import (
     OPTIONAL,
+    VERBS,
     Decides,
     Label,
     Learns,
+    MissingVerb,
     Predicts,
     PredictsProbabilities,
     Scores,
     Transforms,
-    missing,
 )
 
 if TYPE_CHECKING:
@@ -100,15 +101,17 @@ class Model(Part):
         """The model as versioned, checksummed bytes."""
         raise InvalidType(f"{type(self).__name__}: cannot be saved as data with Python components; use pickle")
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            raise missing(self, name)
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in VERBS or hasattr(self, name)]
 
     def _repr_html_(self) -> str:
         from millstream._display import html_of
 
         return html_of(self)
+
+
+for _verb in VERBS:
+    setattr(Model, _verb, MissingVerb(_verb))
 
 
 def check_example(model: Model, y: Any = None, w: float = 1.0) -> None:

@@ -93,6 +93,7 @@ _PYTHON = ("drift.Monitor",)
 _JSON_MONITOR = b'{"format": "millstream.drift.Monitor'
 
 
+@cache
 def _class(name: str) -> Any:
     module, _, short = name.rpartition(".")
     return getattr(importlib.import_module(f"millstream.{module}"), short)

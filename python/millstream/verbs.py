@@ -26,7 +26,6 @@ __all__ = [
     "PredictsProbabilities",
     "Scores",
     "Transforms",
-    "missing",
 ]
 
 Label: TypeAlias = bool | int | str
@@ -155,16 +154,27 @@ FAMILIES = (Learns, Predicts, PredictsProbabilities, PredictsIntervals, Scores, 
 VERBS = frozenset(name for family in FAMILIES for name in vars(family) if not name.startswith("_"))
 
 
-def missing(model: Any, name: str) -> AttributeError:
-    """The error for a missing attribute; for a verb it gives the reason."""
-    hint = ""
-    if name.startswith("predict_interval"):
-        hint = "; linear_model.BayesianLinearRegression predicts intervals"
-    elif name in VERBS and (role := role_of(model)) is not None:
-        hint = f": it is {role.phrase}"
-        if role is ANOMALY_DETECTOR and name in vars(Decides):
-            hint += "; anomaly.QuantileFilter turns its score into a decision"
-    return AttributeError(f"{type(model).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=model)
+class MissingVerb:
+    """A verb that a model does not have: the error gives the reason, and `hasattr` is False.
+
+    A `__getattr__` would slow every call of the verbs that it has.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, cls: type) -> Any:
+        name = self._name
+        if model is None:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
+        hint = ""
+        if name.startswith("predict_interval"):
+            hint = "; linear_model.BayesianLinearRegression predicts intervals"
+        elif (role := role_of(model)) is not None:
+            hint = f": it is {role.phrase}"
+            if role is ANOMALY_DETECTOR and name in vars(Decides):
+                hint += "; anomaly.QuantileFilter turns its score into a decision"
+        raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{hint}", name=name, obj=model)
 
 
 #: Verbs of only some models of a role, with the class that defines each.

@@ -12,7 +12,7 @@ import random
 import sys
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from millstream._answers import number_of, probabilities_of
 from millstream._examples import check_example
@@ -91,13 +91,6 @@ class Ensemble(Predictor):
         if native is None or any(_is_own(value) for value in (*args, *kwargs.values())):
             return super().__new__(cls)
         return native.__new__(native)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            # Other names of parameters.
-            parameter = type(self).aliases.get(name)
-            return super().__getattr__(name) if parameter is None else getattr(self, parameter)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without arguments, `__new__` would create the compiled form.
