@@ -72,7 +72,7 @@ def test_run_tells_what_could_not_be_read_from_what_was_refused(capsys, bad, tmp
     assert "4 could not be read" in page.read_text()
     assert "line 4, column 1" in page.read_text()
     found = json.loads(run(capsys, "run", bad, "--on-error", "skip", "--json")[1])
-    assert [found[name] for name in ("rows", "set_aside", "unread", "refused")] == [296, 6, 4, 2]
+    assert [found[name] for name in ("rows", "skipped", "unread", "refused")] == [296, 6, 4, 2]
     assert [len(found[name]) for name in ("unread_reasons", "refusals")] == [4, 2]
 
 
@@ -102,7 +102,7 @@ def test_compare_tells_it_too(capsys, bad, tmp_path):
     assert "Unreadable rows" in page.read_text()
 
 
-def test_a_result_knows_what_its_reader_set_aside(bad):
+def test_a_result_knows_what_its_reader_skipped(bad):
     rows = stream.read_vw(bad, on_error="skip")
     result = evaluate.prequential(millstream.parse("LogisticRegression"), rows, on_error="skip")
     assert (result.rows, result.unread, result.skipped) == (296, 4, 2)
@@ -118,7 +118,7 @@ def test_predict_tells_what_could_not_be_read(capsys, bad, saved, tmp_path):
     assert "4 lines could not be read:\n" in err
     assert "line 4, column 1: the label must be a number" in err
     found = json.loads(run(capsys, *arguments, "--json")[1])
-    assert [found[name] for name in ("rows", "set_aside", "unread", "refused")] == [296, 4, 4, 0]
+    assert [found[name] for name in ("rows", "skipped", "unread", "refused")] == [296, 4, 4, 0]
     assert found["files"] == {"out": str(out)}
     # On standard output there are the predictions, and the words are beside them.
     code, out, err = run(capsys, *arguments[:-2], "--json")

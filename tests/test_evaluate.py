@@ -443,7 +443,7 @@ def test_bad_models_and_streams():
 
 @pytest.mark.parametrize("delay", [None, 6])
 @pytest.mark.parametrize("dicts", [False, True])
-def test_bad_rows_stop_or_are_set_aside(delay, dicts):
+def test_bad_rows_stop_or_are_skipped(delay, dicts):
     X, y = classes(100)
     X[30, 1] = np.inf
     X[31, 1] = -np.inf

@@ -83,7 +83,7 @@ def test_numbers_and_several_models():
     assert columns["prediction a"] == columns["prediction b"]
 
 
-def test_rows_that_are_set_aside_have_no_prediction():
+def test_skipped_rows_have_no_prediction():
     dirty = X.copy()
     dirty[[5, 700, 2999], 1] = np.inf
     for make in (classifier, Own):

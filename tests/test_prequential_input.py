@@ -40,7 +40,7 @@ POISONS = ["feature", "target", "no target", "wrong target", "negative weight", 
 @everywhere
 @pytest.mark.parametrize("poison", POISONS)
 @pytest.mark.parametrize("make", ["matrix", "frame", "dicts"])
-def test_a_bad_row_stops_or_is_set_aside(case: Case, poison: str, make: str) -> None:
+def test_a_bad_row_stops_or_is_skipped(case: Case, poison: str, make: str) -> None:
     X, y, w = _poisoned(case, poison)
     columns = [f"c{place}" for place in range(X.shape[1])]
     dicts = [dict(zip(columns, row, strict=True)) for row in X.tolist()]

@@ -141,7 +141,7 @@ def test_what_is_bad_is_named(data, options, n_rows, message, block_size):
     assert found is not None
 
 
-def test_bad_rows_are_set_aside_and_counted():
+def test_bad_rows_are_skipped_and_counted():
     data = b'x,t,y\n1,a,0\n1,2,3,4\n2,\xff,1\n3,b,\n4,c,1\n5,"d,0\n6,e,1\n'
     rows, aside, message = read(data, on_error="skip")
     assert message is None

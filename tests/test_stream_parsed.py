@@ -182,7 +182,7 @@ def test_values_that_overflow_when_added_up_are_refused(tmp_path: Path, read: st
     assert rows.skipped.count == 1
 
 
-def test_lines_that_were_set_aside_are_counted_where_some_rows_are_taken(tmp_path: Path) -> None:
+def test_skipped_lines_are_counted_where_some_rows_are_taken(tmp_path: Path) -> None:
     path = tmp_path / "rows.vw"
     path.write_text("1 |a b\nbad\n" * 10)
     rows = stream.read_vw(path, on_error="skip")

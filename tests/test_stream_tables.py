@@ -391,7 +391,7 @@ def read_json(text, **options):
 
 
 @pytest.mark.parametrize("block", [10, 1 << 20])
-def test_a_bad_line_is_named_or_set_aside(block):
+def test_a_bad_line_is_named_or_skipped(block):
     good = '{"a": 1, "b": "x", "y": true}\n'
     for bad, words in [
         ('{"a": }', "not JSON: Expecting value at character 7"),

@@ -9,6 +9,8 @@ from collections.abc import Hashable, Mapping
 from functools import cache
 from typing import Any, TypeAlias, cast
 
+import numpy as np
+
 from millstream import _core, _frames
 from millstream._echo import quoted
 from millstream.errors import InvalidType, InvalidValue, MillstreamError
@@ -19,6 +21,9 @@ __all__ = ["Features", "arguments_of", "check_on_error", "restore", "run_rows", 
 Features: TypeAlias = Mapping[Any, Any]
 
 _ON_ERROR = ("raise", "stop", "skip")
+
+#: The most rows that are checked before they are learned; for more, a copy of the model costs little.
+_FEW = 1024
 
 
 def check_on_error(on_error: str) -> None:
@@ -35,6 +40,8 @@ def no_answer(model: Any) -> Any:
 
 def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: str) -> tuple[list[Any], int]:
     """Learn dict by dict, predicting first if requested."""
+    if on_error == "raise" and (learned := _run_at_once(model, X, y, w, predict)) is not None:
+        return learned, 0
     before = copy.deepcopy(model) if on_error == "raise" else None
     answers: list[Any] = []
     skipped = 0
@@ -59,6 +66,20 @@ def run_rows(model: Any, X: Any, y: Any, w: Any, predict: str | None, on_error: 
             raise error.by(title_of(model)) from None
         raise
     return answers, skipped
+
+
+def _run_at_once(model: Any, X: Any, y: Any, w: Any, predict: str | None) -> list[Any] | None:
+    """Learn a few dicts that a compiled model cannot refuse, without a copy of it; None if it might refuse one."""
+    if not (isinstance(model, _core.Model) and type(model).__module__.startswith("millstream.")):
+        return None
+    repeatable = all(each is None or isinstance(each, (list, tuple, np.ndarray)) for each in (y, w))
+    if not (repeatable and isinstance(X, list) and len(X) <= _FEW):
+        return None
+    try:
+        examples = list(_frames.examples(X, y, w))
+    except MillstreamError:
+        return None
+    return model._run_dicts(examples, predict)
 
 
 def _learn_row(model: Any, x: Any, target: Any, weight: float, predict: str | None) -> Any:

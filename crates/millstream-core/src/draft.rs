@@ -69,6 +69,24 @@ impl Draft {
         self.news.clear();
     }
 
+    /// Start a row of which the numbers are written to the slice, from the first slot on; `end_numbers` tells how many.
+    /// None if the schema has other kinds of features, or many.
+    #[inline]
+    pub fn begin_numbers(&mut self, schema: &Schema) -> Option<&mut [f64]> {
+        if !schema.all_numbers() || schema.len() >= WIDE {
+            return None;
+        }
+        self.news.clear();
+        Some(self.row.plain(schema.len()))
+    }
+
+    /// After `begin_numbers`: the first slots are written, and the others are missing.
+    #[inline]
+    pub fn end_numbers(&mut self, written: usize) {
+        self.row.fill_from(written, f64::NAN);
+        self.present = written;
+    }
+
     /// A number for a slot whose kind is known to be a number. The fast path of `set`.
     #[inline]
     pub fn set_number(&mut self, slot: u32, number: f64) {

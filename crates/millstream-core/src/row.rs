@@ -170,6 +170,14 @@ impl RowBuffer {
         self.values[slot] = value;
     }
 
+    /// Write all slots of a plain or mixed row from `slot` on.
+    #[inline]
+    pub fn fill_from(&mut self, slot: usize, value: f64) {
+        if let Some(rest) = self.values.get_mut(slot..) {
+            rest.fill(value);
+        }
+    }
+
     /// Become an empty sparse row; `push` adds to it in ascending order of slots.
     pub fn sparse(&mut self, width: usize) {
         self.layout = Layout::Sparse;

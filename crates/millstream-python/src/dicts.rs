@@ -90,16 +90,37 @@ pub fn read_dict(
     draft: &mut Draft,
 ) -> PyResult<Reading> {
     let py = dict.py();
-    draft.begin(schema, missing_is_zero);
     let kinds = schema.kinds();
     let mut expected = 0;
     let mut reading = Reading::ByKey;
     let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: `dict` is a dict and the GIL is held, so `PyDict_Next` may be called; no Python code runs in this
-    // loop (`read_item` reads only exact ints, floats, strings, bools and None), so the dict does not change
-    // under it and keeps the keys and values alive that are borrowed here. `PyFloat_AsDouble` is only called
-    // on a float, where it cannot fail.
+    // SAFETY: `dict` is a dict and the GIL is held, so `PyDict_Next` may be called; no Python code runs in these
+    // loops (`read_item` reads only exact ints, floats, strings, bools and None), so the dict does not change
+    // under them and keeps the keys and values alive that are borrowed here. `PyFloat_AsDouble` is only called
+    // on a float, where it cannot fail. A position that `PyDict_Next` has set may be used again.
     unsafe {
+        match draft.begin_numbers(schema) {
+            // The common case, without looking up what is the same for all items: known keys, in order.
+            Some(row) => {
+                for (slot, known) in row.iter_mut().zip(&keys.by_slot) {
+                    let mut next = position;
+                    if ffi::PyDict_Next(dict.as_ptr(), &mut next, &mut key, &mut value) == 0
+                        || key != known.as_ptr()
+                        || ffi::PyFloat_CheckExact(value) == 0
+                    {
+                        break;
+                    }
+                    let number = ffi::PyFloat_AsDouble(value);
+                    if !number.is_finite() {
+                        break;
+                    }
+                    *slot = number;
+                    (position, expected) = (next, expected + 1);
+                }
+                draft.end_numbers(expected);
+            }
+            None => draft.begin(schema, missing_is_zero),
+        }
         while ffi::PyDict_Next(dict.as_ptr(), &mut position, &mut key, &mut value) != 0 {
             if ffi::PyFloat_CheckExact(value) != 0 && kinds.get(expected) == Some(&FeatureKind::Number) {
                 let known = keys.is_at(expected, key);

@@ -5,6 +5,7 @@ mod answers;
 mod any_held;
 mod borrowed_rows;
 mod buffer_pool;
+mod dict_batch;
 mod dicts;
 mod errors;
 mod feature_rows;

@@ -11,7 +11,7 @@ use crate::errors::OrRaise;
 use crate::part::{Component, ComponentMethods, Part};
 use crate::targets::{read_number, Weight};
 use crate::values::DriftDetector;
-use crate::{model_many, model_one};
+use crate::{dict_batch, model_many, model_one};
 
 #[pyclass(extends = Part, subclass, frozen, module = "millstream._core")]
 #[derive(Default)]
@@ -194,6 +194,16 @@ impl Model {
         on_error: &str,
     ) -> PyResult<(Option<Py<PyAny>>, Vec<(usize, String)>)> {
         model_many::run(slf.part(), rows, y, w, predict, on_error)
+    }
+
+    /// Learn examples (x, y, w), predicting each first if `predict` is "class" or "proba"; gives the predictions. None, and
+    /// no change, if one of them may be refused or reading it would run Python code.
+    fn _run_dicts<'py>(
+        slf: &Bound<'py, Self>,
+        examples: &Bound<'py, PyList>,
+        predict: Option<&str>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        dict_batch::run(slf.part(), examples, predict)
     }
 
     /// Learn rows in mini-batches of `size`; those before a bad one stay learned, of that one nothing is.

@@ -169,7 +169,7 @@ pub fn step(
     )
 }
 
-fn answer(py: Python<'_>, guarded: &Guarded, model: &held::Model, answer: &Answer) -> PyResult<Py<PyAny>> {
+pub fn answer(py: Python<'_>, guarded: &Guarded, model: &held::Model, answer: &Answer) -> PyResult<Py<PyAny>> {
     match model.role().predicts_numbers() {
         true => Ok(PyFloat::new(py, answer.number).into_any().unbind()),
         false => Ok(guarded.label(py, answer.class.class)),
@@ -177,7 +177,7 @@ fn answer(py: Python<'_>, guarded: &Guarded, model: &held::Model, answer: &Answe
 }
 
 /// Probabilities by label, except for a code that was `waiting` for its label at the prediction.
-fn probabilities<'py>(
+pub fn probabilities<'py>(
     py: Python<'py>,
     guarded: &Guarded,
     answer: &Answer,

@@ -8,7 +8,7 @@ use std::sync::{OnceLock, RwLockReadGuard};
 
 use millstream_core::declaration::Role;
 use millstream_core::draft::Draft;
-use millstream_core::held::Held;
+use millstream_core::held::{Held, Root};
 use millstream_core::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -16,6 +16,7 @@ use pyo3::PyClass;
 use serde_json::Value as Json;
 
 use crate::any_held::{each_kind, AnyHeld, Factory, Kind};
+use crate::dict_batch::DictExample;
 use crate::dicts::{read_dict, Keys, Reading};
 use crate::errors::{by, raise, shown, OrRaise};
 use crate::labels::show_label;
@@ -102,6 +103,17 @@ impl Guarded {
                 Err(raise(dict.py(), &Fault::wrong_type(message)))
             }
         }
+    }
+
+    /// Whether a model will learn all these examples (see `held::Rehearsal`). Runs no Python code.
+    pub fn rehearses(&mut self, examples: &[DictExample<'_>], draft: &mut Draft) -> bool {
+        let Some(model) = self.any.as_mut().and_then(Root::of_mut) else { return false };
+        let missing_is_zero = model.missing_is_zero();
+        let Some(mut rehearsal) = model.rehearsal(examples.len()) else { return false };
+        examples.iter().all(|(x, y, w)| {
+            let reading = read_dict(x, rehearsal.schema(), &self.keys, missing_is_zero, draft);
+            matches!(reading, Ok(Reading::ByKey | Reading::ByText)) && rehearsal.admits(draft, y.target(), *w)
+        })
     }
 
     /// Label objects by code, None for a code without a label yet.

@@ -103,7 +103,7 @@ def _told(given: Namespace, rows: int, seconds: float, aside: Any, refusals: Ref
         show.remark(f"{told}; predictions in {given.out}", given.quiet or given.json)
         if given.json:
             data = {"source": given.source, "rows": rows, "seconds": seconds}
-            data |= {"set_aside": count + refusals.count, "unread": count, "unread_reasons": reasons}
+            data |= {"skipped": count + refusals.count, "unread": count, "unread_reasons": reasons}
             refusals_data = [{"row": row, "reason": reason} for row, reason in refusals.reasons]
             data |= {"refused": refusals.count, "refusals": refusals_data, "files": {"out": given.out}}
             show.say(show.as_json(data))

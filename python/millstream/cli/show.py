@@ -186,7 +186,7 @@ def result_data(result: Any) -> dict[str, Any]:
         "learned": result.learned,
         "warmup": result.warmup,
         "unanswered": result.unanswered,
-        "set_aside": result.unread + result.skipped,
+        "skipped": result.unread + result.skipped,
         "unread": result.unread,
         "unread_reasons": result.unread_reasons,
         "refused": result.skipped,

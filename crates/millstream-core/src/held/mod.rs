@@ -32,7 +32,7 @@ pub use metric::{GivenPrediction, LabelledMetric};
 pub use mini_batches::Risk;
 pub use root::{Estimator, Root};
 pub use run::{Job, NoSink, Sink, Tally};
-pub use savepoint::Before;
+pub use savepoint::{Before, Rehearsal};
 pub use source::{Source, TableRow};
 
 use state::Saved;

@@ -34,7 +34,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn weight(&self, row: usize) -> f64 {
+    pub(super) fn weight(&self, row: usize) -> f64 {
         self.weights.map_or(1.0, |weights| weights[row])
     }
 }

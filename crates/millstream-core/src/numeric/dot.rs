@@ -7,11 +7,18 @@ pub fn dot(w: &[f64], x: &[f64]) -> f64 {
     let n = w.len().min(x.len());
     let (w_fours, w_rest) = w[..n].as_chunks::<4>();
     let (x_fours, x_rest) = x[..n].as_chunks::<4>();
-    let mut sums = sums_of_fours(w_fours, x_fours);
-    for (sum, (w, x)) in sums.iter_mut().zip(w_rest.iter().zip(x_rest)) {
-        *sum += w * x;
+    let [mut a, mut b, mut c, d] = sums_of_fours(w_fours, x_fours);
+    // One by one: a loop would keep the sums in memory, and wait for them.
+    if let ([w, ..], [x, ..]) = (w_rest, x_rest) {
+        a += w * x;
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
+    if let ([_, w, ..], [_, x, ..]) = (w_rest, x_rest) {
+        b += w * x;
+    }
+    if let ([_, _, w], [_, _, x]) = (w_rest, x_rest) {
+        c += w * x;
+    }
+    (a + b) + (c + d)
 }
 
 /// Left to itself, the compiler pairs the second number with the third. Weights that were just written in pairs from the

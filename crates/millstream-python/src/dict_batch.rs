@@ -1,0 +1,94 @@
+//! A model and a small batch of dicts, which is learned to its end without a copy of the model.
+//!
+//! The batch is rehearsed first: if all its dicts can be admitted and the learner cannot refuse them, nothing needs to be
+//! reverted later. No Python code runs in between, so that Ctrl-C cannot stop it halfway either.
+
+use std::time::{Duration, Instant};
+
+use millstream_core::held::Root;
+use millstream_core::row::Want;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::errors::OrRaise;
+use crate::model_one::{answer, probabilities};
+use crate::part::{Guarded, Part};
+use crate::targets::OneTarget;
+use crate::thread_buffers::{thread_buffers, ThreadBuffers};
+
+/// A batch that may take longer must be open to Ctrl-C.
+const LONGEST: Duration = Duration::from_millis(50);
+/// How long other threads wait for the GIL.
+const BETWEEN_RELEASES: Duration = Duration::from_millis(2);
+
+/// A dict with its target and weight.
+pub type DictExample<'py> = (Bound<'py, PyDict>, OneTarget, f64);
+
+/// Learn examples (x, y, w), predicting each first if `predict` is "class" or "proba"; gives the predictions. None, and
+/// no change, if one of them may be refused or reading it would run Python code.
+pub fn run<'py>(
+    part: &Part,
+    examples: &Bound<'py, PyList>,
+    predict: Option<&str>,
+) -> PyResult<Option<Bound<'py, PyList>>> {
+    let py = examples.py();
+    let Some(examples) = read(part, examples)? else { return Ok(None) };
+    let want = predict.map(|what| if what == "proba" { Want::Probabilities } else { Want::Class });
+    let mut buffers = thread_buffers();
+    let session = part.session(py)?;
+    if session.blocks.takes_long(examples.len(), LONGEST)
+        || !session.write(py)?.rehearses(&examples, &mut buffers.draft)
+    {
+        return Ok(None);
+    }
+    let answers = PyList::empty(py);
+    let mut released = Instant::now();
+    for example in &examples {
+        if let Some(answer) = learn(&mut *session.write(py)?, example, want, &mut buffers)? {
+            answers.append(answer)?;
+        }
+        if released.elapsed() > BETWEEN_RELEASES {
+            py.detach(std::thread::yield_now);
+            released = Instant::now();
+        }
+    }
+    Ok(Some(answers))
+}
+
+/// Read what may run Python code: not under the lock. None if something is not an example.
+fn read<'py>(part: &Part, examples: &Bound<'py, PyList>) -> PyResult<Option<Vec<DictExample<'py>>>> {
+    let py = examples.py();
+    let role = part.role(py)?;
+    let example = |example: Bound<'py, PyAny>| {
+        let (x, y, w) = example.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>, f64)>().ok()?;
+        Some((x.cast_into_exact::<PyDict>().ok()?, OneTarget::read(py, role, Some(&y)).ok()?, w))
+    };
+    Ok(examples.iter().map(example).collect())
+}
+
+/// Learn one example of a rehearsed batch; gives its prediction, if one is wanted.
+fn learn(
+    guarded: &mut Guarded,
+    (x, y, w): &DictExample<'_>,
+    want: Option<Want>,
+    buffers: &mut ThreadBuffers,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = x.py();
+    guarded.read_plain::<Root>(x, &mut buffers.draft)?;
+    let model = guarded.held_mut::<Root>(py)?;
+    let names = (model.schema().len(), model.labels().known());
+    let waiting = model.labels().entries().iter().position(Option::is_none);
+    let ThreadBuffers { draft, answer: predicted, scratch, .. } = buffers;
+    match want {
+        None => model.learn(draft, y.target(), *w, scratch).or_raise(py)?,
+        Some(want) => model.step(draft, y.target(), *w, want, predicted, scratch).or_raise(py)?,
+    }
+    if (model.schema().len(), model.labels().known()) != names {
+        guarded.sync_names(py)?;
+    }
+    match want {
+        None => Ok(None),
+        Some(Want::Class) => answer(py, guarded, guarded.held(py)?, predicted).map(Some),
+        Some(Want::Probabilities) => Ok(Some(probabilities(py, guarded, predicted, waiting)?.into_any().unbind())),
+    }
+}
