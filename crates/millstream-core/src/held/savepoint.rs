@@ -193,10 +193,8 @@ mod tests {
     #[test]
     fn a_batch_that_is_not_plain_needs_no_savepoint_if_it_is_sound() {
         let mut model = Model::new(&json!({ "name": "tree.HoeffdingTreeClassifier" })).expect("it is declared");
-        let columns = [
-            Column::Number("size".into()),
-            Column::Nominal("colour".into(), vec!["red".into(), "green".into()]),
-        ];
+        let columns =
+            [Column::Number("size".into()), Column::Nominal("colour".into(), vec!["red".into(), "green".into()])];
         // New names, a new value in the second row, a missing number, and two new labels.
         let table = Mixed { values: vec![1.0, 0.0, f64::NAN, 1.0, 2.5, 0.0], columns };
         let distinct = [Label::Text("on time".into()), Label::Text("late".into())];
