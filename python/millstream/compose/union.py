@@ -183,6 +183,7 @@ class _PythonUnion(Union):
         return self._shown(self._parts, self._names)
 
     def __getstate__(self) -> dict[str, Any]:
+        self._rollback.retry()
         return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_rollback")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -202,17 +203,19 @@ class _PythonUnion(Union):
         if w == 0.0:
             return
         with self._lock:
-            done: list[Any] = []
+            done: list[tuple[Any, int]] = []
             rollback = self._rollback
             rollback.begin(filter(learns, self._parts))
             try:
                 for part in self._parts:
+                    done.append((part, getattr(part, "learned", 0)))
                     rollback.teach(part, x, y, w)
-                    done.append(part)
                 made = [list(part.transform_one(x)) for part in self._parts]
             except BaseException:
-                undo_native(done)
-                rollback.undo()
+                try:
+                    undo_native(done)
+                finally:
+                    rollback.undo()
                 raise
             rollback.commit()
             for place, keys in enumerate(made):

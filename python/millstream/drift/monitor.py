@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import json
 import numbers
@@ -82,6 +83,9 @@ class Monitor:
     adaptation. Section 2.1.
     """
 
+    #: Updates since the copy of the detectors, if a refused one is still to be removed: see `_go_back`.
+    _unfinished: list[tuple[Any, float | None]] | None = None
+
     def __init__(self, detectors: Any, *, together: int = 500, loss: Any = None) -> None:
         if isinstance(together, bool) or not isinstance(together, int) or together < 0:
             raise InvalidValue(f"drift.Monitor: together must be an integer >= 0, got {quoted(together)}")
@@ -157,13 +161,15 @@ class Monitor:
         elif y_true is not None and y_pred is not None:
             error = self._error(y_true, y_pred)
         at_row = self._label_row(x is not None, row)
+        if self._unfinished is not None:
+            self._go_back(self._unfinished)
         if self._before is None or len(self._since) >= _KEPT:
             self._before, self._since = copy.deepcopy(self._detectors), []
         try:
             updated = self._update_detectors(x, error)
         except BaseException:
             # Some detectors are already updated.
-            self._go_back(self._since)
+            self._try_to_go_back(self._since)
             raise
         self._since.append((dict(x) if isinstance(x, Mapping) else x, error))
         if labelled or (x is None and y_pred is not None):
@@ -199,12 +205,23 @@ class Monitor:
             raise InvalidValue(f"drift.Monitor: row must be {which}, got {index}")
         return index
 
+    def _try_to_go_back(self, since: list[tuple[Any, float | None]]) -> None:
+        """Go back now, or else before the next update."""
+        self._unfinished = since
+        # The caller raises the error of the update.
+        with contextlib.suppress(Exception):
+            self._go_back(since)
+
     def _go_back(self, since: list[tuple[Any, float | None]]) -> None:
-        """Restore the copies of the detectors, and repeat the updates since."""
-        if self._before is not None:
-            self._detectors, self._before, self._since = self._before, None, []
+        """Repeat the updates since the copy of the detectors; if this fails too, nothing changes."""
+        failed, self._detectors = self._detectors, copy.deepcopy(self._before or {})
+        try:
             for each in since:
                 self._update_detectors(*each)
+        except BaseException:
+            self._detectors = failed
+            raise
+        self._since, self._unfinished = since, None
 
     def _update_detectors(self, x: Any, error: float | None) -> list[str]:
         updated = []
@@ -297,7 +314,7 @@ class Monitor:
         try:
             teach(model, x, y, w)
         except BaseException:
-            self._go_back(self._since[:-1])
+            self._try_to_go_back(self._since[:-1])
             added = self.event_count - counts[2], self.improvement_count - counts[3]
             for (found, length, oldest), count in zip(kept, added, strict=True):
                 # The newest events may have displaced some of the oldest.
