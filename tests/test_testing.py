@@ -347,6 +347,30 @@ class CountsNothing(Sides):
         super().learn_one(x, y, w or 1.0)
 
 
+class IgnoresWeights(base.Classifier):
+    """Counts the classes, which are in balance at the end of the examples."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Any, int] = {}
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        base.check_example(self, y, w)
+        self.counts[y] = self.counts.get(y, 0) + 1
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        total = sum(self.counts.values())
+        return {label: count / total for label, count in self.counts.items()}
+
+
+class MajorityIgnoresWeights(IgnoresWeights):
+    """No probabilities."""
+
+    predict_proba_one = base.Classifier.predict_proba_one
+
+    def predict_one(self, x: Any) -> Any:
+        return max(self.counts, key=self.counts.__getitem__, default=None)
+
+
 class OddWeight(Counts):
     def learn_one(self, x: Any, y: Any, w: float = 2.0) -> None:
         super().learn_one(x, y, w)
@@ -470,6 +494,8 @@ BROKEN: list[tuple[Any, str, str]] = [
     (MiniBatches, "many", "to learn as a loop does"),
     (NoWayBack, "bad rows", "has refused a batch"),
     (CountsNothing, "weight zero", "a weight of 0 to teach nothing"),
+    (IgnoresWeights, "weight zero", "a weight of 0 to teach nothing"),
+    (MajorityIgnoresWeights, "weight zero", "a weight of 0 to teach nothing"),
     (OddWeight, "weights", "a weight of 1"),
     (AnyWeight, "bad weights", "the weight -1.0 to be refused"),
     (Weightless, "weights", "because learn_one takes none"),
