@@ -84,9 +84,8 @@ class Metric(_core.Metric, Measure):
         return type(self).__name__
 
     def __repr__(self) -> str:
-        title = with_positive(self._title(), self.positive_class)
-        missing = ", which never occurred" if self._lacks_positive() else ""
-        return f"{title}: {self._shown()}{missing}"
+        title = with_positive(self._title(), self.positive_class, not self._lacks_positive())
+        return f"{title}: {self._shown()}"
 
 
 def _column(what: str, values: Any) -> Any:

@@ -17,11 +17,11 @@ def positive_class(metric: Any) -> Any:
     return getattr(metric, "positive_class", getattr(metric, "pos_val", None))
 
 
-def with_positive(title: str, positive: Any, target: str | None = None) -> str:
-    """The title of a metric with its positive class: `F1 (late=True)`, or `F1 (positive=True)`."""
+def with_positive(title: str, positive: Any, seen: bool = True) -> str:
+    """The title of a metric with its positive class: `F1 (positive=True)`."""
     if positive is None:
         return title
-    return f"{title} ({plain(target or 'positive', _LONGEST)}={plain(positive, _LONGEST)})"
+    return f"{title} (positive={plain(positive, _LONGEST)}{'' if seen else ', never seen'})"
 
 
 def missing_positive(title: str, metric: Any) -> str | None:
