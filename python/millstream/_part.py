@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 
 from millstream import _core
-from millstream._echo import quoted, typed
+from millstream._echo import fitting, quoted, typed
 from millstream.errors import InvalidType, InvalidValue
 from millstream.roles import role_of
 
@@ -82,7 +82,10 @@ def _forwarding(owner: type, constructor: Any) -> Callable[..., None]:
     @functools.wraps(constructor)
     def __init__(self: object, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         # Its body is empty: Python checks the call and raises the error of a wrong one.
-        constructor(self, *args, **kwargs)
+        try:
+            constructor(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(fitting(str(error))) from None
         given = defaults | dict(zip(positional, args, strict=False)) | kwargs
         super(owner, self).__init__(**{name: given[name] for name in names})  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from millstream._echo import plain
 from millstream.evaluate.frames import number
+from millstream.metrics.positive import LONGEST_LABEL
 
 if TYPE_CHECKING:
     from millstream.evaluate.result import Result
@@ -28,4 +29,4 @@ def score(result: Result, name: str, value: float, heads: dict[str, str]) -> str
     positive = result.positive.get(name)
     if positive is None or heads[name] == result.titles[name]:
         return number(value)
-    return f"{number(value)} ({plain(positive, 40)})"
+    return f"{number(value)} ({plain(positive, LONGEST_LABEL)})"

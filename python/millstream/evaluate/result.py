@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from millstream._echo import quoted
+from millstream._echo import plain, quoted
 from millstream.errors import InvalidType, InvalidValue
 from millstream.evaluate.calibration import Calibration
 from millstream.evaluate.frames import amount, frame, number, table
 from millstream.evaluate.headings import headings, score
 from millstream.evaluate.residuals import Residuals
 from millstream.evaluate.weights import Weights, weights_of
-from millstream.metrics.positive import missing_positive, positive_class, with_positive
+from millstream.metrics.positive import LONGEST_LABEL, missing_positive, positive_class, with_positive
 
 __all__ = ["Confusion", "Result", "Results"]
 
@@ -40,11 +40,9 @@ class Confusion:
         return frame(columns, kind)
 
     def __repr__(self) -> str:
-        head = ["truth \\ predicted", *(str(label) for label in self.labels)]
-        rows = [
-            [str(label), *(f"{cell:,.6g}" for cell in self.matrix[place])]
-            for place, label in enumerate(self.labels)
-        ]
+        names = [plain(label, LONGEST_LABEL) for label in self.labels]
+        head = ["truth \\ predicted", *names]
+        rows = [[name, *(f"{cell:,.6g}" for cell in self.matrix[place])] for place, name in enumerate(names)]
         return table(head, rows)
 
 

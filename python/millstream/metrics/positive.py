@@ -6,10 +6,10 @@ from typing import Any
 
 from millstream._echo import plain, quoted
 
-__all__ = ["missing_positive", "positive_class", "with_positive"]
+__all__ = ["LONGEST_LABEL", "missing_positive", "positive_class", "with_positive"]
 
-#: Maximum length of a label; longer ones are cut.
-_LONGEST = 40
+#: Maximum length of a label in titles and tables; the middle of longer ones is left out.
+LONGEST_LABEL = 40
 
 
 def positive_class(metric: Any) -> Any:
@@ -21,7 +21,7 @@ def with_positive(title: str, positive: Any, seen: bool = True) -> str:
     """The title of a metric with its positive class: `F1 (positive=True)`."""
     if positive is None:
         return title
-    return f"{title} (positive={plain(positive, _LONGEST)}{'' if seen else ', never seen'})"
+    return f"{title} (positive={plain(positive, LONGEST_LABEL)}{'' if seen else ', never seen'})"
 
 
 def missing_positive(title: str, metric: Any) -> str | None:
