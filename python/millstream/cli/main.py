@@ -13,6 +13,7 @@ from millstream.cli.commands import COMMANDS
 from millstream.cli.errors import UsageError
 from millstream.cli.options import DATA_ERROR, INTERRUPTED, OK, USAGE
 from millstream.cli.parser import parser_of
+from millstream.cli.python_hints import as_options
 from millstream.errors import InvalidNotation, MillstreamError
 
 __all__ = ["main"]
@@ -61,9 +62,9 @@ def explained(error: Exception) -> tuple[int, list[str]]:
     if isinstance(error, InvalidNotation):
         return USAGE, [str(error).removeprefix("notation: "), error.pointer]
     if isinstance(error, UsageError):
-        return USAGE, [str(error)]
+        return USAGE, [as_options(str(error))]
     if isinstance(error, MillstreamError):
-        return DATA_ERROR, [str(error), *getattr(error, "__notes__", ())]
+        return DATA_ERROR, [as_options(str(error)), *getattr(error, "__notes__", ())]
     if isinstance(error, OSError) and error.strerror:
         named = isinstance(error.filename, str | os.PathLike)
         name = f"{shortened(str(os.fspath(error.filename)), 240)}: " if named else ""
