@@ -262,3 +262,12 @@ def test_long_keywords_and_paths_are_short() -> None:
 def test_a_long_path_on_the_command_line_is_short(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "q" * 70_000]) == 1
     assert len(capsys.readouterr().err) < 400
+
+
+def test_a_parameter_that_is_too_large_must_fit_in_its_own_type() -> None:
+    assert linear_model.LogisticRegression(l2=10**305).l2 == 1e305
+    for value in (10**400, -(10**400)):
+        with pytest.raises(InvalidValue, match=r"LogisticRegression: l2 must fit in a float, got int -?1000"):
+            linear_model.LogisticRegression(l2=value)
+    with pytest.raises(InvalidValue, match="Bagging: seed must fit in 64 bits, got int 1000"):
+        ensemble.Bagging(logistic(), seed=10**400)

@@ -208,17 +208,40 @@ def _object(line: bytes) -> dict[str, Any]:
         except UnicodeEncodeError as error:
             letter = error.object[error.start]
             raise ValueError(f"\\u{ord(letter):04x} is half of a surrogate pair without the other half") from None
-    return dict(_flat(value, ""))
+    members = list(_flat(value, ""))
+    row = dict(members)
+    if len(row) != len(members):
+        name = quoted(_repeated(members))
+        raise ValueError(f"duplicate name {name}: a nested object has the names of its members after a dot")
+    return row
 
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
+        return json.loads(text, object_pairs_hook=_members)
+    except (json.JSONDecodeError, _DuplicateName):
         raise
     except ValueError:
         # Python refuses to convert integers of many digits, which takes long. As a float they are infinite.
-        return json.loads(text, parse_int=float)
+        return json.loads(text, parse_int=float, object_pairs_hook=_members)
+
+
+class _DuplicateName(ValueError):
+    """An object has a name twice."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object. Python would keep the last value of a name, and lose the others."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _DuplicateName(f"duplicate name {quoted(_repeated(pairs))}")
+    return members
+
+
+def _repeated(pairs: list[tuple[str, Any]]) -> str:
+    """The first name that occurs again."""
+    seen: set[str] = set()
+    return next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 _KINDS = {
@@ -264,7 +287,7 @@ def read_json_lines(
     """Read a JSON lines file (one object per line) of any length, plain or compressed.
 
     Nested objects become features with a dot in their names. A list is not a feature and must be left out with
-    `drop`. A name that a line lacks is a missing value.
+    `drop`. A name that a line lacks is a missing value; a line that has a name twice is refused.
 
     Parameters
     ----------
