@@ -298,7 +298,7 @@ def _own_sparse(X: Sparse) -> tuple[Any, ...]:
     if (rows := unseen(X)) is not None:
         return ("parsed", rows, X.width)
     if isinstance(X.width, bool) or not isinstance(X.width, (int, np.integer)) or not 0 <= X.width < 2**32:
-        raise InvalidValue(f"the width of sparse rows must be an integer of columns, got {quoted(X.width)}")
+        raise InvalidValue(f"the width of sparse rows must be an integer number of columns, got {quoted(X.width)}")
     arrays = X.starts, X.indices, X.values
     for name, array in zip(("starts", "indices", "values"), arrays, strict=True):
         if not isinstance(array, np.ndarray) or np.ma.isMaskedArray(array):
@@ -356,9 +356,9 @@ def weights(w: Any) -> Any:
         row = _too_large(given := list(w))
         raise InvalidValue(f"row {row}: the weight must fit in a float, got {typed(given[row])}", row) from None
     except (TypeError, ValueError):
-        raise InvalidType(f"w is one number for each row, got {typed(w)}") from None
+        raise InvalidType(f"w must have one number per row, got {typed(w)}") from None
     if array.ndim != 1:
-        raise InvalidValue(f"w is one weight for each row, got {array.ndim} dimensions")
+        raise InvalidValue(f"w must have one number per row, got {array.ndim} dimensions")
     return array
 
 

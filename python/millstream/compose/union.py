@@ -24,8 +24,8 @@ _WHO = "compose.Union"
 class Union(Transformer):
     """Transformers side by side, whose features are concatenated. `a + b + c` makes one.
 
-    All components receive the same row. If two components produce a feature of the same name, the one that is
-    learned first keeps it, and the other is prefixed with the name of its component. An example that a component
+    All components receive the same row. If two components produce a feature of the same name, the first to be
+    learned keeps its name; the other is prefixed with the name of its component. An example that a component
     refuses leaves all of them unchanged; for those written in Python, see `Pipeline`.
 
     Parameters

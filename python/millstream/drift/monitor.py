@@ -43,8 +43,8 @@ class Monitor:
 
     Detectors of numbers receive the errors of the model. Rising errors mean that p(y|x) has changed: *real* drift,
     which the model has not learned yet. Detectors of rows, which need no labels, find changes of p(x): *virtual*
-    drift, which may be harmless. If both kinds occur within `together` rows, the event is of *both* kinds: the
-    rows come from elsewhere, and the model is wrong there.
+    drift, which may be harmless. If both kinds occur within `together` rows, the event is *both*: the inputs have
+    moved to a region where the model is wrong.
 
     Rows and labels may arrive separately: `update(x)` passes a row, `update(y_true=…, y_pred=…)` a label that
     arrived later. Each call returns the drift events that it caused. `events` holds the last 10,000 of them, and

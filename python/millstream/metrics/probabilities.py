@@ -73,7 +73,7 @@ class ROCAUC(Metric):
     Parameters
     ----------
     pos_val
-        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarer class.
+        The positive class. By default True or 1 if the labels are bools, 0/1 or −1/1; otherwise the rarer class.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class PRAUC(Metric):
     Parameters
     ----------
     pos_val
-        The positive class. None selects True, 1 of the labels 0 and 1 or −1 and 1, or else the rarer class.
+        The positive class. By default True or 1 if the labels are bools, 0/1 or −1/1; otherwise the rarer class.
 
     Examples
     --------
