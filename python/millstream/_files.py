@@ -42,7 +42,7 @@ _LONGEST_NAME = 200
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically. An error leaves the old file unchanged, and contains the path of the caller."""
+    """Write a file atomically. An error leaves the old file unchanged, and names the path as it was given."""
     try:
         # A symbolic link stays a link, to the new file.
         target = Path(os.path.realpath(path))

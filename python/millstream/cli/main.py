@@ -76,7 +76,7 @@ def explained(error: Exception) -> tuple[int, list[str]]:
 
 
 class _Terminable:
-    """Inside, the signal that asks a program to end does what Ctrl-C does, so that nothing is lost."""
+    """Within this context, SIGTERM acts like Ctrl-C, so that nothing is lost."""
 
     def __enter__(self) -> None:
         self.before = None

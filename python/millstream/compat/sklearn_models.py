@@ -201,7 +201,7 @@ class SklearnRegressor(_Wrapper, Regressor):
 
 
 class SklearnTransformer(_Wrapper, Transformer):
-    """A transformer of scikit-learn. Before it has learned, it gives no features."""
+    """A transformer of scikit-learn. Before it has learned, its output has no features."""
 
     def __init__(self, estimator: Any, features: Sequence[Any] | None = None, batch_size: int = 1) -> None:
         self._start(estimator, features, batch_size)

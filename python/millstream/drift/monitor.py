@@ -148,7 +148,7 @@ class Monitor:
     ) -> list[Event]:
         """Pass a row, a label with its prediction, or both; returns the drift events that this caused.
 
-        A label that comes with its row belongs to that row. A later label belongs to the row after that of the
+        A label passed with its row belongs to that row. A later label belongs to the row after that of the
         previous label, unless `row` gives its row, counted from 0. A prediction of None, from a model that has
         learned nothing, produces no error, and a `y_true` of None is a label that never arrived; both count as
         rows. Instead of a row, x may be a number: the error of the model, computed by the caller, for the

@@ -25,7 +25,7 @@ def headings(results: Sequence[Result]) -> dict[str, str]:
 
 
 def score(result: Result, name: str, value: float, heads: dict[str, str]) -> str:
-    """A cell below such a heading. It contains the positive class if the heading does not."""
+    """A cell in the column of such a heading. It contains the positive class if the heading does not."""
     positive = result.positive.get(name)
     if positive is None or heads[name] == result.titles[name]:
         return number(value)

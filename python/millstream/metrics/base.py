@@ -63,7 +63,7 @@ class Metric(_core.Metric, Measure):
     def merge(self, other: Any) -> None:
         """Merge the same metric of another stream, where the result is exact.
 
-        The labels of both must have come in the same order.
+        The labels of both must have arrived in the same order.
         """
         if type(other) is not type(self):
             raise InvalidType(f"{self.name}: only the same metric can be merged, got {type(other).__name__}")

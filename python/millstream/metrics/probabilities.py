@@ -68,7 +68,7 @@ class ROCAUC(Metric):
     Scores are counted in 2,627 fixed bins that are narrow near 0 and 1, so memory does not grow with the stream
     (42 kB, or 84 kB while either class may become the rarer one). `error` is a bound on the difference from the
     exact value, computed from the pairs that share a bin. It is below 0.001 unless scores are concentrated in few
-    bins. The value is 0.5 until both classes have come.
+    bins. The value is 0.5 until both classes have been seen.
 
     Parameters
     ----------

@@ -41,4 +41,4 @@ def predicting_changes_nothing(subject: Subject) -> None:
         rest = subject.examples[learned:]
         subject.taught(model, rest)
         subject.taught(twin, rest)
-        subject.expect_same(model, twin, "a model that was asked to learn like one that was not")
+        subject.expect_same(model, twin, "a model that has made predictions to learn like one that has not")
